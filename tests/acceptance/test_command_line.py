@@ -145,7 +145,7 @@ def test_a_file_is_answered_from(home: Home, tmp_path: Path) -> None:
         ("quarry",),
     ],
 )
-def test_wrong_use_is_told_as_such(home: Home, arguments: tuple[str, ...]) -> None:
+def test_wrong_use_is_refused(home: Home, arguments: tuple[str, ...]) -> None:
     run = home.quarry(*arguments)
     assert run.code == 2
     assert "Traceback" not in run.err

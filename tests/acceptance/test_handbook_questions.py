@@ -153,7 +153,7 @@ def test_every_number_leads_to_its_document(asked: list[Asked]) -> None:
             assert one.numbers[citation.number] == citation.document_id, one.id
 
 
-def test_nothing_restricted_is_told_to_whoever_may_not_read_it(
+def test_nothing_restricted_is_reported_to_whoever_may_not_read_it(
     container: Container, asked: list[Asked]
 ) -> None:
     restricted = [one for one in asked if one.kind == "restricted"]

@@ -246,7 +246,7 @@ def test_what_cannot_be_built_anew_is_named(desk: Desk) -> None:
         ("move", "--to", "paper"),
     ],
 )
-def test_wrong_use_is_told_as_such(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_wrong_use_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert Home(tmp_path).quarry(*arguments).code == 2
 
 

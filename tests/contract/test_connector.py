@@ -275,7 +275,7 @@ def test_what_is_asked_for_by_name_is_read_again_changed_or_not(world: World) ->
 
 
 @having()
-def test_what_can_be_had_is_told_without_a_fault(world: World) -> None:
+def test_what_can_be_had_is_reported_without_a_fault(world: World) -> None:
     assert list(world.connect().check()) == [Check(capability) for capability in Capability]
 
 
@@ -375,7 +375,7 @@ def test_nothing_is_lost_by_a_rate_limit(world: World, answered: int) -> None:
 
 
 @having(Expires)
-def test_an_expired_credential_is_told_with_what_to_do(world: World) -> None:
+def test_an_expired_credential_is_reported_with_what_to_do(world: World) -> None:
     assert isinstance(world, Expires)
     held = Held()
     run(world.connect(), held)

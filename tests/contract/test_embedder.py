@@ -104,7 +104,7 @@ def test_a_long_query_is_cut_off_at_the_limit(embedder: Embedder) -> None:
     assert float(first @ second) >= 0.999
 
 
-def test_a_deadline_that_has_passed_is_told(embedder: Embedder) -> None:
+def test_a_deadline_that_has_passed_is_reported(embedder: Embedder) -> None:
     with pytest.raises(DeadlineExceededError):
         embedder.embed_queries(TEXTS, Deadline.after(0))
 

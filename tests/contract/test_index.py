@@ -309,7 +309,7 @@ def test_raw_evidence_does_not_depend_on_the_other_candidates(
     assert other.evidence.bm25 == pytest.approx(one)
 
 
-def test_a_keyword_hit_tells_its_cosine_too(index: Index, writer: IndexWriter) -> None:
+def test_a_keyword_hit_reports_its_cosine_too(index: Index, writer: IndexWriter) -> None:
     writer.write([document("a", "refund", vectors_of=near(vector("asked"), 0.3)[None])])
     (hit,) = hits(index, query("refund", vector=vector("asked"), alpha=0.0))
     assert hit.evidence.cosine == pytest.approx(0.3, abs=2e-3)
@@ -600,7 +600,7 @@ def test_an_amendment_leaves_text_and_vectors_as_they_are(
     assert list(writer.scan()) == [IndexedDocument("a", 1, 2, "hash of a 1", access)]
 
 
-def test_what_is_hidden_is_told_to_nobody(
+def test_what_is_hidden_is_shown_to_nobody(
     index: Index, writer: IndexWriter, read_path: ReadPath
 ) -> None:
     writer.write([secret("a", hidden=True), secret("b")])
@@ -1055,7 +1055,7 @@ def test_people_are_counted_and_called_as_most_documents_call_them(
     assert with_bob.people["ann@example.com"] == PersonCount("Ann Lee", 1)
 
 
-def test_people_of_documents_that_one_may_not_read_are_not_told(
+def test_people_of_documents_that_one_may_not_read_are_not_reported(
     index: Index, writer: IndexWriter
 ) -> None:
     ann, informer = Person("Ann Lee", "ann@example.com"), Person("Mole", "mole@example.com")
@@ -1123,7 +1123,7 @@ def test_chunks_come_by_place(index: Index, writer: IndexWriter) -> None:
 # --- writing
 
 
-def test_writing_tells_what_it_did(index: Index, writer: IndexWriter) -> None:
+def test_writing_reports_what_it_did(index: Index, writer: IndexWriter) -> None:
     assert writer.write([]) == Written()
     first = writer.write([document("a", "one", "two", generation=5), document("b", "three")])
     assert first == Written(replaced=2, chunks=3)
@@ -1212,7 +1212,7 @@ def test_the_survey_is_by_id(writer: IndexWriter) -> None:
     assert [known.id for known in writer.scan()] == names
 
 
-def test_the_survey_tells_who_finds_what(writer: IndexWriter) -> None:
+def test_the_survey_reports_who_finds_what(writer: IndexWriter) -> None:
     finance = Access.to(["group:finance", "user:ann@example.com"])
     writer.write(
         [

@@ -233,7 +233,7 @@ def test_restoring_keeps_content_and_failure(ledger: Ledger) -> None:
     assert ledger.document("desk:a") == document("desk:a", version="")
 
 
-def test_a_survey_tells_who_is_to_find_what(ledger: Ledger) -> None:
+def test_a_survey_reports_who_is_to_find_what(ledger: Ledger) -> None:
     hr = Access.to(["group:hr", "user:ann@example.com"])
     ledger.save([stored(document("desk:a", access=hr)), stored(document("desk:b", access=NOBODY))])
     ledger.save([replace(stored(document("desk:c")), chunks=0), stored(document("web:d"))])
@@ -244,7 +244,7 @@ def test_a_survey_tells_who_is_to_find_what(ledger: Ledger) -> None:
     assert told == {"desk:a": EVERYBODY, "desk:b": hr, "desk:c": NOBODY}
 
 
-def test_a_survey_goes_by_code_points_from_where_it_is_told(ledger: Ledger) -> None:
+def test_a_survey_goes_by_code_points_from_where_it_is_reported(ledger: Ledger) -> None:
     names = [f"desk:{name}" for name in ("a", "B", "é", "z", "休", "\U0001f600", "～", "a b", "a-")]
     ledger.save([stored(document(name)) for name in names])
     ledger.save([stored(document("web:a"))])
@@ -333,5 +333,5 @@ def test_what_is_said_to_be_lost_and_is_not_held_changes_nothing(ledger: Ledger)
     assert ledger.entries(["desk:a"]) == {}
 
 
-def test_sources_are_told_by_name(ledger: Ledger) -> None:
+def test_sources_are_reported_by_name(ledger: Ledger) -> None:
     assert ledger.sources() == {"desk", "web"}

@@ -287,7 +287,7 @@ def test_nothing_found_says_what_to_do(opens: Opens, address: str, pictures: Pat
         expect(page.locator("[data-result]").first).to_be_visible()
 
 
-def test_a_server_that_is_gone_is_told_of_and_asked_again(opens: Opens, address: str) -> None:
+def test_a_server_that_is_gone_is_reported_and_asked_again(opens: Opens, address: str) -> None:
     with opens(address) as watched:
         page = watched.open("/")
         page.route("**/results?*", lambda route: route.abort())

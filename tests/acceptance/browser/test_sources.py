@@ -156,7 +156,7 @@ def test_a_key_of_several_lines_is_pasted_whole(opens: Opens, address: str) -> N
         _forgive(watched, 422, 409)
 
 
-def test_what_failed_is_told_mended_and_tried_again(
+def test_what_failed_is_reported_mended_and_tried_again(
     opens: Opens, address: str, desk: Home, pictures: Path
 ) -> None:
     with opens(address) as watched:

@@ -41,7 +41,7 @@ def gone(port: int) -> bool:
     return not listens(port)
 
 
-def test_a_command_is_told_where_both_are_and_they_end_with_it() -> None:
+def test_a_command_is_shown_where_both_are_and_they_end_with_it() -> None:
     command = [*DURING, sys.executable, "-c", TELL % (VARIABLES,)]
     done = subprocess.run(
         command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False
@@ -85,7 +85,7 @@ def test_no_server_outlives_the_process_that_it_was_started_for() -> None:
         assert gone(port)
 
 
-def test_without_the_programs_one_is_told_what_to_install(
+def test_without_the_programs_one_is_informed_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(software, "CACHE", tmp_path)

@@ -81,7 +81,7 @@ def _faults(kind: str, settings: dict[str, object], **more: object) -> dict[str,
     return {".".join(one.path): one.message for one in refused.value.errors}
 
 
-def test_each_fault_is_told_where_it_stands() -> None:
+def test_each_fault_is_reported_where_it_stands() -> None:
     credential = {"sign_in": {"kind": "token", "tokn": "x"}}
     told = _faults("git", {"branch": "a b"}, credential=credential)
     assert {

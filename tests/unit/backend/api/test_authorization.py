@@ -55,7 +55,7 @@ def test_every_route_has_a_rule(container: Container) -> None:
     )
 
 
-def test_only_what_tells_nothing_is_open_to_anyone(container: Container) -> None:
+def test_only_what_reveals_nothing_is_open_to_anyone(container: Container) -> None:
     open_to_anyone = {
         getattr(one, "path", "")
         for one in _routes(_whole(container))

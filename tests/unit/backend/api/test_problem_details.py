@@ -42,7 +42,7 @@ def _add(app: Api, error: Exception) -> None:
     app.get("/api/fail")(fail)
 
 
-def test_what_passes_is_told_with_when_to_come_again(container: Container) -> None:
+def test_what_passes_is_reported_with_when_to_come_again(container: Container) -> None:
     got = _failing(
         container, TemporarilyUnavailableError("The index is busy.", timedelta(seconds=1.2))
     ).get("/api/fail")
@@ -56,7 +56,7 @@ def test_what_passes_is_told_with_when_to_come_again(container: Container) -> No
     }
 
 
-def test_what_a_person_must_mend_is_told_by_what_it_is(container: Container) -> None:
+def test_what_a_person_must_mend_is_reported_by_what_it_is(container: Container) -> None:
     got = _failing(container, ActionRequiredError("The index is damaged: remove it.")).get(
         "/api/fail"
     )
@@ -88,7 +88,7 @@ def test_late_is_late(container: Container) -> None:
     assert _failing(container, DeadlineExceededError("late")).get("/api/fail").status_code == 504
 
 
-def test_a_mistake_tells_nothing_of_itself_but_where_to_look(container: Container) -> None:
+def test_a_mistake_reveals_nothing_of_itself_but_where_to_look(container: Container) -> None:
     got = _failing(container, KeyError("password")).get(
         "/api/fail", headers={"x-request-id": "e-7"}
     )

@@ -51,7 +51,7 @@ def test_names_of_this_machine_are_answered(client: TestClient, host: str) -> No
         "",
     ],
 )
-def test_any_other_name_is_refused_and_told_why(client: TestClient, host: str) -> None:
+def test_any_other_name_is_refused_with_the_reason(client: TestClient, host: str) -> None:
     refused = client.get(PROBE, headers={"host": host})
     assert refused.status_code == 421
     assert refused.headers["content-type"] == "application/problem+json"

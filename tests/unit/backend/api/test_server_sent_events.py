@@ -223,7 +223,7 @@ def test_a_client_that_takes_nothing_for_long_is_given_up(
     assert closed.wait(SOON)
 
 
-def test_when_the_server_stops_the_client_is_told() -> None:
+def test_when_the_server_stops_the_client_is_informed() -> None:
     context = RequestContext("one")
 
     def make() -> Generator[Event, None, None]:
@@ -246,7 +246,7 @@ def test_when_the_server_stops_the_client_is_told() -> None:
     assert client.is_answered
 
 
-def test_too_many_streams_are_told_to_come_again() -> None:
+def test_too_many_streams_are_asked_to_come_again() -> None:
     async def crowded() -> tuple[Client, Client]:
         streams, waiting = Streams(most=1), asyncio.Event()
 
@@ -269,7 +269,7 @@ def test_too_many_streams_are_told_to_come_again() -> None:
     assert (b"retry-after", b"5") in second.messages[0]["headers"]
 
 
-def test_a_pipe_tells_its_thread_when_nobody_wants_more() -> None:
+def test_a_pipe_reports_its_thread_when_nobody_wants_more() -> None:
     async def closes() -> Iterator[bool]:
         pipe = Pipe(asyncio.get_running_loop())
         before = pipe.put(DONE)

@@ -74,7 +74,7 @@ def test_any_number_follow_one_run() -> None:
         assert _report(told[-1]).documents == 5
 
 
-def test_who_comes_late_is_told_the_end() -> None:
+def test_who_comes_late_receives_the_end() -> None:
     steps = Steps(1)
     run = SyncRun(SOURCE, steps)
     steps.let(1)
@@ -83,7 +83,7 @@ def test_who_comes_late_is_told_the_end() -> None:
     assert told[-1].name == "done"
 
 
-def test_a_follower_is_told_the_latest_and_not_each() -> None:
+def test_a_follower_receives_the_latest_and_not_each() -> None:
     """Ten thousand steps in no time are a handful of events, and no queue."""
 
     async def followed() -> list[Event]:
@@ -121,7 +121,7 @@ def test_a_run_is_stopped_between_two_steps() -> None:
     assert _report(asyncio.run(_all(run))[-1]).error == STOPPED
 
 
-def test_what_stops_a_run_is_told_in_its_report() -> None:
+def test_what_stops_a_run_is_reported_in_its_report() -> None:
     def fails() -> Generator[Progress | Report, None, None]:
         yield _progress(0)
         raise ActionRequiredError("Connect the disk.")

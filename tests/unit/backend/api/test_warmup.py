@@ -65,7 +65,7 @@ def test_what_was_made_is_not_gone_through_for_garbage_any_more() -> None:
         gc.unfreeze()
 
 
-def test_what_fails_is_told_and_tried_again(
+def test_what_fails_is_reported_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(warmup, "PAUSE", 0.01)
@@ -145,7 +145,7 @@ def test_a_part_that_fails_since_it_was_switched_is_made_anew_from_the_first(
     assert made == ["model", "index", "model", "index"]
 
 
-def test_a_home_that_cannot_be_is_told_and_the_server_lives(
+def test_a_home_that_cannot_be_is_reported_and_the_server_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dependencies, "PATIENCE", 0.05)

@@ -108,7 +108,7 @@ def test_a_message_that_leaves_no_room_is_refused() -> None:
         conversation(1_000, "word " * 800).budgets([])
 
 
-def test_a_model_that_is_offered_no_tools_is_told_of_none() -> None:
+def test_a_model_that_is_offered_no_tools_is_sent_none() -> None:
     talk = conversation(2_000)
     with_tools, without = talk.messages([INTERNAL_SEARCH])[0], talk.messages([])[0]
     assert "internal_search" in with_tools.text

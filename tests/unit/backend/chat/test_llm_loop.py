@@ -198,7 +198,7 @@ def test_the_search_is_given_all_that_the_turn_has(asked: Asked) -> None:
     assert search.readers == ANN
 
 
-def test_earlier_answers_are_told_without_their_citations(asked: Asked) -> None:
+def test_earlier_answers_are_reported_without_their_citations(asked: Asked) -> None:
     history = (
         ChatMessage("user", "See [[1]](https://mine.example)."),
         ChatMessage("assistant", "26 weeks [[1]](https://evil.example/x), `a[1]` [2]."),
@@ -342,7 +342,7 @@ def test_a_model_without_tools_is_given_results(asked: Asked) -> None:
     assert asked.server.requests[1].tool_names == []
 
 
-def test_malformed_arguments_are_told_once(asked: Asked) -> None:
+def test_malformed_arguments_are_reported_once(asked: Asked) -> None:
     broken = Call(ToolUse("internal_search", '{"queries": ['))
     done = asked.ask(broken, look_for("annual leave"), Say("25 [1]."))
     assert isinstance(done, AnswerDone)
@@ -372,7 +372,7 @@ def test_a_model_that_errs_twice_is_searched_for(asked: Asked, use: ToolUse) -> 
     assert asked.server.requests[2].tool_names == []
 
 
-def test_of_more_than_three_queries_the_first_are_searched_and_the_model_is_told(
+def test_of_more_than_three_queries_the_first_are_searched_and_the_model_is_informed(
     asked: Asked,
 ) -> None:
     asked.ask(look_for("a", "b", "c", "d"), look_for("c", "a"), Say("x"))
@@ -383,7 +383,9 @@ def test_of_more_than_three_queries_the_first_are_searched_and_the_model_is_told
     assert "first" not in second
 
 
-def test_of_many_calls_the_first_queries_are_searched_and_the_model_is_told(asked: Asked) -> None:
+def test_of_many_calls_the_first_queries_are_searched_and_the_model_is_informed(
+    asked: Asked,
+) -> None:
     calls = [
         ToolUse("internal_search", {"queries": [f"{name}{n}" for n in range(3)]}) for name in "abc"
     ]
@@ -496,7 +498,7 @@ def test_the_last_cycle_has_no_tools(asked: Asked) -> None:
     assert len(asked.searches) == MAX_CYCLES - 1
 
 
-def test_text_before_a_later_call_is_told_in_a_paragraph_of_its_own(asked: Asked) -> None:
+def test_text_before_a_later_call_is_reported_in_a_paragraph_of_its_own(asked: Asked) -> None:
     more = Call(ToolUse("internal_search", {"queries": ["sick"]}), text="Let me look further.")
     done = asked.ask(look_for("leave"), more, Say("25 days [1]."))
     assert isinstance(done, AnswerDone)
@@ -542,7 +544,7 @@ def test_files_that_do_not_fit_are_the_scope_of_the_search(cramped: Asked) -> No
     assert "long long" not in cramped.server.requests[0].text
 
 
-def test_files_that_do_not_fit_without_a_search_are_told(cramped: Asked) -> None:
+def test_files_that_do_not_fit_without_a_search_are_reported(cramped: Asked) -> None:
     big = ContextFile(document_id="up:big", name="b.md", text="long " * 2_000)
     failed = cramped.ask(Say("x"), files=(big,), parts=cramped.without_search())
     assert isinstance(failed, TurnFailed)
@@ -567,7 +569,7 @@ def test_every_prompt_fits_the_window(cramped: Asked) -> None:
     assert requests[0].messages[1]["role"] == "user"
 
 
-def test_a_message_that_is_too_long_is_told(cramped: Asked) -> None:
+def test_a_message_that_is_too_long_is_reported(cramped: Asked) -> None:
     failed = cramped.ask(Say("x"), message="word " * 4_000)
     assert isinstance(failed, TurnFailed)
     assert "too long" in failed.message

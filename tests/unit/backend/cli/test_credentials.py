@@ -119,7 +119,7 @@ def test_a_stored_credential_is_not_read_without_its_key(tmp_path: Path) -> None
         assert TOKEN.encode() not in path.read_bytes()
 
 
-def test_what_people_and_programs_are_told_of_a_source_holds_no_credential(tmp_path: Path) -> None:
+def test_what_people_and_programs_are_shown_of_a_source_holds_no_credential(tmp_path: Path) -> None:
     made = with_sources(tmp_path)
     source = sources.find(made.database, "wiki")
     assert source.credential is not None
@@ -146,7 +146,7 @@ def test_errors_and_logs_of_the_database_hold_no_credential(
         assert "gAAAA" not in seen
 
 
-def test_a_credential_that_does_not_fit_its_source_is_not_told(tmp_path: Path) -> None:
+def test_a_credential_that_does_not_fit_its_source_is_not_reported(tmp_path: Path) -> None:
     made = with_sources(tmp_path)
     with pytest.raises(ActionRequiredError, match="wiki are not valid: token") as told:
         made.connector(sources.find(made.database, "wiki"))

@@ -88,7 +88,7 @@ def test_settings_come_from_a_file_of_json_and_options_go_before(
     assert cli.invoke(app, ["add", "git", "--settings", str(file)]).exit_code == 2
 
 
-def test_the_variant_is_told_by_what_is_given(cli: CliRunner, tmp_path: Path) -> None:
+def test_the_variant_is_reported_by_what_is_given(cli: CliRunner, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(SECRET, encoding="utf-8")
     both = ("--token-file", str(tmp_path / "token"), "--known-hosts", "x")
     assert cli.invoke(app, [*GIT, *both]).exit_code == 2  # of two variants at once

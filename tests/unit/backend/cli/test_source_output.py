@@ -55,7 +55,7 @@ def test_the_list_alone_is_the_list(cli: CliRunner) -> None:
     assert "never synced" in told
 
 
-def test_the_list_tells_what_a_run_is_at(cli: CliRunner, database: Database) -> None:
+def test_the_list_reports_what_a_run_is_at(cli: CliRunner, database: Database) -> None:
     run = run_transitions.begin(database, "docs", "incremental", this_process(), is_gone)
     progress = ProgressMeter("docs", "indexing", 3).advance("leave.pdf", 2)
     run_progress.report_progress(database, run, progress, {"documents": 2})
@@ -89,7 +89,7 @@ def test_what_a_kind_cannot_do_is_no_failure_of_its_connection(
     assert "works  content" in tested.output
 
 
-def test_runs_are_told_newest_first(cli: CliRunner, database: Database) -> None:
+def test_runs_are_reported_newest_first(cli: CliRunner, database: Database) -> None:
     assert _json(cli, "sources", "runs", "docs") == []
     for state in ("done", "failed"):
         run = run_transitions.begin(database, "docs", "incremental", this_process(), is_gone)
@@ -103,7 +103,7 @@ def test_runs_are_told_newest_first(cli: CliRunner, database: Database) -> None:
     assert "3 documents" in shown
 
 
-def test_failures_are_told_and_tried_again(cli: CliRunner, home: Path) -> None:
+def test_failures_are_reported_and_tried_again(cli: CliRunner, home: Path) -> None:
     refused = cli.invoke(app, ["sources", "retry", "docs"])
     assert (refused.exit_code, "no failed documents" in refused.output) == (1, True)
     store_with(home).ledger.save(
@@ -129,7 +129,7 @@ def test_paused_and_resumed(cli: CliRunner) -> None:
     assert "as soon as possible" in _json(cli, "sources", "prune", "docs")["told"]
 
 
-def test_how_often_it_is_read_is_told_and_changed(cli: CliRunner) -> None:
+def test_how_often_it_is_read_is_reported_and_changed(cli: CliRunner) -> None:
     done = cli.invoke(
         app, ["sources", "schedule", "docs", "--prune", "2d", "--permissions", "never"]
     )
@@ -150,7 +150,7 @@ def test_what_cannot_be_done_says_why(cli: CliRunner, word: str, says: str) -> N
     assert (done.exit_code, says in done.output) == (1, True)
 
 
-def test_a_decision_is_told_with_its_numbers_and_accepted(
+def test_a_decision_is_reported_with_its_numbers_and_accepted(
     cli: CliRunner, database: Database
 ) -> None:
     run = run_transitions.begin(database, "docs", "prune", this_process(), is_gone)
@@ -197,7 +197,7 @@ def test_deleting_is_asked_first(cli: CliRunner) -> None:
 @pytest.mark.parametrize(
     "words", [["test"], ["runs"], ["failures"], ["retry"], ["pause"], ["delete"]]
 )
-def test_what_is_not_there_is_told(cli: CliRunner, words: list[str]) -> None:
+def test_what_is_not_there_is_reported(cli: CliRunner, words: list[str]) -> None:
     done = cli.invoke(app, ["sources", *words, "nothing"])
     assert done.exit_code == 1
     assert "There is no source named 'nothing'" in done.output

@@ -69,7 +69,7 @@ def test_ctrl_c_ends_it_and_handlers_are_those_of_before() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_nothing_is_left_when_it_is_told_to_end_before_it_began() -> None:
+def test_nothing_is_left_when_it_is_asked_to_end_before_it_began() -> None:
     stopping = threading.Event()
     stopping.set()
     kept = SupervisedProcess(WorkerConfig(queue="index", concurrency=1))

@@ -146,7 +146,7 @@ def test_other_documents_are_another_index(evaluating: Evaluating, tmp_path: Pat
     assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
-def test_progress_is_told(evaluating: Evaluating) -> None:
+def test_progress_is_reported(evaluating: Evaluating) -> None:
     evaluating.run(limit=2)
     assert evaluating.told == [
         Progress("documents", 0, 10),

@@ -20,7 +20,7 @@ def test_it_loads_no_room_and_no_database() -> None:
     assert not loaded & {"sqlalchemy", "backend.store", "backend.chat", "backend.search"}
 
 
-def test_a_citation_is_told_with_its_quote() -> None:
+def test_a_citation_is_reported_with_its_quote() -> None:
     support = Support("Two signatures.", 3, Span(10, 25), 0.75, Verdict.WEAK)
     told = AnswerResponse.from_answer("Who signs?", _answer(support), 0.123456)
     assert told.seconds == 0.1235
@@ -29,7 +29,7 @@ def test_a_citation_is_told_with_its_quote() -> None:
     assert (citation.score, citation.verdict) == (0.75, "weak")
 
 
-def test_a_citation_that_was_not_checked_is_told_without_a_quote() -> None:
+def test_a_citation_that_was_not_checked_is_reported_without_a_quote() -> None:
     (citation,) = AnswerResponse.from_answer("Who signs?", _answer(None), 0.1).citations
     assert (citation.number, citation.document_id) == (1, "folder:rules.md")
     assert (citation.quote, citation.section, citation.span) == ("", 0, (0, 0))

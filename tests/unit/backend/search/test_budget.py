@@ -83,7 +83,7 @@ def test_a_section_too_long_is_passed_over_for_one_that_fits() -> None:
     assert spans(fitted.sections) == [("small", 0, 1)]
 
 
-def test_when_nothing_fits_the_model_is_told() -> None:
+def test_when_nothing_fits_the_model_is_informed() -> None:
     fitted = fit([section("large", 0, 1, text="x" * 9_000)], 500)
     assert json.loads(fitted.text) == {"results": [], "note": NOTHING_FITS}
 

@@ -153,7 +153,7 @@ def test_the_result_is_one_numbering_for_model_and_people() -> None:
     assert [one["content"] for one in shown] == [doc.content for doc in found.docs]
 
 
-def test_first_results_are_told_before_any_call_to_the_model_has_returned() -> None:
+def test_first_results_are_reported_before_any_call_to_the_model_has_returned() -> None:
     told = threading.Event()
     returned: list[str] = []
 
@@ -294,7 +294,7 @@ def test_the_choice_of_the_model_is_read() -> None:
     assert [section.document_id for section in selected.sections] == chosen
 
 
-def test_not_relevant_means_gone_and_the_model_is_told() -> None:
+def test_not_relevant_means_gone_and_the_model_is_informed() -> None:
     found = result(list(tool(ScriptedModel(select=naming())).run(request(DESK))))
     assert found.sections == ()
     assert json.loads(found.for_model) == {"results": [], "note": NOTHING_RELEVANT}
@@ -341,7 +341,7 @@ def test_a_blank_message_finds_nothing() -> None:
     assert index.finds == []
 
 
-def test_only_what_the_asker_may_read_is_ever_told() -> None:
+def test_only_what_the_asker_may_read_is_ever_reported() -> None:
     index = MemoryIndex(CORPUS)
     asked = request("travel budget of the board per bike and kilometre laptop")
     events = list(tool(ScriptedModel(select=naming((0, "wide"))), index).run(asked))
@@ -422,7 +422,7 @@ def test_what_the_embedder_does_not_understand_gets_no_vote() -> None:
     assert "japan" in documents(found)
 
 
-def test_a_partial_answer_of_the_index_is_told() -> None:
+def test_a_partial_answer_of_the_index_is_reported() -> None:
     found = result(list(tool(index=MemoryIndex(CORPUS, partial=True)).run(request(TRAVEL))))
     assert found.partial
     assert json.loads(found.for_model)["note"] == INCOMPLETE
@@ -473,7 +473,7 @@ def test_exact_terms_of_the_message_go_with_every_query() -> None:
     assert fused.sections[0].best.chunk.key == ("laptops", 1)
 
 
-def test_filters_hold_for_every_query_and_are_told() -> None:
+def test_filters_hold_for_every_query_and_are_reported() -> None:
     index = MemoryIndex(CORPUS)
     asked = request(DESK, filters=Filters(sources=frozenset({"handbook"})))
     events = list(tool(ScriptedModel(), index).run(asked))

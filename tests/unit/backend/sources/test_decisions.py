@@ -141,7 +141,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
         ),
     ],
 )
-def test_the_surest_sign_is_told_first(evidence: Evidence, says: str) -> None:
+def test_the_surest_sign_is_reported_first(evidence: Evidence, says: str) -> None:
     assert explain_missing(evidence).startswith(says)
 
 

@@ -27,7 +27,7 @@ def test_an_interval_is_read(text: str, every: timedelta | None) -> None:
 @pytest.mark.parametrize(
     "text", ["", "0", "0m", "15", "m", "-5m", "1w", "59s", "31d", "9999999999d"]
 )
-def test_what_is_none_is_told(text: str) -> None:
+def test_what_is_none_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match=r"use 90s|between a minute and 30 days"):
         parse_interval(text)
 

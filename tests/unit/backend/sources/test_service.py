@@ -297,7 +297,7 @@ def test_an_action_is_one_transaction_with_its_audit_entry(
     assert source_service(store.database).status("desk").paused_at is None
 
 
-def test_who_asks_for_something_while_no_worker_runs_is_told(store: Store) -> None:
+def test_who_asks_for_something_while_no_worker_runs_is_reported(store: Store) -> None:
     service = source_service(store.database)
     for ask in (service.sync, service.prune, service.permissions, service.delete):
         assert "No worker is running. Start `quarry serve`" in ask("desk").told

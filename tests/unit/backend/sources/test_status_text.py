@@ -59,7 +59,7 @@ def progress(
         (progress(stage="reindex"), "Reindex"),
     ],
 )
-def test_progress_is_told_in_words(given: Progress, told: str) -> None:
+def test_progress_is_reported_in_words(given: Progress, told: str) -> None:
     assert describe_progress(given) == told
 
 
@@ -89,7 +89,7 @@ def run(state: RunState, waiting_for: str | None) -> Run:
         ("Nothing moved for 15 minutes.", "Nothing moved for 15 minutes."),
     ],
 )
-def test_what_a_run_waits_for_is_told(reason: str, told: str) -> None:
+def test_what_a_run_waits_for_is_reported(reason: str, told: str) -> None:
     assert describe_activity(run("waiting", reason), progress(3)) == told
     going = describe_activity(run("running", reason), progress(3))
     assert going == f"Indexing 3 documents so far · {told}"

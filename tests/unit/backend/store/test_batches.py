@@ -86,7 +86,7 @@ def expire(store: Store, held: ClaimedBatch) -> None:
         connection.execute(update(rows).where(rows.c.id == held.number).values(lease_until=past))
 
 
-def test_whatever_a_source_tells_is_told_again_as_it_was() -> None:
+def test_whatever_a_source_reports_is_reported_again_as_it_was() -> None:
     told = (
         replace(document("desk:a", text="half a \ud800 character"), metadata={"team": ("a", "b")}),
         Deletion("desk:b"),

@@ -43,7 +43,7 @@ def test_what_json_cannot_say_is_refused(value: object) -> None:
         Vault([NEW]).seal({"token": value})
 
 
-def test_a_value_that_is_refused_is_not_told() -> None:
+def test_a_value_that_is_refused_is_not_reported() -> None:
     with pytest.raises(ValueError, match="a bytes cannot be part of a credential") as told:
         Vault([NEW]).seal({"token": TOKEN.encode()})
     assert TOKEN not in repr(told.value)
@@ -91,7 +91,7 @@ def test_another_s_key_opens_nothing() -> None:
 @pytest.mark.parametrize(
     "key", ["correct horse battery staple", "é" * 44, NEW[:-2]], ids=["words", "letters", "short"]
 )
-def test_a_key_that_is_none_is_told_without_a_word_of_it(key: str) -> None:
+def test_a_key_that_is_none_is_reported_without_a_word_of_it(key: str) -> None:
     with pytest.raises(ActionRequiredError, match="quarry credentials key") as told:
         Vault([NEW, key])
     assert key not in str(told.value)
@@ -104,7 +104,7 @@ def test_without_a_key_there_is_no_vault() -> None:
         Vault(keys_in(" , "))
 
 
-def test_a_vault_tells_nothing_of_its_keys() -> None:
+def test_a_vault_reveals_nothing_of_its_keys() -> None:
     vault = Vault([NEW, OLD])
     told = f"{vault!r} {vault} {vars(vault)}"
     assert NEW not in told

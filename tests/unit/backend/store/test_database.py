@@ -176,7 +176,7 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"my novel")
 
 
-def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
     (tmp_path / "quarry.db").mkdir()
     with pytest.raises(ActionRequiredError, match="cannot be used"):
         open_database(url(tmp_path))

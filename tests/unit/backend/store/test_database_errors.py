@@ -49,14 +49,14 @@ def changed(url: str, **parts: object) -> str:
         ({"database": "nowhere"}, 'database "nowhere" does not exist'),
     ],
 )
-def test_who_is_not_let_in_is_told_what_to_correct(
+def test_who_is_not_let_in_is_shown_what_to_correct(
     url: str, parts: dict[str, object], said: str
 ) -> None:
     with pytest.raises(ActionRequiredError, match=rf"{said}.*QUARRY_DATABASE_URL"):
         open_database(changed(url, **parts))
 
 
-def test_a_password_is_told_nowhere(url: str) -> None:
+def test_a_password_is_shown_nowhere(url: str) -> None:
     with pytest.raises(ActionRequiredError) as told:
         open_database(changed(url, password="hunter2", database="nowhere"))
     seen: BaseException | None = told.value
@@ -84,7 +84,7 @@ def test_another_kind_of_database_is_refused(address: str) -> None:
     assert told.value.__suppress_context__ or told.value.__context__ is None
 
 
-def test_a_user_that_may_not_make_tables_is_told_what_is_missing(
+def test_a_user_that_may_not_make_tables_is_shown_what_is_missing(
     database: Database, postgresql: Databases
 ) -> None:
     with database.writing() as connection:

@@ -79,7 +79,7 @@ def test_an_asker_may_hold_thousands_of_groups(store: Store) -> None:
     assert documents.find(store.database, "desk:a", many) is not None
 
 
-def test_a_lost_text_is_told_to_those_who_may_read_it(store: Store) -> None:
+def test_a_lost_text_is_shown_to_those_who_may_read_it(store: Store) -> None:
     store.hold(document(access=Access.to(["group:hr"])))
     lose_texts(store.database)
     with pytest.raises(ActionRequiredError, match="Sync 'desk'"):
@@ -87,7 +87,7 @@ def test_a_lost_text_is_told_to_those_who_may_read_it(store: Store) -> None:
     assert documents.find(store.database, "desk:a", ANN) is None
 
 
-def test_a_damaged_text_is_told_and_then_known_to_be_gone(store: Store) -> None:
+def test_a_damaged_text_is_reported_and_then_known_to_be_gone(store: Store) -> None:
     store.hold(document(access=Access.to(["group:hr"])))
     damage_texts(store.database, "desk:a")
     assert documents.find(store.database, "desk:a", ANN) is None

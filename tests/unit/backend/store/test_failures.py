@@ -32,7 +32,7 @@ def failed(name: str, reason: str = "no", version: str | None = None) -> Failed:
     )
 
 
-def test_a_failure_counts_its_tries_and_tells_the_last_reason(store: Store) -> None:
+def test_a_failure_counts_its_tries_and_reports_the_last_reason(store: Store) -> None:
     store.ledger.save([failed("desk:a", "it is locked")])
     store.ledger.save([failed("desk:a", "it is encrypted"), failed("desk:b", "it is empty")])
     first, second = failures.list_failures(store.database)

@@ -35,7 +35,7 @@ def store(database_url: str) -> Iterator[Store]:
         yield store
 
 
-def test_a_run_tells_what_it_does_and_how_it_ended(store: Store) -> None:
+def test_a_run_reports_what_it_does_and_how_it_ended(store: Store) -> None:
     number = run_transitions.begin(store.database, "desk", "sync", ME, alive)
     run_progress.renew(store.database, number, "indexing", "leave.pdf", {"documents": 3})
     going = runs.latest(store.database)["desk"]
@@ -51,7 +51,7 @@ def test_a_run_tells_what_it_does_and_how_it_ended(store: Store) -> None:
     assert ended.started_at <= going.renewed_at <= ended.finished_at
 
 
-def test_a_second_run_is_told_who_holds_the_source_since_when(store: Store) -> None:
+def test_a_second_run_is_shown_who_holds_the_source_since_when(store: Store) -> None:
     run_transitions.begin(store.database, "desk", "sync", ME, alive)
     with pytest.raises(
         TemporarilyUnavailableError,

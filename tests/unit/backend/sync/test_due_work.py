@@ -411,7 +411,7 @@ def test_what_goes_on_is_stopped_within_seconds_and_gone_on_with(
     assert office.agrees()
 
 
-def test_where_more_is_due_than_one_can_do_the_others_are_told(office: Office) -> None:
+def test_where_more_is_due_than_one_can_do_the_others_are_reported(office: Office) -> None:
     told: list[str] = []
     engine = replace(office.engine(), more=lambda: told.append("more"))
     assert engine.fetch_due()
@@ -593,7 +593,7 @@ def test_an_index_that_hangs_holds_up_neither_its_batch_nor_the_other_threads(
     assert office.agrees()
 
 
-def test_a_mistake_in_the_program_waits_longer_each_time_and_is_told(
+def test_a_mistake_in_the_program_waits_longer_each_time_and_is_reported(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office.fill("desk", 2)
@@ -627,7 +627,7 @@ def test_a_mistake_in_the_program_waits_longer_each_time_and_is_told(
     assert office.agrees()
 
 
-def test_a_mistake_while_a_source_is_read_is_told_and_tried_again_later(office: Office) -> None:
+def test_a_mistake_while_a_source_is_read_is_reported_and_tried_again_later(office: Office) -> None:
     office.fill("desk", 2)
 
     def broken(number: int) -> Change | None:
@@ -681,7 +681,7 @@ def test_indexing_along_ends_with_the_reading(office: Office) -> None:
     assert office.latest().state == "done"
 
 
-def test_what_is_due_is_told_by_queue_and_source(office: Office) -> None:
+def test_what_is_due_is_reported_by_queue_and_source(office: Office) -> None:
     desk = sources.find(office.database, "desk")
     assert wakeup_messages.list_due(office.database) == [WakeupMessage("fetch", desk.id)]
     office.fill("desk", 1)

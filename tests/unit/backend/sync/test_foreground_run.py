@@ -261,7 +261,7 @@ def test_once_a_source_is_read_it_is_known_how_much_there_is_to_index(room: Room
     assert again.documents == 0
 
 
-def test_a_run_tells_what_is_embedded(room: Room) -> None:
+def test_a_run_reports_what_is_embedded(room: Room) -> None:
     source = sources.find(room.store.database, "desk")
     embedder = SteppedEmbedder()
     steps = sync(room.store.database, source, shelf(1), replace(room.pipeline, embedder=embedder))
@@ -448,7 +448,7 @@ def test_a_folder_is_kept_in_step(tmp_path: Path) -> None:
     assert facets.sources == {"desk": 2}
 
 
-def test_processes_are_told_apart(room: Room) -> None:
+def test_processes_are_distinguished(room: Room) -> None:
     run_transitions.begin(room.store.database, "desk", "sync", this_process(), is_gone)
     mine = room.last()
     assert not is_gone(mine)

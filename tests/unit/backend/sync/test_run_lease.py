@@ -133,7 +133,7 @@ def test_a_mistake_is_what_nobody_has_named(error: BaseException, is_one: bool) 
     assert is_bug(error) is is_one
 
 
-def test_a_mistake_is_told_in_one_line_that_is_not_too_long() -> None:
+def test_a_mistake_is_reported_in_one_line_that_is_not_too_long() -> None:
     words = describe_error(ValueError("a\nb " + "c" * 1000))
     assert words.startswith("Internal error (ValueError: a b ccc")
     assert "\n" not in words

@@ -95,7 +95,7 @@ def test_marks_that_a_model_writes_itself_are_dropped() -> None:
     assert "\u2e2e" not in shown
 
 
-def test_citations_of_one_number_are_told_apart_by_their_order() -> None:
+def test_citations_of_one_number_are_distinguished_by_their_order() -> None:
     text = "A [[2]](f). B [[1]](f). C [[2]](f).\n\n- D [[2]](f)"
     citations = [_citation(number) for number in (2, 1, 2, 2)]
     assert re.findall(r'data-at="(\d)"', _rendered(text, citations)) == ["0", "1", "2", "3"]

@@ -78,7 +78,7 @@ def test_a_heading_of_its_own_is_not_said_twice() -> None:
     assert page.parts[0].blocks == ()
 
 
-def test_pages_are_told_where_they_begin() -> None:
+def test_pages_are_reported_where_they_begin() -> None:
     page = build_view(
         _stored(_section("a", page=1), _section("b", page=1), _section("c", page=2)), None
     )

@@ -66,7 +66,7 @@ def test_chosen_dates_can_be_taken_back_where_nothing_of_them_is_counted() -> No
     assert (name, choice.name, choice.href) == ("Updated", "2023-01-01 to 2023-12-31", "/?q=q")
 
 
-def test_who_are_called_alike_are_told_apart() -> None:
+def test_who_are_called_alike_are_distinguished() -> None:
     person = facet_groups.groups(COUNTS, Address(text="q", people=("bob",)))[2]
     assert [(choice.name, choice.count, choice.chosen) for choice in person.choices] == [
         ("Ann Lee (ann@example.com)", 3, False),

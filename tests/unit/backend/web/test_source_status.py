@@ -16,7 +16,7 @@ def _stands(state: str, **run: object) -> SourceStatusView:
     return _to_view(SourceResponse.example().model_copy(update={"state": state, "run": told}))
 
 
-def test_what_goes_on_is_told_without_control_characters() -> None:
+def test_what_goes_on_is_reported_without_control_characters() -> None:
     going = SourceResponse.example().model_copy(
         update={"state": "running", "activity": "Indexing · a\u202eb.md"}
     )
@@ -39,7 +39,7 @@ def test_the_error_is_that_of_a_run_that_failed() -> None:
     assert _stands("done", error="It broke.").error == ""
 
 
-def test_where_it_reads_is_told_as_its_kind_has_it() -> None:
+def test_where_it_reads_is_reported_as_its_kind_has_it() -> None:
     assert _stands("done").where == "/srv/handbook"
     unknown = _to_view(SourceResponse.example().model_copy(update={"kind": "fax"}))
     assert (unknown.title, unknown.where) == ("Fax", "")

@@ -81,7 +81,7 @@ def test_what_the_database_decides_needs_neither_results_nor_control(broker: Bro
     assert not conf.worker_cancel_long_running_tasks_on_connection_loss
 
 
-def test_a_broker_that_is_away_is_told_without_its_password(redis_url: str) -> None:
+def test_a_broker_that_is_away_is_reported_without_its_password(redis_url: str) -> None:
     (port,) = find_free_ports(1)
     with pytest.raises(TemporarilyUnavailableError, match="The broker does not answer") as told:
         of(f"redis://:secret@127.0.0.1:{port}/0").check()
@@ -128,7 +128,7 @@ def test_a_bell_that_is_rung_often_sends_a_message_and_never_fails(
     [StoppedError(), ActionRequiredError("Mend it."), KeyError("tags")],
     ids=lambda error: type(error).__name__,
 )
-def test_whatever_ends_a_task_is_told_and_ends_no_worker(
+def test_whatever_ends_a_task_is_reported_and_ends_no_worker(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -80,14 +80,14 @@ def test_bytes_of_no_encoding_are_no_text() -> None:
         decode(bytes(range(256)) * 4)
 
 
-def test_what_is_text_is_told_from_its_first_bytes() -> None:
+def test_what_is_text_is_distinguished_from_its_first_bytes() -> None:
     assert looks_like_text(b"hello\n")
     assert looks_like_text("経費".encode("cp932"))
     assert looks_like_text("h i there".encode("utf-16-le"))
     assert not looks_like_text(bytes(range(256)))
 
 
-def test_wide_encodings_are_told_with_and_without_a_mark() -> None:
+def test_wide_encodings_are_reported_with_and_without_a_mark() -> None:
     assert is_utf16_or_utf32(codecs.BOM_UTF16_LE + b"a\0")
     assert is_utf16_or_utf32("From: a".encode("utf-16-be"))
     assert not is_utf16_or_utf32(codecs.BOM_UTF8 + b"From: a")

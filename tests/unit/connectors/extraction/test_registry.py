@@ -28,7 +28,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_format_is_read_through_the_one_door(name: str) -> None:
+def test_every_format_is_read_through_the_one_function(name: str) -> None:
     media_type = detect_media_type(name, FILES[name])
     assert is_supported(media_type)
     assert extract(FILES[name], media_type).sections

@@ -129,7 +129,7 @@ def test_a_credential_fits_its_address(
         ("ERROR: Repository not found.", "there is no repository at git@127.0.0.1:kb"),
     ],
 )
-def test_what_ssh_says_is_told_with_what_to_do(said: str, says: str) -> None:
+def test_what_ssh_says_is_reported_with_what_to_do(said: str, says: str) -> None:
     trouble = connection("git@127.0.0.1:kb", sign_in=KEY).explain_error(GitError(said))
     assert isinstance(trouble, ActionRequiredError)
     assert says in str(trouble)

@@ -44,6 +44,6 @@ def test_a_long_query_is_cut_off() -> None:
     assert (long == cut).all()
 
 
-def test_a_deadline_that_has_passed_is_told() -> None:
+def test_a_deadline_that_has_passed_is_reported() -> None:
     with pytest.raises(DeadlineExceededError):
         HashingEmbedder().embed_queries(["word"], Deadline.after(0))

@@ -110,7 +110,7 @@ class SlowEmbedder(HashingEmbedder):
 LONG = "\n\n".join(f"Paragraph {number}. " + "Leave is 25 days. " * 40 for number in range(360))
 
 
-def test_it_is_told_what_is_embedded_and_how_far_that_is() -> None:
+def test_it_is_shown_what_is_embedded_and_how_far_that_is() -> None:
     embedder = SteppedEmbedder()
     desk = Desk(embedder=embedder)
     changes = [document("desk:a"), document("desk:b", text=LONG)]

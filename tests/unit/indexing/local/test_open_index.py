@@ -121,7 +121,7 @@ def test_an_index_of_another_format_is_refused_and_left_alone(tmp_path: Path) ->
     assert answers(tmp_path) == RIGHT
 
 
-def test_a_file_lost_while_open_is_told(tmp_path: Path) -> None:
+def test_a_file_lost_while_open_is_reported(tmp_path: Path) -> None:
     fill(tmp_path)
     with open_index(tmp_path, IDENTITY) as index:
         remove_vectors(tmp_path)

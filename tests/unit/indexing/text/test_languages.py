@@ -28,7 +28,7 @@ def test_a_passage_is_taken_for_its_language(code: str) -> None:
         "ERR-1042 in foo_bar.py",
     ],
 )
-def test_what_tells_too_little_is_undecided(text: str) -> None:
+def test_what_says_too_little_is_undecided(text: str) -> None:
     assert guess_languages(text) == {}
 
 

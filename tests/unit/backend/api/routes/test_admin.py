@@ -49,7 +49,7 @@ def _add(http: TestClient, **more: object) -> Any:
     return http.post("/api/admin/sources", json=body)
 
 
-def test_every_kind_tells_what_it_asks(http: TestClient) -> None:
+def test_every_kind_reports_what_it_asks(http: TestClient) -> None:
     told = {one["kind"]: one for one in http.get("/api/admin/kinds").json()}
     assert list(told) == list(SOURCE_KINDS)
     assert told["folder"]["credential"] is None
@@ -59,7 +59,7 @@ def test_every_kind_tells_what_it_asks(http: TestClient) -> None:
     assert set(told["folder"]["capabilities"]) == {"content", "listing", "access"}
 
 
-def test_a_source_of_any_kind_is_added_and_its_credential_told_to_nobody(
+def test_a_source_of_any_kind_is_added_and_its_credential_shown_to_nobody(
     http: TestClient, fresh: Container
 ) -> None:
     added = _add(http, credential=TOKEN)
@@ -74,7 +74,7 @@ def test_a_source_of_any_kind_is_added_and_its_credential_told_to_nobody(
     assert fresh.vault.open(sealed) == TOKEN
 
 
-def test_each_fault_is_told_by_where_it_stands(http: TestClient) -> None:
+def test_each_fault_is_reported_by_its_place(http: TestClient) -> None:
     settings = {**REPOSITORY, "largest_file": 0, "brunch": "x"}
     refused = _add(http, settings=settings, credential={"sign_in": {"kind": "token"}})
     assert refused.status_code == 422
@@ -149,7 +149,7 @@ def test_an_interval_that_makes_no_sense_is_refused(http: TestClient, seconds: o
     assert http.get(WIKI).json()["intervals"]["incremental"] == 900
 
 
-def test_a_test_tells_each_capability(http: TestClient, tmp_path: Path) -> None:
+def test_a_test_reports_each_capability(http: TestClient, tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     _add(http, kind="folder", settings={"path": str(tmp_path / "files")}, name="wiki")
     tried = http.post(f"{WIKI}/test").json()
@@ -160,7 +160,7 @@ def test_a_test_tells_each_capability(http: TestClient, tmp_path: Path) -> None:
     assert not any(one["works"] for one in http.post(f"{WIKI}/test").json())
 
 
-def test_a_credential_that_no_key_opens_is_told_by_a_test(
+def test_a_credential_that_no_key_opens_is_reported_by_a_test(
     http: TestClient, fresh: Container, tmp_path: Path
 ) -> None:
     _add(http, credential=TOKEN)
@@ -203,7 +203,7 @@ def test_pause_resume_and_the_rest(http: TestClient) -> None:
     assert http.get(WIKI).json()["state"] == "being removed"
 
 
-def test_a_decision_is_told_with_its_numbers_and_accepted(
+def test_a_decision_is_reported_with_its_numbers_and_accepted(
     http: TestClient, fresh: Container
 ) -> None:
     _add(http)
@@ -258,7 +258,7 @@ def test_the_audit_holds_no_credential(http: TestClient) -> None:
         ("PUT", "/schedule"),
     ],
 )
-def test_what_is_not_there_is_told(http: TestClient, method: str, path: str) -> None:
+def test_what_is_not_there_is_reported(http: TestClient, method: str, path: str) -> None:
     answer = http.request(method, f"/api/admin/sources/nothing{path}", json={})
     assert answer.status_code == 404
     assert answer.json()["detail"].startswith("There is no source named 'nothing'.")

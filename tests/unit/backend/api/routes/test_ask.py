@@ -66,7 +66,7 @@ def _well(request: Request) -> Reply:
     return Say("parental leave weeks")
 
 
-def test_each_step_is_told_in_its_order(client: TestClient) -> None:
+def test_each_step_is_reported_in_its_order(client: TestClient) -> None:
     told = _asked(client)
     assert [event.id for event in told] == list(range(1, len(told) + 1))
     assert [event.name for event in told] == [
@@ -220,7 +220,7 @@ def test_halves_of_characters_end_no_stream(modelled: TestClient, server: Script
     assert "leave \ufffd" in str([event.data for event in told if event.name == "queries"])
 
 
-def test_what_was_said_before_is_told_to_the_model(
+def test_what_was_said_before_is_sent_to_the_model(
     modelled: TestClient, server: ScriptedModel
 ) -> None:
     server.requests.clear()
@@ -294,7 +294,7 @@ def test_a_model_that_fails_leaves_the_passages_and_one_sentence(
     assert SECRET not in str([event.data for event in told])
 
 
-def test_where_nothing_is_found_a_wrong_key_is_told_with_what_to_do(
+def test_where_nothing_is_found_a_wrong_key_is_reported_with_what_to_do(
     modelled: TestClient, server: ScriptedModel
 ) -> None:
     server.play(lambda _: Refuse(401))
@@ -304,7 +304,7 @@ def test_where_nothing_is_found_a_wrong_key_is_told_with_what_to_do(
     assert [event.name for event in told] == ["queries", "first_results", "error"]
 
 
-def test_what_the_search_is_narrowed_to_is_told(
+def test_what_the_search_is_narrowed_to_is_reported(
     modelled: TestClient, server: ScriptedModel
 ) -> None:
     server.play(_well)

@@ -88,7 +88,7 @@ def test_only_what_may_be_read_is_listed(client: TestClient, finance: TestClient
     assert ids(finance) == sorted([*PUBLIC_IDS, PAY])
 
 
-def test_a_list_is_told_in_pages(client: TestClient) -> None:
+def test_a_list_is_reported_in_pages(client: TestClient) -> None:
     first = client.get("/api/documents", params={"limit": 2}).json()
     assert first["next"] == PUBLIC_IDS[1]
     second = client.get("/api/documents", params={"limit": 2, "after": first["next"]}).json()

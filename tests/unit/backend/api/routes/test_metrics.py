@@ -46,7 +46,7 @@ def told(client: TestClient) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_sources_runs_and_documents_are_told(client: TestClient) -> None:
+def test_sources_runs_and_documents_are_reported(client: TestClient) -> None:
     found = told(client)
     assert found["quarry_database_up",] == 1
     assert found["quarry_sources", "done"] == 1

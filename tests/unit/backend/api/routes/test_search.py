@@ -34,7 +34,7 @@ def test_it_finds_what_the_command_finds(client: TestClient, container: Containe
     assert expected[0]["document_id"] == f"{SOURCE}:leave.md"
 
 
-def test_reasons_are_told_where_they_are_asked_for(client: TestClient) -> None:
+def test_reasons_are_reported_where_they_are_asked_for(client: TestClient) -> None:
     assert {len(one["why"]) for one in _found(client)["results"]} == {0}
     assert {why["leg"] for why in _found(client, explain=True)["results"][0]["why"]} == {
         "keyword",
@@ -114,7 +114,7 @@ def test_a_person_is_offered_and_chosen(client: TestClient, container: Container
     assert told["facets"]["people"] == [ann, {"key": "mole", "name": "Mole", "documents": 1}]
 
 
-def test_of_very_many_people_the_foremost_are_told_and_whoever_is_chosen(
+def test_of_very_many_people_the_foremost_are_reported_and_whoever_is_chosen(
     container: Container, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(facets, "MOST_PEOPLE", 1)
@@ -157,7 +157,7 @@ def test_dates_are_days(client: TestClient) -> None:
         ["query"],
     ],
 )
-def test_what_is_not_valid_is_told_by_its_place(client: TestClient, body: object) -> None:
+def test_what_is_not_valid_is_reported_by_its_place(client: TestClient, body: object) -> None:
     refused = client.post("/api/search", json=body)
     assert refused.status_code == 422
     assert refused.headers["content-type"] == "application/problem+json"
@@ -170,7 +170,7 @@ def test_what_is_no_json_is_not_valid(client: TestClient) -> None:
     assert client.post("/api/search", content=b"\xff", headers=json_type).status_code in {400, 422}
 
 
-def test_what_was_sent_is_not_told_back(client: TestClient) -> None:
+def test_what_was_sent_is_not_echoed(client: TestClient) -> None:
     refused = client.post("/api/search", json={"query": "x", "limit": "the secret plan"})
     assert "secret plan" not in refused.text
 

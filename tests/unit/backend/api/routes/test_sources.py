@@ -85,7 +85,7 @@ def test_a_paused_source_is_not_synced(fresh: TestClient, tmp_path: Path) -> Non
     assert (refused.status_code, "is paused" in refused.json()["detail"]) == (409, True)
 
 
-def test_a_folder_that_went_away_is_told_at_the_end(fresh: TestClient, tmp_path: Path) -> None:
+def test_a_folder_that_went_away_is_reported_at_the_end(fresh: TestClient, tmp_path: Path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()
     assert _add(fresh, folder, name=SOURCE) == 201

@@ -78,7 +78,7 @@ def removed(*tokens: str) -> str:
     return text(CitationMode.REMOVE, *tokens)
 
 
-def test_a_citation_is_told_of_before_its_link_and_once() -> None:
+def test_a_citation_is_reported_before_its_link_and_once() -> None:
     assert told(CitationMode.HYPERLINK, "A [1]. B [2]. C [1].") == [
         "A ",
         CitationInfo(1, "kb:one", "One", "http://x/1"),

@@ -63,7 +63,7 @@ def told(
 
 
 @pytest.mark.parametrize("understanding", [UNDERSTOOD, NOT_UNDERSTOOD])
-def test_the_sentence_that_answers_is_told_first(understanding: Understanding) -> None:
+def test_the_sentence_that_answers_is_reported_first(understanding: Understanding) -> None:
     sections = [of("lobby", FILLER, 0.1), of("manual", BATTERY)]
     first, *_ = told("How long does the scanner battery last?", sections, None, understanding)
     assert first.text == "The battery of the scanner lasts nine hours."
@@ -148,7 +148,7 @@ TRAVEL = "# Meals\n\nFor meals on a trip you receive {} euros a day."
         ("How much did I get for meals on a trip in 2023?", "old"),  # only its title bears the year
     ],
 )
-def test_of_two_versions_the_one_that_is_asked_for_is_told_alone(
+def test_of_two_versions_the_one_that_is_asked_for_is_reported_alone(
     question: str, expected: str
 ) -> None:
     sections = [
@@ -219,13 +219,13 @@ def test_of_markdown_a_link_is_what_its_label_says() -> None:
         ("| Lens cover | 40 |", "Lens cover; 40"),  # not as many cells as columns
     ],
 )
-def test_a_sentence_is_told_in_one_line_that_is_safe_to_print(text: str, expected: str) -> None:
+def test_a_sentence_is_reported_in_one_line_that_is_safe_to_print(text: str, expected: str) -> None:
     table = f"| Part | State | Price |\n|---|---|---|\n{text}"
     (found,) = find_candidates([of("a", text, embedded_text=table if "|" in text else text)])
     assert found.display_text == expected
 
 
-def test_sentences_of_one_chunk_are_told_in_its_order() -> None:
+def test_sentences_of_one_chunk_are_reported_in_its_order() -> None:
     text = "The battery lasts nine hours in the scanner. The scanner battery lasts nine hours."
     answer = told("How long does the scanner battery last?", [of("manual", text), of("b", FILLER)])
     assert [one.candidate.span.start for one in answer] == sorted(
@@ -239,7 +239,7 @@ def test_sentences_of_one_chunk_are_told_in_its_order() -> None:
     start=st.integers(0, 1000),
     trust=st.sampled_from([UNDERSTOOD, NOT_UNDERSTOOD]),
 )
-def test_every_quote_stands_at_its_span_and_little_is_told(
+def test_every_quote_stands_at_its_span_and_little_is_reported(
     text: str, question: str, start: int, trust: Understanding
 ) -> None:
     placed = replace(

@@ -34,7 +34,7 @@ from backend.chat.extractive.answer_types import (
         ("", None),
     ],
 )
-def test_a_question_tells_what_it_asks_for(question: str, expected: AnswerType | None) -> None:
+def test_a_question_reports_what_it_asks_for(question: str, expected: AnswerType | None) -> None:
     assert answer_type(question) is expected
 
 
@@ -66,7 +66,7 @@ def test_a_text_holds_it_or_not(kind: AnswerType, holding: str, lacking: str) ->
         ("How much is it?", set()),
     ],
 )
-def test_a_question_tells_what_is_to_be_counted(question: str, things: set[str]) -> None:
+def test_a_question_reports_what_is_to_be_counted(question: str, things: set[str]) -> None:
     assert counted_things(question) == things
 
 

@@ -101,7 +101,7 @@ def test_a_text_arrives_piece_by_piece_and_ends_with_its_reason_and_usage(
     ]
 
 
-def test_the_first_piece_is_told_before_the_last_is_made(
+def test_the_first_piece_is_reported_before_the_last_is_made(
     server: ScriptedModel, model: LanguageModel
 ) -> None:
     server.play([Say(["first", "never"], manner=Manner(stall_after=1))])
@@ -171,7 +171,7 @@ def test_tool_calls_are_put_together_from_their_fragments(
     ]
 
 
-def test_calls_sent_whole_under_one_index_are_told_apart_by_their_ids(
+def test_calls_sent_whole_under_one_index_are_distinguished_by_their_ids(
     server: ScriptedModel, model: LanguageModel
 ) -> None:
     calls = [
@@ -189,7 +189,9 @@ def test_a_call_without_an_id_is_given_one(server: ScriptedModel, model: Languag
     assert first == ToolCall("call-1", "internal_search", "{}")
 
 
-def test_reasoning_is_told_from_the_answer(server: ScriptedModel, model: LanguageModel) -> None:
+def test_reasoning_is_separated_from_the_answer(
+    server: ScriptedModel, model: LanguageModel
+) -> None:
     server.play([Say("25", reasoning="Leave, hm.")])
     assert list(model.stream(QUESTION, soon()))[:2] == [
         ReasoningDelta("Leave, hm."),
@@ -198,7 +200,7 @@ def test_reasoning_is_told_from_the_answer(server: ScriptedModel, model: Languag
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-def test_thoughts_in_the_text_are_told_from_the_answer(
+def test_thoughts_in_the_text_are_separated_from_the_answer(
     server: ScriptedModel, model: LanguageModel, size: int
 ) -> None:
     text = "\n<think>1 < 2, </thin king</think>\n\nYes: `<think>` and <think> are tags."
@@ -225,7 +227,7 @@ def test_thoughts_in_the_text_are_told_from_the_answer(
         ),
     ],
 )
-def test_thoughts_within_an_answer_are_told_apart(
+def test_thoughts_within_an_answer_are_distinguished(
     server: ScriptedModel,
     model: LanguageModel,
     size: int,
@@ -279,7 +281,7 @@ def test_too_many_requests_waits_as_long_as_the_server_asks(
     ["30", format_datetime(datetime.now(UTC) + timedelta(hours=2))],
     ids=["seconds", "moment"],
 )
-def test_a_wait_beyond_the_deadline_is_told_at_once(
+def test_a_wait_beyond_the_deadline_is_reported_at_once(
     server: ScriptedModel, model: LanguageModel, after: str
 ) -> None:
     server.play([Refuse(429, headers={"Retry-After": after})] * 3)
@@ -319,7 +321,7 @@ def test_what_a_person_must_change_is_not_repeated(
 
 
 @pytest.mark.parametrize("status", [400, 404, 422, 500, 501])
-def test_a_server_that_knows_no_tools_is_told_apart(
+def test_a_server_that_knows_no_tools_is_distinguished(
     server: ScriptedModel, model: LanguageModel, status: int
 ) -> None:
     server.play([Refuse(status, "this model does not support tools")])
@@ -369,7 +371,7 @@ def test_an_older_server_that_fails_as_well_is_no_silence(
         Raw(b""),
     ],
 )
-def test_garbage_and_what_breaks_off_is_told_as_such(
+def test_garbage_and_what_breaks_off_is_reported_as_such(
     server: ScriptedModel, model: LanguageModel, reply: Say | Raw
 ) -> None:
     server.play([reply, Say("never")])
@@ -387,7 +389,7 @@ def test_a_stream_that_ends_without_a_reason_is_whole(
 
 
 @pytest.mark.parametrize("reason", ["length", "MAX_TOKENS"])
-def test_the_reason_for_the_end_is_told_in_lower_case(
+def test_the_reason_for_the_end_is_reported_in_lower_case(
     server: ScriptedModel, model: LanguageModel, reason: str
 ) -> None:
     server.play([Say("25 days.", finish=reason)])
@@ -443,7 +445,7 @@ def test_events_are_read_however_their_bytes_are_cut(
     assert list(read_event_data(pieces)) == texts
 
 
-def test_what_was_said_before_the_break_is_told(
+def test_what_was_said_before_the_break_is_reported(
     server: ScriptedModel, model: LanguageModel
 ) -> None:
     server.play([Say(["one ", "two ", "three"], manner=Manner(cut_after=2))])
@@ -541,7 +543,7 @@ def test_half_a_character_does_not_stop_a_request(
     assert server.requests[0].messages[0]["content"] == "a?b"
 
 
-def test_a_key_that_cannot_be_sent_is_told(server: ScriptedModel) -> None:
+def test_a_key_that_cannot_be_sent_is_reported(server: ScriptedModel) -> None:
     model = LanguageModel(settings_for(server.base_url, api_key="clé"))
     with pytest.raises(ModelRequestError, match=variable("llm_key")):
         list(model.stream(QUESTION, soon()))

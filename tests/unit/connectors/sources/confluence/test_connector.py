@@ -370,7 +370,7 @@ def _attached(space: Space, site: ConfluenceService) -> None:
 
 
 @pytest.mark.parametrize("edit", [_comment, _edited_comment, _attached])
-def test_what_hangs_on_a_page_is_found_although_the_page_tells_no_change(
+def test_what_hangs_on_a_page_is_found_although_the_page_shows_no_change(
     kind: Callable[..., ConfluenceService], edit: Editing
 ) -> None:
     page = Page(id=2, title="Other", comments=(Comment(id=20, body="Before."),))

@@ -191,7 +191,7 @@ def test_the_access_file_says_who_may_read_and_is_not_indexed(tmp_path: Path) ->
     assert listed == [DocumentListing(key, access) for key, access in expected.items()]
 
 
-def test_the_listing_tells_new_rules_for_unchanged_files(tmp_path: Path) -> None:
+def test_the_listing_reports_new_rules_for_unchanged_files(tmp_path: Path) -> None:
     put(tmp_path, {"access.yaml": RULES, "a.md": "x"})
     held = versions(folder(tmp_path))
     put(tmp_path, {"access.yaml": "rules: []"})

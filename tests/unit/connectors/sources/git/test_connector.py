@@ -303,7 +303,7 @@ def test_what_the_owner_must_mend_is_said(
     assert all(says in (one.fault or "") for one in connector.check())
 
 
-def test_who_may_read_is_told_by_the_owner(kb: Repository) -> None:
+def test_who_may_read_is_known_by_the_owner(kb: Repository) -> None:
     kb.commit(*put(a="1"))
     with pytest.raises(ValidationError, match="readers"):
         GitSettings.model_validate({"url": "/kb"})
@@ -506,7 +506,7 @@ def test_a_wrong_token_and_a_repository_that_is_not_there(kb: Repository, tmp_pa
             run(anonymous)
 
 
-def test_a_token_that_may_not_read_is_told_from_one_that_has_ended() -> None:
+def test_a_token_that_may_not_read_is_distinguished_from_one_that_has_ended() -> None:
     with (
         serve(
             lambda _: Reply(status=403, body=b"Write access to repository not granted.")
@@ -537,7 +537,7 @@ def test_a_server_inside_is_asked_only_where_it_is_allowed(kb: Repository, tmp_p
         assert service.log == []
 
 
-def test_without_the_program_its_owner_is_told(
+def test_without_the_program_its_owner_is_informed(
     kb: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")

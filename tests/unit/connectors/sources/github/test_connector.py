@@ -244,7 +244,7 @@ def test_a_later_run_asks_only_for_what_changed_since() -> None:
 
 
 @pytest.mark.parametrize("where", ["comments", "line_comments"])
-def test_a_comment_that_was_edited_is_found_although_its_item_tells_no_change(where: str) -> None:
+def test_a_comment_that_was_edited_is_found_although_its_item_shows_no_change(where: str) -> None:
     service = GitHub(handbook())
     repo = service.repositories[0]
     first = Comment(by="bob", body="Befor.", path="a.py" if where == "line_comments" else "")

@@ -292,7 +292,7 @@ def test_tls_is_checked_and_starttls_agreed_on(maildir: Maildir) -> None:
         documents(connector(maildir.user, dovecot().plain, security="tls"))
 
 
-def test_a_file_of_an_authority_that_is_none_is_told(maildir: Maildir, tmp_path: Path) -> None:
+def test_a_file_of_an_authority_that_is_none_is_reported(maildir: Maildir, tmp_path: Path) -> None:
     (tmp_path / "empty.pem").write_bytes(b"")
     for name in ("empty.pem", "missing.pem"):
         source = connector(maildir.user, dovecot().tls, security="tls", authority=tmp_path / name)
@@ -308,7 +308,7 @@ def test_an_address_inside_needs_leave_and_nothing_goes_over_a_network_in_the_cl
         documents(abroad)
 
 
-def test_a_wrong_password_is_told_with_what_to_do(maildir: Maildir) -> None:
+def test_a_wrong_password_is_reported_with_what_to_do(maildir: Maildir) -> None:
     wrong = ImapCredential(sign_in=Password(password=SecretStr("wrong")))
     source = connector(maildir.user, credential=wrong)
     with pytest.raises(ActionRequiredError, match="quarry sources edit mail"):
@@ -329,7 +329,7 @@ def test_readers_are_the_owner_those_of_the_settings_or_nobody(maildir: Maildir)
         connector("ann", readers=["everybody"])
 
 
-def test_that_nobody_may_read_is_told() -> None:
+def test_that_nobody_may_read_is_reported() -> None:
     with scripted(Script()) as port:
         faults = [one.fault for one in connector("ann", port).check()]
     assert faults[:2] == [None, None]
@@ -435,7 +435,7 @@ def test_without_starttls_no_password_is_sent(
     assert not any(PASSWORD.encode() in command for command in script.seen)
 
 
-def test_a_bearer_token_signs_in_and_a_refused_one_is_told() -> None:
+def test_a_bearer_token_signs_in_and_a_refused_one_is_reported() -> None:
     token = ImapCredential(sign_in=AccessToken(access_token=SecretStr("token-1")))
     with scripted(_oauth(b"{tag} OK in\r\n")) as port:
         said = [str(one.fault) for one in connector("ann@example.com", port, token).check()]

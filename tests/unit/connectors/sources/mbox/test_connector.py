@@ -124,7 +124,7 @@ def test_a_file_that_is_written_anew_while_it_is_read_is_not_believed(tmp_path: 
         list(changes)
 
 
-def test_what_is_gone_is_told(tmp_path: Path) -> None:
+def test_what_is_gone_is_reported(tmp_path: Path) -> None:
     (tmp_path / "mail").write_bytes(mbox(FIRST))
     source = connector(tmp_path)
     assert list(source.refetch(["old:gone@x"])) == [Deletion("old:gone@x")]

@@ -153,7 +153,7 @@ def test_redirects_that_lead_away_or_in_a_circle_end_nothing() -> None:
     assert "in a circle" in _reason(told["/round"])
 
 
-def test_traps_are_bounded_and_told() -> None:
+def test_traps_are_bounded_and_reported() -> None:
     class Calendar(dict[str, Resource]):
         def get(self, key: str, default: object = None) -> Resource:
             del default
@@ -172,7 +172,7 @@ def test_traps_are_bounded_and_told() -> None:
     assert "more than 4 URLs" in _reason(more)
 
 
-def test_a_page_that_fails_is_told_and_the_rest_goes_on() -> None:
+def test_a_page_that_fails_is_reported_and_the_rest_goes_on() -> None:
     pages = {
         "/": page("Home", "Home.", links=["/500", "/large", "/script", "/403", "/gone", "/good"]),
         "/500": replace(page("Broken"), status=500),

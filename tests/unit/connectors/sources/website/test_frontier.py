@@ -14,7 +14,7 @@ def test_the_nearest_come_first_and_each_once() -> None:
         assert [one.url for one in frontier.next_batch(5)] == ["a", "c"]
 
 
-def test_one_too_many_is_left_out_and_told() -> None:
+def test_one_too_many_is_left_out_and_reported() -> None:
     with Frontier(2) as frontier:
         frontier.add(PendingUrl(name, 0) for name in "abacd")
         assert [one.url for one in frontier.next_batch(5)] == ["a", "b"]

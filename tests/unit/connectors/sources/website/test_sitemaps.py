@@ -36,7 +36,7 @@ def test_a_text_has_an_address_on_each_line() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"<html></html>", _XML[:-20], b'{"a": 1}'])
-def test_what_is_no_sitemap_or_half_a_one_is_told(data: bytes) -> None:
+def test_what_is_no_sitemap_or_half_a_one_is_reported(data: bytes) -> None:
     with pytest.raises(InvalidSitemapError):
         list(parse_sitemap(data, _AT))
 
