@@ -1,7 +1,7 @@
 """Text to unit vectors."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -22,7 +22,9 @@ class EmbedderIdentity:
     model: str
     version: str
     """Of the weights: a hash, or what a remote endpoint calls itself."""
-    precision: str
+    precision: str = field(compare=False)
+    """What the processor computes in; vectors of a model are compared with those of 32 bits before it is used in
+    another precision, so that an index may move to a processor that has not the one it was made with."""
     dimension: int
 
 

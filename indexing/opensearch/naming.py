@@ -3,7 +3,6 @@
 import hashlib
 import re
 from base64 import urlsafe_b64encode
-from dataclasses import astuple
 
 from indexing.embedding.embedder import EmbedderIdentity
 
@@ -38,7 +37,7 @@ def version_of(chunk: str) -> str:
 def index_name(prefix: str, identity: EmbedderIdentity) -> str:
     """Return the name of the index for the vectors of one embedder."""
     slug = _NOT_ALLOWED.sub("-", identity.model.lower()).strip("-")[-_SLUG_LENGTH:].strip("-")
-    identifying = "\0".join(map(str, astuple(identity)))
+    identifying = f"{identity.model}\0{identity.version}\0{identity.dimension}"
     return f"{prefix}-{slug or 'model'}-{hashlib.sha256(identifying.encode()).hexdigest()[:8]}"
 
 

@@ -1,7 +1,7 @@
 """Opens the index of one embedder on the cluster: creates it if needed, and refuses one that does not fit."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opensearchpy import OpenSearch
@@ -126,7 +126,7 @@ def _check_meta(name: str, meta: Mapping[str, Any], identity: EmbedderIdentity) 
             f"The index {name} has format {meta.get('format')}; this version of Quarry reads format"
             f" {FORMAT}. Rebuild it: quarry reindex --rebuild. Or delete it and sync again."
         )
-    if meta["embedder"] != asdict(identity):
+    if EmbedderIdentity(**meta["embedder"]) != identity:
         raise NotConfiguredError(
             f"The index {name} was built with the model {meta['embedder']['model']}; the configured model is"
             f" {identity.model}. Their vectors are not comparable. Configure the former model again, or"

@@ -135,7 +135,6 @@ def test_a_file_lost_while_open_is_reported(tmp_path: Path) -> None:
     [
         replace(IDENTITY, model="another"),
         replace(IDENTITY, version="2"),
-        replace(IDENTITY, precision="bf16"),
         replace(IDENTITY, dimension=32),
     ],
 )
@@ -147,6 +146,13 @@ def test_another_embedder_is_refused(
     with pytest.raises(ActionRequiredError, match="was made with the model test"):
         opening(tmp_path, other)
     assert answers(tmp_path) == RIGHT
+
+
+def test_an_index_moves_to_a_processor_of_another_precision(tmp_path: Path) -> None:
+    fill(tmp_path)
+    with open_index(tmp_path, replace(IDENTITY, precision="bf16")) as index:
+        (ranking,) = index.find([query("apples")], PUBLIC, soon()).rankings
+    assert ranking
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:
