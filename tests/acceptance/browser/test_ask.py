@@ -287,7 +287,7 @@ def test_a_model_that_fails_in_mid_answer(
         page = watched.open(ASKED)
         sentence = "The language model did not finish this answer. These passages come closest."
         expect(page.get_by_role("status")).to_have_text(sentence)
-        expect(page.locator("#passages .said")).to_have_text(sentence)
+        expect(page.locator("#passages .reason")).to_have_text(sentence)
         expect(page.locator("#answer")).to_contain_text("The interlock of the laser is open.")
         passages = page.get_by_role("list", name="Passages")
         expect(passages).to_contain_text("Close the cover until it clicks")
@@ -308,7 +308,7 @@ def test_a_model_that_answers_nothing_leaves_the_passages(
         page = watched.open(ASKED)
         sentence = "The language model did not answer. These passages come closest."
         expect(page.get_by_role("status")).to_have_text(sentence)
-        expect(page.locator("#passages .said")).to_have_text(sentence)
+        expect(page.locator("#passages .reason")).to_have_text(sentence)
         expect(page.get_by_role("list", name="Passages")).to_contain_text("Close the cover")
         expect(page.locator("#answer")).to_be_hidden()
         expect(page.get_by_role("alert")).to_be_hidden()
@@ -317,7 +317,7 @@ def test_a_model_that_answers_nothing_leaves_the_passages(
         model.play(_answering())
         page.get_by_role("button", name="Ask again").click()
         expect(page.locator("#answer strong")).to_have_text("interlock of the laser")
-        expect(page.locator("#passages .said")).to_have_count(0)
+        expect(page.locator("#passages .reason")).to_have_count(0)
 
 
 @pytest.mark.parametrize(("scheme", "width"), LOOKS)
