@@ -8,19 +8,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from backend.cli.command_line import end_promptly
 
 PROGRAM = """
 import sys, threading, time
+import rich.console  # so that nothing but the thread holds up the end
+from backend.cli import command_line
 from backend.cli.command_line import cli_errors
 
+command_line.GRACE_SECONDS = {grace}
 with cli_errors(as_json={as_json}):
     {before}
     print("ready", flush=True)
     time.sleep(60)
 """
+UNHURRIED = 60.0
+"""Seconds: a busy machine too comes to say that the command has stopped."""
 BUSY = """try:
         print("ready", flush=True)
         time.sleep(60)
@@ -30,8 +33,10 @@ THREAD = "threading.Thread(target=time.sleep, args=(60,)).start()"
 
 
 @contextmanager
-def started(before: str = "", *, as_json: bool = False) -> Iterator[subprocess.Popen[str]]:
-    program = PROGRAM.format(before=before or "pass", as_json=as_json)
+def started(
+    before: str = "", *, as_json: bool = False, grace: float = UNHURRIED
+) -> Iterator[subprocess.Popen[str]]:
+    program = PROGRAM.format(before=before or "pass", as_json=as_json, grace=grace)
     process = subprocess.Popen(
         [sys.executable, "-c", program],
         cwd=Path(__file__).parents[4],
@@ -64,27 +69,27 @@ def test_a_command_says_at_once_that_it_stops_and_ends() -> None:
         assert (process.returncode, told.startswith("Stopped.")) == (1, True)
 
 
-@pytest.mark.parametrize("presses", [1, 2])
-def test_a_thread_that_goes_on_holds_up_the_end_for_seconds_only(presses: int) -> None:
-    """And not at all where Ctrl-C is pressed again."""
-    with started(THREAD) as process:
-        began = time.monotonic()
+def test_a_thread_that_goes_on_holds_up_the_end_for_seconds_only() -> None:
+    with started(THREAD, grace=3) as process:
         _press(process)
-        if presses == 2:
-            time.sleep(0.5)
-            process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=50)
         assert (process.returncode, told.count("Stopped.")) == (1, 1)
-        assert time.monotonic() - began < (5 if presses == 1 else 3)
+
+
+def test_pressed_again_it_ends_at_once() -> None:
+    with started(THREAD) as process:
+        _press(process)
+        assert process.stderr
+        assert process.stderr.readline().startswith("Stopped.")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 1
 
 
 def test_a_block_that_cannot_be_left_is_ended_and_that_is_said() -> None:
-    with started(BUSY) as process:
-        began = time.monotonic()
+    with started(BUSY, grace=2) as process:
         _press(process)
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=50)
         assert (process.returncode, told.count("Stopped.")) == (1, 1)
-        assert time.monotonic() - began < 15
 
 
 def test_in_json_mode_the_answer_is_json_alone() -> None:
