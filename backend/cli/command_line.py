@@ -103,12 +103,13 @@ _SHOW_CURSOR = "\r\x1b[2K\x1b[?25h"
 def cli_errors(as_json: bool) -> Iterator[None]:
     """End a command that an expected error or Ctrl-C stops with one sentence and an exit code."""
 
-    def report() -> None:
-        _print_failure(_error_message(KeyboardInterrupt()), as_json)
-
+    report = _CallOnce(lambda: _print_failure(_error_message(KeyboardInterrupt()), as_json))
     try:
         with end_promptly(report, EXIT_CODES[KeyboardInterrupt]):
             yield
+    except KeyboardInterrupt:
+        report()
+        raise typer.Exit(EXIT_CODES[KeyboardInterrupt]) from None
     except tuple(EXIT_CODES) as error:
         code = next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
         fail(_error_message(error), as_json, code)
@@ -268,7 +269,8 @@ def end_promptly(report: Callable[[], object], exit_code: int) -> Iterator[None]
     A second Ctrl-C ends it at once.
 
     Args:
-        report: says that the command has stopped, where the block cannot do that any more.
+        report: says that the command has stopped, if nobody has said so yet; may be called by another thread
+            while the main thread calls it too.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield  # a server or an outer block handles it
@@ -278,7 +280,7 @@ def end_promptly(report: Callable[[], object], exit_code: int) -> Iterator[None]
     try:
         yield
     finally:
-        interruption.leave_block()
+        interruption.uninstall()
 
 
 def say_stopping() -> None:
@@ -287,20 +289,36 @@ def say_stopping() -> None:
         print("Stopping…", file=sys.stderr, flush=True)
 
 
+class _CallOnce:
+    """A call that is made once, whoever asks first; others return when it is done.
+
+    The lock is reentrant: a second Ctrl-C interrupts the main thread within its own call.
+    """
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self._call = call
+        self._lock = threading.RLock()
+        self._is_called = False
+
+    def __call__(self) -> None:
+        with self._lock:
+            if not self._is_called:
+                self._is_called = True
+                self._call()
+
+
 class _Interruption:
     def __init__(self, report: Callable[[], object], exit_code: int) -> None:
         self._report = report
         self._exit_code = exit_code
         self._timer: threading.Timer | None = None
-        self._is_in_block = True
 
     def install(self) -> None:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, self._handle)
 
-    def leave_block(self) -> None:
+    def uninstall(self) -> None:
         """Leave Ctrl-C as it was, unless it was pressed: then threads may hold up the end of the process."""
-        self._is_in_block = False
         if self._timer is None and signal.getsignal(signal.SIGINT) == self._handle:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -318,8 +336,7 @@ class _Interruption:
         with suppress(OSError, ValueError):
             if sys.__stderr__ is not None and sys.__stderr__.isatty():
                 sys.__stderr__.write(_SHOW_CURSOR)
-            if self._is_in_block:
-                self._report()
+            self._report()
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(self._exit_code)

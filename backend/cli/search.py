@@ -14,11 +14,12 @@ from rich.text import Text
 
 from backend.cli import command_line
 from backend.cli.command_line import As, Json, to_safe_text
-from backend.search.models import SearchDoc, SearchRequest, Spelling
+from backend.search.models import DocumentNumbers, SearchDoc, SearchRequest, Spelling
 from backend.search.no_results import Suggestion, suggest_queries
 from backend.search.person_lookup import resolve_people
 from backend.search.query_syntax import parse_query
 from backend.search.result_groups import Grouping, find_grouped
+from backend.sources.status_text import pluralize
 from backend.web import highlighting
 from indexing.index.protocols import DateRange, Filters
 
@@ -90,7 +91,7 @@ def search(
             spelling = Spelling.AS_WRITTEN if verbatim else Spelling.CORRECT_UNKNOWN
             request = service.request(parsed, asker, narrowed, deadline, spelling)
             grouping = group or (Grouping.PASSAGE if as_json else Grouping.DOCUMENT)
-            found = find_grouped(service, request, limit, grouping)
+            found = find_grouped(service.tool(None, DocumentNumbers()), request, limit, grouping)
             return request, found.docs, time.perf_counter() - began
 
         request, docs, seconds = command_line.retry_on_index_switch(
@@ -161,21 +162,16 @@ def print_results(console: Console, query: str, docs: Sequence[SearchDoc], secon
         console.print(head)
         console.print(_format_excerpt(result, wanted))
         if result.further:
-            console.print(f"[dim]    {_count_further(result)}[/dim]")
+            more = pluralize(len(result.further), "more passage")
+            console.print(f"[dim]    {more} of this document[/dim]")
         console.print(
             to_safe_text(f"    quarry show {shlex.quote(result.document_id)}", "dim"),
             soft_wrap=True,
         )
         console.print(to_safe_text(f"    {result.link}", "blue"), soft_wrap=True)
-    noun = "result" if len(docs) == 1 else "results"
-    console.print(f"[dim]{len(docs)} {noun} in {seconds:.2f} s[/dim]")
+    console.print(f"[dim]{pluralize(len(docs), 'result')} in {seconds:.2f} s[/dim]")
     if any(result.further for result in docs):
         console.print("[dim]To list every passage, add --group passage.[/dim]")
-
-
-def _count_further(result: SearchDoc) -> str:
-    noun = "passage" if len(result.further) == 1 else "passages"
-    return f"{len(result.further)} more {noun} of this document"
 
 
 def print_correction(console: Console, query: str, corrected: str) -> None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from backend.search.models import SearchRequest
-from backend.search.search_tool import Ranking, SearchService
+from backend.search.search_tool import Ranking, SearchTool
 from connectors.access import Readers
 from connectors.document import Person
 from indexing.index.person_keys import PersonCount, count_people, names_by_key
@@ -34,15 +34,13 @@ def count_facets(index: Index, filters: Filters, readers: Readers, deadline: Dea
     return _count_each_field(filters, lambda each: index.facets(each, readers, deadline))
 
 
-def count_found(
-    service: SearchService, request: SearchRequest, ranking: Ranking, limit: int
-) -> Facets:
+def count_found(tool: SearchTool, request: SearchRequest, ranking: Ranking, limit: int) -> Facets:
     """Count the documents of `ranking`, each field as it would be without its own filter.
 
     Each filtered field costs one more search, an unfiltered search none.
 
     Args:
-        ranking: what `service.rank(request, limit)` returned.
+        ranking: what `tool.rank(request, limit)` returned.
 
     Raises:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
@@ -51,7 +49,7 @@ def count_found(
     def count(filters: Filters) -> Facets:
         if filters == request.filters:
             return count_hits(ranking.hits)
-        return count_hits(service.rank(replace(request, filters=filters), limit).hits)
+        return count_hits(tool.rank(replace(request, filters=filters), limit).hits)
 
     return _count_each_field(request.filters, count)
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from backend.search.models import DocumentNumbers, InferenceSection, SearchDoc, SearchRequest
 from backend.search.retrieval import HITS_PER_VARIANT
-from backend.search.search_tool import Ranking, SearchService
+from backend.search.search_tool import Ranking, SearchTool
 
 WIDER = 4
 """So many times as many passages are retrieved where those of few documents took all places."""
@@ -43,14 +43,14 @@ class GroupedRanking:
 
 
 def find_grouped(
-    service: SearchService, request: SearchRequest, limit: int, grouping: Grouping
+    tool: SearchTool, request: SearchRequest, limit: int, grouping: Grouping
 ) -> GroupedRanking:
     """Return the best `limit` passages, or the best `limit` documents with all their retrieved passages.
 
     Raises:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
     """
-    ranking = service.rank(request, limit)
+    ranking = tool.rank(request, limit)
     if grouping is Grouping.PASSAGE:
         groups = tuple(map(SectionGroup, ranking.sections))
         return GroupedRanking(ranking, groups[:limit], len(groups) > limit)
@@ -58,7 +58,7 @@ def find_grouped(
     retrieved = max(limit, HITS_PER_VARIANT)
     if len(groups) < limit and len(ranking.hits) >= retrieved:
         retrieved *= WIDER
-        ranking = service.rank(request, retrieved)
+        ranking = tool.rank(request, retrieved)
         groups = group_by_document(ranking.sections)
     more = len(groups) > limit or len(ranking.hits) >= retrieved
     return GroupedRanking(ranking, groups[:limit], more)

@@ -5,7 +5,7 @@ Each variant has its weight in the fusion. All are searched with one call to the
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import regex
 
@@ -200,9 +200,13 @@ class RetrievalResult:
 
 @dataclass(frozen=True, slots=True)
 class Retriever:
+    """Retrieves for one turn."""
+
     index: Index
     embedder: Embedder
     understanding: Understanding
+    vectors: dict[str, Vector] = field(default_factory=dict)
+    """Of the texts embedded so far: a turn searches the same text under other filters, or for more."""
 
     def retrieve(
         self, variants: Sequence[VariantQuery], options: RetrievalOptions
@@ -241,15 +245,20 @@ class Retriever:
     ) -> tuple[dict[str, Vector], tuple[StepFailed, ...]]:
         """Embed each text of which the embedder understands a share."""
         texts = [text for text, share in shares.items() if share > 0]
-        if not texts:
-            return {}, ()
-        try:
-            vectors = self.embedder.embed_queries(
-                texts, deadline.limited_to(deadline.remaining() * EMBEDDING_SHARE)
-            )
-        except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError) as error:
-            return {}, (StepFailed("embedding", f"searched by words alone: {error}"),)
-        return dict(zip(texts, vectors, strict=True)), ()
+        new = [text for text in texts if text not in self.vectors]
+        if new:
+            try:
+                vectors = self.embedder.embed_queries(
+                    new, deadline.limited_to(deadline.remaining() * EMBEDDING_SHARE)
+                )
+            except (
+                TemporarilyUnavailableError,
+                ActionRequiredError,
+                DeadlineExceededError,
+            ) as error:
+                return {}, (StepFailed("embedding", f"searched by words alone: {error}"),)
+            self.vectors.update(zip(new, vectors, strict=True))
+        return {text: self.vectors[text] for text in texts}, ()
 
 
 def _build_query(

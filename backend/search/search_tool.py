@@ -415,10 +415,6 @@ class SearchService:
             return request
         return correct_request(request, self.index)
 
-    def rank(self, request: SearchRequest, limit: int) -> Ranking:
-        """At least `limit` chunks, where so many are found."""
-        return self.tool(None, DocumentNumbers()).rank(request, limit)
-
     def find_sections(self, request: SearchRequest, limit: int) -> list[SearchDoc]:
         """The best `limit` sections, numbered by document."""
         return self.tool(None, DocumentNumbers()).find_sections(request, limit)

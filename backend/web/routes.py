@@ -119,7 +119,7 @@ def search_values(
     try:
         if address.text:
             found = values["found"] = search(service, address, readers, deadline)
-            counts = count_found(service, found.request, found.ranking, address.limit)
+            counts = count_found(found.tool, found.request, found.ranking, address.limit)
             if not found.results:
                 values["unread"] = schedule.list_unread_sources(database)
         else:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backend.search import media_type_labels
-from backend.search.models import SearchRequest
+from backend.search.models import DocumentNumbers, SearchRequest
 from backend.search.no_results import Suggestion, suggest_queries
 from backend.search.query_syntax import ParsedQuery, parse_query
 from backend.search.result_groups import Grouping, SectionGroup, find_grouped
-from backend.search.search_tool import Ranking, SearchService
+from backend.search.search_tool import Ranking, SearchService, SearchTool
 from backend.web import highlighting, search_url, urls
 from backend.web.highlighting import Piece, QueryWords
 from backend.web.icons import document_icon
@@ -67,6 +67,8 @@ class Found:
     query: ParsedQuery
     request: SearchRequest
     ranking: Ranking
+    tool: SearchTool
+    """What has searched, to search under other filters."""
 
     @property
     def question_url(self) -> str:
@@ -98,7 +100,8 @@ def search(service: SearchService, address: Address, readers: Readers, deadline:
     began = time.perf_counter()
     parsed = parse_query(address.text)
     request = service.request(parsed, readers, address.filters(), deadline, address.spelling)
-    found = find_grouped(service, request, address.limit, Grouping.DOCUMENT)
+    tool = service.tool(None, DocumentNumbers())
+    found = find_grouped(tool, request, address.limit, Grouping.DOCUMENT)
     wanted = QueryWords(request.message)
     results = tuple(_result(group, wanted, address.text) for group in found.groups)
     return Found(
@@ -108,6 +111,7 @@ def search(service: SearchService, address: Address, readers: Readers, deadline:
         query=parsed,
         request=request,
         ranking=found.ranking,
+        tool=tool,
     )
 
 

@@ -17,7 +17,7 @@ from backend.schemas.search import (
     SearchResult,
 )
 from backend.search.facets import count_found
-from backend.search.models import Spelling
+from backend.search.models import DocumentNumbers, Spelling
 from backend.search.query_syntax import parse_query
 from backend.search.result_groups import Grouping, find_grouped
 
@@ -86,7 +86,8 @@ def search(
     began = time.perf_counter()
     parsed = parse_query(body.query)
     request = service.request(parsed, asker.readers, filters, deadline, body.spelling)
-    found = find_grouped(service, request, body.limit, body.group)
+    tool = service.tool(None, DocumentNumbers())
+    found = find_grouped(tool, request, body.limit, body.group)
     response = SearchResponse.from_docs(
         parsed,
         found.docs,
@@ -94,7 +95,7 @@ def search(
         request.corrected,
     )
     results = response.results if body.explain else tuple(map(_unexplained, response.results))
-    counts = count_found(service, request, found.ranking, body.limit)
+    counts = count_found(tool, request, found.ranking, body.limit)
     return SearchResponseWithFacets(
         query=body.query,
         results=results,

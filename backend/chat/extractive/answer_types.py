@@ -49,13 +49,12 @@ _ROLES = (
     "|whoever|everybody|everyone|anyone|anybody|nobody|leiter(?:in)?|abteilung|担当|負責|负责|部|经理|主管|社長|課長|受付"
 )
 _ROLE = regex.compile(rf"\b(?:{fold(_ROLES)})s?\b")
-_NAME = regex.compile(
-    r"\b\p{Lu}[\p{L}'’-]+\s+(?:\p{Lu}\.?\s+)?\p{Lu}[\p{L}'’-]+|\S@\S|[\p{Han}\p{Katakana}]"
-)
-_HOLDER_ASKED = regex.compile(r"\bwho(?:'s| is| was| are)\b (?:the|our|your)\b")
-_FULL_NAME = regex.compile(
+_FULL_NAME_PATTERN = (
     r"\b\p{Lu}[\p{L}'’-]+\s+(?:\p{Lu}\.?\s+)?\p{Lu}[\p{L}'’-]+|[\p{Han}\p{Katakana}]"
 )
+_FULL_NAME = regex.compile(_FULL_NAME_PATTERN)
+_NAME = regex.compile(rf"{_FULL_NAME_PATTERN}|\S@\S")
+_HOLDER_ASKED = regex.compile(r"\bwho(?:'s| is| was| are)\b (?:the|our|your)\b")
 _COUNTED = regex.compile(r"\b(?:how many|wie ?viele)\s+(\w+(?:\s\w+)?)")
 _COUNT = regex.compile(rf"{fold(_NUMBER)}[\s-]*((?:[\w%$.,-]+\s+)?[\w-]+)")
 
@@ -160,8 +159,8 @@ def answer_type_mismatches(question: str, found: Sequence[Candidate]) -> NDArray
     """Rate how far each candidate misses the type of answer: 0, 0.5 or 1.
 
     1 if it has no amount, time or person and the question asks for one, or no name and the question asks
-    who has a role; 0.5 if the question asks how
-    many there are of something and the candidate has a number, but of other things.
+    who has a role; 0.5 if the question asks how many there are of something and the candidate has a number,
+    but of other things.
     """
     kind, things = answer_type(question), counted_things(question)
     if kind is None:

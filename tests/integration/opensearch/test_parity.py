@@ -10,6 +10,7 @@ import pytest
 
 from backend.container import Container
 from backend.search.facets import count_found
+from backend.search.models import DocumentNumbers
 from backend.search.query_syntax import parse_query
 from backend.settings import Settings
 from connectors.access import Readers
@@ -118,7 +119,8 @@ def test_facets_of_a_search_are_alike(pair: Pair, local: Container) -> None:
         asked = service.request(
             parse_query('"QX-4031"'), Readers.of(), Filters(), service.deadline()
         )
-        found.append(count_found(service, asked, service.rank(asked, 20), 20))
+        tool = service.tool(None, DocumentNumbers())
+        found.append(count_found(tool, asked, tool.rank(asked, 20), 20))
     assert found[0] == found[1]
     assert 0 < sum(found[0].sources.values()) < 43
 

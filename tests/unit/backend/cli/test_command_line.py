@@ -30,6 +30,9 @@ BUSY = """try:
     except KeyboardInterrupt:
         time.sleep(60)"""
 THREAD = "threading.Thread(target=time.sleep, args=(60,)).start()"
+SLOW_OUTPUT = """console = command_line.console
+    command_line.console = lambda stream: time.sleep(2) or console(stream)
+    """
 
 
 @contextmanager
@@ -71,6 +74,13 @@ def test_a_command_says_at_once_that_it_stops_and_ends() -> None:
 
 def test_a_thread_that_goes_on_holds_up_the_end_for_seconds_only() -> None:
     with started(THREAD, grace=3) as process:
+        _press(process)
+        _, told = process.communicate(timeout=50)
+        assert (process.returncode, told.count("Stopped.")) == (1, 1)
+
+
+def test_it_does_not_end_before_it_is_said_that_it_has_stopped() -> None:
+    with started(SLOW_OUTPUT + THREAD, grace=0.2) as process:
         _press(process)
         _, told = process.communicate(timeout=50)
         assert (process.returncode, told.count("Stopped.")) == (1, 1)

@@ -1,23 +1,25 @@
 """Facets of a search: of what it retrieves, each field without its own filter."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
 
 from backend.search.facets import count_found, count_hits
-from backend.search.models import Budgets
+from backend.search.models import Budgets, DocumentNumbers
 from backend.search.query_syntax import parse_query
 from backend.search.search_tool import SearchService
 from connectors.access import Access, Readers
 from connectors.document import Person
 from indexing.chunking.chunk import Chunk
+from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.person_keys import PersonCount
 from indexing.index.protocols import Facets, Filters
+from indexing.runtime.deadline import Deadline
 from tests.support.search import MemoryIndex, chunk, ranked
 
 BOARD = Access.to(["group:board"])
@@ -46,7 +48,8 @@ def _facets(query: str, filters: Filters | None = None, *tokens: str) -> Facets:
     asked = service.request(
         parse_query(query), Readers.of(*tokens), filters or Filters(), service.deadline()
     )
-    return count_found(service, asked, service.rank(asked, 10), 10)
+    tool = service.tool(None, DocumentNumbers())
+    return count_found(tool, asked, tool.rank(asked, 10), 10)
 
 
 def test_only_documents_that_the_query_finds_are_counted_each_once() -> None:
@@ -70,9 +73,31 @@ def test_each_field_is_counted_without_its_own_filter() -> None:
 def test_an_unfiltered_search_is_made_once() -> None:
     service = _service(CORPUS)
     asked = service.request(parse_query("canteen"), Readers.of(), Filters(), service.deadline())
-    count_found(service, asked, service.rank(asked, 10), 10)
+    tool = service.tool(None, DocumentNumbers())
+    count_found(tool, asked, tool.rank(asked, 10), 10)
     assert isinstance(service.index, MemoryIndex)
     assert len(service.index.finds) == 1
+
+
+@dataclass(frozen=True)
+class CountingEmbedder(HashingEmbedder):
+    texts: list[str] = field(default_factory=list)
+
+    def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
+        self.texts.extend(texts)
+        return super().embed_queries(texts, deadline)
+
+
+def test_the_query_is_embedded_once_for_all_fields() -> None:
+    embedder = CountingEmbedder()
+    service = replace(_service(CORPUS), embedder=embedder)
+    filters = Filters(sources=frozenset({"mail"}), media_types=frozenset({"text/plain"}))
+    asked = service.request(parse_query("canteen"), Readers.of(), filters, service.deadline())
+    tool = service.tool(None, DocumentNumbers())
+    count_found(tool, asked, tool.rank(asked, 10), 10)
+    assert embedder.texts == ["canteen"]
+    assert isinstance(service.index, MemoryIndex)
+    assert len(service.index.finds) == 3
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.search.models import Budgets
+from backend.search.models import Budgets, DocumentNumbers
 from backend.search.query_syntax import parse_query
 from backend.search.result_groups import GroupedRanking, Grouping, find_grouped, group_by_document
 from backend.search.search_tool import SearchService
@@ -29,7 +29,7 @@ def _find(query: str, limit: int, grouping: Grouping) -> tuple[GroupedRanking, M
         seconds=30.0,
     )
     request = service.request(parse_query(query), Readers.of(), Filters(), service.deadline())
-    return find_grouped(service, request, limit, grouping), index
+    return find_grouped(service.tool(None, DocumentNumbers()), request, limit, grouping), index
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=20))
