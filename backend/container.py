@@ -87,7 +87,7 @@ class Container:
     def engine(self) -> "IndexEngine":
         from backend.composition.index import IndexEngine
 
-        return IndexEngine(self.settings, self.home, self.embedding)
+        return IndexEngine(self.settings, self.home, self.embedding, self._count_documents)
 
     @cached_property
     def chat(self) -> "ChatService":
@@ -97,6 +97,11 @@ class Container:
 
     def _active_version(self) -> "IndexVersion | None":
         return self.engine.versions.active()
+
+    def _count_documents(self) -> int:
+        from backend.store.documents import count_by_source
+
+        return sum(count_by_source(self.database).values())
 
     def reopen(self) -> "Container":
         """The same home with nothing of it opened yet."""

@@ -97,6 +97,8 @@ class IndexEngine:
     settings: Settings
     home: Path
     embedding: EmbeddingModel
+    count_documents: Callable[[], int]
+    """Of all sources, as the database knows them."""
 
     @property
     def is_opensearch(self) -> bool:
@@ -125,7 +127,13 @@ class IndexEngine:
 
     @cached_property
     def index(self) -> "Index":
-        """Raises NotConfiguredError: the index was built with another model than is set."""
+        """The index, for search; created empty only where nothing was indexed yet.
+
+        Raises:
+            NotConfiguredError: the index was built with another model than is set.
+            DamagedDataError: documents were indexed, but this engine has no index.
+        """
+        self._check_presence()
         with self._current_version():
             return self.versions.open_index(self.version)
 
@@ -162,6 +170,17 @@ class IndexEngine:
             embedder=self.embedding.embedder,
             understanding=self.embedding.language_support,
         )
+
+    def _check_presence(self) -> None:
+        """An empty index in the place of one that was lost would answer that there is nothing."""
+        from connectors.errors import DamagedDataError
+
+        if self.versions.active() is None and (documents := self.count_documents()):
+            raise DamagedDataError(
+                f"There is no index in {self.location}, although documents were indexed ({documents} in the database)."
+                " If it was lost, build it again from what is stored of the documents: quarry reindex --rebuild."
+                " If you changed the engine, copy the index to it: quarry move --help."
+            )
 
     @contextmanager
     def _current_version(self) -> Iterator[None]:

@@ -2,18 +2,25 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from opensearchpy import OpenSearch
 
-from connectors.errors import ActionRequiredError
+from backend.container import Container
+from backend.settings import Settings
+from backend.store.database import sqlite_url
+from connectors.errors import ActionRequiredError, DamagedDataError
 from indexing.index.protocols import Written
 from indexing.opensearch import mapping
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
 from indexing.opensearch.naming import index_name
 from indexing.opensearch.open_index import ensure_index, open_writer
 from tests.support.chunks import IDENTITY, document
+from tests.support.embedding_server import embedding_server
+from tests.support.store import document as stored_document
+from tests.support.store import store_at
 
 
 def test_any_number_may_open_what_is_not_there_yet(client: OpenSearch, prefix: str) -> None:
@@ -27,6 +34,22 @@ def test_any_number_may_open_what_is_not_there_yet(client: OpenSearch, prefix: s
         )
     assert written == [Written(replaced=1, chunks=1)] * 8
     assert [known.id for known in writers[0].scan()] == [f"{n}" for n in range(8)]
+
+
+def test_an_index_that_was_lost_is_not_replaced_by_an_empty_one_for_search(
+    client: OpenSearch, url: str, prefix: str, tmp_path: Path
+) -> None:
+    with embedding_server() as server:
+        settings = Settings(
+            home=tmp_path, embedding_url=server.url, opensearch_url=url, opensearch_prefix=prefix
+        )
+        _ = Container(settings).engine.index
+        with store_at(sqlite_url(tmp_path / "quarry.db"), "desk") as store:
+            store.hold(stored_document("desk:a"))
+        _ = Container(settings).engine.index
+        client.indices.delete(index=f"{prefix}-*")
+        with pytest.raises(DamagedDataError, match=r"1 in the database.*quarry reindex --rebuild"):
+            _ = Container(settings).engine.index
 
 
 def test_each_embedder_has_an_index_of_its_own(client: OpenSearch, prefix: str) -> None:

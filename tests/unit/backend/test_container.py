@@ -1,5 +1,6 @@
 """Which embedder a home is opened with."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,10 +8,13 @@ import pytest
 
 from backend.container import Container
 from backend.settings import DEFAULT_MODEL, Settings
-from connectors.errors import ActionRequiredError
+from backend.store.database import sqlite_url
+from connectors.errors import ActionRequiredError, DamagedDataError
 from indexing.index.versions import IndexVersionReplacedError
 from tests.support.chunks import document, vectors
 from tests.support.embedding_server import EmbeddingServer, embedding_server
+from tests.support.store import document as stored_document
+from tests.support.store import store_at
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +76,19 @@ def test_a_switch_between_choosing_and_opening_is_no_wrong_setting(
         with pytest.raises(IndexVersionReplacedError, match="rebuilt with the model second"):
             open_it()
     assert list(open_container(tmp_path, server.url).engine.writer.scan()) == []
+
+
+def test_an_index_that_was_lost_is_not_replaced_by_an_empty_one_for_search(
+    tmp_path: Path, server: EmbeddingServer
+) -> None:
+    _ = open_container(tmp_path, server.url, "first").engine.index
+    with store_at(sqlite_url(tmp_path / "quarry.db"), "desk") as store:
+        store.hold(stored_document("desk:a"), stored_document("desk:b"))
+    shutil.rmtree(tmp_path / "index")
+    searched = open_container(tmp_path, server.url, "first")
+    with pytest.raises(DamagedDataError, match=r"2 in the database.*quarry reindex --rebuild"):
+        _ = searched.engine.index
+    assert not list(searched.engine.writer.scan()), "the next sync writes it again"
 
 
 def test_a_model_behind_an_endpoint_needs_it(tmp_path: Path, server: EmbeddingServer) -> None:
