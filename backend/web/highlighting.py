@@ -19,10 +19,9 @@ from indexing.text.analysis import (
     document_words,
     find_languages,
 )
-from indexing.text.identifiers import find_identifiers
 from indexing.text.markdown_links import strip_links
 from indexing.text.normalization import JOINER, LETTER, SPACELESS, fold
-from indexing.text.tokenizer import words
+from indexing.text.tokenizer import find_identifiers, words
 
 LONGEST_EXCERPT = 320
 

@@ -1,8 +1,7 @@
 """The index of one machine: SQLite, tantivy and memory-mapped vectors."""
 
-from indexing.local.open_index import open_index, open_writer
 from indexing.local.searcher import LocalIndex
-from indexing.local.versions import LocalIndexVersions
+from indexing.local.versions import LocalIndexVersions, open_index, open_writer
 from indexing.local.writer import LocalIndexWriter
 
 __all__ = [

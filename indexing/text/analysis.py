@@ -36,8 +36,7 @@ from indexing.text.languages import (
     guess_languages,
     is_default,
 )
-from indexing.text.normalization import fold, normalize
-from indexing.text.stemming import stem
+from indexing.text.normalization import fold, normalize, stem
 
 QueryWord: TypeAlias = tuple[str, ...]
 """One word of a query in all forms under which documents may be indexed, of each language one."""

@@ -1,10 +1,12 @@
-"""Fold texts for comparison, and define the character classes of words."""
+"""Fold texts and stem words for comparison, and define the character classes of words."""
 
 import re
+import threading
 import unicodedata
 from collections.abc import Iterable
 
 import regex
+import Stemmer  # type: ignore[import-not-found]
 
 SPACELESS = (
     r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -26,6 +28,8 @@ _VARIANTS = (("‘", "'"), ("’", "'"), ("ʼ", "'"), ("‐", "-"), ("−", "-")
 """Variants of apostrophe and hyphen."""
 _DOTTED_I = "i\u0307"
 """What case folding makes of the capital of the Turkish i."""
+
+_stemmers = threading.local()
 
 _UNSTORABLE = re.compile("[\\0\ud800-\udfff]")
 
@@ -64,3 +68,15 @@ def _replace_all(text: str, pairs: Iterable[tuple[str, str]]) -> str:
     for old, new in pairs:
         text = text.replace(old, new)
     return text
+
+
+def stem(word: str, algorithm: str | None) -> str:
+    """Return the stem of a word in lower case, by a Snowball stemmer; without an algorithm, the word."""
+    if algorithm is None:
+        return word
+    # A stemmer keeps state in C and must not be shared by threads.
+    stemmers: dict[str, Stemmer.Stemmer] = _stemmers.__dict__
+    if algorithm not in stemmers:
+        stemmers[algorithm] = Stemmer.Stemmer(algorithm)
+    found: str = stemmers[algorithm].stemWord(word)
+    return found

@@ -25,10 +25,9 @@ from backend.chat.citations.fact_words import (
     stem,
 )
 from indexing.embedding.language_support import is_english
-from indexing.text.identifiers import find_identifiers
 from indexing.text.normalization import fold
 from indexing.text.stop_words import FUNCTION_WORDS
-from indexing.text.tokenizer import plain_words
+from indexing.text.tokenizer import find_identifiers, plain_words
 
 _ISO_DATE = regex.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _DOTTED_DATE = regex.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")

@@ -12,9 +12,8 @@ import regex
 from backend.chat.extractive.candidate_sentences import Candidate, heading_context
 from backend.chat.extractive.relevance import MAX_WORDS, subject_words
 from indexing.text.analysis import add_joined_codes, join_code
-from indexing.text.identifiers import find_identifiers
 from indexing.text.normalization import LETTER, fold
-from indexing.text.tokenizer import contains_term, words
+from indexing.text.tokenizer import contains_term, find_identifiers, words
 
 MAX_CODES = 16
 SHORT_QUESTION = 4
