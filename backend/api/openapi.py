@@ -117,6 +117,12 @@ FILE: Json = {
     "description": "The file as it was read",
     "content": {"*/*": {"schema": {"type": "string", "format": "binary"}, "example": "%PDF-1.7 …"}},
 }
+IMAGE: Json = {
+    "description": "The page, as a WebP image",
+    "content": {
+        "image/webp": {"schema": {"type": "string", "format": "binary"}, "example": "RIFF…"}
+    },
+}
 UNREADY: Json = {
     "description": "Some part is not ready",
     "content": {

@@ -11,6 +11,7 @@ from backend.web.document_blocks import Block, blocks
 from backend.web.sanitizing import replace_controls, shorten
 from backend.web.search_url import Address
 from connectors.document import Document, Place, Section, Span
+from connectors.extraction import registry
 from indexing.index import person_keys
 
 LONGEST = 200_000
@@ -42,6 +43,8 @@ class Part:
     where: str
     """The page or the sheet that begins here; empty where it goes on."""
     blocks: tuple[Block, ...]
+    image: str | None = None
+    """The address of the image of the page that begins here."""
     left_out: int = 0
     """Characters of it that are not shown."""
 
@@ -144,6 +147,7 @@ def _parts(document: Document, window: range, passage: Passage | None) -> Iterat
             headings=tuple(_headings(before, section.place, title)),
             where=_where(before, section.place),
             blocks=() if bare and not marked else tuple(blocks(text, document.media_type, marked)),
+            image=_page_image(document, before, section.place),
             left_out=len(section.text) - len(text.text),
         )
         before = section.place
@@ -177,6 +181,12 @@ def _where(before: Place, place: Place) -> str:
     if place.sheet is not None and place.sheet != before.sheet:
         return f"Sheet {shorten(place.sheet, _LONGEST_NAME)}"
     return ""
+
+
+def _page_image(document: Document, before: Place, place: Place) -> str | None:
+    if document.media_type != registry.PDF or place.page is None or place.page == before.page:
+        return None
+    return urls.page_image(document.id, document.link, place.page)
 
 
 def _metadata(document: Document) -> Iterator[tuple[str, str]]:

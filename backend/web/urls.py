@@ -29,15 +29,24 @@ def original(document_id: str, link: str) -> str | None:
 
     A browser opens no file of the disk from a page, so that Quarry hands it out.
     """
-    if link.lower().startswith("file:"):
+    if _is_file(link):
         return f"/api/documents/{_path(document_id)}/original"
     return elsewhere(link)
+
+
+def page_image(document_id: str, link: str, number: int) -> str | None:
+    """The image of a page of a PDF file; None where Quarry does not have the file."""
+    return f"/api/documents/{_path(document_id)}/pages/{number}" if _is_file(link) else None
 
 
 def elsewhere(link: str) -> str | None:
     """A link that may be followed out of a page; None for all that could do more than that."""
     link = link.strip()
     return link if _ELSEWHERE.match(link) else None
+
+
+def _is_file(link: str) -> bool:
+    return link.lower().startswith("file:")
 
 
 def _path(document_id: str) -> str:

@@ -5,6 +5,7 @@ its condition, and the same answer.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import PurePosixPath
@@ -28,6 +29,8 @@ from connectors.access import Readers
 from connectors.connector import ProvidesOriginal
 from connectors.document import Document
 from connectors.extraction import registry
+from connectors.extraction.pdf_rendering import IMAGE_TYPE, render_page
+from connectors.extraction.result import ExtractionError
 from indexing.chunking.chunk import ChunkRange
 from indexing.runtime.deadline import CancelToken, Deadline
 
@@ -35,6 +38,7 @@ router = APIRouter()
 MOST_DOCUMENTS = 500
 _PIECE = 1 << 16
 _ENDING = "/original"
+_PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")
 _SHOWN_IN_PLACE = {registry.TEXT, registry.PDF}
 _POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 """Of a document's own file: whatever it is, it runs nothing and loads nothing."""
@@ -83,6 +87,34 @@ def document_original(
     if file is None:
         raise Problem(_CHANGED)
     return _download(file, found.document)
+
+
+@router.get(
+    "/api/documents/{document_id:path}/pages/{number}",
+    response_class=Response,
+    responses={200: openapi.IMAGE},
+    summary="Get the image of a page of a PDF file",
+)
+@requires(Permission.READER)
+def page_image(
+    document_id: str,
+    number: str,
+    asker: AskerDependency,
+    container: ContainerDependency,
+    cancel_token: CancelTokenDependency,
+) -> Response:
+    """Only of the file as it was when it was last synced."""
+    name = f"{document_id}/pages/{number}"
+    if find(container, name, asker.readers) is not None:
+        named = show_document(name, asker, container, cancel_token)
+        return Response(named.model_dump_json(), media_type="application/json")
+    found = find(container, document_id, asker.readers)
+    if found is None or not _PAGE_NUMBER.fullmatch(number):
+        raise _no_document()
+    if found.document.media_type != registry.PDF:
+        raise Problem(problem(404, "This document is not a PDF file."))
+    image = _render_page(container, found.document, int(number))
+    return Response(image, media_type=IMAGE_TYPE)
 
 
 @router.get(
@@ -146,6 +178,17 @@ def _file(container: Container, document: Document) -> BufferedReader | None:
     if not isinstance(connector, ProvidesOriginal):
         return None
     return connector.original(document.id, document.version)
+
+
+def _render_page(container: Container, document: Document, number: int) -> bytes:
+    file = _file(container, document)
+    if file is None:
+        raise Problem(_CHANGED)
+    with file:
+        try:
+            return render_page(file, number, container.settings.search_seconds)
+        except ExtractionError as error:
+            raise Problem(problem(404, f"This page cannot be shown: {error}.")) from error
 
 
 def _download(file: BufferedReader, document: Document) -> StreamingResponse:

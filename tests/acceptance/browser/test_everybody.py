@@ -21,6 +21,7 @@ PAGES = {
     "unanswered": "/ask?q=When+is+this+year%27s+company+football+tournament%3F",
     "document": "/document/handbook:support/error-codes-scanners.html?section=2&start=0&end=40#cited",
     "table": "/document/handbook:products/spare-parts.xlsx",
+    "pages": "/document/handbook:finance/annual-report-2025.pdf",
     "missing": "/document/handbook:nothing",
     "sources": "/sources",
     "form": "/sources?add=git",

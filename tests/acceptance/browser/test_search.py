@@ -324,6 +324,25 @@ def test_a_table_is_shown_as_one_with_its_rows_marked(opens: Opens, address: str
         assert answer.headers["content-disposition"].startswith("attachment")
 
 
+def test_an_image_of_each_pdf_page_is_beside_its_text(opens: Opens, address: str) -> None:
+    with opens(address) as watched:
+        page = watched.open("/document/handbook:finance/annual-report-2025.pdf")
+        link = page.get_by_role("link", name="Page 1 as an image")
+        text = page.get_by_text("The year in figures")
+        image = link.locator("img")
+        image.scroll_into_view_if_needed()
+        page.wait_for_function(
+            "image => image.naturalWidth === 1000", arg=image.element_handle(), timeout=60_000
+        )
+        beside, read = link.bounding_box(), text.bounding_box()
+        assert beside
+        assert read
+        assert beside["x"] >= read["x"] + read["width"]
+    with opens(address, viewport={"width": 390, "height": 844}) as watched:
+        page = watched.open("/document/handbook:finance/annual-report-2025.pdf")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_what_one_may_not_read_looks_as_if_it_were_not_there(opens: Opens, address: str) -> None:
     with opens(address) as watched:
         pages = [

@@ -9,7 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.container import Container
+from tests.support.files import pdf
 from tests.unit.backend.api.conftest import (
+    FILES,
     SOURCE,
     client_of,
     connected,
@@ -64,6 +66,47 @@ def test_forbidden_and_missing_are_the_same_answer(client: TestClient, ending: s
     assert forbidden.content == missing.content
     assert forbidden.headers.raw == missing.headers.raw
     assert b"pay" not in forbidden.content
+
+
+def test_a_page_of_a_pdf_is_an_image_for_its_readers_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    (folder / "finance").mkdir(parents=True)
+    (folder / "leave.pdf").write_bytes(pdf("Leave is 25 days."))
+    (folder / "finance/pay.pdf").write_bytes(pdf("Band five."))
+    (folder / "notes/pages").mkdir(parents=True)
+    (folder / "notes/pages/1").write_text("A note that is named so.\n")
+    (folder / "access.yaml").write_text(FILES["access.yaml"])
+    container = make_container(tmp_path)
+    connected(container, folder)
+    with client_of(container) as client:
+        image = client.get(f"/api/documents/{SOURCE}:leave.pdf/pages/1")
+        assert (image.headers["content-type"], image.content[8:12]) == ("image/webp", b"WEBP")
+        past = client.get(f"/api/documents/{SOURCE}:leave.pdf/pages/2").json()
+        assert past["detail"] == "This page cannot be shown: the file has no page 2."
+        named = client.get(f"/api/documents/{SOURCE}:notes/pages/1").json()
+        assert named["id"] == f"{SOURCE}:notes/pages/1"
+        same_id = {"x-request-id": "one"}
+        forbidden, missing, invalid = (
+            client.get(f"/api/documents/{SOURCE}:{name}", headers=same_id)
+            for name in ("finance/pay.pdf/pages/1", "finance/no.pdf/pages/1", "leave.pdf/pages/0")
+        )
+        assert forbidden.status_code == 404
+        assert forbidden.content == missing.content == invalid.content
+        assert forbidden.headers.raw == missing.headers.raw
+        (folder / "leave.pdf").write_bytes(pdf("Leave is 30 days, says a newer file."))
+        changed = client.get(f"/api/documents/{SOURCE}:leave.pdf/pages/1")
+        assert (changed.status_code, "not there any more" in changed.json()["detail"]) == (
+            404,
+            True,
+        )
+
+
+def test_only_pdf_files_have_images(client: TestClient) -> None:
+    refused = client.get(f"/api/documents/{LEAVE}/pages/1")
+    assert (refused.status_code, refused.json()["detail"]) == (
+        404,
+        "This document is not a PDF file.",
+    )
 
 
 def test_its_readers_see_it(finance: TestClient) -> None:
