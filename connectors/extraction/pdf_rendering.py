@@ -22,6 +22,7 @@ _LONGEST_SIDE = 8_000
 _MEMORY_BYTES = 1 << 30
 _CPU_SECONDS = 20
 _NO_SUCH_PAGE = 3
+_PROGRAM = f"import sys; from {__name__} import render_standard_input; render_standard_input(int(sys.argv[1]))"
 _RETRY_AFTER = timedelta(seconds=5)
 _rendering = threading.BoundedSemaphore(2)
 """Processes at a time: a browser asks for all pages of a document at once."""
@@ -62,7 +63,7 @@ def _run_renderer(
 ) -> subprocess.CompletedProcess[bytes]:
     os.lseek(file.fileno(), 0, os.SEEK_SET)
     return subprocess.run(
-        [sys.executable, "-P", "-m", __name__, str(number)],
+        [sys.executable, "-P", "-c", _PROGRAM, str(number)],
         # No variables of this process: they may contain keys.
         env={"PYTHONPATH": os.pathsep.join(sys.path)},
         stdin=file,
@@ -73,8 +74,8 @@ def _run_renderer(
     )
 
 
-def _render_standard_input(number: int) -> None:
-    """Write the image of a page of the file on standard input to standard output."""
+def render_standard_input(number: int) -> None:
+    """Write the image of a page of the file on standard input to standard output, in a process of its own."""
     from pypdfium2 import PdfDocument  # 20 MB that the parent does not need
 
     resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
@@ -86,7 +87,3 @@ def _render_standard_input(number: int) -> None:
     width, height = page.get_size()
     scale = min(WIDTH / width, _LONGEST_SIDE / height)
     page.render(scale=scale).to_pil().save(sys.stdout.buffer, "WEBP", quality=80)
-
-
-if __name__ == "__main__":
-    _render_standard_input(int(sys.argv[1]))

@@ -20,6 +20,7 @@ _LINK = regex.compile(rf"!?\[(?P<label>[^\[\]]*+)\]{TARGET_IN_BRACKETS}")
 
 _SCRIPT_SCHEMES = ("javascript:", "data:", "vbscript:")
 _UNSAFE = regex.compile(r"[\s()<>\[\]|\\\"`^{}\x00-\x1f\x7f]")
+_INDENTATION = regex.compile(r"^[ \t]+", regex.MULTILINE)
 _MARKUP = regex.compile(
     r"[\\`*_\[\]<~]"
     r"|&(?=\#?\w{1,32};)"  # a character reference
@@ -54,6 +55,7 @@ def safe_link(link: str) -> str:
 def escape_markdown(text: str) -> str:
     """Escape a text so that Markdown shows it as it is: no link, image, emphasis or code, and no list.
 
-    Bare addresses, of which many renderers make links, are escaped too.
+    Bare addresses, of which many renderers make links, are escaped too. Indentation, which makes code of a
+    paragraph and is not shown in one, is removed.
     """
-    return _MARKUP.sub(r"\\\g<0>", text)
+    return _MARKUP.sub(r"\\\g<0>", _INDENTATION.sub("", text))

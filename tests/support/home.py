@@ -48,7 +48,7 @@ class Home:
             env=self.environment(**settings),
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=600,
             check=False,
         )
         return Run(done.returncode, done.stdout, done.stderr)

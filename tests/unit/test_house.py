@@ -42,6 +42,7 @@ HEAVY: dict[str, set[str] | None] = {
     "backend/chat/llm/client.py": {"openai", "httpx2"},
     "backend/store/database.py": {"alembic"},
     "connectors/sources/website/page_document.py": {"trafilatura"},
+    "connectors/extraction/pdf_rendering.py": {"pypdfium2"},
 }
 _CITATIONS = "backend.chat.citations"
 UNUSED = {
@@ -53,6 +54,8 @@ UNUSED = {
     "indexing.embedding.hash_embedder.HashingEmbedder",
     # the languages of such an embedder: all of them
     "indexing.embedding.language_support.EVERYTHING",
+    # the process that draws a page calls it
+    "connectors.extraction.pdf_rendering.render_standard_input",
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
 }

@@ -1,7 +1,7 @@
 """Links of Markdown, their labels and targets."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import html
 from markdown_it import MarkdownIt
@@ -63,6 +63,8 @@ def test_escaped_text_is_changed_where_it_would_be_markup(text: str, escaped: st
     assert escape_markdown(text) == escaped
 
 
+@example(" 2) ")
+@example("    - a")
 @given(
     st.lists(
         st.sampled_from(
