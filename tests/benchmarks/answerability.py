@@ -1,4 +1,4 @@
-"""The models of `backend.chat.extractive.answerability`, fitted anew, and how well they know what answers.
+"""The models of `backend.chat.extractive.candidate_scoring`, fitted anew, and how well they know what answers.
 
     .venv/bin/python -m tests.benchmarks.answerability [--data ../shared/data] [--questions N] [--mtrag]
 
@@ -33,13 +33,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.chat.extractive.answer import extract_answer
-from backend.chat.extractive.answerability import (
+from backend.chat.extractive.candidate_scoring import (
     BY_MEANING,
     BY_WORDS,
     AnswerabilityModel,
     AnswerEvidence,
+    score_candidates,
 )
-from backend.chat.extractive.candidate_scoring import score_candidates
 from backend.chat.extractive.candidate_sentences import find_candidates
 from backend.evaluation.dataset import read_dataset
 from backend.search.events import SearchDone

@@ -1,6 +1,6 @@
 """Answer without a language model: with the best sentences of the best sections, and the passages that come closest.
 
-Sentences are scored by `candidate_scoring`, and `answerability` decides whether the best of them answers.
+`candidate_scoring` scores sentences and decides whether the best of them answers.
 What the form of the question demands is checked by `question_checks`, versions of documents by `versions`.
 """
 

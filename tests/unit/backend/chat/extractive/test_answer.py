@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.chat.extractive.answer import MAX_SENTENCES, AnswerSentence, extract_answer
-from backend.chat.extractive.answer_types import answer_type_mismatches
 from backend.chat.extractive.candidate_scoring import MAX_SCORED
 from backend.chat.extractive.candidate_sentences import find_candidates
+from backend.chat.extractive.question_checks import answer_type_mismatches
 from backend.chat.extractive.relevance import remove_word, subject_words, word_shares
 from backend.search.models import InferenceSection
 from connectors.document import Span

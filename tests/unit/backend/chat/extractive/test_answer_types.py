@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.chat.extractive.answer_types import (
+from backend.chat.extractive.question_checks import (
     AnswerType,
     answer_type,
     counted_things,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.chat.extractive.answerability import (
+from backend.chat.extractive.candidate_scoring import (
     BY_MEANING,
     BY_WORDS,
     OWN_CASE,
