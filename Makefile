@@ -19,7 +19,7 @@ help:
 	@echo "make services     PostgreSQL, Redis and OpenSearch on this machine (Debian's packages; installed as root)"
 	@echo "make services-stop"
 	@echo "make opensearch   an OpenSearch on this machine (VERSION=3: the newer one; NODES=3: a cluster; PORT=...)"
-	@echo "make opensearch-stop"
+	@echo "make opensearch-stop     stop it (VERSION=3: only servers of that release)"
 	@echo "make browser      install Chromium, which the tests of the page drive (Debian, as root)"
 	@echo "make picture      take the picture of the README anew"
 	@echo "make constraints  resolve the pinned versions anew"
@@ -144,7 +144,7 @@ opensearch:
 
 opensearch-stop:
 	$(check_python)
-	@$(PYTHON) -m deploy.opensearch.server stop
+	@$(PYTHON) -m deploy.opensearch.server stop $(if $(filter-out file,$(origin VERSION)),--version $(VERSION))
 
 # One version of each package for every Python from 3.11.0 on: what the tests run with is what is installed.
 constraints: | $(UV)

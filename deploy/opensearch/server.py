@@ -1,7 +1,7 @@
 """Runs OpenSearch on this machine without a container, for development and tests.
 
     make opensearch                    start on loopback and wait until it answers; running servers are left as they are
-    make opensearch-stop               stop all servers that were started this way
+    make opensearch-stop               stop all servers that were started this way; with VERSION=3, those of that release
     python3 -m deploy.opensearch.server during COMMAND...
 
 The last runs a command while a server of each release runs; it finds their addresses in its environment. Needed are Python,
@@ -56,7 +56,7 @@ def start(release: Release, count: int, port: int | None, seconds: float) -> Non
         wait(nodes, [spawn(node) for node in absent], seconds)
     state = "is running" if absent else "is already running"
     say(f"{release} {state}: {' '.join(node.url for node in nodes)}")
-    say(f"Logs: {folder}/*/server.log. To stop it: make opensearch-stop")
+    say(f"Logs: {folder}/*/server.log. To stop it: make opensearch-stop VERSION={release.major}")
     if count == 1:
         say(f"For tests by hand: export {release.variable}={nodes[0].url}")
 
@@ -92,7 +92,8 @@ def is_running(node: Node) -> bool:
     found = find_running(node.folder)
     if found and found.url != node.url:
         raise SetupError(
-            f"{node.release} is already running on {found.url}. To stop it: make opensearch-stop."
+            f"{node.release} is already running on {found.url}. To stop it: make opensearch-stop"
+            f" VERSION={node.release.major}."
         )
     return found is not None
 
@@ -211,7 +212,8 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--version", choices=RELEASES, default="2")
     start.add_argument("--nodes", type=int, choices=range(1, 10), default=1)
     start.add_argument("--port", type=int, help="of the first node")
-    commands.add_parser("stop", help="stop everything that was started")
+    stop = commands.add_parser("stop", help="stop what was started")
+    stop.add_argument("--version", choices=RELEASES, help="only servers of this release")
     during = commands.add_parser("during", help="run a command beside a server of each release")
     during.add_argument(
         "--version", choices=RELEASES, action="append", help="only this release; may be repeated"
@@ -247,7 +249,7 @@ def main() -> int:
             case "start":
                 start(RELEASES[asked.version], asked.nodes, asked.port, asked.seconds)
             case "stop":
-                stop(30)
+                stop(30, f"{asked.version or ''}*/*")
             case "during":
                 chosen = [RELEASES[version] for version in asked.version or RELEASES]
                 return during(asked.words, chosen, asked.seconds)

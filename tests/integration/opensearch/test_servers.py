@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from deploy.opensearch import server
 from deploy.opensearch.java import JavaNotFoundError, find_java
 from deploy.opensearch.node import NO_PROXY, is_free
 from deploy.opensearch.releases import HERE, NEWER, OLDER
@@ -142,14 +145,80 @@ def test_a_java_that_does_not_fit_is_refused_with_what_was_found() -> None:
     assert f"{fitting.version} in {fitting.home}" in str(refused.value)
 
 
-@pytest.mark.parametrize(("code", "told"), [("exit(0)", 0), ("exit(3)", 3)])
-def test_during_passes_on_how_its_command_ended(code: str, told: int) -> None:
+@pytest.mark.parametrize(("code", "expected"), [("exit(0)", 0), ("exit(3)", 3)])
+def test_during_passes_on_how_its_command_ended(code: str, expected: int) -> None:
     """With both addresses configured it starts nothing."""
     given = {OLDER.variable: "http://127.0.0.1:1", NEWER.variable: "http://127.0.0.1:2"}
     program = f"import os; assert os.environ['{OLDER.variable}'].endswith(':1'); {code}"
     command = [sys.executable, "-m", "deploy.opensearch.server", "during", sys.executable, "-c"]
     done = subprocess.run([*command, program], cwd=ROOT, env=os.environ | given, check=False)
-    assert done.returncode == told
+    assert done.returncode == expected
+
+
+RUNS_AS_A_NODE = """
+import sys, time
+from pathlib import Path
+from deploy.opensearch.node import lock_folder
+lock_folder(Path(sys.argv[1]), "http://127.0.0.1:1")
+print("locked", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """Processes that hold the folders of running nodes, by the names of these."""
+    monkeypatch.setattr(server, "SERVERS", tmp_path)
+    with ExitStack() as stack:
+        started = {}
+        for name in ("2/node-1", "2x3/node-1", "3/node-1"):
+            (tmp_path / name).mkdir(parents=True)
+            command = [sys.executable, "-c", RUNS_AS_A_NODE, str(tmp_path / name)]
+            node = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+            started[name] = stack.enter_context(node)
+            stack.callback(node.kill)
+            assert node.stdout is not None
+            assert node.stdout.readline() == "locked\n"
+        yield started
+
+
+@pytest.mark.parametrize(
+    ("options", "stopped"),
+    [
+        ([], {"2/node-1", "2x3/node-1", "3/node-1"}),
+        (["--version", "2"], {"2/node-1", "2x3/node-1"}),
+        (["--version", "3"], {"3/node-1"}),
+    ],
+)
+def test_stop_ends_the_servers_of_the_release_that_is_named_or_all(
+    nodes: dict[str, subprocess.Popen[str]],
+    options: list[str],
+    stopped: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["server", "stop", *options])
+    assert server.main() == 0
+    for name in stopped:
+        assert nodes[name].wait(30) == -signal.SIGTERM
+    assert {name for name, node in nodes.items() if node.poll() is None} == nodes.keys() - stopped
+
+
+@pytest.mark.parametrize(
+    ("given", "options"), [([], ""), (["VERSION=2"], "--version 2"), (["VERSION=3"], "--version 3")]
+)
+def test_make_passes_on_the_version_that_was_given(given: list[str], options: str) -> None:
+    outer = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}  # of the make that runs the tests
+    planned = subprocess.run(
+        ["make", "--dry-run", "opensearch-stop", *given],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name not in outer},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert planned.stdout.strip().endswith(f"deploy.opensearch.server stop {options}".strip())
 
 
 def test_the_releases_are_the_same_wherever_they_are_named() -> None:
