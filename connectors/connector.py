@@ -20,7 +20,7 @@ KnownVersions: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
 """Maps document ids to the `Document.version` that Quarry stores; unknown ids are left out. A document that
 could not be read for good has its `Unreadable.version`.
 
-A source that cannot tell by time what changed (a folder: moved files keep their times) compares
+A source that cannot detect changes by time (a folder: moved files keep their times) compares
 versions, a few hundred ids at a time, so that its memory use stays constant.
 """
 
@@ -163,7 +163,7 @@ class Connector(Protocol):
 
 @runtime_checkable
 class CountsDocuments(Protocol):
-    """A connector that can tell at little cost how many documents there are."""
+    """A connector that can count its documents at little cost."""
 
     def count_documents(self) -> int:
         """Count all documents, readable or not. Raises as `Connector.listing`."""

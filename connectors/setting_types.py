@@ -27,7 +27,7 @@ def _normalize_owner(owner: str) -> str:
 def mailbox_access(owner: str, readers: Sequence[str]) -> Access:
     """Return who may read a mailbox: the readers of a shared one, else its owner.
 
-    A mailbox whose owner is not an e-mail address is readable by nobody.
+    A mailbox whose owner is not an e-mail address can be read by no one.
     """
     if readers:
         return Access.to(readers)

@@ -28,10 +28,10 @@ LAST_STEP = 1.0
 """Seconds that a sync has to finish a step when the server stops."""
 
 DESCRIPTION = """\
-Search and ask what Quarry holds. Every answer is limited to what the asker may read.
+Search and question the documents in Quarry. Every answer is limited to what the asker may read.
 
 Errors are problem details (RFC 9457). Long answers are server-sent events, of which the last is
-`done` or `error`. `X-Request-Id` is taken from a request, or made, and stands in the log.
+`done` or `error`. `X-Request-Id` is taken from the request or generated; the log contains it.
 """
 
 

@@ -1,6 +1,6 @@
 """Syncs started over HTTP: one run of a source at a time, with any number of followers.
 
-A run continues when nobody follows it any more; only the end of the server stops it, between two
+A run continues when its last follower disconnects; only the end of the server stops it, between two
 steps, and the next sync continues from its checkpoint.
 """
 

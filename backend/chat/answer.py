@@ -31,7 +31,7 @@ class ExtractiveDependencies:
 
     search: Search
     correct: Callable[[SearchRequest], SearchRequest]
-    """Replaces words that nothing readable holds by the nearest that something does."""
+    """Replaces words that no readable document contains by the nearest that one contains."""
     numbers: DocumentNumbers
     """Shared with the search; made for this turn."""
     embedder: Embedder

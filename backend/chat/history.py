@@ -52,7 +52,7 @@ class TurnStart:
 
 
 def without_citations(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """Return the history with its answers uncited: their numbers stand for other documents by now."""
+    """Return the history with its answers uncited: their numbers mean other documents by now."""
     return tuple(
         replace(message, text=remove_citations(message.text))
         if message.role == "assistant"

@@ -233,7 +233,7 @@ class _Turn:
             usual = Budgets.for_window(self._window)
             self._started = yield from search.start(self._search_request((), usual))
         except (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError):
-            # If the step wants results, the message is searched again, and what then fails is told.
+            # If the step wants results, the message is searched again, and a failure is then reported.
             self._started = None
         return stream
 

@@ -42,7 +42,7 @@ def _parse(text: str) -> object:
 
 
 def _mend(value: object) -> object:
-    """Mend the strings of a value: an escape in JSON may stand for half a character."""
+    """Mend the strings of a value: an escape in JSON may be half a character."""
     match value:
         case str():
             return join_surrogates(value)

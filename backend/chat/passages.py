@@ -51,7 +51,7 @@ class QuotedPassage:
     place: str
     """Headings or page in the document; empty if it has neither."""
     quote: str
-    """As it stands in the document."""
+    """Verbatim, as in the document."""
     section: int
     span: Span
     """Of the quote, in the text of that section."""

@@ -81,7 +81,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "Serve the pages and the HTTP API, for the person at this machine.",
         ),
         "worker": ("worker:worker", "Sync and index in the background, woken over the broker."),
-        "beat": ("worker:beat", "Tell the workers over the broker what is due. One is enough."),
+        "beat": ("worker:beat", "Notify the workers over the broker of due runs. One is enough."),
         "add": ("sources:adding", "Add a source."),
         "sources": ("sources:app", "List, change and control the sources."),
         "eval": ("evaluate:app", "Score the search on questions with known answers."),

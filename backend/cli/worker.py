@@ -31,7 +31,7 @@ def worker(
 ) -> None:
     """Sync and index in the background, woken over the broker.
 
-    One process runs for each queue. `quarry beat` tells them what is due.
+    One process runs for each queue. `quarry beat` notifies them of due runs.
     """
     queues = tuple(each for each in QUEUES if each in (queue or QUEUES))
     if unknown := set(queue or ()) - set(QUEUES):
@@ -53,6 +53,6 @@ def beat(
         float, typer.Option(min=0.1, max=3600, help="Seconds between two checks.")
     ] = 15.0,
 ) -> None:
-    """Tell the workers over the broker what is due. One is enough."""
+    """Notify the workers over the broker of due runs. One is enough."""
     with command_line.cli_errors(as_json=False):
         supervise_workers.supervise_beat(command_line.open_home().settings, every)

@@ -184,7 +184,7 @@ class IndexEngine:
 
     @contextmanager
     def _current_version(self) -> Iterator[None]:
-        """Tell a switch of the index from a wrong setting.
+        """Distinguish a switch of the index from a wrong setting.
 
         The name of the model was read from the index before the index is opened. Where another process
         switched the index between the two, the model is not wrong, only old.

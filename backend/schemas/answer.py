@@ -83,7 +83,7 @@ class PassageResponse(Schema):
     place: str
     """Headings or page in the document."""
     quote: str
-    """As it stands in the document."""
+    """Verbatim, as in the document."""
     section: int
     span: SpanPair
     runs: tuple[TextRun, ...]

@@ -61,7 +61,7 @@ class FiltersBody(BaseModel):
     media_types: Names | None = None
     people: Names | None = Field(
         default=None,
-        description="Authors and owners: each by the key that facets tell, an e-mail address, or a"
+        description="Authors and owners: each by the key that facets return, an e-mail address, or a"
         " name where no address is known",
     )
     tags: Names | None = Field(default=None, description="Each as key=value")
@@ -121,7 +121,7 @@ class SearchResult(SearchPassage):
 
 
 class QueryFilter(Schema):
-    """A filter, a phrase or an exclusion that stands in the query."""
+    """A filter, a phrase or an exclusion of the query."""
 
     kind: Literal["phrase", "excluded", "source", "type", "person", "before", "after"]
     value: str
@@ -138,7 +138,7 @@ class SearchResponse(Schema):
     notes: tuple[str, ...] = ()
     """What of the query was not understood."""
     corrected: str | None = None
-    """What was searched instead, where nothing readable holds some word of the query."""
+    """The corrected query that was searched, if no readable document contains some word of the original one."""
 
     @classmethod
     def from_docs(

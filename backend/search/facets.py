@@ -20,7 +20,7 @@ from indexing.index.protocols import DateRange, Facets, Filters, Hit, Index
 from indexing.runtime.deadline import Deadline
 
 MOST_PEOPLE = 200
-"""A company's mail names thousands, and nobody chooses from a list of these."""
+"""A company's mail has thousands of authors: too many to choose from."""
 
 _Count: TypeAlias = Callable[[Filters], Facets]
 

@@ -38,7 +38,7 @@ _HitAt: TypeAlias = tuple[int, Hit]
 def weighted_reciprocal_rank_fusion(
     rankings: Sequence[VariantRanking], k: int = RRF_K
 ) -> list[Hit]:
-    """Rank each chunk by the sum of weight / (k + rank) over the rankings that hold it.
+    """Rank each chunk by the sum of weight / (k + rank) over the rankings that contain it.
 
     Chunks with more of the exact terms rank above those with fewer, whatever they score. Ties go
     to the better best rank, then to the earlier variant.
@@ -65,7 +65,7 @@ def _fuse_placements(placements: list[_Placement], k: int) -> tuple[_SortKey, Hi
     hit = Hit(placements[0].hit.chunk, score, evidence, why)
     first = min(placements)
     # The exact tier comes before the score: a rewritten query knows nothing of the code or phrase
-    # that the user wrote, and must not outvote a chunk that holds it.
+    # that the user wrote, and must not outvote a chunk that contains it.
     return (-evidence.exact, -score, first.rank, first.order), hit
 
 

@@ -45,7 +45,7 @@ class Spelling(StrEnum):
     """How the words of a query are searched."""
 
     CORRECT_UNKNOWN = "corrected"
-    """Words that nothing readable holds are searched as the nearest words that something does."""
+    """Words that no readable document contains are replaced by the nearest that one contains."""
     AS_WRITTEN = "verbatim"
 
 
@@ -129,7 +129,7 @@ class SearchDoc:
     media_type: str
     heading_path: tuple[str, ...]
     section: int
-    """The section of the document that holds the best chunk."""
+    """The section of the document that contains the best chunk."""
     span: Span
     """Of the best chunk, in the text of that section."""
     updated_at: datetime | None

@@ -8,7 +8,7 @@ from backend.search.query_syntax import OperatorKind, ParsedQuery, QueryOperator
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What stands between the query and a result, and another query to try."""
+    """The reason why a query has no results, and another query to try."""
 
     reason: str
     label: str

@@ -1,7 +1,7 @@
 """Parse what a person types into a search box: quoted phrases, excluded words and filters.
 
-    "two weeks"         every result holds the phrase
-    -draft, -"old plan" no result holds the word or the phrase
+    "two weeks"         every result contains the phrase
+    -draft, -"old plan" no result contains the word or the phrase
     source:handbook     filters; a value with spaces is quoted: person:"Ines Almqvist"
     type:pdf            a name of `media_type_labels`, or a media type such as text/plain
     after:2026-03       updated in March 2026 or later

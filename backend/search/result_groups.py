@@ -65,7 +65,7 @@ def find_grouped(
 
 
 def group_by_document(sections: Iterable[InferenceSection]) -> tuple[SectionGroup, ...]:
-    """Place each document where the best of its sections stands; `sections` are best first."""
+    """Rank each document by the best of its sections; `sections` are best first."""
     groups: dict[str, SectionGroup] = {}
     for section in sections:
         group = groups.get(section.document_id)

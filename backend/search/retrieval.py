@@ -277,7 +277,7 @@ def _build_query(
 
 
 def drop_unrelated(hits: Sequence[Hit], floor: float) -> tuple[Hit, ...]:
-    """Drop hits that hold no word of the query and whose cosine is one that unrelated texts have.
+    """Drop hits that contain no word of the query and whose cosine is one that unrelated texts have.
 
     Every index of vectors has a nearest one, whatever is looked for; it need not be a result.
     """

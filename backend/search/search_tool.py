@@ -358,7 +358,7 @@ def _run_to_end(steps: Generator[SearchEvent, None, Ranking]) -> Ranking:
 
 
 def correct_request(request: SearchRequest, index: Index) -> SearchRequest:
-    """Replace words of the message that nothing readable holds by the nearest that something does.
+    """Replace words of the message that no readable document contains by the nearest that one contains.
 
     Raises:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.

@@ -31,7 +31,7 @@ LOST = "Its process ended before it was done."
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of a machine. The system reuses process ids; the start time tells them apart."""
+    """A process of a machine. The system reuses process ids; the start time distinguishes them."""
 
     host: str
     number: int

@@ -62,7 +62,7 @@ class RunContext:
             self.heartbeat.check()
 
     def count_unread(self, connector: Connector) -> int | None:
-        """Return how many documents a first sync has still to read, if its source can tell."""
+        """Return how many documents a first sync has still to read, if its source can count them."""
         source = self.pipeline.source
         if schedule.last_end(self.database, source, "incremental") is not None:
             return None

@@ -1,4 +1,4 @@
-"""An answer's Markdown as HTML that may stand in a page: no markup of its own, nothing loaded.
+"""An answer's Markdown as HTML that is safe in a page: no HTML of its own, nothing loaded.
 
 Two walls: the Markdown is parsed with HTML switched off and only links that lead somewhere safe are
 made; what comes out is cleaned once more by a list of what is allowed.
@@ -201,7 +201,7 @@ def _chip(at: int, citation: CitationResponse) -> Token:
 
 
 def _image(token: Token) -> Iterator[Token]:
-    """Its description with its address as a link: a picture that loads would tell who reads it."""
+    """Its description with its address as a link: loading a picture would reveal who reads it."""
     target = urls.elsewhere(str(token.attrGet("src") or ""))
     label = token.content or "image"
     yield _html(_open_link(target) + escape(label) + "</a>" if target else escape(label))

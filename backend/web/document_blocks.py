@@ -92,7 +92,7 @@ class _Text:
         return tuple(pieces)
 
     def styled(self, spans: Sequence[Span]) -> Iterator[Piece]:
-        """What stands in lines that flow, the markup of Markdown taken as what it means, over their ends too."""
+        """The text of flowing lines, with Markdown's markup interpreted, across line ends too."""
         joined = _Joined(self.text, spans)
         at = 0
         if self.is_markdown:
@@ -140,7 +140,7 @@ class _Joined:
         self._starts = list(accumulate(lengths, initial=0))
 
     def places(self, start: int, end: int) -> Iterator[Span]:
-        """Where in the text a stretch of the line stands: of each line a part, with its end where that is within."""
+        """The position in the text of a stretch of the joined lines: a part of each line, with its end if included."""
         number = bisect_right(self._starts, start) - 1
         while number < len(self._spans) and self._starts[number] < end:
             span, place = self._spans[number], self._starts[number]

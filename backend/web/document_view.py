@@ -68,7 +68,7 @@ class DocumentView:
     """The link as the source has it, for readers who cannot open `original`."""
     parts: tuple[Part, ...]
     before: int | None
-    """The section from which to show what stands before; None where that is the beginning."""
+    """The section to show for what comes before; None at the beginning."""
     after: int | None
 
 
@@ -154,7 +154,7 @@ def _parts(document: Document, window: range, passage: Passage | None) -> Iterat
 
 
 def _cut_to_fit(section: Section, span: Span | None) -> tuple[Section, Span | None]:
-    """A section too long for a page, cut around its passage, and where that stands in it then."""
+    """A section too long for a page, cut around its passage, and the position of the passage in it."""
     if len(section.text) <= LONGEST:
         return section, span
     start = max(0, span.start - LONGEST // 4) if span else 0

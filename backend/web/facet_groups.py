@@ -79,7 +79,7 @@ def chosen(shown: tuple[Group, ...], address: Address) -> list[tuple[str, Choice
 
 
 def _chosen_dates(address: Address) -> Choice:
-    """The chosen dates where no month or year that is counted stands for them."""
+    """The chosen dates if they are not one of the months or years that are counted."""
     name = f"{address.since or 'any time'} to {address.until or 'today'}"
     href = _first_page(address, since=None, until=None)
     return Choice(name=name, count=0, href=href, chosen=True)

@@ -55,7 +55,7 @@ class Piece:
 class QueryWords:
     """The words of a query as they are indexed, which differs with the languages of a text.
 
-    Of a code only the whole: its parts stand in other codes, which are not what was searched.
+    Of a code only the whole: its parts occur in other codes, which were not searched for.
     """
 
     def __init__(self, query: str) -> None:
@@ -117,7 +117,7 @@ def excerpt(text: str, wanted: QueryWords) -> tuple[Piece, ...]:
     matches = list(_find_matches(text, wanted, languages))
     best = max(spans, key=lambda span: _rank_excerpt(span, matches))
     if len(text) - best.start < LONGEST_EXCERPT:
-        # So near the end, more of what stands before it fits in.
+        # So near the end, more of the preceding text fits in.
         best = next(
             span for span in spans if len(text) - span.start <= LONGEST_EXCERPT or span == best
         )
@@ -159,7 +159,7 @@ def _at_word_end(line: str) -> str:
 
 
 def _find_matches(text: str, query: QueryWords, languages: Languages) -> Iterator[_Match]:
-    """Yield where the words of the query stand in `text`, which is tokenized once."""
+    """Yield the positions of the words of the query in `text`, which is tokenized once."""
     wanted = query.in_languages(languages)
     if not wanted:
         return

@@ -1,4 +1,4 @@
-"""Which icon stands for a kind of document or source; the drawings are in `templates/icons.html`."""
+"""The icon of each kind of document or source; the drawings are in `templates/icons.html`."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -4,7 +4,7 @@ import re
 
 REPLACEMENT = "\ufffd"
 
-# All but tab and line feed; and those that reorder what stands around them. The marks U+200E and
+# All but tab and line feed; and those that reorder the text around them. The marks U+200E and
 # U+200F stay: they are part of how Hebrew and Arabic are written, and reach one place only.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u202a-\u202e\u2066-\u206f\ud800-\udfff\ufff9-\ufffb]"

@@ -17,7 +17,7 @@ LONGEST_QUERY = 2_000
 
 
 class Parameters(Protocol):
-    """Of an address: each name may stand there several times."""
+    """Of a URL: each name may occur several times."""
 
     def getlist(self, key: str) -> Sequence[str]: ...
 
@@ -66,7 +66,7 @@ class Address:
 
     @property
     def type_names(self) -> tuple[str, ...]:
-        """The media types as they stand in the address."""
+        """The media types as in the URL."""
         return tuple(map(media_type_labels.slug, self.media_types))
 
     def with_text(self, text: str) -> str:

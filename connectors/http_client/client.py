@@ -232,7 +232,7 @@ class WebClient(Closing):
     def _choose_delay(self, failure: FailedAttempt, attempts: int) -> float:
         if failure.stated_wait is None:
             return self._retry_policy.draw_delay(attempts)
-        # Of many clients that were told to wait the same time, not all should come back at once.
+        # Of many clients that must wait the same time, not all should come back at once.
         return failure.stated_wait.total_seconds() + self._retry_policy.draw_delay(1)
 
     def _attempt(self, request: Request) -> Response | FailedAttempt:

@@ -1,4 +1,4 @@
-"""The process that keeps a server: it starts it, ends it when told to, and lives as long as it does.
+"""The process that keeps a server: it starts the server, ends it on a signal, and lives as long as it does.
 
 By its lock on the file `running` of the server's folder the server is known to run. One that is tethered ends as soon as its
 standard input does, so a server that a test started cannot outlive the test, however the test dies.
@@ -22,26 +22,26 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 20
 """Seconds that a server has to end by itself."""
 KILL = signal.SIGUSR1
-"""Tells the keeper to kill its server, which it can also bury: PostgreSQL starts over no body."""
+"""Makes the keeper kill its server and wait for its end: PostgreSQL does not start beside a zombie."""
 
 
-# What the process does
+# In the process of the keeper
 
 
 def keep(service: Service) -> int:
-    """Be the parent of the server until it ends, and tell how it ended."""
+    """Be the parent of the server until it ends, and return its exit code."""
     started: list[subprocess.Popen[bytes]] = []
-    told: list[int] = []
+    received: list[int] = []
 
-    def tell(number: int) -> None:
-        told.append(number)
+    def pass_on(number: int) -> None:
+        received.append(number)
         for server in started:
             server.send_signal(number)
 
     # SIGINT: PostgreSQL waits for no client that is connected, Redis does the same as on SIGTERM.
     # Before it is started: a server may answer, and be ended, before this process is given another turn.
-    signal.signal(signal.SIGTERM, lambda *_: tell(signal.SIGINT))
-    signal.signal(KILL, lambda *_: tell(signal.SIGKILL))
+    signal.signal(signal.SIGTERM, lambda *_: pass_on(signal.SIGINT))
+    signal.signal(KILL, lambda *_: pass_on(signal.SIGKILL))
     service.folder.mkdir(parents=True, exist_ok=True)
     lock_folder(service.folder, str(service.port))
     service.prepare()
@@ -54,7 +54,7 @@ def keep(service: Service) -> int:
         stdin=subprocess.DEVNULL,
     )
     started.append(server)
-    for number in tuple(told):
+    for number in tuple(received):
         server.send_signal(number)
     return server.wait()
 
@@ -70,16 +70,16 @@ def end_with_standard_input() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-# What others do with it
+# From other processes
 
 
 def spawn(service: Service) -> subprocess.Popen[bytes]:
-    """A server that stays when this process ends."""
+    """Start a server that outlives this process."""
     return _kept(service, "keep", subprocess.DEVNULL)
 
 
 def tether(service: Service) -> subprocess.Popen[bytes]:
-    """A server that ends when this process does, however that happens."""
+    """Start a server that ends with this process, however that ends."""
     return _kept(service, "keep-tethered", subprocess.PIPE)
 
 
@@ -102,7 +102,7 @@ def _kept(service: Service, command: str, stdin: int) -> subprocess.Popen[bytes]
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Let it end by itself; in half a minute at most it is gone."""
+    """Terminate the server; kill it if it has not ended after `PATIENCE`."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(PATIENCE)
@@ -110,7 +110,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """At once, as by a power cut."""
+    """Kill the server at once, as a power cut would."""
     if process.poll() is None:
         process.send_signal(KILL)
         process.wait()
@@ -121,7 +121,11 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 def wait(
     services: Sequence[Service], started: Sequence[subprocess.Popen[bytes]], seconds: float
 ) -> None:
-    """Until every server answers. SetupError, with the ends of their logs: one ended, or the time is over."""
+    """Wait until every server answers.
+
+    Raises:
+        SetupError: one ended, or the time is over; with the ends of their logs.
+    """
     begun = time.monotonic()
     while not all(service.answers() for service in services):
         if any(process.poll() is not None for process in started):

@@ -77,22 +77,22 @@ def stop() -> None:
         folder, deadline = CACHE / kind.name, time.monotonic() + PATIENCE
         if not find_running(folder):
             continue
-        tell(folder, signal.SIGTERM)
+        send_signal(folder, signal.SIGTERM)
         while find_running(folder) and time.monotonic() < deadline:
             time.sleep(0.05)
-        tell(folder, KILL)
+        send_signal(folder, KILL)
         say(f"Stopped {kind.title}.")
     opensearch.stop(30, f"{OLDER.major}/*")
 
 
-def tell(folder: Path, what: signal.Signals) -> None:
+def send_signal(folder: Path, what: signal.Signals) -> None:
     if found := find_running(folder):
         with suppress(ProcessLookupError):
             os.kill(found.process, what)
 
 
 def during(command: Sequence[str], seconds: float) -> int:
-    """Run a command beside servers of its own, and tell how it ended.
+    """Run a command beside servers of its own, and return its exit code.
 
     A server that the environment names is used as it is. The others start empty, on free ports; they end with the
     command, or with this process if that ends first.
@@ -136,7 +136,10 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("stop", help="stop everything that was started")
     during = commands.add_parser("during", help="run a command beside servers of its own")
     during.add_argument("words", nargs=argparse.REMAINDER, help="the command")
-    for name, does in (("keep", "until told"), ("keep-tethered", "until standard input ends")):
+    for name, does in (
+        ("keep", "until it is terminated"),
+        ("keep-tethered", "until standard input ends"),
+    ):
         kept = commands.add_parser(name, help=f"be one server, in the foreground, {does}")
         kept.add_argument("name", choices=NAMES)
         kept.add_argument("--folder", type=Path, required=True, help="of its data and log")

@@ -202,10 +202,10 @@ class Redis(Service):
             said = f"AUTH {self.password}\r\nPING\r\nQUIT\r\n".encode()
             with socket.create_connection(("127.0.0.1", self.port), timeout=2) as connection:
                 connection.sendall(said)
-                told = b"".join(iter(lambda: connection.recv(1024), b""))
+                received = b"".join(iter(lambda: connection.recv(1024), b""))
         except OSError:
             return False
-        return b"+PONG" in told
+        return b"+PONG" in received
 
     def initialise(self) -> None:
         settings = {

@@ -20,7 +20,7 @@ _POSITION_BIAS = "encoder.relative_attention_bias.weight"
 _BIAS_BUCKETS = 32
 _BIAS_MAX_DISTANCE = 128
 _UNUSED = ("pooler.", "lm_head.", "cls.", "classifier.", "vocab_", "embeddings.position_ids")
-"""Weights of heads for other tasks, and buffers that hold no weights."""
+"""Weights of heads for other tasks, and buffers without weights."""
 _NORM = "embeddings.LayerNorm"
 _MASKED = np.float32(-65504)
 """The lowest number of a half-precision float; no softmax leaves anything of it."""

@@ -12,7 +12,7 @@ _EXPORTED_FILES = (
     ("openvino/openvino_model.xml", "openvino/openvino_model.bin"),
     ("onnx/model.onnx", "onnx/model.onnx"),
 )
-"""In the order of preference, each with the file that holds its weights."""
+"""In the order of preference, each with the file of its weights."""
 
 
 def exported_files(folder: Path) -> list[Path]:

@@ -10,7 +10,7 @@ row's and each column's mean is taken off the similarities: among so few texts o
 near everything would hide what the model knows (on such hubs: Radovanović et al., "Hubs in Space",
 JMLR 2010).
 
-The same texts tell what a cosine between two unrelated texts may be: the *floor*, below which a passage that
+The same texts show what a cosine between two unrelated texts may be: the *floor*, below which a passage that
 shares no word with a query is no result; and what a cosine of unrelated and of related texts usually is, by
 which cosines of different embedders are compared.
 """

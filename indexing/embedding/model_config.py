@@ -94,7 +94,7 @@ class ModelConfig:
     modules: tuple[Module, ...]
     prompts: Mapping[str, str | None]
     token_limit: int | None
-    """As sentence-transformers is told; None where the tokenizer and the transformer decide."""
+    """As configured for sentence-transformers; None where the tokenizer and the transformer decide."""
     lower_case: bool
     tokenizer: Mapping[str, Any]
     """Its tokenizer_config.json."""
@@ -134,7 +134,7 @@ def read_model_config(folder: Path) -> ModelConfig:
 
 
 def is_bert_family(architecture: Mapping[str, Any]) -> bool:
-    """Tell whether a config.json is of an architecture that `bert_graph` builds.
+    """Whether a config.json is of an architecture that `bert_graph` builds.
 
     A model with code of its own (`auto_map`) goes by the name of the architecture it changes.
     """

@@ -49,7 +49,7 @@ from indexing.embedding.sentence_transformers_model import (
 from indexing.runtime.atomic_file import write_atomically
 
 _BUNDLED_PACKAGES = Path(__file__).with_name("bundled_packages")
-"""Holds the package of the built-in model in a wheel (see hatch_build.py), and does not exist elsewhere."""
+"""Contains the package of the built-in model in a wheel (see hatch_build.py), and does not exist elsewhere."""
 _HOME_OF_BARE_NAMES = "sentence-transformers"
 _LOADABLE = ("modules.json", "config.json")
 _SMALL_FILES = ("*.json", "*.txt", "*.model")
@@ -62,7 +62,7 @@ _EXPORTED_STEMS = ("openvino/openvino_model.", "onnx/model.onnx")
 """With what belongs to them: large weights lie in a file beside."""
 
 CanRead: TypeAlias = Callable[[Path], bool]
-"""Tells whether a ready-made network can be used."""
+"""Whether a ready-made network can be used."""
 _READ_BYTES = 1 << 20
 _CACHE_FORMAT = "2"
 """A new number prepares every model again."""
@@ -120,7 +120,7 @@ def load_embedder(
 
 
 def describe_model(model: str, cache: Path, hub: Hub = DEFAULT_HUB) -> ModelState:
-    """Tell where a model comes from and how it is run, without preparing or loading it.
+    """Describe where a model comes from and how it is run, without preparing or loading it.
 
     Raises:
         NotConfiguredError: the model is not found.
@@ -234,7 +234,7 @@ def download_model(fetch: Callable[..., str], can_read: CanRead) -> Path:
 
 
 def _prefers_exported(folder: Path) -> bool:
-    """Tell whether ready-made files save a conversion: the BERT family needs none."""
+    """Whether ready-made files save a conversion: the BERT family needs none."""
     try:
         return not is_bert_family(read_model_config(folder).architecture)
     except UnsupportedModelError:

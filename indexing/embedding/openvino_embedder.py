@@ -254,7 +254,7 @@ def make_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _fits(length: int, texts: int, shortest: int) -> bool:
-    """Tell whether a text fits into a batch of so many texts, none of them longer."""
+    """Whether a text fits into a batch of so many texts, none of them longer."""
     return (
         texts < _BATCH_TEXTS
         and (texts + 1) * length <= _BATCH_TOKENS

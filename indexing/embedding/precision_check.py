@@ -35,7 +35,7 @@ def choose_precision(folder: Path, record: ModelRecord, expected: Vectors) -> Mo
     """Return the record with the fastest precision whose vectors are those expected.
 
     Args:
-        folder: holds the model.
+        folder: that of the model.
         expected: the right vectors of CHECKED_TEXTS.
 
     Raises:

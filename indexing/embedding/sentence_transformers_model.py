@@ -45,7 +45,7 @@ _MODULES = ("sentence_transformers", "transformers", "torch")
 
 
 def is_conversion_installed() -> bool:
-    """Tell whether the libraries of the extra `models` are there, without importing them."""
+    """Whether the libraries of the extra `models` are installed, without importing them."""
     return all(find_spec(name) is not None for name in _MODULES)
 
 
@@ -56,7 +56,7 @@ _CHILD = (
 
 
 def convert_in_child_process(source: ModelSource, folder: Path, version: str) -> ModelRecord:
-    """Convert a model into a folder, and tell by the record left there how far it came.
+    """Convert a model into a folder, and record there how far it came.
 
     Raises:
         NotConfiguredError: the model cannot be loaded.

@@ -3,7 +3,7 @@
 Each leg's raw scores become z-scores over the leg's own candidates, shifted by 3 and cut off at 0; a
 candidate that a leg did not find scores 0 there. Candidates are ranked by the sum of both, weighted with
 `alpha`, times the candidate's weight (its boost). Exact matches form a tier above this sum: candidates that
-hold more of the query's exact terms come first. Fusing z-scores follows the standardised CombSUM of
+contain more of the query's exact terms come first. Fusing z-scores follows the standardised CombSUM of
 Montague and Aslam, "Relevance score normalization for metasearch" (CIKM 2001).
 """
 
@@ -30,7 +30,7 @@ Key = TypeVar("Key", int, str)
 @dataclass(frozen=True, slots=True)
 class ExactMatch:
     terms: int
-    """Number of the query's exact terms that the candidate holds, at least 1."""
+    """Number of the query's exact terms that the candidate contains, at least 1."""
     score: float
     """Orders candidates with the same number of terms; comparable within one query only."""
 
@@ -150,7 +150,7 @@ class _Legs(Generic[Key]):
 
 
 def is_too_common(holders: int, chunks: int) -> bool:
-    """Whether a code-like word, held by `holders` of all `chunks`, is too common to single any of them out.
+    """Whether a code-like word, contained in `holders` of all `chunks`, is too common to single any of them out.
 
     A word such as `2026` or `v2` in half of a corpus would rank that half above everything else in the
     question. Quoted phrases are not checked: a user who quotes a common phrase means it.

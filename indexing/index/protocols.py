@@ -68,12 +68,12 @@ def _intersect(one: frozenset[str] | None, other: frozenset[str] | None) -> froz
 
 @dataclass(frozen=True, slots=True)
 class TextConditions:
-    """What the text of a chunk must hold and must not hold; its title and headings belong to it."""
+    """What the text of a chunk must and must not contain; its title and headings belong to it."""
 
     required_phrases: tuple[str, ...] = ()
-    """Of each, the words must stand there one directly after the other."""
+    """The words of each must be adjacent and in this order."""
     excluded: tuple[str, ...] = ()
-    """Words and phrases of which none may stand there."""
+    """Words and phrases of which none may occur."""
 
 
 NO_CONDITIONS = TextConditions()
@@ -106,9 +106,9 @@ class Evidence:
     cosine: float | None = None
     bm25: float | None = None
     word_share: float = 0.0
-    """Share of the query's distinct words that the chunk holds, 0 to 1."""
+    """Share of the query's distinct words that the chunk contains, 0 to 1."""
     exact: int = 0
-    """Number of the query's exact terms that it holds."""
+    """Number of the query's exact terms that it contains."""
     vector_rank: int | None = None
     """In the vector leg, counted from 1."""
     keyword_rank: int | None = None
@@ -178,7 +178,7 @@ class Index(Protocol):
     def suggest_corrections(
         self, query: SpellingQuery, readers: Readers, deadline: Deadline
     ) -> Corrections:
-        """Return the words that nothing holds that `readers` may read, with the nearest ones that something holds."""
+        """Return the words that no document of `readers` contains, with the nearest ones that one contains."""
         ...
 
 
@@ -227,7 +227,7 @@ class Written:
     stale: tuple[str, ...] = ()
     """Ids whose change was older than the indexed generation, and was not made."""
     missing: tuple[str, ...] = ()
-    """Ids of a Delete or an Amend that the index does not hold."""
+    """Ids of a Delete or an Amend that are not in the index."""
 
     def __add__(self, other: "Written") -> "Written":
         return Written(

@@ -1,4 +1,4 @@
-"""Find for a word that nothing readable holds the nearest words that something does.
+"""Find, for a word that no readable document contains, the nearest words that one contains.
 
 Both engines look up near words among the passages that the asker may read, so a suggestion, or its absence,
 says nothing about others. What they find is compared here: by the optimal string alignment distance, in which a
@@ -21,7 +21,7 @@ from indexing.text.tokenizer import find_exact_terms, plain_words
 SHORTEST_WORD = 4
 """Of words that are completed or joined."""
 SHORTEST_MISSPELLED = 6
-"""Of words that may differ: of shorter ones that documents do not hold, nearly all are words, and near others."""
+"""Of words that may differ: of shorter ones that no document contains, nearly all are correct words, and similar to others."""
 LONG_WORD = 8
 """From this length on a word may differ in two places."""
 SHORTEST_PART = 3
@@ -73,11 +73,11 @@ class PassageWords(Protocol):
     """The words of the passages that one asker may read."""
 
     def inflections(self, word: str) -> Sequence[str]:
-        """Return the forms under which the index may hold a word, in the languages of the passages."""
+        """Return the forms under which the index may contain a word, in the languages of the passages."""
         ...
 
     def find_known(self, words: Sequence[str]) -> frozenset[str]:
-        """Return those words that some passage holds, in any inflection."""
+        """Return those words that some passage contains, in any inflection."""
         ...
 
     def read_texts(self, lookups: Sequence[PassageLookup]) -> list[list[str]]:

@@ -111,7 +111,7 @@ def _check_chunks(change: Replace) -> None:
         raise ValueError(f"an id must be Unicode, not empty, without NUL: {change.document_id!r}")
     for position, chunk in enumerate(change.chunks):
         if chunk.document_id != change.document_id:
-            raise ValueError(f"{change.document_id}: holds a chunk of {chunk.document_id}")
+            raise ValueError(f"{change.document_id}: contains a chunk of {chunk.document_id}")
         if chunk.position != position:
             raise ValueError(
                 f"{change.document_id}: chunk number {position} has position {chunk.position}"

@@ -40,7 +40,7 @@ class IndexVersion:
     embedder: EmbedderIdentity
     model_name: str
     """The model as configured: a path, a package, a name of a hub or an endpoint. It loads the embedder,
-    which `embedder.model` may not; versions are not told apart by it."""
+    which `embedder.model` may not; it does not distinguish versions."""
 
 
 class IndexVersionReplacedError(TemporarilyUnavailableError):
@@ -137,7 +137,7 @@ class VersionGuard(Protocol):
 
 
 def _do_nothing() -> None:
-    """For what holds nothing open."""
+    """For what has nothing to close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ def build_in_progress(building: IndexVersion, requested: IndexVersion) -> Confli
 
 
 def describe_embedder(identity: EmbedderIdentity) -> str:
-    """Name everything that tells two embedders apart."""
+    """Name everything that distinguishes two embedders."""
     return (
         f"the model {identity.model} ({identity.version}, {identity.precision},"
         f" {identity.dimension} dimensions)"

@@ -160,7 +160,7 @@ class Executor:
         stale = self.writer.write(changes).stale if changes else ()
         if stale:
             raise TemporarilyUnavailableError(
-                f"The index holds newer versions than the ledger of {len(stale)} documents, for example"
+                f"The index contains newer versions than the ledger of {len(stale)} documents, for example"
                 f" {stale[0]}. The next sync repairs this.",
                 retry_after=timedelta(seconds=1),
             )
@@ -309,7 +309,7 @@ _END = _End()
 
 
 def locate(steps: Sequence[EmbedStep], passage: int, batch: int | None) -> Embedding:
-    """Return whose passage stands at this place among those of all steps."""
+    """Return the step whose passage is at this place among those of all steps."""
     ends = list(accumulate(len(step.chunks) for step in steps))
     number = bisect_right(ends, passage)
     total = len(steps[number].chunks)

@@ -55,7 +55,7 @@ _NO_LISTING = -1
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One document of which two inventories hold different versions."""
+    """A document of which two inventories contain different versions."""
 
     id: str
     expected: IndexedDocument | None
@@ -69,12 +69,12 @@ class Difference:
 
     @property
     def is_access_only(self) -> bool:
-        """Whether both hold the same version, with different readers."""
+        """Whether both contain the same version, with different readers."""
         return _differ_only_in(self.expected, self.actual, "access")
 
     @property
     def is_chunk_count_only(self) -> bool:
-        """Whether both hold the same version, with different numbers of chunks."""
+        """Whether both contain the same version, with different numbers of chunks."""
         return _differ_only_in(self.expected, self.actual, "chunks")
 
 
@@ -160,7 +160,7 @@ class Pipeline:
     def repair(self, counters: RunCounters) -> ProgressSteps:
         """Bring the index in line with the ledger, from the kept sections, without the source.
 
-        Documents that only the index holds are deleted, including those of sources that no longer exist.
+        Documents that are only in the index are deleted, including those of sources that no longer exist.
         Where kept sections are gone, the source will be read again from the beginning.
         """
         meter = ProgressMeter(self.source, "repairing")
@@ -283,7 +283,7 @@ def _amend_access(document: str, access: Access, outcome: Outcome | None) -> Wri
 
 
 def _source_of(document: str) -> str:
-    """Return what stands before the first colon, which no source name contains."""
+    """Return the part before the first colon, which no source name contains."""
     return document.partition(":")[0]
 
 

@@ -1,4 +1,4 @@
-"""Counters, timings and progress of a run, and of what is embedded: reported while it goes on, ended when nobody waits."""
+"""Counters, timings and progress of a run, and of what is embedded: reported while it goes on."""
 
 import threading
 import time

@@ -60,7 +60,7 @@ DOCUMENT = np.dtype(
 LabelKind: TypeAlias = Literal[
     "source", "media_type", "set", "tag", "person", "name", "reader", "language"
 ]
-"""What small numbers stand for in columns and conditions."""
+"""What small numbers mean in columns and conditions."""
 CACHED_SCOPES = 64
 
 
@@ -262,7 +262,7 @@ def build_scope(
 
 
 def _find_languages(connection: Connection, columns: Columns, documents: Mask) -> Languages:
-    """Return the languages of these documents only: others must not be told by how a query is stemmed."""
+    """Return the languages of these documents only: how a query is stemmed must reveal nothing of others."""
     found = dict(connection.execute(sql.LABELS_OF_KIND, ("language",)))
     if not found:
         return NO_LANGUAGES
@@ -271,7 +271,7 @@ def _find_languages(connection: Connection, columns: Columns, documents: Mask) -
 
 
 def find_labels(connection: Connection, kind: LabelKind, values: Iterable[str]) -> list[int]:
-    """Return the labels of those values that the index holds."""
+    """Return the labels of those values that are in the index."""
     found = connection.execute(sql.LABELS_OF, (kind, to_json_list(values)))
     return [label for (label,) in found]
 

@@ -191,7 +191,7 @@ class _Search:
         return replace(scope, slots=slots)
 
     def _slots_with(self, condition: Condition, scope: SearchScope) -> Mask:
-        """Return which slots of a scope hold chunks that the full-text index finds by a condition."""
+        """Return the slots of a scope whose chunks the full-text index finds by a condition."""
         found = np.zeros(len(scope.slots), np.bool_)
         chunks = max(1, self._snapshot.state.chunks)
         found[self._slots(find_matches(self._snapshot, condition, scope, chunks))] = True
@@ -245,7 +245,7 @@ class _Search:
         return dict(zip(self._slots(found), found.scores.tolist(), strict=True))
 
     def _search_exact(self, worded: _WordedQuery, scope: SearchScope) -> dict[int, ExactMatch]:
-        """Return how many of the query's exact terms the best candidates hold."""
+        """Return how many of the query's exact terms the best candidates contain."""
         query = worded.query
         terms = [term for term in query.exact if self._is_distinctive(term, scope)]
         if not terms:
@@ -263,7 +263,7 @@ class _Search:
         return {slot: ExactMatch(count, score) for slot, count, score in matches if count}
 
     def _is_distinctive(self, term: str, scope: SearchScope) -> bool:
-        """Whether few enough chunks hold the term; a quoted term always counts."""
+        """Whether few enough chunks contain the term; a quoted term always counts."""
         searcher, chunks = self._snapshot.searcher, self._snapshot.state.chunks
         plain = tokenizer.plain_words(term)
         if not plain:

@@ -1,6 +1,6 @@
 """The full-text index, by tantivy, for the keyword leg and for phrases; it can be rebuilt from SQLite.
 
-The field `words` holds the words of `indexing.text.analysis`; `plain` holds every word with its position, for
+The field `words` contains the words of `indexing.text.analysis`; `plain` every word with its position, for
 exact phrases. Filters and readers are conditions of the query: a filter on its results could be left with
 nothing although better matches exist.
 """
@@ -63,7 +63,7 @@ class Matches:
 @dataclass(frozen=True, slots=True)
 class WordMatches:
     words: Sequence[str]
-    """The word that each of these chunks holds."""
+    """The word that each of these chunks contains."""
     rows: NDArray[np.int64]
     documents: NDArray[np.int64]
 
@@ -309,7 +309,7 @@ def count_phrase(searcher: tantivy.Searcher, words: Sequence[str]) -> int:
 
 
 def is_held(searcher: tantivy.Searcher, word: str, stems: Sequence[str]) -> bool:
-    """Whether any chunk holds a word or one of its stems."""
+    """Whether any chunk contains a word or one of its stems."""
     held = (searcher.doc_freq("words", stem) for stem in stems)
     return searcher.doc_freq("plain", word) > 0 or any(held)
 

@@ -7,7 +7,7 @@ A batch is written in four steps:
 3. `commit`: a transaction makes the documents point at their new rows;
 4. `maintenance.clean_up`: old versions and what else the commit made obsolete are removed.
 
-Rows before files, because the outbox in the tables is what tells the next writer to remove entries of the
+Rows before files, because the outbox in the tables lets the next writer remove entries of the
 full-text index that a crash left without a commit. Files before the commit, because readers trust that
 everything the tables show is in the files: between the steps the files hold what readers may see before the
 commit and after it. A document that is being amended is in the full-text index with its old labels and its

@@ -88,4 +88,4 @@ def _is_cancelled() -> bool:
 
 
 _NO_POOL: Any = None
-"""The pool that the error requires and nobody reads."""
+"""The pool that the error's constructor requires; it is not read."""

@@ -50,7 +50,7 @@ class DocumentRecords:
         """
         if not writes:
             return []
-        # The stamp tells two equal records apart: a takeover writes what it found once more.
+        # The stamp distinguishes two equal records: a takeover writes what it found once more.
         stamped = [replace(record, stamp=secrets.token_hex(6)) for record, _ in writes]
         actions = [
             put_document(record, stored)

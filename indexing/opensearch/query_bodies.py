@@ -131,7 +131,7 @@ def phrase(words: Sequence[str]) -> Body:
 
 
 def text_conditions(wanted: TextConditions) -> list[Body]:
-    """Accept chunks that hold every phrase and nothing that is excluded."""
+    """Accept chunks that contain every phrase and nothing that is excluded."""
     excluded = _phrases(wanted.excluded)
     return [
         *_phrases(wanted.required_phrases),
@@ -167,7 +167,7 @@ def existence_query(condition: Body, conditions: Sequence[Body]) -> Body:
 
 
 def positions_of_matches_query(condition: Body, conditions: Sequence[Body], size: int) -> Body:
-    """Find chunks that meet the conditions; `read_places` reads where they stand."""
+    """Find chunks that meet the conditions; `read_places` reads their places."""
     return {
         "size": size,
         "_source": ["key", "position"],

@@ -51,7 +51,7 @@ from indexing.text.languages import LANGUAGES
 Result = TypeVar("Result")
 
 MAX_FACET_VALUES = 10_000
-"""Of one facet; nobody chooses from more."""
+"""Of one facet; more are too many to choose from."""
 FACETS = MappingProxyType(
     {
         "source": MAX_FACET_VALUES,

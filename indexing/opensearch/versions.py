@@ -86,7 +86,7 @@ class OpenSearchIndexVersions:
     def start_build(self, index_version: IndexVersion) -> VersionCheckedWriter:
         building = self._resolve(building_alias(self._prefix))
         if building is None:
-            # A name that was never used, so that nobody takes it for an index that was open before.
+            # A name that was never used, so that it cannot be taken for an index that was open before.
             name = f"{index_name(self._prefix, index_version.embedder)}-{secrets.token_hex(3)}"
             building = self._create(name, index_version, building_alias(self._prefix))
         if building.index_version.embedder != index_version.embedder:

@@ -365,7 +365,7 @@ class _Sighting:
 
 @dataclass(frozen=True, slots=True)
 class IdleWatch:
-    """Tells records whose writer works from records whose writer is gone: only the former change."""
+    """Distinguishes records whose writer is at work from records whose writer is gone: only the former change."""
 
     seconds: float
     """Without a change, after which a writer is taken to be gone."""
@@ -390,7 +390,7 @@ class IdleWatch:
 
 
 class LeftoverCleaner:
-    """Finds records left unfinished of documents that nobody writes any more, between batches."""
+    """Finds unfinished records of documents that no writer works on any more, between batches."""
 
     def __init__(
         self, client: OpenSearch, index: str, idle_seconds: float = LEFT_OVER_SECONDS

@@ -74,7 +74,7 @@ class CopyResult:
     documents: int
     """Copied in this run."""
     deleted: int
-    """Deleted from the target because the source does not hold them any more."""
+    """Deleted from the target because the source does not contain them any more."""
     comparison: Comparison
 
 
@@ -119,7 +119,7 @@ class _CopyPlan:
     outdated: tuple[str, ...]
     """To be deleted from the target before anything is copied."""
     removed: frozenset[str]
-    """Those outdated documents that the source does not hold any more."""
+    """Those outdated documents that the source does not contain any more."""
 
 
 def copy_missing(source: IndexWriter, target: IndexWriter) -> Iterator[CopyProgress]:
@@ -217,7 +217,7 @@ def compare_indexes(
     """Compare the contents of both indexes, then what they return for the same queries.
 
     Raises:
-        DamagedDataError: they do not hold the same.
+        DamagedDataError: their contents differ.
     """
     if (different := next(_find_differences(source.writer, target.writer), None)) is not None:
         raise DamagedDataError(
@@ -284,7 +284,7 @@ def _overlap(one: Sequence[Hit], other: Sequence[Hit]) -> float:
 def _check_overlap(comparison: Comparison) -> None:
     if min(comparison.words, comparison.vectors) < MIN_OVERLAP:
         raise DamagedDataError(
-            f"The copy holds the same documents but returns other results: of the best {COMPARED_HITS} for"
+            f"The copy contains the same documents but returns other results: of the best {COMPARED_HITS} for"
             f" {comparison.sampled} documents, both return {comparison.words:.0%} by words and"
             f" {comparison.vectors:.0%} by vectors on average. Nothing was switched."
         )

@@ -64,7 +64,7 @@ class RateLimit:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuildProgress:
     documents: int
-    """Documents that the new index version holds as they are now, of `total`."""
+    """Documents that are up to date in the new index version, of `total`."""
     total: int
     chunks: int
     """Written in this run."""

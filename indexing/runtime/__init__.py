@@ -1,1 +1,1 @@
-"""Deadlines, timers, cancellable sockets and memory: nothing here knows of documents."""
+"""Deadlines, timers, cancellable sockets and memory: nothing here depends on documents."""

@@ -14,7 +14,7 @@ class DeadlineExceededError(TimeoutError):
 
 
 class CancelToken:
-    """Tells any number of threads that the caller no longer wants the result."""
+    """Signals to any number of threads that the caller no longer wants the result."""
 
     def __init__(self) -> None:
         self._cancelled = threading.Event()

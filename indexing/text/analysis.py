@@ -178,7 +178,7 @@ def join_code(code: str) -> str:
 
 
 def _choose_languages(texts: Sequence[str]) -> Iterator[Languages]:
-    """Guess the languages of each text of a document; where it tells too little, those of the document."""
+    """Guess the languages of each text of a document; of a text that gives too little evidence, those of the document."""
     document = guess_languages("\n".join(texts)[:SAMPLE]) if len(texts) > 1 else {}
     for text in texts:
         guessed = {**document, **guess_languages(text)}

@@ -1,7 +1,7 @@
 """Languages: how each is stemmed, and a guess which of them a text is written in.
 
-Most scripts tell the language, or belong to one that has a stemmer. Where several languages share a script
-(Latin, Cyrillic, Arabic, Devanagari), each of their function words and special letters that a text holds is
+Most scripts identify the language, or are used by one that has a stemmer. Where several languages share a script
+(Latin, Cyrillic, Arabic, Devanagari), each of their function words and special letters that a text contains is
 a vote. Names are written with capitals and would vote for the language that they come from, so that only
 words in lower case count. What is undecided, such as a table or a list of names, is taken for the default
 language of its script: English, Russian, Arabic, Hindi.
@@ -26,7 +26,7 @@ Script: TypeAlias = Literal[
 
 LEAST_VOTES = 2
 CHARACTERS_PER_VOTE = 300
-"""A longer text needs one vote more for each so many characters: lists of names hold some by chance."""
+"""A longer text needs one vote more for each so many characters: lists of names contain some by chance."""
 MOST_MORE_VOTES = 4
 
 
@@ -214,7 +214,7 @@ def _collect_voters(
 
 
 def _voting_words(language: Language) -> Iterable[str]:
-    """A single letter is rarely a word where it stands alone."""
+    """A single letter on its own is rarely a word."""
     more = FUNCTION_WORDS["English"] if language.code == "en" else frozenset()
     return (word for word in language.stop_words | more if len(word) > 1)
 
@@ -246,7 +246,7 @@ def _count_signs(text: str) -> Counter[str]:
 def find_stop_words(normalized: str, codes: frozenset[str]) -> frozenset[str]:
     """Return the stop words of the language that a query is in, one of `codes` or a default one.
 
-    Several languages are as likely as each other in a short query; too short a one tells nothing.
+    Several languages are as likely as each other in a short query; a very short one gives no evidence.
     """
     if not codes:
         return frozenset()

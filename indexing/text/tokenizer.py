@@ -13,7 +13,7 @@ The rules, which the analyzer of OpenSearch follows too:
 5. English stop words are removed, and words without a digit are stemmed (Snowball, English). Hence a
    text of stop words only has no words: it is found by its vector, or as a quoted phrase.
 
-`regex` releases the GIL during every match unless told not to (`concurrent=False`). A text has hundreds of
+`regex` releases the GIL during every match unless called with `concurrent=False`. A text has hundreds of
 matches of a microsecond each, and threads that search would wait for the GIL after each of them.
 """
 

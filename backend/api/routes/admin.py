@@ -197,7 +197,7 @@ def edit_source(name: str, body: EditBody, sources: SourcesDependency) -> Source
 def reschedule_source(
     name: str, body: ScheduleBody, sources: SourcesDependency
 ) -> SourceActionResponse:
-    """The response tells the intervals of all kinds of run."""
+    """The response names the intervals of all kinds of run."""
     given = body.model_dump(exclude_unset=True)
     every = {
         kind: None if each is None else timedelta(seconds=each) for kind, each in given.items()

@@ -1,4 +1,4 @@
-"""`/api/documents`: what is held, as far as the asker may read it.
+"""`/api/documents`: the indexed documents, as far as the asker may read them.
 
 What the asker may not read and what does not exist take the same way: one query with the readers in
 its condition, and the same answer.
@@ -119,7 +119,7 @@ def page_image(
 
 @router.get(
     "/api/documents/{document_id:path}",
-    summary="Show a document: its text, where it stands, and who may read it",
+    summary="Show a document: its text, its location, and who may read it",
 )
 @requires(Permission.READER)
 def show_document(

@@ -56,7 +56,7 @@ class SearchBody(BaseModel):
     filters: FiltersBody = FiltersBody()
     limit: int = Field(default=10, ge=1, le=200, strict=True)
     explain: bool = Field(
-        default=False, strict=True, description="Tell what put each result where it is"
+        default=False, strict=True, description="Return the evidence for the rank of each result"
     )
     spelling: Spelling = Field(
         default=Spelling.CORRECT_UNKNOWN,

@@ -1,4 +1,4 @@
-"""Tell whether a sentence claims anything, and split it into parts that need evidence each."""
+"""Decide whether a sentence makes a claim, and split it into parts that each need evidence."""
 
 from collections.abc import Sequence
 

@@ -30,7 +30,7 @@ WORDS_AROUND = 40
 WEIGHT_OF_A_NAME = 0.08
 """How far the vector of a sentence moves without its subject; without another first word less."""
 SAME_MEANING = 0.5
-"""The cosine of two words that may stand for each other."""
+"""The cosine of two words from which on they count as synonyms."""
 UNDERSTOOD = 0.5
 """The least share of a text that the embedder must understand."""
 
@@ -118,7 +118,7 @@ class ComparedClaim:
         return next(held, None)
 
     def find_fault(self, vectors: Mapping[str, Vector]) -> "Fault | None":
-        """Return what the evidence tells otherwise, else what it lacks."""
+        """Return what the evidence contradicts, else what it lacks."""
         found = [
             finding
             for finding in self.findings
@@ -205,5 +205,5 @@ def _rank(wanted: frozenset[str], passages: Sequence[Passage]) -> list[Passage]:
 
 
 def share(wanted: frozenset[str], held: frozenset[str]) -> float:
-    """Return the share of the wanted words that are held, 0 to 1; 1 if none is wanted."""
+    """Return the share of the wanted words that are present, 0 to 1; 1 if none is wanted."""
     return len(wanted & held) / len(wanted) if wanted else 1.0

@@ -44,7 +44,7 @@ class Passage:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The content words of the text and of what stands above it."""
+        """The content words of the text and of the headings above it."""
         if self.parts:
             return frozenset[str]().union(*(part.words for part in self.parts))
         return content_words(f"{self.text}\n{self.above}\n{self.speaker}")

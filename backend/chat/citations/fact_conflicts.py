@@ -17,7 +17,7 @@ BETTER_CONTEXT = 0.2
 REACH = {FactKind.SHARE: 1.5, FactKind.ORDINAL: 1.5, FactKind.OPPOSITE: 2.0, FactKind.CODE: 20.0}
 """In words: how soon the words around a fact cease to matter; 4 for the other kinds."""
 BESIDE = 0.6
-"""What a word counts that stands above a sentence, instead of in it."""
+"""The weight of a word in the headings above a sentence; one in the sentence itself weighs 1."""
 ABOUT = 0.06
 COUNTS = frozenset({2, 3, 4, 5})
 NAME_STEM = 4
@@ -34,7 +34,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the evidence, and what stands above it."""
+    """A sentence of the evidence, and the headings above it."""
 
     reading: Reading
     above: Reading
@@ -49,7 +49,7 @@ class FactFinding:
 
 
 def check_facts(claim: Reading, evidence: Sequence[Sentence]) -> list[FactFinding]:
-    """Return the facts of the claim that the evidence lacks, or tells otherwise."""
+    """Return the facts of the claim that the evidence lacks or contradicts."""
     found = [_check_fact(claim, fact, evidence) for fact in claim.facts]
     return [one for one in found if one is not None]
 
@@ -86,7 +86,7 @@ def _candidates(fact: Fact, sentence: Reading) -> Iterable[Fact]:
 
 
 def _context(claim: Reading, fact: Fact, sentence: Sentence, other: Fact) -> float:
-    """Return the share of the words around the fact that stand around the other one, near ones first."""
+    """Return the share of the words around one fact that also surround the other one; near words count more."""
     reach = REACH.get(fact.kind, 4.0)
     total = found = 0.0
     for at, word in enumerate(claim.stems):
@@ -159,7 +159,7 @@ def _is_same_name(name: str, other: str) -> bool:
 
 
 def _conflicts(claim: Reading, fact: Fact, other: Fact) -> bool:
-    """Whether the other fact could stand in the place of this one."""
+    """Whether the other fact could take the place of this one."""
     match fact.kind:
         case FactKind.NUMBER:
             return _could_be(fact, other)
@@ -185,7 +185,7 @@ def _could_be(fact: Fact, other: Fact) -> bool:
 
 
 def _stands_elsewhere(fact: Fact, evidence: Sequence[Sentence]) -> bool:
-    """Whether its word stands in the evidence without being read as such a fact, or above it."""
+    """Whether the evidence or its headings contain its word without it being parsed as such a fact."""
     if any(_has(fact, sentence.above) for sentence in evidence):
         return True
     if fact.kind not in {FactKind.CODE, FactKind.MONTH, FactKind.NAME, FactKind.FIRST_WORD}:

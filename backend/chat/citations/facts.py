@@ -119,7 +119,7 @@ class _Token:
 
 
 def read_text(text: str) -> Reading:
-    """Read a text; dates in figures count as the words that they stand for."""
+    """Parse a text; dates in figures count as the words that they mean."""
     plain = _write_dates_in_words(unicodedata.normalize("NFKC", text))
     codes, masked = _mask_codes(plain)
     tokens = _tokenize(masked, codes)
@@ -133,7 +133,7 @@ def read_text(text: str) -> Reading:
 
 
 def _tokenize(masked: str, codes: Sequence[str]) -> list[_Token]:
-    """Split a text into words, numbers and signs; a run of squares stands for a code."""
+    """Split a text into words, numbers and signs; a run of squares is a placeholder of a code."""
     waiting = iter(codes)
     tokens: list[_Token] = []
     for found in _TOKEN.finditer(masked):

@@ -3,7 +3,7 @@
 A marker is `[1]`, `[1, 2]`, `[1;2]`, `[1-3]`, `[[1]]`, `[[1, 2]]`, `【1】`, `【1†source】` or `［1］`.
 `[[1]](address)` is one too, whatever the address, and so is `[2](address)` right after another
 marker. Code, links, images, reference links, definitions of labels that are no numbers, autolinks
-and escaped brackets are text, whatever they hold: as in CommonMark 0.31, except that a link is on
+and escaped brackets are text, whatever they contain: as in CommonMark 0.31, except that a link is on
 one line, and that indented lines are code only outside of lists.
 
 What begins at an offset is decided by at most `MAX_HELD` characters from there, and only once they

@@ -11,7 +11,7 @@ from backend.chat.citations.facts import FUNCTION
 from indexing.text.tokenizer import plain_words
 
 COUNTERPART = 0.5
-"""A clause of the evidence that has this share of a claim's words speaks of the same."""
+"""A clause of the evidence with this share of a claim's words is about the same."""
 TIE = 0.05
 
 _NO_NEGATION = regex.compile(
@@ -39,7 +39,7 @@ _MIN_WORDS = 2
 class Denial(StrEnum):
     MATCHES = "matches"
     MISSING = "missing"
-    """The claim denies something that nothing in the evidence speaks of."""
+    """The claim denies something that the evidence does not mention."""
     CONFLICT = "conflict"
 
 

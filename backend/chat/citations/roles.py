@@ -1,4 +1,4 @@
-"""Tell whether evidence says the same of others: names in each other's place, other speakers and rows."""
+"""Detect evidence that says the same of others: swapped names, other speakers, other rows of a table."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -8,7 +8,7 @@ from backend.chat.citations.fact_words import stem
 from backend.chat.citations.facts import FactKind, Reading, read_text
 
 GAIN = 2
-"""So many more words must stand in the order of the evidence once two names are swapped."""
+"""Swapping two names must bring at least so many more words into the order of the evidence."""
 LEAST_ORDERED = 0.6
 """And this share of the claim's words."""
 _JOINTS = frozenset({"and", "or", "nor", "with", "as", "well", "both", "between"})
@@ -45,14 +45,14 @@ def _is_name(text: Reading, at: int) -> bool:
 
 
 def is_of_another_row(wanted: frozenset[str], row: Passage, rows: Sequence[Passage]) -> bool:
-    """Whether words that a row of a table lacks stand in another one."""
+    """Whether another row of a table contains the words that this row lacks."""
     missing = wanted - row.words
     others = frozenset[str]().union(*(other.words for other in rows if other is not row))
     return bool(missing) and missing <= others
 
 
 def has_swapped_names(claim: Reading, sentence: Reading) -> bool:
-    """Whether two names of the claim stand in each other's place in a sentence.
+    """Whether a sentence has two names of the claim in each other's place.
 
     Where one of the two says it in the passive, their order says nothing.
     """

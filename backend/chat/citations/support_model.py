@@ -16,7 +16,7 @@ class Likeness:
     unit_cosine: float
     """Of the part of the claim that is least like any passage."""
     unit_words: float
-    """The least share of a part's words that stand in one passage."""
+    """The least share of a part's words that one passage must contain."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 A claim is *supported* if every part of it is like something in its evidence, and the evidence has its
 numbers, dates, names, codes and shares, and denies what it denies. It is *contradicted* where the evidence
 says another number or name, or the contrary, of the same thing; *weak* if something of it is missing, and
-*unsupported* if nothing speaks of it. What cannot be judged is *unchecked*: what states nothing, or is in
+*unsupported* if no passage mentions it. What cannot be judged is *unchecked*: what states nothing, or is in
 a language that the embedder does not understand and not in the words of its evidence.
 """
 

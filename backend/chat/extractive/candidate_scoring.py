@@ -61,7 +61,7 @@ _Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerEvidence:
-    """What speaks for the best sentence and against it."""
+    """The evidence for and against the best sentence."""
 
     margin: float
     """Of scores, 0 to 1."""
@@ -72,7 +72,7 @@ class AnswerEvidence:
     matched: float = 0.0
     """In nats: the sum of the inverse document frequencies of the words held."""
     length: float = 0.0
-    """Logarithm of the number of different words: of many words some are held by chance."""
+    """Logarithm of the number of different words: of many words some occur by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ with the paragraph that answers it and without, with all-MiniLM-L6-v2; other emb
 OWN_CASE = AnswerabilityModel(
     intercept=1.61, margin=12.2, missing=-13.6, missing_share=-4.0, typical=0.19
 )
-"""For a question that tells of the asker's own case ("A supplier sent me a bottle of whisky. May I take it home?"):
+"""For a question about the asker's own case ("A supplier sent me a bottle of whisky. May I take it home?"):
 it is in everyday words where documents speak in general ones, so missing words say less. XQuAD has no such questions:
 margin and missing are of an earlier fit on it, share and threshold were chosen with the questions on the sample handbook in
 view, so the rates reached there are no estimate for other documents."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
 
 LOG = logging.getLogger("quarry.language_model")
-# Where nobody set up a log, as in a terminal, nothing is printed beside the answer.
+# Without a configured log, as in a terminal, nothing is printed beside the answer.
 LOG.addHandler(logging.NullHandler())
 TRIES = 3
 CONNECT_SECONDS = 5.0
@@ -51,7 +51,7 @@ Json: TypeAlias = dict[str, Any]
 class ModelError(QuarryError):
     """The language model gave no answer.
 
-    The summary may be told to anyone. The details, which the text of the error holds as well, name
+    The summary may be shown to anyone. The details, which the text of the error contains as well, name
     settings and quote the server, which may quote keys: they are for the log and the administrator.
     """
 
@@ -233,7 +233,7 @@ class LanguageModel:
         except (openai.APIError, ReportedError) as error:
             raise ModelUnavailableError(_FAILED, self._quote(str(error))) from error
         except UnicodeEncodeError as error:
-            details = f"{KEY} holds a character that no key has. Set it again."
+            details = f"{KEY} contains a character that no key has. Set it again."
             raise ModelRequestError(_KEY_REFUSED, details) from error
         except (ValueError, RecursionError) as error:
             raise MalformedCompletionError(_MALFORMED, self._malformed_details()) from error
@@ -392,7 +392,7 @@ def _seconds_until(date: str) -> float:
 
 
 def _is_about_tools(error: "openai.APIStatusError", request: Json) -> bool:
-    """Whether tools are refused: servers use 400, 404, 422, 500 or 501, so only the message tells."""
+    """Whether tools are refused: servers use 400, 404, 422, 500 or 501, so only the message identifies it."""
     text = f"{error.message} {error.param or ''}".lower()
     return "tools" in request and ("tool" in text or "function call" in text)
 

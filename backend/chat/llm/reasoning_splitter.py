@@ -15,9 +15,9 @@ _TAG_BEGINNING = re.compile(
 
 
 class ReasoningSplitter:
-    """Tells reasoning from text, wherever it begins. A tag in code is text.
+    """Separates reasoning from text, wherever it begins. A tag in code is text.
 
-    Reasoning within a text is told when it is closed: until then the tag may be what the text is about.
+    Reasoning within a text is recognized by its closing tag: until then the opening tag may be part of the text.
     """
 
     def __init__(self) -> None:

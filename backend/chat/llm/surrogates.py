@@ -1,8 +1,8 @@
-"""Mend text whose characters beyond U+FFFF were cut in halves (surrogates), which no UTF-8 can hold."""
+"""Mend text whose characters beyond U+FFFF were cut in halves (surrogates), which UTF-8 cannot encode."""
 
 
 def join_surrogates(text: str) -> str:
-    """Join the halves that stand together, and replace those that stand alone."""
+    """Join adjacent halves, and replace lone ones."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -19,6 +19,6 @@ class SurrogateJoiner:
         return text if text.isascii() else join_surrogates(text)
 
     def end(self) -> str:
-        """Return what stands for a half whose other half never came."""
+        """Return the replacement of a half whose other half never came."""
         half, self._half = self._half, ""
         return join_surrogates(half)

@@ -20,7 +20,7 @@ let shownHtml = "";
 const TOLD = 12000;
 let toldTimer = 0;
 
-/** Tell something for a while; with `stay` until something else is told. */
+/** Show a status message for a while; with `stay` until the next one. */
 function tell(text, stay) {
   clearTimeout(toldTimer);
   status.textContent = replaceControls(text);

@@ -39,7 +39,7 @@ _NOT_READ = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """What tells whether a file has changed: size and time, which are cheap to compare, then content."""
+    """The version of a file, by which changes are detected: size and time, which are cheap to compare, then content."""
 
     size: int
     mtime_ns: int
