@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md is true: the paths that it names exist, and its journeys are taken as it tells them."""
+"""ARCHITECTURE.md is true: the paths that it names exist, and its journeys are as it describes them."""
 
 import json
 import re

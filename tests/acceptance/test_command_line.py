@@ -44,8 +44,8 @@ def test_filters_narrow(home: Home) -> None:
 
 def test_people_are_named_by_name_or_by_address(home: Home) -> None:
     def found(person: str) -> set[str]:
-        told = home.quarry("search", "diamond wires", "--person", person, "--json").json
-        return {one["document_id"] for one in told["results"]}
+        body = home.quarry("search", "diamond wires", "--person", person, "--json").json
+        return {one["document_id"] for one in body["results"]}
 
     recall = "handbook:mail/2026-09-08-wire-batch-recall.eml"
     assert found("Kwabena.Ansah@karsthal.example") == {recall}

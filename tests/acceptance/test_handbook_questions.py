@@ -106,8 +106,8 @@ def plain(text: str) -> str:
 
 
 def share(kept: Iterable[bool]) -> float:
-    told = list(kept)
-    return sum(told) / len(told)
+    actual = list(kept)
+    return sum(actual) / len(actual)
 
 
 def overlaps(passage: str, quotes: Sequence[str]) -> bool:
@@ -131,12 +131,12 @@ def test_a_quote_is_of_the_right_passage_for_two_in_three_questions(asked: list[
         for one in asked
         if one.right
     ]
-    assert share(overlaps(passage, told) for passage, told in quotes) >= 2 / 3
+    assert share(overlaps(passage, actual) for passage, actual in quotes) >= 2 / 3
 
 
 def test_what_nothing_answers_is_declined_for_80_in_100_questions(asked: list[Asked]) -> None:
-    told = [one.id for one in asked if one.kind == "unanswerable" and one.citations]
-    assert len(told) <= 2, told
+    actual = [one.id for one in asked if one.kind == "unanswerable" and one.citations]
+    assert len(actual) <= 2, actual
 
 
 def test_every_quote_stands_verbatim_at_its_span(container: Container, asked: list[Asked]) -> None:
@@ -183,8 +183,8 @@ def test_of_questions_that_nothing_was_chosen_by_as_many_are_right_as_ever_were(
 
 
 def test_what_a_new_user_asks_in_vain_is_declined(container: Container) -> None:
-    told = [one.id for one in asked_of(container, UNANSWERABLE) if one.citations]
-    assert len(told) <= 2, told
+    actual = [one.id for one in asked_of(container, UNANSWERABLE) if one.citations]
+    assert len(actual) <= 2, actual
 
 
 def test_misspelled_questions_are_answered_as_if_they_were_not(container: Container) -> None:

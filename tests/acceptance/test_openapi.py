@@ -99,7 +99,7 @@ def _has_example(content: Any) -> bool:
 def test_every_route_has_examples_of_what_is_sent_and_answered(description: Any) -> None:
     shapes = description["components"]["schemas"]
     for name, operation in _operations(description):
-        answer = next(told for status, told in operation["responses"].items() if status < "300")
+        answer = next(actual for status, actual in operation["responses"].items() if status < "300")
         assert _has_example(answer["content"]), name
         if body := operation.get("requestBody"):
             reference = body["content"]["application/json"]["schema"]["$ref"]

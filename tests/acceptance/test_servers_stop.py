@@ -109,9 +109,9 @@ def test_the_database_stops_in_the_middle(tmp_path: Path) -> None:
             assert found.status_code == 503
             assert "The database does not answer" in found.json()["detail"]
             assert int(found.headers["Retry-After"]) > 0
-            told = made.home.quarry("sources", **made.given)
-            assert told.code == 1
-            words = " ".join(told.err.split())
+            output = made.home.quarry("sources", **made.given)
+            assert output.code == 1
+            words = " ".join(output.err.split())
             assert "The database does not answer" in words
             assert "check that PostgreSQL runs at the address in QUARRY_DATABASE_URL" in words
             made.embedder.seconds = 0.0
@@ -147,8 +147,8 @@ def test_the_broker_stops_in_the_middle(tmp_path: Path) -> None:
             server.stop()
             until(lambda: trouble(database) is not None)
             assert "The broker does not answer" in str(trouble(database))
-            told = made.home.quarry("doctor", **made.given)
-            words = " ".join(told.out.split())
+            output = made.home.quarry("doctor", **made.given)
+            words = " ".join(output.out.split())
             assert "The broker does not answer" in words
             assert "check that Redis runs at the address in QUARRY_BROKER_URL" in words
             made.embedder.seconds = 0.0
@@ -174,12 +174,12 @@ def trouble(database: Database) -> str | None:
 
 
 def source(served: Serving) -> dict[str, Any]:
-    """As the API tells of it."""
+    """As the API reports it."""
     found = served.client.get("/api/sources")
     found.raise_for_status()
-    (told,) = found.json()
-    assert isinstance(told, dict)
-    return told
+    (body,) = found.json()
+    assert isinstance(body, dict)
+    return body
 
 
 def waits_for(served: Serving, name: str) -> bool:
@@ -193,9 +193,9 @@ def is_done(served: Serving) -> bool:
     if found.status_code == 503:
         return False
     found.raise_for_status()
-    (told,) = found.json()
-    assert told["state"] not in {"failed", "needs a decision"}, told
-    return bool(told["state"] == "done" and told["documents"] == DOCUMENTS)
+    (body,) = found.json()
+    assert body["state"] not in {"failed", "needs a decision"}, body
+    return bool(body["state"] == "done" and body["documents"] == DOCUMENTS)
 
 
 def until(happened: Callable[[], bool]) -> None:

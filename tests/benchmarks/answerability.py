@@ -97,7 +97,7 @@ class Sample:
     """Of its paragraphs: 0 or 1."""
     answerable: bool
     evidence: AnswerEvidence
-    told: bool
+    answered: bool
     """Whether the product answers, by all its rules."""
 
 
@@ -139,7 +139,7 @@ def embedder() -> Remembering:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """An index that does not tell of some documents."""
+    """An index that hides some documents."""
 
     index: LocalIndex
     hidden: frozenset[str]
@@ -268,12 +268,12 @@ def sample(question: Question, index: Without, understanding: Understanding) -> 
     half = drawn(min(question.passages).partition("-")[2]) % 2
     if not found:
         return Sample(
-            half, not index.hidden, AnswerEvidence(margin=0.0, missing_share=1.0), told=False
+            half, not index.hidden, AnswerEvidence(margin=0.0, missing_share=1.0), answered=False
         )
     deadline = Deadline.after(600)
     scored = score_candidates(question.text, found, embedder(), understanding, deadline)
     answer = extract_answer(question.text, read, embedder(), understanding, deadline)
-    return Sample(half, not index.hidden, scored.evidence, told=bool(answer.sentences))
+    return Sample(half, not index.hidden, scored.evidence, answered=bool(answer.sentences))
 
 
 def sections(
@@ -329,9 +329,9 @@ def regression(figures: Figures, right: Figures) -> Figures:
     ridge = RIDGE * np.diag([0.0, *np.ones(figures.shape[1])])
     slopes = np.zeros(design.shape[1])
     for _ in range(30):
-        told = 1 / (1 + np.exp(-design @ slopes))
-        gradient = design.T @ (weights * (told - right)) + ridge @ slopes
-        curvature = (design.T * (weights * told * (1 - told))) @ design + ridge
+        probability = 1 / (1 + np.exp(-design @ slopes))
+        gradient = design.T @ (weights * (probability - right)) + ridge @ slopes
+        curvature = (design.T * (weights * probability * (1 - probability))) @ design + ridge
         slopes = slopes - np.linalg.solve(curvature, gradient)
     return slopes
 
@@ -349,12 +349,12 @@ def report(name: str, model: AnswerabilityModel, found: Sequence[Sample]) -> Non
 
 def report_rules(name: str, found: Sequence[Sample]) -> None:
     """What the product does as it stands, its rules on years, names and codes included."""
-    told = {
-        kind: [each.told for each in found if each.answerable is kind] for kind in (True, False)
+    reported = {
+        kind: [each.answered for each in found if each.answerable is kind] for kind in (True, False)
     }
     print(
-        f"{name}, as the product is: {1 - np.mean(told[False]):.1%} declined without their passage,"
-        f" {1 - np.mean(told[True]):.1%} with it"
+        f"{name}, as the product is: {1 - np.mean(reported[False]):.1%} declined without their passage,"
+        f" {1 - np.mean(reported[True]):.1%} with it"
     )
 
 
@@ -369,7 +369,7 @@ def line(name: str, model: AnswerabilityModel) -> str:
     return f"{name} = AnswerabilityModel(intercept={model.intercept}, {slopes}, typical={model.typical})"
 
 
-def tell(
+def report_with_foreign(
     name: str, model: AnswerabilityModel, found: Sequence[Sample], foreign: Sequence[Sample]
 ) -> None:
     """Fit on each half and report on the other, and on what is foreign."""
@@ -403,7 +403,7 @@ def main() -> None:
         ("BY_WORDS", BY_WORDS, "zh", NO_VOTE),
     ):
         found = samples(xquad(data, language, count), understanding)
-        tell(name, model, found, samples(foreign, understanding) if foreign else [])
+        report_with_foreign(name, model, found, samples(foreign, understanding) if foreign else [])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How well the check of citations tells true claims from false ones, and its models, fitted anew.
+"""How well the check of citations separates true claims from false ones, and its models, fitted anew.
 
     .venv/bin/python -m tests.benchmarks.citation_verdicts [--data ../shared/data] [--count N]
 
@@ -7,7 +7,7 @@ by kind; *flagged* is what is weak, unsupported or contradicted. Then the models
 `support_model` is to have them, fitted on the claims of all documents, and the whole curve: for each
 least probability of a supported claim, what is flagged of the half of the documents that the model was
 not fitted on. The rules for numbers, names and the like were made with one half (0) in view; both are
-told apart in the last lines.
+separated in the last lines.
 """
 
 import argparse
@@ -141,9 +141,9 @@ def print_kinds(judged: Sequence[Judged]) -> None:
 def print_row(name: str, found: Sequence[Judged]) -> None:
     halves = [share([each for each in found if each.claim.half == half]) for half in (0, 1)]
     verdicts = Counter(each.verdict.value for each in found).most_common()
-    told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts)
+    reported = ", ".join(f"{count} {verdict}" for verdict, count in verdicts)
     shares = " | ".join(f"{value:.1%}" for value in (share(found), *halves))
-    print(f"| {name} | {len(found)} | {shares} | {told} |")
+    print(f"| {name} | {len(found)} | {shares} | {reported} |")
 
 
 def fit(found: Sequence[Judged], likeness: Callable[[Judged], Likeness]) -> Figures:

@@ -6,7 +6,7 @@
 200 kills of one of two workers, while a folder of 2,000 documents is created, edited, moved, deleted and
 shown to others between them. With `--scaled` it is one of two workers of each queue, or the beat, over PostgreSQL,
 Redis and OpenSearch, of which the first and the last are those whose addresses `QUARRY_TEST_POSTGRESQL` and
-`QUARRY_TEST_OPENSEARCH_2` tell. It ends with an error where source, ledger and index do not agree.
+`QUARRY_TEST_OPENSEARCH_2` name. It ends with an error where source, ledger and index do not agree.
 """
 
 import argparse

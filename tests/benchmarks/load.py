@@ -147,8 +147,8 @@ def _tell(report: Any, askers: Askers, memory: dict[str, int], options: argparse
     print(f"answers: {sum(askers.ended.values())}, ended by: {dict(askers.ended)}")
     print(f"  to the first text, s: {_spread(askers.first)}; to the end: {_spread(askers.whole)}")
     growth = memory["late"] / memory["early"]
-    told = ", ".join(f"{name} {value / 2**20:.0f}" for name, value in memory.items())
-    print(f"resident MB: {told}; growth {growth:.3f} (wanted: at most {WANTED_GROWTH})")
+    reported = ", ".join(f"{name} {value / 2**20:.0f}" for name, value in memory.items())
+    print(f"resident MB: {reported}; growth {growth:.3f} (wanted: at most {WANTED_GROWTH})")
 
 
 def _spread(seconds: list[float]) -> str:

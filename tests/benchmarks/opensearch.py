@@ -7,7 +7,7 @@ of `find`, as a search without a model has two variants. What is compared is mea
 
 - *bulk*: `BulkClient.send` and `opensearchpy.helpers.parallel_bulk` (as many threads as we have requests in
   flight, requests of the same number of bytes) send the same bytes to two new indexes, and refresh.
-- *find*: the requests that `OpenSearchIndex.find` sends, told by a client that notes them, are sent again
+- *find*: the requests that `OpenSearchIndex.find` sends, recorded by a client, are sent again
   by hand over one kept connection and their JSON is parsed. What we add is what is above that; three rounds,
   for other work on the machine takes from it more than the difference.
 - *variants*: eight questions in one `find`, and each in a `find` of its own.
@@ -90,8 +90,8 @@ class Raw:
     def send(self, bodies: Sequence[str]) -> None:
         headers = {"Content-Type": "application/x-ndjson"}
         for body in bodies:
-            told = self.pool.request("POST", "/_msearch", body=body.encode(), headers=headers)
-            json.loads(told.data)
+            response = self.pool.request("POST", "/_msearch", body=body.encode(), headers=headers)
+            json.loads(response.data)
 
 
 @dataclass(frozen=True)
@@ -288,8 +288,8 @@ def measure_vectors(
             for name in READERS
         ]
         size = _size(cluster, one.prefix) / 1e6
-        told = " | ".join(f"{recall:.4f}" for recall in recalls)
-        print(f"| {kind} | {one.seconds:.0f} | {size:.0f} | {p50:.1f} / {p95:.1f} | {told} |")
+        reported = " | ".join(f"{recall:.4f}" for recall in recalls)
+        print(f"| {kind} | {one.seconds:.0f} | {size:.0f} | {p50:.1f} / {p95:.1f} | {reported} |")
 
 
 def _keys(index: Index, query: IndexQuery, readers: str) -> set[tuple[str, int]]:
@@ -298,8 +298,8 @@ def _keys(index: Index, query: IndexQuery, readers: str) -> set[tuple[str, int]]
 
 
 def _size(cluster: Cluster, prefix: str) -> int:
-    told = cluster.client.indices.stats(index=f"{prefix}-*", metric="store")
-    return int(told["_all"]["total"]["store"]["size_in_bytes"])
+    stats = cluster.client.indices.stats(index=f"{prefix}-*", metric="store")
+    return int(stats["_all"]["total"]["store"]["size_in_bytes"])
 
 
 def _layout(kind: Quantisation, search: Any = "graph") -> IndexLayout:

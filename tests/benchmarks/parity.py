@@ -79,19 +79,19 @@ def main() -> None:
 
 
 def _row(local: Index, cluster: Index, asked: Sequence[IndexQuery]) -> str:
-    told = []
+    actual = []
     for leg in LEGS:
         found = compare_rankings(
             local, cluster, [restrict_to_leg(query, leg) for query in asked], ANYBODY
         )
-        told.append(f"{average_overlap(found):.4f}")
+        actual.append(f"{average_overlap(found):.4f}")
     exact = compare_rankings(local, cluster, [query for query in asked if query.exact], ANYBODY)
     same = [
         {hit.chunk.key for hit in each.one if hit.evidence.exact}
         == {hit.chunk.key for hit in each.other if hit.evidence.exact}
         for each in exact
     ]
-    return " | ".join([*told, f"{int(np.sum(same))} of {len(same)}"])
+    return " | ".join([*actual, f"{int(np.sum(same))} of {len(same)}"])
 
 
 if __name__ == "__main__":

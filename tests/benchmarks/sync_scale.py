@@ -67,7 +67,7 @@ class Made:
     count: int
     vocabulary: Sequence[str]
     passed: Callable[[int], object] = int
-    """Told how many documents it has yielded, before it goes on."""
+    """Called with the number of documents that it has yielded, before it goes on."""
 
     def document(self, number: int) -> Document:
         """The same one every time."""
@@ -162,7 +162,7 @@ class Leg:
 
 @dataclass
 class Turns:
-    """The run and the embedder alone take turns: told of every document that a source yields."""
+    """The run and the embedder alone take turns: called for every document that a source yields."""
 
     place: Place
     made: Made
@@ -278,7 +278,7 @@ def whole_run(place: Place, engine: Engine, wanted: int, vocabulary: Sequence[st
 
 
 def shared_run(place: Place, engine: Engine, count: int, vocabulary: Sequence[str]) -> None:
-    """One source is at full batches when the other comes; from that one's first full batch on, parts are told."""
+    """One source is at full batches when the other comes; from that one's first full batch on, shares are reported."""
     ends = batch_ends(count)
     full = [end for end in ends if end >= 2 * BatchSize().documents]
     marks = full[:: max(1, len(full) // PARTS)]
@@ -296,8 +296,8 @@ def shared_run(place: Place, engine: Engine, count: int, vocabulary: Sequence[st
         (second - second_before) / (second - second_before + first - first_before)
         for (second_before, first_before), (second, first) in pairwise(counts)
     ]
-    told = " ".join(f"{share:.2f}" for share in shares)
-    print(f"share of the source that came second, in {len(shares)} parts of its run: {told}")
+    reported = " ".join(f"{share:.2f}" for share in shares)
+    print(f"share of the source that came second, in {len(shares)} parts of its run: {reported}")
 
 
 def _until_indexed(place: Place, source: str, documents: int) -> None:

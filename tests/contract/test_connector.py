@@ -219,9 +219,9 @@ def test_what_is_edited_while_a_run_is_broken_off_is_not_lost(world: World) -> N
         world.edit(number)
     run(world.connect(), held)
     run(world.connect(), held)
-    told = {number_of(one.title): _text(one) for one in held.documents.values()}
+    actual = {number_of(one.title): _text(one) for one in held.documents.values()}
     assert held.numbers == READABLE
-    assert all(edited_text(number) in told[number] for number in (5, MIDDLE, LATE))
+    assert all(edited_text(number) in actual[number] for number in (5, MIDDLE, LATE))
 
 
 @having()

@@ -532,7 +532,7 @@ def filtered_read_path(request: pytest.FixtureRequest) -> ReadPath:
 
 
 def secret(name: str, **fields: Any) -> Replace:
-    """A document that each read path finds; its source is its name, so that facets tell it too."""
+    """A document that each read path finds; its source is its name, so that facets return it too."""
     return document(name, "a secret X-77", **{"source": name, **fields})
 
 

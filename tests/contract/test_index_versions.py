@@ -117,11 +117,11 @@ def test_another_embedder_is_refused_with_both_names_and_the_way_out(
 ) -> None:
     index_versions.open_writer(OLD).write([text(OLD, "a", "apples")])
     for opened in (index_versions.open_index, index_versions.open_writer):
-        with pytest.raises(ActionRequiredError) as told:
+        with pytest.raises(ActionRequiredError) as raised:
             opened(NEW)
-        assert "the model test (1, float32, 64 dimensions)" in str(told.value)
-        assert "the model new (1, float32, 32 dimensions)" in str(told.value)
-        assert "quarry reindex --model new/model" in str(told.value)
+        assert "the model test (1, float32, 64 dimensions)" in str(raised.value)
+        assert "the model new (1, float32, 32 dimensions)" in str(raised.value)
+        assert "quarry reindex --model new/model" in str(raised.value)
     assert found(index_versions.open_index(OLD), "apples") == ["a"]
 
 
@@ -208,9 +208,9 @@ def test_what_was_opened_before_says_that_it_is_superseded(opening: Opening) -> 
     for ask in asked:
         with pytest.raises(
             IndexVersionReplacedError, match="rebuilt with the model new/model"
-        ) as told:
+        ) as raised:
             ask()
-        assert told.value.active == NEW
+        assert raised.value.active == NEW
     assert found(opening().open_index(NEW), "apples pears") == []
 
 

@@ -237,11 +237,11 @@ def test_a_survey_reports_who_is_to_find_what(ledger: Ledger) -> None:
     hr = Access.to(["group:hr", "user:ann@example.com"])
     ledger.save([stored(document("desk:a", access=hr)), stored(document("desk:b", access=NOBODY))])
     ledger.save([replace(stored(document("desk:c")), chunks=0), stored(document("web:d"))])
-    told = {each.id: each.access for each in ledger.scan("desk", "")}
-    assert told == {"desk:a": hr, "desk:b": NOBODY, "desk:c": NOBODY}
+    entries = {each.id: each.access for each in ledger.scan("desk", "")}
+    assert entries == {"desk:a": hr, "desk:b": NOBODY, "desk:c": NOBODY}
     ledger.save([AccessAmended("desk:a", EVERYBODY), AccessAmended("desk:b", hr)])
-    told = {each.id: each.access for each in ledger.scan("desk", "")}
-    assert told == {"desk:a": EVERYBODY, "desk:b": hr, "desk:c": NOBODY}
+    entries = {each.id: each.access for each in ledger.scan("desk", "")}
+    assert entries == {"desk:a": EVERYBODY, "desk:b": hr, "desk:c": NOBODY}
 
 
 def test_a_survey_goes_by_code_points_from_where_it_is_reported(ledger: Ledger) -> None:

@@ -1,6 +1,6 @@
 """Real PostgreSQL and Redis for tests: those that a run of the suite shares, and servers of a test's own to be mistreated.
 
-`make test` starts the shared ones and tells their addresses; a pytest by hand starts what it needs itself. A test has
+`make test` starts the shared ones and exports their addresses; a pytest by hand starts what it needs itself. A test has
 a database of its own, copied from one that is empty and up to date. Its order of words is that of English, so that
 whatever should go by code points has to say so.
 """
@@ -97,7 +97,7 @@ class Server(AbstractContextManager["Server"]):
 
 @contextmanager
 def shared(kind: type[Service]) -> Iterator[str]:
-    """The address of a server that the whole run shares; where none is told, one for this process."""
+    """The address of a server that the whole run shares; where none is given, one for this process."""
     if url := os.environ.get(kind.variable):
         yield url
     else:

@@ -84,10 +84,10 @@ def generations(found: Found) -> dict[str, list[int]]:
     """Return the generations of each document's hits; no chunk comes twice."""
     (ranking,) = found.rankings
     assert len({hit.chunk.key for hit in ranking}) == len(ranking)
-    told: dict[str, list[int]] = {}
+    reported: dict[str, list[int]] = {}
     for hit in ranking:
-        told.setdefault(hit.chunk.document_id, []).append(_generation(hit))
-    return told
+        reported.setdefault(hit.chunk.document_id, []).append(_generation(hit))
+    return reported
 
 
 def _generation(hit: Hit) -> int:
@@ -95,7 +95,7 @@ def _generation(hit: Hit) -> int:
 
 
 def check_none_is_mixed(found: Found) -> None:
-    assert all(is_whole(told) for told in generations(found).values())
+    assert all(is_whole(actual) for actual in generations(found).values())
 
 
 def versions(names: Iterable[str], generation: int) -> list[Replace]:

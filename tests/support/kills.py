@@ -289,12 +289,12 @@ class Trial:
 def check(place: Kept, name: str) -> None:
     """That source, ledger and index agree to the last word; no other source is there. Raises AssertionError."""
     expected = {each.id: each for each in _in_source(place, name)}
-    told = {each.id: each for each in place.ledger.scan(name, "")}
+    entries = {each.id: each for each in place.ledger.scan(name, "")}
     held = {each.document_id: each for each in place.index_writer.export()}
-    assert told.keys() == expected.keys()
+    assert entries.keys() == expected.keys()
     assert held.keys() == expected.keys()
     for document_id, document in expected.items():
-        line, entry = told[document_id], held[document_id]
+        line, entry = entries[document_id], held[document_id]
         assert place.ledger.document(document_id) == document
         assert (line.generation, line.chunks) == (entry.generation, len(entry.chunks))
         assert entry.chunks == tuple(chunk_document(document, place.embedder))

@@ -30,7 +30,7 @@ from backend.sample import handbook
 SOURCES = Path(__file__).parent / "handbook_sources"
 MADE_BY = "Karsthal document service"
 
-# The first moment that a ZIP archive can tell.
+# The earliest time that a ZIP archive can represent.
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 ZIP_SYSTEM_UNIX = 3
 ZIP_FILE_MODE = 0o644 << 16
@@ -268,7 +268,7 @@ def repacked(archive: bytes, written: datetime) -> bytes:
 def with_modified(content: bytes, written: datetime) -> bytes:
     """The core properties with `written` as the time of the last change; all else as it is.
 
-    openpyxl writes the present moment there, whatever it is told.
+    openpyxl writes the present moment there, whatever it is given.
     """
     stamp = written.strftime("%Y-%m-%dT%H:%M:%SZ").encode()
     return re.sub(rb"(<dcterms:modified[^>]*>)[^<]*", rb"\g<1>" + stamp, content)

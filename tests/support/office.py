@@ -24,7 +24,7 @@ _SOON = 60.0
 
 @dataclass(frozen=True)
 class CountingEmbedder(HashingEmbedder):
-    """Tells what was embedded."""
+    """Records what was embedded."""
 
     passages: list[str] = field(default_factory=list)
 

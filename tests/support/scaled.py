@@ -18,7 +18,7 @@ from backend.store.database import Database, open_database
 from backend.store.runs import Run as StoredRun
 from tests.support.home import QUARRY, Home, Run
 
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 SOURCE = "desk"
 SOON = 120.0
@@ -112,22 +112,22 @@ class Scaled:
 
     def check(self, documents: int) -> None:
         """That ledger and index agree, document by document. Raises AssertionError."""
-        told = list(self.container.ledger.scan(SOURCE, ""))
-        assert len(told) == documents
-        assert told == list(self.container.engine.writer.scan())
+        entries = list(self.container.ledger.scan(SOURCE, ""))
+        assert len(entries) == documents
+        assert entries == list(self.container.engine.writer.scan())
 
     def serving(self, queue: str) -> list[int]:
         """The processes that have said that they work on this queue."""
         present = workers.list_live(self.database)
         return [one.process.number for one in present if one.queue == queue]
 
-    def until(self, happened: Callable[[], Told]) -> Told:
+    def until(self, happened: Callable[[], Result]) -> Result:
         """What it says once it says anything: asked again, it might say something else."""
         end = time.monotonic() + SOON
-        while not (told := happened()):
+        while not (actual := happened()):
             assert time.monotonic() < end, self.log()[-5000:]
             time.sleep(0.05)
-        return told
+        return actual
 
     def close(self) -> None:
         for process in self.processes:

@@ -187,7 +187,7 @@ _STEPS = {
 
 @dataclass(frozen=True)
 class ScriptedModel:
-    """Answers each step of a search as it is told to, and notes what it was asked."""
+    """Answers each step of a search as scripted, and records the requests."""
 
     rephrase: Reply = "the question, alone"
     keywords: Reply = "key words"

@@ -77,7 +77,7 @@ class _Server(ThreadingHTTPServer):
         self.seen: list[Request] = []
 
     def handle_error(self, *_: object) -> None:
-        """Of a connection that fails the client alone tells."""
+        """Only the client reports a connection that fails."""
 
 
 class _Handler(BaseHTTPRequestHandler):

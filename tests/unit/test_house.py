@@ -150,6 +150,25 @@ def test_functions_are_read_at_a_glance() -> None:
     assert p99 <= 50, f"one function in a hundred has more than {p99} lines"
 
 
+def test_no_module_has_more_than_400_lines_of_code() -> None:
+    sizes = {str(path): len(_lines_of_code(path)) for path in TREES}
+    assert {path: size for path, size in sizes.items() if size > 400} == {}
+
+
+def _lines_of_code(path: Path) -> set[int]:
+    """The lines of a module but for blank ones, comments and docstrings."""
+    docstrings = {
+        line
+        for node in ast.walk(TREES[path])
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    lines = enumerate(SOURCES[path].splitlines(), 1)
+    return {
+        number for number, line in lines if line.strip() and not line.lstrip().startswith("#")
+    } - docstrings
+
+
 def _edges() -> dict[str, set[str]]:
     modules = set(NAMES.values())
     return {

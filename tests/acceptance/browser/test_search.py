@@ -63,7 +63,7 @@ def test_a_folder_that_is_not_there_is_refused_in_words(opens: Opens, address: s
         expect(page.locator(".fault:visible")).to_have_text(
             "There is no such folder on this machine."
         )
-        watched.wrong[:] = [told for told in watched.wrong if "422" not in told]
+        watched.wrong[:] = [line for line in watched.wrong if "422" not in line]
 
 
 def test_a_search_by_keyboard_alone(opens: Opens, address: str, pictures: Path) -> None:
@@ -296,7 +296,7 @@ def test_a_server_that_is_gone_is_reported_and_asked_again(opens: Opens, address
         page.unroute("**/results?*")
         page.get_by_role("button", name="Try again").click()
         expect(page.locator("[data-result]").first).to_be_visible()
-        assert all("ERR_FAILED" in told for told in watched.wrong)
+        assert all("ERR_FAILED" in line for line in watched.wrong)
         watched.wrong.clear()
 
 

@@ -65,8 +65,8 @@ def _write_pdf(path: Path) -> None:
 def _forgive(watched: Watched, *statuses: int) -> None:
     """Answers that are part of the story: 422 a form that is refused, 404 a source that has gone, 409 one that
     a worker began to read before the page asked for it."""
-    told = "|".join(f"status of {status}" for status in statuses)
-    watched.wrong[:] = [each for each in watched.wrong if not re.search(told, each)]
+    expected = "|".join(f"status of {status}" for status in statuses)
+    watched.wrong[:] = [each for each in watched.wrong if not re.search(expected, each)]
 
 
 def _settled(page: Page, name: str) -> None:

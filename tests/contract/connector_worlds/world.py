@@ -7,7 +7,7 @@ To join: write `tests/contract/connector_worlds/NAME.py` with such a class, whos
 one) is started in `__init__` on a free port of loopback and ended in `close`, and add the class to
 `WORLDS` in `tests/contract/connector_worlds/worlds.py`.
 
-The suite tells items apart by their texts alone: make each from `title`, `text` and `edited_text`.
+The suite distinguishes items by their texts alone: make each from `title`, `text` and `edited_text`.
 Every test gets a new world, so making one should take well under a second.
 """
 
@@ -133,7 +133,7 @@ class Limits(ABC):
     """It refuses those who ask too much."""
 
     wait: ClassVar[timedelta]
-    """What the service tells to wait, in its own way: longer than a client would sit out."""
+    """The wait that the service asks for, in its own way: longer than a client would wait within a run."""
 
     @abstractmethod
     def limit(self, after: int) -> None:
@@ -149,7 +149,7 @@ class Expires(ABC):
     """Its credential can end."""
 
     mending: ClassVar[str]
-    """A pattern (re.search) of what the owner must be told to do: where a new credential is made."""
+    """A pattern (re.search) of what the message must ask the owner to do: where a new credential is made."""
 
     @abstractmethod
     def expire(self, after: int) -> None:

@@ -39,14 +39,14 @@ def test_what_a_busy_cluster_refuses_is_sent_again(
     # Small requests, so that there are many.
     monkeypatch.setattr(bulk_requests, "REQUEST_BYTES", 20_000)
     before = refused(narrow)
-    told: list[Written] = []
+    reported: list[Written] = []
 
     def write(number: int) -> None:
         writer = open_writer(narrow, "t-busy", IDENTITY)
         own = [f"{number}-{n}" for n in range(20)]
-        told.append(writer.write(document(name, *["some words"] * 20) for name in own))
-        told.append(writer.write(Amend(document_id=name, boost=2.0) for name in own[:10]))
-        told.append(writer.write(map(Delete, own[10:])))
+        reported.append(writer.write(document(name, *["some words"] * 20) for name in own))
+        reported.append(writer.write(Amend(document_id=name, boost=2.0) for name in own[:10]))
+        reported.append(writer.write(map(Delete, own[10:])))
 
     threads = [threading.Thread(target=write, args=(n,)) for n in range(WRITERS)]
     for thread in threads:
@@ -54,7 +54,7 @@ def test_what_a_busy_cluster_refuses_is_sent_again(
     for thread in threads:
         thread.join()
     assert refused(narrow) > before, "the server was to be too busy at times"
-    assert sorted(told, key=repr) == sorted(
+    assert sorted(reported, key=repr) == sorted(
         WRITERS * [Written(replaced=20, chunks=400), Written(amended=10), Written(deleted=10)],
         key=repr,
     )

@@ -80,10 +80,10 @@ def name(slow_index: SlowIndex) -> str:
 
 
 def _running(client: OpenSearch, name: str) -> list[str]:
-    told = client.tasks.list(params={"actions": "*search*", "detailed": "true"})
+    tasks = client.tasks.list(params={"actions": "*search*", "detailed": "true"})
     return [
         task["action"]
-        for node in told["nodes"].values()
+        for node in tasks["nodes"].values()
         for task in node["tasks"].values()
         if name in task["description"]
     ]

@@ -98,7 +98,7 @@ class Traffic:
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except BaseException as error:  # noqa: BLE001 - told by the test's own thread
+        except BaseException as error:  # noqa: BLE001 - reported by the test's own thread
             self.wrong.append(error)
 
     def _write(self) -> None:
@@ -128,7 +128,7 @@ class Traffic:
             except (TemporarilyUnavailableError, DeadlineExceededError):
                 continue
             check_none_is_mixed(found)
-            shown = {name: told[0] for name, told in generations(found).items()}
+            shown = {name: actual[0] for name, actual in generations(found).items()}
             self.searches.append(Search(time.monotonic(), acknowledged, shown, found.partial))
 
 

@@ -130,7 +130,7 @@ def check_none_is_lost(subject: IndexUnderTest) -> None:
     found = subject.find()
     assert not found.partial
     check_none_is_mixed(found)
-    shown = {name: told[0] for name, told in generations(found).items()}
+    shown = {name: actual[0] for name, actual in generations(found).items()}
     scanned = {each.id: each.generation for each in subject.writer.scan()}
     assert scanned == shown
     assert {name: shown[name] for name in OLD[11:]} == dict.fromkeys(OLD[11:], 1)
@@ -166,17 +166,17 @@ def test_a_server_that_is_stopped_while_it_is_searched_is_found_again_when_it_is
 ) -> None:
     """No caller waits longer than the deadline, and results until then are complete."""
     right = generations(subject.find())
-    told: list[type[Exception] | None] = []
+    reported: list[type[Exception] | None] = []
     with ThreadPoolExecutor(1) as pool:
         stopped = pool.submit(server.stop)
-        while not stopped.done() or told[-3:] != [TemporarilyUnavailableError] * 3:
+        while not stopped.done() or reported[-3:] != [TemporarilyUnavailableError] * 3:
             begun = time.monotonic()
             try:
                 found = subject.find(Deadline.after(2.0))
-                told.append(None)
+                reported.append(None)
                 assert found.partial or generations(found) == right
             except (TemporarilyUnavailableError, DeadlineExceededError) as error:
-                told.append(type(error))
+                reported.append(type(error))
             assert time.monotonic() - begun < 2.0 + SLACK
     server.start()
     assert generations(subject.find()) == right

@@ -86,7 +86,7 @@ def test_a_deadline_holds_on_a_slow_line(
     before = len(line.asked("_msearch"))
     ASKED[asked](subject, Deadline.after(60))
     if len(line.asked("_msearch")) - before <= spared:
-        return  # it is told by one answer alone
+        return  # only one of the answers reports it
     begun = time.monotonic()
     with line.injecting(fault, "_msearch", spared), pytest.raises(DeadlineExceededError):
         ASKED[asked](subject, Deadline.after(SHORT))

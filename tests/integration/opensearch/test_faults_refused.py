@@ -124,10 +124,10 @@ def test_a_queue_that_stays_full_raises_when_patience_has_run_out(
         begun = time.monotonic()
         with pytest.raises(
             TemporarilyUnavailableError, match=r"document 0: OpenSearch is busy .*rejected"
-        ) as told:
+        ) as raised:
             subject.writer.write(versions(NAMES, 2))
         assert time.monotonic() - begun < 1.5 + SLACK
-        assert told.value.retry_after.total_seconds() > 0
+        assert raised.value.retry_after.total_seconds() > 0
         # Only writes wait.
         assert generations(subject.find()) == {name: [1] * 3 for name in NAMES}
     subject.writer.write(versions(NAMES, 2))

@@ -37,10 +37,10 @@ def test_a_slow_writer_does_not_take_the_claim_of_who_took_over_for_its_own(
     slow, other = (IndexUnderTest(client, prefix) for client in clients)
     slow.writer.write(versions(["a"], 1))
     claimed, written = threading.Event(), threading.Event()
-    told: list[Written] = []
+    reported: list[Written] = []
 
     def take_over() -> None:
-        told.append(other.writer.write([Amend(document_id="a", boost=2.0)]))
+        reported.append(other.writer.write([Amend(document_id="a", boost=2.0)]))
 
     thread = threading.Thread(target=take_over)
 
@@ -60,7 +60,7 @@ def test_a_slow_writer_does_not_take_the_claim_of_who_took_over_for_its_own(
         assert slow.writer.write(versions(["a"], 2)) == Written(replaced=1, chunks=4)
         written.set()
         thread.join()
-    assert told == [Written(amended=1)]
+    assert reported == [Written(amended=1)]
     slow.check_holds({"a": 2})
     for client in clients:
         client.close()

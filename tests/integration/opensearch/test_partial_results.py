@@ -44,8 +44,8 @@ def half(client: OpenSearch, prefix: str) -> tuple[OpenSearchIndex, list[str]]:
 
 
 def _is_there(client: OpenSearch, name: str, document_id: str) -> bool:
-    told = client.search_shards(index=name, params={"routing": document_key(document_id)})
-    return any(copy["state"] == "STARTED" for copies in told["shards"] for copy in copies)
+    shards = client.search_shards(index=name, params={"routing": document_key(document_id)})
+    return any(copy["state"] == "STARTED" for copies in shards["shards"] for copy in copies)
 
 
 def test_hits_of_the_other_shard_are_found_and_marked_as_partial(

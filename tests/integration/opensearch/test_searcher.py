@@ -214,8 +214,8 @@ def test_cosines_are_those_of_the_vectors(
     by_words = query("text", vector=asked, alpha=0.0, size=300)
     best, all_of_them = index.find([by_vector, by_words], readers, soon()).rankings
     tolerance = {"float": 1e-5, "scalar": 0.01, "byte": 0.02}[quantisation]
-    told = {hit.chunk.document_id: hit.evidence.cosine for hit in [*best, *all_of_them]}
-    assert told == pytest.approx({name: true[name] for name in mine}, abs=tolerance)
+    cosines = {hit.chunk.document_id: hit.evidence.cosine for hit in [*best, *all_of_them]}
+    assert cosines == pytest.approx({name: true[name] for name in mine}, abs=tolerance)
     found = [hit.chunk.document_id for hit in best]
     assert len(set(found) & set(mine[-10:])) >= (10 if quantisation == "float" else 8)
 

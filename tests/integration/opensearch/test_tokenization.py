@@ -101,8 +101,8 @@ def _analysed(
 ) -> Iterator[list[str]]:
     """Return the cluster's tokens of each text."""
     for text in texts:
-        told = client.indices.analyze(index=index, body={**analyser, "text": text})
-        yield [token["token"] for token in told["tokens"]]
+        analysis = client.indices.analyze(index=index, body={**analyser, "text": text})
+        yield [token["token"] for token in analysis["tokens"]]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The PostgreSQL and Redis of `deploy/services`: they start, answer, are told of, and end."""
+"""The PostgreSQL and Redis of `deploy/services`: they start, answer, are announced, and end."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from tests.support.databases import Server
 ROOT = Path(__file__).resolve().parents[3]
 DURING = [sys.executable, "-m", "deploy.services.server", "during"]
 VARIABLES = ("QUARRY_TEST_POSTGRESQL", "QUARRY_TEST_REDIS")
-TELL = "import json, os; print(json.dumps({name: os.environ[name] for name in %r})); raise SystemExit(7)"
+PRINT = "import json, os; print(json.dumps({name: os.environ[name] for name in %r})); raise SystemExit(7)"
 
 
 def environment(**given: str) -> dict[str, str]:
@@ -42,21 +42,21 @@ def gone(port: int) -> bool:
 
 
 def test_a_command_is_shown_where_both_are_and_they_end_with_it() -> None:
-    command = [*DURING, sys.executable, "-c", TELL % (VARIABLES,)]
+    command = [*DURING, sys.executable, "-c", PRINT % (VARIABLES,)]
     done = subprocess.run(
         command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False
     )
-    told = json.loads(done.stdout.splitlines()[-1])
+    variables = json.loads(done.stdout.splitlines()[-1])
     assert done.returncode == 7
-    ports = [make_url(told[name]).port for name in VARIABLES]
+    ports = [make_url(variables[name]).port for name in VARIABLES]
     assert all(port and not listens(port) for port in ports)
-    assert make_url(told["QUARRY_TEST_POSTGRESQL"]).drivername == "postgresql+psycopg"
+    assert make_url(variables["QUARRY_TEST_POSTGRESQL"]).drivername == "postgresql+psycopg"
 
 
 def test_a_server_that_the_environment_names_is_used_as_it_is() -> None:
     named = dict.fromkeys(VARIABLES, "redis://elsewhere")
     done = subprocess.run(
-        [*DURING, sys.executable, "-c", TELL % (VARIABLES,)],
+        [*DURING, sys.executable, "-c", PRINT % (VARIABLES,)],
         cwd=ROOT,
         env=environment(**named),
         capture_output=True,

@@ -57,10 +57,10 @@ def test_a_model_that_is_set_and_is_another_is_refused_with_the_way_out(
     for open_it in (lambda: other.engine.index, lambda: other.engine.writer):
         with pytest.raises(
             ActionRequiredError, match=r"the model first .* the model second"
-        ) as told:
+        ) as raised:
             open_it()
-        assert "quarry reindex --model second" in str(told.value)
-        assert "QUARRY_EMBEDDING_MODEL=first" in str(told.value)
+        assert "quarry reindex --model second" in str(raised.value)
+        assert "QUARRY_EMBEDDING_MODEL=first" in str(raised.value)
 
 
 def test_a_switch_between_choosing_and_opening_is_no_wrong_setting(

@@ -83,21 +83,21 @@ def _faults(kind: str, settings: dict[str, object], **more: object) -> dict[str,
 
 def test_each_fault_is_reported_where_it_stands() -> None:
     credential = {"sign_in": {"kind": "token", "tokn": "x"}}
-    told = _faults("git", {"branch": "a b"}, credential=credential)
+    faults = _faults("git", {"branch": "a b"}, credential=credential)
     assert {
         "settings.url",
         "settings.readers",
         "settings.branch",
         "credential.sign_in.token",
-    } <= set(told)
-    assert told["settings.url"] == "Required."
+    } <= set(faults)
+    assert faults["settings.url"] == "Required."
 
 
 def test_a_fault_of_a_credential_does_not_repeat_it() -> None:
     credential = {"sign_in": {"kind": "token", "token": "hunter2\nhunter2"}}
-    told = _faults("git", {"url": "/srv/x.git", "readers": ["public"]}, credential=credential)
-    assert list(told) == ["credential.sign_in.token"]
-    assert "hunter2" not in str(told)
+    faults = _faults("git", {"url": "/srv/x.git", "readers": ["public"]}, credential=credential)
+    assert list(faults) == ["credential.sign_in.token"]
+    assert "hunter2" not in str(faults)
 
 
 @pytest.mark.parametrize("path", ["/no/such/folder", "~nobody-of-this-name/x", "x" * 4_000, "\0"])

@@ -190,7 +190,7 @@ def test_every_kind_explains_all_that_it_asks() -> None:
 
 
 def test_no_kind_asks_for_a_secret_among_its_settings() -> None:
-    """Settings are told to whoever looks after the sources; credentials are not."""
+    """The owner of the sources is shown settings, but not credentials."""
     shown = [
         (kind, one.path)
         for kind, known in SOURCE_KINDS.items()

@@ -108,5 +108,5 @@ def test_what_is_the_owners_is_nobody_elses(container: Container) -> None:
     ]
     assert ("POST", f"/api/sources/{SOURCE}/sync") in owners
     with TestClient(app, base_url=ADDRESS) as client:
-        told = {one: client.request(*one, json={}).status_code for one in owners}
-    assert told == dict.fromkeys(owners, 403)
+        actual = {one: client.request(*one, json={}).status_code for one in owners}
+    assert actual == dict.fromkeys(owners, 403)

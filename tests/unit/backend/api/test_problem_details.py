@@ -1,4 +1,4 @@
-"""Whatever goes wrong is told as a problem, with what to do next."""
+"""Every error is a problem document that says what to do next."""
 
 from datetime import timedelta
 

@@ -36,7 +36,7 @@ DONE = Event("done", TextEvent(text="all"))
 
 
 class Client:
-    """What a server would be told to send; `wait` is given how many messages it took before."""
+    """The messages that the application sends to the server; `wait` is given how many messages it took before."""
 
     def __init__(self, wait: Callable[[int], Coroutine[Any, Any, None]] | None = None) -> None:
         self.messages: list[Message] = []

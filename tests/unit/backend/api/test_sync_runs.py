@@ -29,7 +29,7 @@ def _progress(done: int) -> Progress:
 
 
 class Steps:
-    """A run that goes on when it is told to."""
+    """A run whose steps the test releases."""
 
     def __init__(self, count: int) -> None:
         self.go_on = threading.Semaphore(0)
@@ -68,10 +68,10 @@ def test_any_number_follow_one_run() -> None:
         steps.let(5)
         return await asyncio.wait_for(asyncio.gather(*following), SOON)
 
-    for told in asyncio.run(followed()):
-        assert [event.name for event in told[:-1]] == ["progress"] * (len(told) - 1)
-        assert told[-1].name == "done"
-        assert _report(told[-1]).documents == 5
+    for actual in asyncio.run(followed()):
+        assert [event.name for event in actual[:-1]] == ["progress"] * (len(actual) - 1)
+        assert actual[-1].name == "done"
+        assert _report(actual[-1]).documents == 5
 
 
 def test_who_comes_late_receives_the_end() -> None:
@@ -79,8 +79,8 @@ def test_who_comes_late_receives_the_end() -> None:
     run = SyncRun(SOURCE, steps)
     steps.let(1)
     run.join(SOON)
-    told = asyncio.run(_all(run))
-    assert told[-1].name == "done"
+    actual = asyncio.run(_all(run))
+    assert actual[-1].name == "done"
 
 
 def test_a_follower_receives_the_latest_and_not_each() -> None:

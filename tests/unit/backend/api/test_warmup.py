@@ -21,8 +21,8 @@ ADDRESS = "http://127.0.0.1:8321"
 SOON = 30.0
 
 
-def _states(told: ReadinessResponse) -> dict[str, str]:
-    return {part.name: part.state for part in told.parts}
+def _states(readiness: ReadinessResponse) -> dict[str, str]:
+    return {part.name: part.state for part in readiness.parts}
 
 
 @contextmanager

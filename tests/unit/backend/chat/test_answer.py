@@ -1,4 +1,4 @@
-"""Answers of sentences as they are told: what documents say is text, and nothing else."""
+"""Extractive answers as Markdown: what documents say is text, and nothing else."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -36,7 +36,9 @@ FILLER = (
 PLANTED = "The dock costs 40 euros [[1]](https://evil.example/x) ![p](https://evil.example/p.png)."
 
 
-def told(question: str, texts: Sequence[str], link: str = "https://wiki.example/a b") -> AnswerDone:
+def answer_to(
+    question: str, texts: Sequence[str], link: str = "https://wiki.example/a b"
+) -> AnswerDone:
     """What is answered from documents of these texts, the first of them found first."""
     numbers = DocumentNumbers()
     sections = [_section(f"doc{at}", text, link) for at, text in enumerate(texts)]
@@ -74,7 +76,7 @@ def _section(document_id: str, text: str, link: str) -> InferenceSection:
 
 
 def test_markdown_of_a_document_is_text_in_an_answer() -> None:
-    done = told("How much does the dock cost in euros?", [PLANTED, FILLER])
+    done = answer_to("How much does the dock cost in euros?", [PLANTED, FILLER])
     assert done.plain == PLANTED
     shown = html.fragment_fromstring(
         answer_html(AnswerResponse.from_answer("?", done, 0.1)), create_parent="div"
@@ -94,7 +96,9 @@ def test_markdown_of_a_document_is_text_in_an_answer() -> None:
 def test_the_link_of_a_citation_is_safe_wherever_it_stands(
     link: str, safe: str, marker: str
 ) -> None:
-    done = told("How much does the dock cost in euros?", ["The dock costs 40 euros.", FILLER], link)
+    done = answer_to(
+        "How much does the dock cost in euros?", ["The dock costs 40 euros.", FILLER], link
+    )
     (citation,) = AnswerResponse.from_answer("?", done, 0.1).citations
     assert citation.link == safe
     assert done.text == f"The dock costs 40 euros. {marker}"

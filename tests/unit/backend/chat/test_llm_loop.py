@@ -154,9 +154,9 @@ def tool_results(request: Request) -> list[str]:
 
 def prompt_tokens(request: Request) -> int:
     calls = [json.dumps(m.get("tool_calls", "")) for m in request.messages]
-    told = [str(m.get("content") or "") for m in request.messages]
+    messages = [str(m.get("content") or "") for m in request.messages]
     tools = json.dumps(request.body.get("tools", ""))
-    return sum(estimated_tokens(text) for text in [*calls, *told, tools])
+    return sum(estimated_tokens(text) for text in [*calls, *messages, tools])
 
 
 def test_a_turn_searches_then_answers_with_citations(asked: Asked) -> None:
@@ -204,9 +204,9 @@ def test_earlier_answers_are_reported_without_their_citations(asked: Asked) -> N
         ChatMessage("assistant", "26 weeks [[1]](https://evil.example/x), `a[1]` [2]."),
     )
     asked.ask(look_for("leave"), Say("25 [1]."), history=history)
-    told = asked.server.requests[0].messages
-    assert "See [[1]](https://mine.example)." in [message["content"] for message in told]
-    assert "26 weeks, `a[1]`." in [message["content"] for message in told]
+    messages = asked.server.requests[0].messages
+    assert "See [[1]](https://mine.example)." in [message["content"] for message in messages]
+    assert "26 weeks, `a[1]`." in [message["content"] for message in messages]
     assert "evil" not in str(asked.searches)
 
 
@@ -391,8 +391,8 @@ def test_of_many_calls_the_first_queries_are_searched_and_the_model_is_informed(
     ]
     asked.ask(Call(calls), Say("x"))
     assert len(asked.searches[0].model_queries) == 8
-    told = tool_results(asked.server.requests[1])
-    assert ["first 2 of the 3 queries" in each for each in told] == [False, False, True]
+    results = tool_results(asked.server.requests[1])
+    assert ["first 2 of the 3 queries" in each for each in results] == [False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -717,8 +717,8 @@ def test_whatever_a_model_sends_the_turn_ends_once(asked: Asked, bodies: list[by
     assert ends == events[-1:]
     record = asked.state.snapshot()
     assert record.status in {TurnStatus.FINISHED, TurnStatus.FAILED}
-    told = record.text + record.reasoning
-    assert told.encode().decode() == told
+    text = record.text + record.reasoning
+    assert text.encode().decode() == text
 
 
 def test_a_stopped_turn_is_on_record_and_the_model_is_stopped(asked: Asked) -> None:

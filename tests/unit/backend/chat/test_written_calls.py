@@ -123,8 +123,8 @@ def test_no_call_of_a_known_tool_is_shown(text: str) -> None:
 @given(st.lists(st.sampled_from(["word ", "[1]", "[", "0, 1)", "`a`", "< b", "\n"]), max_size=30))
 def test_ordinary_text_is_not_held_back(pieces: list[str]) -> None:
     splitter = WrittenCallSplitter(KNOWN)
-    told = ""
+    actual = ""
     for at in range(len(pieces)):
-        told += splitter.feed(pieces[at])
-        held = "".join(pieces[: at + 1]).removeprefix(told)
+        actual += splitter.feed(pieces[at])
+        held = "".join(pieces[: at + 1]).removeprefix(actual)
         assert held.strip() in {"", "["} or held.startswith("`")

@@ -68,22 +68,22 @@ def _press(process: subprocess.Popen[str]) -> float:
 def test_a_command_says_at_once_that_it_stops_and_ends() -> None:
     with started() as process:
         _press(process)
-        _, told = process.communicate(timeout=30)
-        assert (process.returncode, told.startswith("Stopped.")) == (1, True)
+        _, output = process.communicate(timeout=30)
+        assert (process.returncode, output.startswith("Stopped.")) == (1, True)
 
 
 def test_a_thread_that_goes_on_holds_up_the_end_for_seconds_only() -> None:
     with started(THREAD, grace=3) as process:
         _press(process)
-        _, told = process.communicate(timeout=50)
-        assert (process.returncode, told.count("Stopped.")) == (1, 1)
+        _, output = process.communicate(timeout=50)
+        assert (process.returncode, output.count("Stopped.")) == (1, 1)
 
 
 def test_it_does_not_end_before_it_is_said_that_it_has_stopped() -> None:
     with started(SLOW_OUTPUT + THREAD, grace=0.2) as process:
         _press(process)
-        _, told = process.communicate(timeout=50)
-        assert (process.returncode, told.count("Stopped.")) == (1, 1)
+        _, output = process.communicate(timeout=50)
+        assert (process.returncode, output.count("Stopped.")) == (1, 1)
 
 
 def test_pressed_again_it_ends_at_once() -> None:
@@ -98,15 +98,15 @@ def test_pressed_again_it_ends_at_once() -> None:
 def test_a_block_that_cannot_be_left_is_ended_and_that_is_said() -> None:
     with started(BUSY, grace=2) as process:
         _press(process)
-        _, told = process.communicate(timeout=50)
-        assert (process.returncode, told.count("Stopped.")) == (1, 1)
+        _, output = process.communicate(timeout=50)
+        assert (process.returncode, output.count("Stopped.")) == (1, 1)
 
 
 def test_in_json_mode_the_answer_is_json_alone() -> None:
     with started(as_json=True) as process:
         _press(process)
-        told, _ = process.communicate(timeout=30)
-        assert told.startswith('{\n  "error": "Stopped.')
+        output, _ = process.communicate(timeout=30)
+        assert output.startswith('{\n  "error": "Stopped.')
 
 
 def test_outside_the_block_ctrl_c_is_as_before() -> None:

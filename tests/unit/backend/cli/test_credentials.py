@@ -1,4 +1,4 @@
-"""Credentials from their sealing to the connector: rotated, told nowhere."""
+"""Credentials from encryption to the connector: rotated, and never shown."""
 
 import json
 import logging
@@ -85,12 +85,12 @@ def test_the_command_says_how_many_were_sealed_anew(tmp_path: Path) -> None:
     with_sources(tmp_path)
     key = (tmp_path / "credentials.key").read_text().strip()
     environment = {"QUARRY_HOME": str(tmp_path)}
-    told = CliRunner().invoke(app, ["credentials", "rotate"], env=environment)
-    assert told.output.strip() == "Encrypted 2 credentials with the newest key."
+    result = CliRunner().invoke(app, ["credentials", "rotate"], env=environment)
+    assert result.output.strip() == "Encrypted 2 credentials with the newest key."
     made = CliRunner().invoke(app, ["credentials", "key"], env=environment).output.strip()
     keys = {**environment, "QUARRY_CREDENTIAL_KEYS": f"{made},{key}"}
-    told = CliRunner().invoke(app, ["credentials", "rotate", "--json"], env=keys)
-    assert json.loads(told.output) == {"resealed": 2}
+    result = CliRunner().invoke(app, ["credentials", "rotate", "--json"], env=keys)
+    assert json.loads(result.output) == {"resealed": 2}
     assert opened(tmp_path, made) == WHOLE
     failed = CliRunner().invoke(app, ["credentials", "rotate"], env=environment)
     assert failed.exit_code == 1
@@ -125,11 +125,11 @@ def test_what_people_and_programs_are_shown_of_a_source_holds_no_credential(tmp_
     assert source.credential is not None
     wire = read_status(made.database, "wiki")
     listed = CliRunner().invoke(app, ["sources", "--json"], env={"QUARRY_HOME": str(tmp_path)})
-    told = f"{source!r} {source} {wire.model_dump_json()} {listed.output}"
-    assert "wiki" in told
-    assert source.credential not in told
-    assert TOKEN not in told
-    assert "gAAAA" not in told  # what every sealed text begins with
+    output = f"{source!r} {source} {wire.model_dump_json()} {listed.output}"
+    assert "wiki" in output
+    assert source.credential not in output
+    assert TOKEN not in output
+    assert "gAAAA" not in output  # what every sealed text begins with
 
 
 def test_errors_and_logs_of_the_database_hold_no_credential(
@@ -137,29 +137,29 @@ def test_errors_and_logs_of_the_database_hold_no_credential(
 ) -> None:
     with caplog.at_level(logging.INFO, "sqlalchemy"):
         with_sources(tmp_path)
-        with pytest.raises(ActionRequiredError) as told:
+        with pytest.raises(ActionRequiredError) as reported:
             with_sources(tmp_path)
-    assert isinstance(told.value.__cause__, IntegrityError)
-    raised = "".join(traceback.format_exception(told.value))
-    for seen in (raised, caplog.text):
+    assert isinstance(reported.value.__cause__, IntegrityError)
+    trace = "".join(traceback.format_exception(reported.value))
+    for seen in (trace, caplog.text):
         assert "INSERT INTO sources" in seen
         assert "gAAAA" not in seen
 
 
 def test_a_credential_that_does_not_fit_its_source_is_not_reported(tmp_path: Path) -> None:
     made = with_sources(tmp_path)
-    with pytest.raises(ActionRequiredError, match="wiki are not valid: token") as told:
+    with pytest.raises(ActionRequiredError, match="wiki are not valid: token") as reported:
         made.connector(sources.find(made.database, "wiki"))
-    assert TOKEN not in "".join(traceback.format_exception(told.value))
+    assert TOKEN not in "".join(traceback.format_exception(reported.value))
 
 
 def test_the_settings_tell_neither_keys_nor_the_password_of_the_database(tmp_path: Path) -> None:
     key, url = new_key(), "postgresql://quarry:hunter2@127.0.0.1/quarry"
     given = {"home": tmp_path, "credential_keys": key, "database_url": url}
     settings = Settings.model_validate(given)
-    told = f"{settings!r} {settings.model_dump_json()}"
-    assert key not in told
-    assert "hunter2" not in told
+    output = f"{settings!r} {settings.model_dump_json()}"
+    assert key not in output
+    assert "hunter2" not in output
     assert Container(settings).database_url == url
 
 

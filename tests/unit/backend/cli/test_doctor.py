@@ -19,9 +19,9 @@ WELL = ClusterHealth(
 
 
 def test_a_cluster_that_is_well() -> None:
-    told = check_cluster(WELL)
-    assert (told.state, told.advice) == ("ok", None)
-    assert told.detail == (
+    faults = check_cluster(WELL)
+    assert (faults.state, faults.advice) == ("ok", None)
+    assert faults.detail == (
         "version 2.19.1, green, 1 nodes; disks: one 50 GB free (50% used);"
         " watermarks: low 85%, high 90%, flood_stage 95%;"
         " indexes: quarry-m (green, 1,200 records, 3 MB)"
@@ -29,29 +29,29 @@ def test_a_cluster_that_is_well() -> None:
 
 
 def test_what_is_missing_is_said_with_what_to_do() -> None:
-    told = check_cluster(
+    faults = check_cluster(
         replace(
             WELL, version="2.9.0", without_knn=("one", "two"), status="red", blocked=("quarry-m",)
         )
     )
-    assert told.state == "failed"
-    assert told.advice is not None
+    assert faults.state == "failed"
+    assert faults.advice is not None
     for part in (
         "2.17 or newer",
         "opensearch-knn on: one, two",
         "missing",
         "quarry-m is read-only",
     ):
-        assert part in told.advice
+        assert part in faults.advice
 
 
 def test_what_will_go_wrong_is_a_warning() -> None:
     disks = (replace(WELL.disks[0], used=0.85), replace(WELL.disks[0], node="two", used=0.84))
-    told = check_cluster(replace(WELL, status="yellow", unassigned_shards=3, disks=disks))
-    assert told.state == "warning"
-    assert told.advice is not None
-    assert "3 copies of shards" in told.advice
-    assert "nearly full: one;" in told.advice
+    faults = check_cluster(replace(WELL, status="yellow", unassigned_shards=3, disks=disks))
+    assert faults.state == "warning"
+    assert faults.advice is not None
+    assert "3 copies of shards" in faults.advice
+    assert "nearly full: one;" in faults.advice
 
 
 def test_two_digit_versions_are_compared_as_numbers() -> None:

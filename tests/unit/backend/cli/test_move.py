@@ -47,9 +47,9 @@ def test_there_and_back_again(container: Container) -> None:
     back = moved(container, "embedded")
     assert back.documents == 1  # the rest is there still
     assert len(list(near.open_writer(INDEX_VERSION).scan())) == 21
-    told = to_report("embedded", back)
-    assert (told.copied, told.documents, told.words, told.vectors) == (1, 21, 1.0, 1.0)
-    assert "unset QUARRY_OPENSEARCH_URL" in told.advice
+    report = to_report("embedded", back)
+    assert (report.copied, report.documents, report.words, report.vectors) == (1, 21, 1.0, 1.0)
+    assert "unset QUARRY_OPENSEARCH_URL" in report.advice
 
 
 def test_no_index_cannot_be_moved(container: Container) -> None:

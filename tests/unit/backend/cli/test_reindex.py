@@ -141,9 +141,9 @@ def test_a_sync_after_such_a_crash_cuts_and_counts_and_embeds_nothing(
     for _ in range(2):
         report = desk.sync(desk.container(tokens=64))
         assert (report.restored, report.embedded) == (0, 0)
-    told = {each.id: each.chunks for each in desk.container().ledger.scan("desk", "")}
+    entries = {each.id: each.chunks for each in desk.container().ledger.scan("desk", "")}
     held = {each.id: each.chunks for each in desk.container(tokens=64).engine.writer.scan()}
-    assert told == held
+    assert entries == held
     assert held["desk:long.md"] > 1
 
 

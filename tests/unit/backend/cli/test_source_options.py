@@ -21,12 +21,12 @@ GIT = ("add", "git", "https://code.example.com/team/wiki.git", "--readers", "pub
 def test_help_lists_every_kind_and_every_setting(cli: CliRunner) -> None:
     kinds = cli.invoke(app, ["add", "--help"]).output
     assert {"folder", "git"} <= set(kinds.split())
-    told = " ".join(cli.invoke(app, ["add", "git", "--help"]).output.split())
+    output = " ".join(cli.invoke(app, ["add", "git", "--help"]).output.split())
     for option in ("URL", "--readers TEXT", "--sign-in none|token|ssh_key", "--token-file FILE"):
-        assert option in told
-    assert "--token-env VARIABLE" in told
-    assert "--token TEXT" not in told
-    assert "An access token that may read the repository. [for token]" in told
+        assert option in output
+    assert "--token-env VARIABLE" in output
+    assert "--token TEXT" not in output
+    assert "An access token that may read the repository. [for token]" in output
 
 
 def test_lists_are_repeated_and_numbers_are_numbers(cli: CliRunner) -> None:
@@ -126,8 +126,8 @@ def test_what_is_not_there_cannot_be_edited(cli: CliRunner) -> None:
 
 
 def test_a_kind_without_one_place_to_read_is_named_too(cli: CliRunner) -> None:
-    told = cli.invoke(app, ["add", "github", "--help"]).output
-    assert "--name NAME" in told
+    output = cli.invoke(app, ["add", "github", "--help"]).output
+    assert "--name NAME" in output
     assert "--name" not in cli.invoke(app, ["sources", "edit", "nothing", "--help"]).output
 
 

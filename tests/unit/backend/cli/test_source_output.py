@@ -50,19 +50,19 @@ def _json(cli: CliRunner, *arguments: str) -> Any:
 def test_the_list_alone_is_the_list(cli: CliRunner) -> None:
     (source,) = _json(cli, "sources")
     assert (source["name"], source["kind"], source["state"]) == ("docs", "folder", "never synced")
-    told = cli.invoke(app, ["sources"]).output
-    assert "docs" in told
-    assert "never synced" in told
+    output = cli.invoke(app, ["sources"]).output
+    assert "docs" in output
+    assert "never synced" in output
 
 
 def test_the_list_reports_what_a_run_is_at(cli: CliRunner, database: Database) -> None:
     run = run_transitions.begin(database, "docs", "incremental", this_process(), is_gone)
     progress = ProgressMeter("docs", "indexing", 3).advance("leave.pdf", 2)
     run_progress.report_progress(database, run, progress, {"documents": 2})
-    told = cli.invoke(app, ["sources"]).output
-    assert "docs: Indexing 2 of 3 documents · " in told
-    assert "leave.pdf · since 20" in told
-    assert " syncing " in told
+    output = cli.invoke(app, ["sources"]).output
+    assert "docs: Indexing 2 of 3 documents · " in output
+    assert "leave.pdf · since 20" in output
+    assert " syncing " in output
 
 
 def test_a_folder_that_is_there_works(cli: CliRunner, home: Path) -> None:
@@ -96,8 +96,8 @@ def test_runs_are_reported_newest_first(cli: CliRunner, database: Database) -> N
         run_transitions.finish(
             database, run, state, {"documents": 3}, None if state == "done" else "It broke."
         )
-    told = _json(cli, "sources", "runs", "docs")
-    assert [one["state"] for one in told] == ["failed", "done"]
+    body = _json(cli, "sources", "runs", "docs")
+    assert [one["state"] for one in body] == ["failed", "done"]
     shown = cli.invoke(app, ["sources", "runs", "docs"]).output
     assert "It broke." in shown
     assert "3 documents" in shown
@@ -172,12 +172,12 @@ def test_a_decision_is_shown_with_what_would_go_and_what_to_type(
     store.ledger.mark_seen("docs", run, ["docs:00"])
     numbers = {"held": 5, "listed": 1, "missing": 4}
     run_transitions.require_decision(database, run, "Much is gone.", numbers)
-    told = cli.invoke(app, ["sources", "decision", "docs", "--limit", "3"]).output.splitlines()
-    assert told[0] == "It lists 1 of 5 documents; 4 would be deleted."
-    assert "probably" in told[1]
-    assert [line.split()[-1] for line in told[3:6]] == ["docs:01", "docs:02", "docs:03"]
-    assert told[6] == "and 1 more"
-    assert told[8:] == [
+    output = cli.invoke(app, ["sources", "decision", "docs", "--limit", "3"]).output.splitlines()
+    assert output[0] == "It lists 1 of 5 documents; 4 would be deleted."
+    assert "probably" in output[1]
+    assert [line.split()[-1] for line in output[3:6]] == ["docs:01", "docs:02", "docs:03"]
+    assert output[6] == "and 1 more"
+    assert output[8:] == [
         "Keep them and look again: quarry sources keep docs",
         "Delete them: quarry sources accept docs",
     ]

@@ -53,10 +53,10 @@ class Evaluating:
     folder: Path
     parts: EvaluationDependencies
     embedder: CountingEmbedder
-    told: list[Progress] = field(default_factory=list)
+    progress: list[Progress] = field(default_factory=list)
 
     def run(self, limit: int | None = None) -> EvaluationReport:
-        return run_evaluation(self.folder, self.parts, limit, self.told.append)
+        return run_evaluation(self.folder, self.parts, limit, self.progress.append)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_the_legs_of_an_embedder_that_understands_nothing(evaluating: Evaluating
         embedder=evaluating.embedder,
         understanding=Understanding({}),
     )
-    report = run_evaluation(evaluating.folder, deaf, None, evaluating.told.append)
+    report = run_evaluation(evaluating.folder, deaf, None, evaluating.progress.append)
     assert report.legs["hybrid"] == report.legs["keyword"]
     assert report.legs["search"] == report.legs["keyword"]
 
@@ -148,7 +148,7 @@ def test_other_documents_are_another_index(evaluating: Evaluating, tmp_path: Pat
 
 def test_progress_is_reported(evaluating: Evaluating) -> None:
     evaluating.run(limit=2)
-    assert evaluating.told == [
+    assert evaluating.progress == [
         Progress("documents", 0, 10),
         Progress("documents", 10, 10),
         Progress("queries", 0, 2),

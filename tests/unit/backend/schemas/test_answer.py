@@ -1,4 +1,4 @@
-"""What programs are told, and what telling it costs."""
+"""The JSON of an answer, and the cost of making it."""
 
 import subprocess
 import sys
@@ -22,9 +22,9 @@ def test_it_loads_no_room_and_no_database() -> None:
 
 def test_a_citation_is_reported_with_its_quote() -> None:
     support = Support("Two signatures.", 3, Span(10, 25), 0.75, Verdict.WEAK)
-    told = AnswerResponse.from_answer("Who signs?", _answer(support), 0.123456)
-    assert told.seconds == 0.1235
-    (citation,) = told.citations
+    response = AnswerResponse.from_answer("Who signs?", _answer(support), 0.123456)
+    assert response.seconds == 0.1235
+    (citation,) = response.citations
     assert (citation.quote, citation.section, citation.span) == ("Two signatures.", 3, (10, 25))
     assert (citation.score, citation.verdict) == (0.75, "weak")
 

@@ -207,17 +207,17 @@ def test_a_document_keeps_its_number() -> None:
 
 def test_threads_agree_on_the_numbers() -> None:
     numbers = DocumentNumbers()
-    told: list[list[int]] = [[] for _ in range(8)]
+    reported: list[list[int]] = [[] for _ in range(8)]
 
     def ask(answers: list[int]) -> None:
         answers.extend(numbers.assign(f"document {one % 100}") for one in range(1_000))
 
-    threads = [threading.Thread(target=ask, args=(answers,)) for answers in told]
+    threads = [threading.Thread(target=ask, args=(answers,)) for answers in reported]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(answers == told[0] for answers in told)
+    assert all(answers == reported[0] for answers in reported)
     assert sorted(numbers.assign(f"document {one}") for one in range(100)) == list(range(1, 101))
 
 

@@ -1,4 +1,4 @@
-"""The path of a search as a whole: what is told, in which order, and what failures cost."""
+"""A search as a whole: its events, their order, and what failures cost."""
 
 import json
 import threading
@@ -154,12 +154,12 @@ def test_the_result_is_one_numbering_for_model_and_people() -> None:
 
 
 def test_first_results_are_reported_before_any_call_to_the_model_has_returned() -> None:
-    told = threading.Event()
+    released = threading.Event()
     returned: list[str] = []
 
     def patient(said: str) -> Reply:
         def reply(_messages: Sequence[ChatMessage], _deadline: Deadline) -> str:
-            assert told.wait(30)
+            assert released.wait(30)
             returned.append(said)
             return said
 
@@ -173,7 +173,7 @@ def test_first_results_are_reported_before_any_call_to_the_model_has_returned() 
         if isinstance(event, FirstResults):
             assert returned == []
             assert len(index.finds) == 1
-            told.set()
+            released.set()
     assert kinds(events)[:4] == [Queries, FirstResults, Queries, FusedResults]
     assert sorted(returned) == ["bike cents", "kilometre pay"]
 
@@ -199,8 +199,8 @@ def test_what_the_model_adds_is_searched_in_one_more_find() -> None:
     ]
     assert [query.alpha for query in index.finds[1][0]] == [0.5, 0.2, 0.2, 0.2]
     assert len(embedder.embedded) == 2
-    told = [event for event in events if isinstance(event, Queries)]
-    assert [(one.name, one.weight) for one in told[-1].variants] == [
+    reported = [event for event in events if isinstance(event, Queries)]
+    assert [(one.name, one.weight) for one in reported[-1].variants] == [
         ("original", 2.0),
         ("llm", 1.5),
         ("semantic", 1.75),
@@ -212,8 +212,8 @@ def test_a_rephrasing_that_repeats_the_message_adds_its_weight_and_no_search() -
     index = MemoryIndex(CORPUS)
     model = ScriptedModel(rephrase=TRAVEL.upper(), keywords=failing())
     events = list(tool(model, index).run(request(TRAVEL)))
-    told = [event for event in events if isinstance(event, Queries)]
-    assert [(one.text, one.weight) for one in told[-1].variants] == [(TRAVEL, 3.75)]
+    queries = [event for event in events if isinstance(event, Queries)]
+    assert [(one.text, one.weight) for one in queries[-1].variants] == [(TRAVEL, 3.75)]
     assert len(index.finds) == 1
     fused = next(event for event in events if isinstance(event, FusedResults))
     assert fused.sections[0].best.score == pytest.approx(3.75 / 51)
@@ -256,8 +256,8 @@ def test_a_hanging_model_costs_a_share_of_the_time() -> None:
 def test_one_variant_of_two_may_fail() -> None:
     events = list(tool(ScriptedModel(rephrase=failing(), keywords="bike")).run(request(TRAVEL)))
     assert lost(events) == ["semantic_query_rephrase"]
-    told = [event for event in events if isinstance(event, Queries)]
-    assert [one.name for one in told[-1].variants] == ["original", "keyword"]
+    queries = [event for event in events if isinstance(event, Queries)]
+    assert [one.name for one in queries[-1].variants] == ["original", "keyword"]
 
 
 def test_the_model_is_given_seconds_not_the_whole_time() -> None:
@@ -385,8 +385,8 @@ def test_the_model_is_asked_for_variants_once_a_turn() -> None:
     model.asked.clear()
     events = list(searching.run(request(TRAVEL, model_queries=["bike"])))
     assert set(model.asked) == {"select"}
-    told = [event for event in events if isinstance(event, Queries)]
-    assert [[one.name for one in event.variants] for event in told] == [["original", "llm"]]
+    queries = [event for event in events if isinstance(event, Queries)]
+    assert [[one.name for one in event.variants] for event in queries] == [["original", "llm"]]
 
 
 def failing_embedder(failure: Exception) -> NotingEmbedder:

@@ -33,7 +33,7 @@ def test_what_is_none_is_reported(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "expected"),
     [
         (0, "never"),
         (90, "every 90 seconds"),
@@ -43,8 +43,8 @@ def test_what_is_none_is_reported(text: str) -> None:
         (172_800, "every 2 days"),
     ],
 )
-def test_an_interval_is_spoken_in_the_largest_whole_unit(seconds: int, told: str) -> None:
-    assert format_interval(timedelta(seconds=seconds)) == told
+def test_an_interval_is_spoken_in_the_largest_whole_unit(seconds: int, expected: str) -> None:
+    assert format_interval(timedelta(seconds=seconds)) == expected
 
 
 @given(st.integers(int(SHORTEST.total_seconds()), int(LONGEST.total_seconds())))

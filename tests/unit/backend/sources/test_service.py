@@ -43,12 +43,17 @@ def begun(store: Store, kind: str = "incremental") -> int:
 
 
 def test_a_source_that_was_never_read_says_so_and_when_it_will_be(store: Store) -> None:
-    told = source_service(store.database).status("desk")
-    assert (told.state, told.run, told.rate, told.documents) == ("never synced", None, None, 0)
-    assert told.next_starts["incremental"] is not None
-    assert told.next_starts["incremental"] <= datetime.now(UTC)
+    status = source_service(store.database).status("desk")
+    assert (status.state, status.run, status.rate, status.documents) == (
+        "never synced",
+        None,
+        None,
+        0,
+    )
+    assert status.next_starts["incremental"] is not None
+    assert status.next_starts["incremental"] <= datetime.now(UTC)
     # Before it was read there is nothing to compare a listing with.
-    assert told.next_starts["prune"] is None
+    assert status.next_starts["prune"] is None
 
 
 def test_a_run_says_all_that_can_be_asked_of_it(store: Store) -> None:
@@ -60,20 +65,20 @@ def test_a_run_says_all_that_can_be_asked_of_it(store: Store) -> None:
     run_progress.set_activity(
         store.database, run, "leave.pdf", "the index, to take in what was read"
     )
-    told = source_service(store.database).status("desk")
-    assert told.run is not None
-    assert (told.state, told.run.kind, told.run.id, told.run.stage) == (
+    status = source_service(store.database).status("desk")
+    assert status.run is not None
+    assert (status.state, status.run.kind, status.run.id, status.run.stage) == (
         "running",
         "incremental",
         run,
         "indexing",
     )
-    assert (told.run.item, told.run.counts) == ("leave.pdf", {"documents": 2})
-    assert told.run.waiting_for == "the index, to take in what was read"
-    assert told.rate is not None
-    assert told.rate > 0
-    assert told.run.started_at is not None
-    assert (told.open_batches, told.documents) == (1, 2)
+    assert (status.run.item, status.run.counts) == ("leave.pdf", {"documents": 2})
+    assert status.run.waiting_for == "the index, to take in what was read"
+    assert status.rate is not None
+    assert status.rate > 0
+    assert status.run.started_at is not None
+    assert (status.open_batches, status.documents) == (1, 2)
 
 
 def test_a_run_whose_process_has_died_is_not_said_to_go_on(store: Store) -> None:
@@ -87,9 +92,9 @@ def test_a_run_whose_process_has_died_is_not_said_to_go_on(store: Store) -> None
 def test_a_paused_source_begins_nothing_until_it_is_resumed(store: Store) -> None:
     begun(store)
     source_service(store.database).pause("desk")
-    told = source_service(store.database).status("desk")
-    assert told.state == "paused"
-    assert set(told.next_starts.values()) == {None}
+    status = source_service(store.database).status("desk")
+    assert status.state == "paused"
+    assert set(status.next_starts.values()) == {None}
     for action in (SourceService.prune, SourceService.retry, SourceService.accept):
         with pytest.raises(ConflictError, match="quarry sources resume desk"):
             action(source_service(store.database), "desk")
@@ -103,17 +108,17 @@ def test_a_run_that_waits_can_be_cancelled_and_is_next_due_as_usual(store: Store
     run = begun(store)
     later = datetime.now(UTC) + timedelta(hours=3)
     run_transitions.suspend(store.database, run, "Too many requests.", later)
-    told = source_service(store.database).status("desk")
-    assert told.run is not None
-    assert (told.state, told.run.waiting_for, told.run.next_try) == (
+    status = source_service(store.database).status("desk")
+    assert status.run is not None
+    assert (status.state, status.run.waiting_for, status.run.next_try) == (
         "waiting",
         "Too many requests.",
         later,
     )
     source_service(store.database).cancel("desk")
-    told = source_service(store.database).status("desk")
-    assert told.state == "cancelled"
-    next_start = told.next_starts["incremental"]
+    status = source_service(store.database).status("desk")
+    assert status.state == "cancelled"
+    next_start = status.next_starts["incremental"]
     assert next_start is not None
     assert next_start > datetime.now(UTC) + timedelta(minutes=14)
     with pytest.raises(ConflictError, match="'desk' has no current run"):
@@ -145,9 +150,9 @@ def test_a_decision_stands_until_it_is_accepted(store: Store) -> None:
     run_transitions.require_decision(
         store.database, begun(store, "prune"), "Much is missing.", numbers
     )
-    told = source_service(store.database).status("desk")
-    assert told.run is not None
-    assert (told.state, told.decision, told.run.error) == (
+    status = source_service(store.database).status("desk")
+    assert status.run is not None
+    assert (status.state, status.decision, status.run.error) == (
         "needs a decision",
         numbers,
         "Much is missing.",
@@ -160,8 +165,8 @@ def test_a_decision_stands_until_it_is_accepted(store: Store) -> None:
         .told.startswith("90 documents of desk will be deleted")
     )
     assert _due_check(store).accepted == 90
-    told = source_service(store.database).status("desk")
-    assert (told.decision, told.state) == (None, "done")
+    status = source_service(store.database).status("desk")
+    assert (status.decision, status.state) == (None, "done")
 
 
 def _due_check(store: Store) -> schedule.Due:
@@ -201,8 +206,8 @@ def test_what_is_kept_is_looked_for_again_and_not_asked_about_meanwhile(store: S
     _undecided(store, 90)
     assert "are kept" in source_service(store.database).keep("desk").told
     assert _due_check(store).accepted is None
-    told = source_service(store.database).status("desk")
-    assert (told.state, told.decision) == ("decided", None)
+    status = source_service(store.database).status("desk")
+    assert (status.state, status.decision) == ("decided", None)
     with pytest.raises(ConflictError, match="needs a decision"):
         source_service(store.database).accept("desk")
 
@@ -262,8 +267,8 @@ def test_who_said_what_is_kept(store: Store) -> None:
 def test_a_source_is_rescheduled_and_that_is_kept_in_mind(store: Store) -> None:
     every = {"incremental": timedelta(hours=1), "prune": timedelta(0)}
     source_service(store.database).reschedule("desk", every)
-    told = source_service(store.database).status("desk")
-    assert told.intervals == {"incremental": 3_600, "permissions": 900, "prune": 0}
+    status = source_service(store.database).status("desk")
+    assert status.intervals == {"incremental": 3_600, "permissions": 900, "prune": 0}
     source_service(store.database).reschedule("desk", {"incremental": None})
     assert source_service(store.database).status("desk").intervals["incremental"] == 900
     entries = audit.list_entries(store.database, subject="desk")
@@ -308,8 +313,8 @@ def test_who_asks_for_something_while_no_worker_runs_is_reported(store: Store) -
 def test_a_missing_queue_is_named(store: Store) -> None:
     for queue in ("fetch", "index", "beat"):
         workers.register(store.database, Process("far", len(queue), queue), queue)
-    told = source_service(store.database).prune("desk").told
-    assert told.endswith("Start quarry worker --queue light.")
+    message = source_service(store.database).prune("desk").told
+    assert message.endswith("Start quarry worker --queue light.")
 
 
 def test_what_was_saved_is_tried_at_once_unless_the_source_is_paused(store: Store) -> None:

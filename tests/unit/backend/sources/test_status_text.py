@@ -30,7 +30,7 @@ def progress(
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         (progress(), "Indexing"),
         (progress(stage="starting"), "Starting"),
@@ -59,8 +59,8 @@ def progress(
         (progress(stage="reindex"), "Reindex"),
     ],
 )
-def test_progress_is_reported_in_words(given: Progress, told: str) -> None:
-    assert describe_progress(given) == told
+def test_progress_is_reported_in_words(given: Progress, expected: str) -> None:
+    assert describe_progress(given) == expected
 
 
 def run(state: RunState, waiting_for: str | None) -> Run:
@@ -83,21 +83,21 @@ def run(state: RunState, waiting_for: str | None) -> Run:
 
 
 @pytest.mark.parametrize(
-    ("reason", "told"),
+    ("reason", "expected"),
     [
         ("the service, which is busy.", "Waiting: the service, which is busy."),
         ("Nothing moved for 15 minutes.", "Nothing moved for 15 minutes."),
     ],
 )
-def test_what_a_run_waits_for_is_reported(reason: str, told: str) -> None:
-    assert describe_activity(run("waiting", reason), progress(3)) == told
+def test_what_a_run_waits_for_is_reported(reason: str, expected: str) -> None:
+    assert describe_activity(run("waiting", reason), progress(3)) == expected
     going = describe_activity(run("running", reason), progress(3))
-    assert going == f"Indexing 3 documents so far · {told}"
+    assert going == f"Indexing 3 documents so far · {expected}"
 
 
 def test_a_run_that_embeds_says_so_though_it_waits_for_the_end_of_it() -> None:
     embedding = Embedding(item="Leave", done=0, total=1)
     going = run("running", "the batches of this run to be indexed")
-    told = describe_activity(going, progress(3, 9, embedding=embedding))
-    assert told == "Indexing 3 of 9 documents · embedding Leave"
+    expected = describe_activity(going, progress(3, 9, embedding=embedding))
+    assert expected == "Indexing 3 of 9 documents · embedding Leave"
     assert describe_activity(run("running", None), progress(3)) == "Indexing 3 documents so far"

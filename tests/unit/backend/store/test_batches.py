@@ -87,14 +87,14 @@ def expire(store: Store, held: ClaimedBatch) -> None:
 
 
 def test_whatever_a_source_reports_is_reported_again_as_it_was() -> None:
-    told = (
+    actual = (
         replace(document("desk:a", text="half a \ud800 character"), metadata={"team": ("a", "b")}),
         Deletion("desk:b"),
         Unchanged("desk:c", "7"),
         Unreadable(document_id="desk:d", item="d.pdf", reason="it is encrypted", link="file:d"),
         Unreadable(document_id="desk:e", item="e.pdf", reason="it is encrypted", version="7"),
     )
-    assert decode_changes(encode_changes(told)) == told
+    assert decode_changes(encode_changes(actual)) == actual
 
 
 def test_a_batch_and_its_checkpoint_are_saved_by_the_run_that_goes_on_alone(store: Store) -> None:
@@ -118,9 +118,9 @@ def test_what_came_of_a_batch_is_counted_by_its_run_once(store: Store) -> None:
     finish(store, second, documents=1, unreadable=1)
     with pytest.raises(LeaseLostError):
         finish(store, first, documents=2)
-    told = runs.find(store.database, run)
-    assert told.counts == {"documents": 3, "chunks": 7, "unreadable": 1}
-    assert told.item == "leave.pdf"
+    found = runs.find(store.database, run)
+    assert found.counts == {"documents": 3, "chunks": 7, "unreadable": 1}
+    assert found.item == "leave.pdf"
 
 
 def test_who_comes_late_may_say_nothing(store: Store) -> None:
@@ -258,8 +258,8 @@ def test_what_cannot_be_indexed_now_waits_and_its_run_says_for_what(store: Store
     later = datetime.now(UTC) + timedelta(minutes=5)
     batches.postpone(store.database, [(held.number, held.fence)], later, "the index is away")
     assert claim(store) is None
-    told = runs.find(store.database, run)
-    assert (told.waiting_for, told.next_try) == ("the index is away", later)
+    found = runs.find(store.database, run)
+    assert (found.waiting_for, found.next_try) == ("the index is away", later)
     with store.database.reading() as connection:
         assert connection.scalar(select(rows.c.tries)) == 1
 

@@ -1,4 +1,4 @@
-"""The vault: what is sealed comes back, by the right key only, and is told nowhere."""
+"""The vault: what is encrypted is decrypted by the right key only, and is never shown."""
 
 import multiprocessing
 import stat
@@ -44,10 +44,10 @@ def test_what_json_cannot_say_is_refused(value: object) -> None:
 
 
 def test_a_value_that_is_refused_is_not_reported() -> None:
-    with pytest.raises(ValueError, match="a bytes cannot be part of a credential") as told:
+    with pytest.raises(ValueError, match="a bytes cannot be part of a credential") as raised:
         Vault([NEW]).seal({"token": TOKEN.encode()})
-    assert TOKEN not in repr(told.value)
-    assert told.value.__suppress_context__
+    assert TOKEN not in repr(raised.value)
+    assert raised.value.__suppress_context__
 
 
 def test_the_same_is_never_sealed_alike() -> None:
@@ -83,20 +83,20 @@ def test_what_was_altered_is_refused(change: "type[str]") -> None:
 def test_another_s_key_opens_nothing() -> None:
     sealed = Vault([OLD]).seal({"token": TOKEN})
     for use in (Vault([NEW]).open, Vault([NEW]).rotate):
-        with pytest.raises(ActionRequiredError, match="cannot be decrypted") as told:
+        with pytest.raises(ActionRequiredError, match="cannot be decrypted") as raised:
             use(sealed)
-        assert sealed not in str(told.value)
+        assert sealed not in str(raised.value)
 
 
 @pytest.mark.parametrize(
     "key", ["correct horse battery staple", "é" * 44, NEW[:-2]], ids=["words", "letters", "short"]
 )
 def test_a_key_that_is_none_is_reported_without_a_word_of_it(key: str) -> None:
-    with pytest.raises(ActionRequiredError, match="quarry credentials key") as told:
+    with pytest.raises(ActionRequiredError, match="quarry credentials key") as raised:
         Vault([NEW, key])
-    assert key not in str(told.value)
-    assert told.value.__cause__ is None
-    assert told.value.__suppress_context__
+    assert key not in str(raised.value)
+    assert raised.value.__cause__ is None
+    assert raised.value.__suppress_context__
 
 
 def test_without_a_key_there_is_no_vault() -> None:
@@ -106,9 +106,9 @@ def test_without_a_key_there_is_no_vault() -> None:
 
 def test_a_vault_reveals_nothing_of_its_keys() -> None:
     vault = Vault([NEW, OLD])
-    told = f"{vault!r} {vault} {vars(vault)}"
-    assert NEW not in told
-    assert OLD not in told
+    output = f"{vault!r} {vault} {vars(vault)}"
+    assert NEW not in output
+    assert OLD not in output
 
 
 def test_keys_are_parted_by_commas_and_blanks() -> None:

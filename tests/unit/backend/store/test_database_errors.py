@@ -1,4 +1,4 @@
-"""What a PostgreSQL does to those who use it, and what they are told."""
+"""The failures of PostgreSQL, and the errors that they become."""
 
 import threading
 import time
@@ -57,9 +57,9 @@ def test_who_is_not_let_in_is_shown_what_to_correct(
 
 
 def test_a_password_is_shown_nowhere(url: str) -> None:
-    with pytest.raises(ActionRequiredError) as told:
+    with pytest.raises(ActionRequiredError) as raised:
         open_database(changed(url, password="hunter2", database="nowhere"))
-    seen: BaseException | None = told.value
+    seen: BaseException | None = raised.value
     while seen:
         assert "hunter2" not in f"{seen} {seen!r}"
         seen = seen.__cause__ or seen.__context__
@@ -78,10 +78,10 @@ def test_every_usual_form_of_an_address_will_do(url: str, scheme: str) -> None:
 
 @pytest.mark.parametrize("address", ["mysql://u:hunter2@h/d", "quarry.db", "", "http://x:hunter2"])
 def test_another_kind_of_database_is_refused(address: str) -> None:
-    with pytest.raises(ActionRequiredError, match="postgresql://USER") as told:
+    with pytest.raises(ActionRequiredError, match="postgresql://USER") as raised:
         open_database(address)
-    assert "hunter2" not in str(told.value)
-    assert told.value.__suppress_context__ or told.value.__context__ is None
+    assert "hunter2" not in str(raised.value)
+    assert raised.value.__suppress_context__ or raised.value.__context__ is None
 
 
 def test_a_user_that_may_not_make_tables_is_shown_what_is_missing(
@@ -111,9 +111,9 @@ def test_a_server_that_is_away_is_for_later_and_found_again_when_it_is_back() ->
         for _ in range(2):
             with pytest.raises(
                 TemporarilyUnavailableError, match=r"does not answer: .*refused"
-            ) as told:
+            ) as raised:
                 sources.list_sources(database)
-        assert 0 < told.value.retry_after.total_seconds() <= 60
+        assert 0 < raised.value.retry_after.total_seconds() <= 60
         with pytest.raises(TemporarilyUnavailableError, match="does not answer"):
             open_database(server.url)
         server.start()

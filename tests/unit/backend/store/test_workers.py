@@ -21,7 +21,7 @@ def store(database_url: str) -> Iterator[Store]:
         yield store
 
 
-def told(store: Store) -> list[tuple[Process, str, str | None]]:
+def registered(store: Store) -> list[tuple[Process, str, str | None]]:
     return [(one.process, one.queue, one.trouble) for one in attendance.list_live(store.database)]
 
 
@@ -29,9 +29,12 @@ def test_who_has_signed_is_present_until_it_leaves(store: Store) -> None:
     attendance.register(store.database, ME, "index")
     attendance.register(store.database, OTHER, "fetch")
     attendance.register(store.database, ME, "index", trouble="The broker does not answer.")
-    assert told(store) == [(OTHER, "fetch", None), (ME, "index", "The broker does not answer.")]
+    assert registered(store) == [
+        (OTHER, "fetch", None),
+        (ME, "index", "The broker does not answer."),
+    ]
     attendance.unregister(store.database, ME)
-    assert told(store) == [(OTHER, "fetch", None)]
+    assert registered(store) == [(OTHER, "fetch", None)]
 
 
 def test_who_was_not_heard_of_is_not_present_and_forgotten_after_a_day(store: Store) -> None:
@@ -43,6 +46,6 @@ def test_who_was_not_heard_of_is_not_present_and_forgotten_after_a_day(store: St
                 update(workers).where(workers.c.host == "here").values(seen_at=before)
             )
         attendance.register(store.database, OTHER, "fetch")
-        assert [process for process, _, _ in told(store)] == [OTHER]
+        assert [process for process, _, _ in registered(store)] == [OTHER]
         with store.database.reading() as connection:
             assert connection.scalar(select(func.count()).select_from(workers)) == rows

@@ -1,4 +1,4 @@
-"""What is due is done, by whatever worker comes first; what stands in the way is waited for, and said."""
+"""Due work is done by the worker that comes first; what it waits for is reported."""
 
 import random
 import threading
@@ -137,8 +137,10 @@ class Office:
         return None if run is None else run.state
 
     def agrees(self) -> bool:
-        told = [each for name in sorted(self.shelves) for each in self.store.ledger.scan(name, "")]
-        return told == list(self.writer.scan())
+        entries = [
+            each for name in sorted(self.shelves) for each in self.store.ledger.scan(name, "")
+        ]
+        return entries == list(self.writer.scan())
 
     def fill(self, source: str, count: int) -> None:
         self.shelves[source].documents = [
@@ -254,8 +256,8 @@ def test_a_listing_that_shrank_too_much_waits_for_a_person(office: Office) -> No
     due_again(office, "prune")
     worked(office, lambda: office.state() == "needs a decision")
     assert office.store.ledger.count("desk") == 100
-    told = source_service(office.database).status("desk")
-    assert told.decision == {"held": 100, "listed": 40, "missing": 60}
+    status = source_service(office.database).status("desk")
+    assert status.decision == {"held": 100, "listed": 40, "missing": 60}
     assert source_service(office.database).accept("desk").told.count("60 documents") == 1
     office.fill("desk", 30)
     worked(office, lambda: office.latest().accepted == 60 and office.state() != "running")
@@ -354,7 +356,7 @@ def test_what_only_a_listing_has_is_read_as_well(office: Office) -> None:
     office.fill("desk", 3)
     shelf = office.shelves["desk"]
     worked(office, done(office, "first"))
-    # It was moved here, or may be seen only now: no change of it is told.
+    # It was moved here, or may be seen only now: no change of it is reported.
     office.fill("desk", 4)
     shelf.before = lambda number: Checkpoint("x") if number == 3 else None
     source_service(office.database).prune("desk")
@@ -412,16 +414,16 @@ def test_what_goes_on_is_stopped_within_seconds_and_gone_on_with(
 
 
 def test_where_more_is_due_than_one_can_do_the_others_are_reported(office: Office) -> None:
-    told: list[str] = []
-    engine = replace(office.engine(), more=lambda: told.append("more"))
+    reported: list[str] = []
+    engine = replace(office.engine(), more=lambda: reported.append("more"))
     assert engine.fetch_due()
-    assert told == []
+    assert reported == []
     sources.set_paused(office.database, "web", None)
     due_again(office, "incremental")
     assert engine.fetch_due()
-    assert told == ["more"]
+    assert reported == ["more"]
     assert engine.fetch_due()
-    assert told == ["more"]
+    assert reported == ["more"]
 
 
 def test_those_who_rest_long_are_stopped_at_once(office: Office) -> None:
@@ -528,9 +530,9 @@ def test_a_source_that_says_nothing_any_more_is_given_up_with_its_reason(office:
     reason = "Nothing moved for 0.6 seconds while the source was read, after 'About desk:0003'."
     assert (given_up.state, given_up.error) == ("interrupted", reason)
     assert waiting.waiting_for == reason
-    told = source_service(office.database).status("desk")
-    assert told.run is not None
-    assert (told.run.waiting_for, told.run.next_try) == (reason, waiting.next_try)
+    status = source_service(office.database).status("desk")
+    assert status.run is not None
+    assert (status.run.waiting_for, status.run.next_try) == (reason, waiting.next_try)
     assert waiting.next_try is not None
     assert timedelta(seconds=50) < waiting.next_try - waiting.started_at <= timedelta(minutes=1)
     assert not office.engine().fetch_due()

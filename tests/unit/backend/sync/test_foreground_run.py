@@ -235,8 +235,10 @@ class CountingShelf(Shelf):
 
 def test_a_first_sync_knows_from_the_start_how_much_there_is(room: Room) -> None:
     source = sources.find(room.store.database, "desk")
-    told = list(sync(room.store.database, source, CountingShelf(shelf(6).documents), room.pipeline))
-    indexing = [one for one in told if isinstance(one, Progress) and one.stage == "indexing"]
+    actual = list(
+        sync(room.store.database, source, CountingShelf(shelf(6).documents), room.pipeline)
+    )
+    indexing = [one for one in actual if isinstance(one, Progress) and one.stage == "indexing"]
     assert {one.total for one in indexing} == {6}
     assert (indexing[-1].done, indexing[-1].seconds_left) == (6, 0)
 
@@ -253,8 +255,8 @@ def test_a_first_sync_that_goes_on_counts_only_what_is_left(room: Room) -> None:
 
 def test_once_a_source_is_read_it_is_known_how_much_there_is_to_index(room: Room) -> None:
     source = sources.find(room.store.database, "desk")
-    told = list(sync(room.store.database, source, shelf(6), room.pipeline))
-    indexing = [one for one in told if isinstance(one, Progress) and one.stage == "indexing"]
+    actual = list(sync(room.store.database, source, shelf(6), room.pipeline))
+    indexing = [one for one in actual if isinstance(one, Progress) and one.stage == "indexing"]
     assert (indexing[-1].done, indexing[-1].total) == (6, 6)
     # The second sync reads no document again.
     again = room.sync(shelf(6))
@@ -266,9 +268,9 @@ def test_a_run_reports_what_is_embedded(room: Room) -> None:
     embedder = SteppedEmbedder()
     steps = sync(room.store.database, source, shelf(1), replace(room.pipeline, embedder=embedder))
     next(one for one in steps if isinstance(one, Progress) and one.embedding)
-    told = room.last().embedding
-    assert told is not None
-    assert (told.item, told.done, told.total) == ("About desk:0", 0, 1)
+    embedding = room.last().embedding
+    assert embedding is not None
+    assert (embedding.item, embedding.done, embedding.total) == ("About desk:0", 0, 1)
     embedder.proceed()
     assert report_of(steps).documents == 1
 
@@ -405,8 +407,8 @@ def test_a_killed_run_is_taken_over_and_ended_by_the_next(tmp_path: Path) -> Non
     report = report_of(sync(store.database, source, shelf(9), pipeline))
     assert report.documents == 3
     assert [run.state for run in runs.history(store.database, "desk")] == ["done", "interrupted"]
-    told = [each.id for each in store.ledger.scan("desk", "")]
-    assert told == [each.id for each in pipeline.writer.scan()]
+    entries = [each.id for each in store.ledger.scan("desk", "")]
+    assert entries == [each.id for each in pipeline.writer.scan()]
 
 
 def test_a_folder_is_kept_in_step(tmp_path: Path) -> None:

@@ -52,7 +52,9 @@ def test_what_has_not_been_due_for_long_says_nothing(starts: dict[str, datetime 
 def test_what_is_overdue_says_since_when_and_what_to_do(
     signed: list[LiveWorker], words: str
 ) -> None:
-    told = wakeup_messages.explain_overdue({"incremental": SINCE, "prune": None}, signed, NOW)
-    assert told is not None
-    assert told.startswith(f"Due since {SINCE.astimezone():%Y-%m-%d %H:%M}. ")
-    assert words in told
+    explanation = wakeup_messages.explain_overdue(
+        {"incremental": SINCE, "prune": None}, signed, NOW
+    )
+    assert explanation is not None
+    assert explanation.startswith(f"Due since {SINCE.astimezone():%Y-%m-%d %H:%M}. ")
+    assert words in explanation

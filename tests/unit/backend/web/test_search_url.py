@@ -36,22 +36,22 @@ def test_what_is_written_is_read_again(address: Address) -> None:
 
 
 def test_what_is_not_understood_is_left_out() -> None:
-    told = read(
+    address = read(
         QueryParams("q= a &since=tomorrow&until=9999-12-31&limit=1e9&type=pdf&type=pdf&x=y")
     )
-    assert told == Address(text="a", media_types=(registry.PDF,))
+    assert address == Address(text="a", media_types=(registry.PDF,))
     assert read(QueryParams("limit=99999")).limit == MOST
     assert read(QueryParams("limit=-1")).limit == LIMIT
 
 
 def test_a_person_is_asked_for_by_key_however_the_address_was_written() -> None:
-    told = read(
+    address = read(
         QueryParams("person=Ann@Example.com&person=+Ann++LEE&person=ann@example.com&person=")
     )
-    assert told.people == ("ann@example.com", "ann lee")
-    assert told.url == "/?person=ann%40example.com&person=ann+lee"
-    assert told.narrowed
-    assert told.filters().people == frozenset(told.people)
+    assert address.people == ("ann@example.com", "ann lee")
+    assert address.url == "/?person=ann%40example.com&person=ann+lee"
+    assert address.narrowed
+    assert address.filters().people == frozenset(address.people)
     assert Address().filters().people is None
 
 

@@ -12,8 +12,10 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def _stands(state: str, **run: object) -> SourceStatusView:
-    told = RunResponse.example().model_copy(update={"state": state, **run})
-    return _to_view(SourceResponse.example().model_copy(update={"state": state, "run": told}))
+    run_response = RunResponse.example().model_copy(update={"state": state, **run})
+    return _to_view(
+        SourceResponse.example().model_copy(update={"state": state, "run": run_response})
+    )
 
 
 def test_what_goes_on_is_reported_without_control_characters() -> None:

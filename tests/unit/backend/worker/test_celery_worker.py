@@ -83,9 +83,9 @@ def test_what_the_database_decides_needs_neither_results_nor_control(broker: Bro
 
 def test_a_broker_that_is_away_is_reported_without_its_password(redis_url: str) -> None:
     (port,) = find_free_ports(1)
-    with pytest.raises(TemporarilyUnavailableError, match="The broker does not answer") as told:
+    with pytest.raises(TemporarilyUnavailableError, match="The broker does not answer") as raised:
         of(f"redis://:secret@127.0.0.1:{port}/0").check()
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(raised.value)
     wrong = redis_url.replace("@", "x@")
     with pytest.raises(TemporarilyUnavailableError, match="QUARRY_BROKER_URL"):
         of(wrong).check()
@@ -101,11 +101,11 @@ def test_an_address_that_cannot_work_is_refused(url: str, words: str) -> None:
 
 def test_trouble_is_logged_once_and_so_is_its_end(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    told, away = LogOnChange(), ActionRequiredError("It is away.")
+    actual, away = LogOnChange(), ActionRequiredError("It is away.")
     for error in (None, away, away, None, None):
-        told.note(error)
+        actual.note(error)
     assert [record.getMessage() for record in caplog.records] == ["It is away.", "Work continues."]
-    assert told.trouble is None
+    assert actual.trouble is None
 
 
 def test_a_bell_that_is_rung_often_sends_a_message_and_never_fails(

@@ -57,7 +57,7 @@ ALL_MODELS = [
         tokenizer={"do_lower_case": True, "strip_accents": False},
     ),
     TinyModel(
-        name="bert-told-to-lower",
+        name="bert-lowercase-configured",
         architecture="bert",
         tokenizer={"do_lower_case": False},
         lower_case=True,

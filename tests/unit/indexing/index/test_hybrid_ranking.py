@@ -110,7 +110,7 @@ def test_a_word_is_common_above_both_bounds(holders: int, chunks: int, expected:
     assert is_too_common(holders, chunks) is (expected == "common")
 
 
-# Scores a float32 engine may give, far enough apart to be told from rounding.
+# Scores a float32 engine may give, far enough apart not to be rounding errors.
 SCORES = st.integers(-1_000, 1_000).map(lambda n: n / 8)
 KEYS = st.text("abcdef", min_size=1, max_size=3)
 LEGS = st.dictionaries(KEYS, SCORES, max_size=12)

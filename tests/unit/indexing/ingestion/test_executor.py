@@ -97,7 +97,7 @@ def test_two_batches_are_embedded_at_once() -> None:
 
 @dataclass(frozen=True)
 class SlowEmbedder(HashingEmbedder):
-    """Takes longer for each call than it is waited for before something is told."""
+    """Takes longer for each call than the interval between reports."""
 
     calls: list[int] = field(default_factory=list)
 

@@ -136,7 +136,7 @@ class Desk:
 
     def agrees(self) -> bool:
         """Whether ledger and index hold the same versions, shown to the same readers."""
-        told = [each for each in self.documents() if each.chunks]
+        actual = [each for each in self.documents() if each.chunks]
         held = [each for each in self.writer.scan() if each.chunks]
         readers = {
             each: chunk.access
@@ -144,7 +144,7 @@ class Desk:
             for chunk in replace_.chunks
         }
         entries = self.ledger.entries(list(readers))
-        return told == held and all(entries[each].access == readers[each] for each in readers)
+        return actual == held and all(entries[each].access == readers[each] for each in readers)
 
 
 @pytest.fixture(scope="module")
@@ -786,19 +786,19 @@ def side(documents: Documents) -> dict[str, IndexedDocument]:
     return {each: IndexedDocument(each, *documents[each]) for each in sorted(documents)}
 
 
-def is_difference(told: IndexedDocument | None, held: IndexedDocument | None) -> bool:
-    if told is None or held is None:
-        return told != held and not (told and told.chunks == 0)
-    if told.chunks == held.chunks == 0:
-        return (told.generation, told.content_hash) != (held.generation, held.content_hash)
-    return told != held
+def is_difference(listed: IndexedDocument | None, held: IndexedDocument | None) -> bool:
+    if listed is None or held is None:
+        return listed != held and not (listed and listed.chunks == 0)
+    if listed.chunks == held.chunks == 0:
+        return (listed.generation, listed.content_hash) != (held.generation, held.content_hash)
+    return listed != held
 
 
-@given(told=SIDES, held=SIDES)
+@given(listed=SIDES, held=SIDES)
 def test_differences_are_what_a_comparison_in_memory_finds(
-    told: Documents, held: Documents
+    listed: Documents, held: Documents
 ) -> None:
-    left, right = side(told), side(held)
+    left, right = side(listed), side(held)
     expected = [
         Difference(each, left.get(each), right.get(each))
         for each in sorted({*left, *right})

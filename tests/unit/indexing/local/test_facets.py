@@ -1,4 +1,4 @@
-"""Of very many people those of most documents are told, as a count of all of them tells."""
+"""Of very many people those with the most documents are returned, as a full count ranks them."""
 
 import random
 from collections import Counter
@@ -32,14 +32,16 @@ def test_the_foremost_are_those_that_a_count_of_all_names(
     open_writer(tmp_path, IDENTITY).write(
         document(f"{number}", "x", owners=each) for number, each in enumerate(owners)
     )
-    told = [(key, name) for each in owners for key, name in person_keys.names_by_key(each).items()]
-    totals, names = Counter(key for key, _ in told), Counter(told)
+    actual = [
+        (key, name) for each in owners for key, name in person_keys.names_by_key(each).items()
+    ]
+    totals, names = Counter(key for key, _ in actual), Counter(actual)
     with open_index(tmp_path, IDENTITY) as index:
         found = index.facets(Filters(), PUBLIC, soon()).people
     assert found == {
         key: PersonCount(max(("N0", "N1"), key=lambda name: names[key, name]), totals[key])
         for key in found
     }
-    # Which of equals is told does not count.
+    # Which of equals is returned does not count.
     best = sorted(totals.values(), reverse=True)[:most]
     assert sorted((each.documents for each in found.values()), reverse=True) == best

@@ -27,9 +27,9 @@ def test_a_missing_or_invalid_address_is_refused() -> None:
 
 
 def test_an_address_with_a_password_is_refused() -> None:
-    told = refused(urls=("https://quarry:s3cret@search.example.com",))
-    assert "Configure them separately" in told
-    assert "s3cret" not in told
+    message = refused(urls=("https://quarry:s3cret@search.example.com",))
+    assert "Configure them separately" in message
+    assert "s3cret" not in message
 
 
 def test_a_password_does_not_go_over_the_network_unencrypted() -> None:
@@ -65,8 +65,8 @@ def test_signing_for_aws_needs_credentials(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
-    told = refused(urls=("https://search.example.com",), sign_in=AwsSigning("eu-central-1"))
-    assert "No AWS credentials" in told
+    message = refused(urls=("https://search.example.com",), sign_in=AwsSigning("eu-central-1"))
+    assert "No AWS credentials" in message
 
 
 @pytest.mark.parametrize(

@@ -172,10 +172,10 @@ def seen(sequence: int, name: str = "a") -> StoredRecord:
 
 def test_a_record_that_does_not_change_is_abandoned_after_the_grace(clock: Clock) -> None:
     watch = IdleWatch(1.0)
-    told = []
+    actual = []
     for clock.now in (0.0, 0.5, 0.9, 1.0, 2.0):
-        told.append(watch.is_abandoned(seen(1)))
-    assert told == [False, False, False, True, True]
+        actual.append(watch.is_abandoned(seen(1)))
+    assert actual == [False, False, False, True, True]
 
 
 def test_every_change_is_a_sign_of_life(clock: Clock) -> None:

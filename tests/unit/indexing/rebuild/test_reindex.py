@@ -115,8 +115,8 @@ class Setup:
             chunks = tuple(chunk_document(line.document, self.new))
             if chunks and (each not in held or held[each].chunks != chunks):
                 return False
-        told = [each for source in ("desk", "web") for each in self.ledger.scan(source, "")]
-        return not list(find_differences(iter(told), self.writer.scan()))
+        entries = [each for source in ("desk", "web") for each in self.ledger.scan(source, "")]
+        return not list(find_differences(iter(entries), self.writer.scan()))
 
 
 def document(name: str, text: str = "Leave is 25 days.", access: Access = EVERYBODY) -> Document:
@@ -246,8 +246,8 @@ def test_a_source_that_is_synced_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
 
     setup.before = [busy, busy]
     steps = list(setup.run())
-    told = [step for step in steps if isinstance(step, WaitingForSync)]
-    assert told == [WaitingForSync("A sync of 'desk' is going on.")] * 2
+    events = [step for step in steps if isinstance(step, WaitingForSync)]
+    assert events == [WaitingForSync("A sync of 'desk' is going on.")] * 2
     assert isinstance(steps[-1], RebuildResult)
     assert setup.switched == 1
 
@@ -339,10 +339,10 @@ def test_what_is_damaged_is_missing() -> None:
 
 def test_progress_counts_towards_all_documents() -> None:
     setup = Setup(*(document(f"desk:{n:03}", f"note {n}") for n in range(200)))
-    told = [step for step in setup.run() if isinstance(step, RebuildProgress)]
-    assert (told[0].documents, told[0].total, told[0].seconds_left) == (0, 200, None)
-    assert (told[-1].documents, told[-1].chunks, told[-1].seconds_left) == (200, 200, 0)
-    assert [each.documents for each in told] == sorted(each.documents for each in told)
+    events = [step for step in setup.run() if isinstance(step, RebuildProgress)]
+    assert (events[0].documents, events[0].total, events[0].seconds_left) == (0, 200, None)
+    assert (events[-1].documents, events[-1].chunks, events[-1].seconds_left) == (200, 200, 0)
+    assert [each.documents for each in events] == sorted(each.documents for each in events)
 
 
 def test_a_rate_limit_holds_on_average() -> None:

@@ -88,7 +88,7 @@ def test_a_query_is_stemmed_in_every_language_and_loses_the_stop_words_of_each()
         ("haus", "de/haus", "it/haus"),
         ("meer", "de/meer", "it/meer"),
     ]
-    # One function word tells no language: each leaves out its own.
+    # One function word identifies no language: each leaves out its own.
     asked = BY_LANGUAGE.query_words("Häuser in Rom", frozenset({"de", "it"}))
     assert asked == [("hauser", "de/haus", "it/hauser"), ("rom", "de/rom", "it/rom")]
     asked = BY_LANGUAGE.query_words("la casa", frozenset({"de", "it"}))

@@ -1,4 +1,4 @@
-"""The guess of a text's language, by passages and by texts that tell nothing."""
+"""The guess of a text's language, by passages and of texts that give no evidence."""
 
 import pytest
 

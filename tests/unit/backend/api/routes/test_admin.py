@@ -50,13 +50,13 @@ def _add(http: TestClient, **more: object) -> Any:
 
 
 def test_every_kind_reports_what_it_asks(http: TestClient) -> None:
-    told = {one["kind"]: one for one in http.get("/api/admin/kinds").json()}
-    assert list(told) == list(SOURCE_KINDS)
-    assert told["folder"]["credential"] is None
-    assert told["git"]["settings"]["required"] == ["url", "readers"]
-    token = told["git"]["credential"]["$defs"]["Token"]["properties"]["token"]
+    kinds = {one["kind"]: one for one in http.get("/api/admin/kinds").json()}
+    assert list(kinds) == list(SOURCE_KINDS)
+    assert kinds["folder"]["credential"] is None
+    assert kinds["git"]["settings"]["required"] == ["url", "readers"]
+    token = kinds["git"]["credential"]["$defs"]["Token"]["properties"]["token"]
     assert token["writeOnly"] is True
-    assert set(told["folder"]["capabilities"]) == {"content", "listing", "access"}
+    assert set(kinds["folder"]["capabilities"]) == {"content", "listing", "access"}
 
 
 def test_a_source_of_any_kind_is_added_and_its_credential_shown_to_nobody(
@@ -66,8 +66,8 @@ def test_a_source_of_any_kind_is_added_and_its_credential_shown_to_nobody(
     assert added.status_code == 201
     assert added.headers["Location"] == WIKI
     assert (added.json()["name"], added.json()["has_credential"]) == ("wiki", True)
-    told = "".join(http.get(path).text for path in (WIKI, "/api/admin/sources", "/api/sources"))
-    assert SECRET not in told + added.text
+    pages = "".join(http.get(path).text for path in (WIKI, "/api/admin/sources", "/api/sources"))
+    assert SECRET not in pages + added.text
     sealed = sources.find(fresh.database, "wiki").credential
     assert sealed is not None
     assert SECRET not in sealed
@@ -131,8 +131,8 @@ def test_an_edit_that_is_not_valid_changes_nothing(http: TestClient) -> None:
 
 def test_how_often_it_is_read_is_changed(http: TestClient) -> None:
     _add(http)
-    told = http.put(f"{WIKI}/schedule", json={"incremental": 3_600, "prune": 0})
-    assert told.json()["told"] == (
+    response = http.put(f"{WIKI}/schedule", json={"incremental": 3_600, "prune": 0})
+    assert response.json()["told"] == (
         "wiki: content sync every hour; permission sync every 15 minutes; deletion check never."
     )
     intervals = http.get(WIKI).json()["intervals"]
@@ -179,8 +179,12 @@ def test_runs_failures_and_trying_again(http: TestClient, fresh: Container) -> N
     )
     run = run_transitions.begin(fresh.database, "wiki", "incremental", this_process(), is_gone)
     run_transitions.finish(fresh.database, run, "failed", {"documents": 2}, "It broke.")
-    (told,) = http.get(f"{WIKI}/runs").json()
-    assert (told["kind"], told["state"], told["error"]) == ("incremental", "failed", "It broke.")
+    (reported,) = http.get(f"{WIKI}/runs").json()
+    assert (reported["kind"], reported["state"], reported["error"]) == (
+        "incremental",
+        "failed",
+        "It broke.",
+    )
     (failure,) = http.get(f"{WIKI}/failures").json()
     assert (failure["document_id"], failure["tries"]) == ("wiki:a", 1)
     assert http.post(f"{WIKI}/retry", json={"documents": ["wiki:b"]}).status_code == 409
@@ -211,8 +215,8 @@ def test_a_decision_is_reported_with_its_numbers_and_accepted(
     numbers = {"held": 900, "listed": 100, "missing": 800}
     run = run_transitions.begin(fresh.database, "wiki", "prune", this_process(), is_gone)
     run_transitions.require_decision(fresh.database, run, "Much is gone.", numbers)
-    told = http.get(WIKI).json()
-    assert (told["state"], told["decision"]) == ("needs a decision", numbers)
+    body = http.get(WIKI).json()
+    assert (body["state"], body["decision"]) == ("needs a decision", numbers)
     assert "800 documents" in http.post(f"{WIKI}/accept").json()["told"]
 
 
@@ -239,9 +243,9 @@ def test_the_audit_lists_who_did_what_with_what_outcome(http: TestClient) -> Non
 def test_the_audit_holds_no_credential(http: TestClient) -> None:
     _add(http, credential=TOKEN)
     http.patch(WIKI, json={"credential": TOKEN})
-    told = http.get("/api/admin/audit")
-    assert told.json()[0]["detail"] == {"changed": ["credential"]}
-    assert SECRET not in told.text
+    response = http.get("/api/admin/audit")
+    assert response.json()[0]["detail"] == {"changed": ["credential"]}
+    assert SECRET not in response.text
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,9 @@ def _well(request: Request) -> Reply:
 
 
 def test_each_step_is_reported_in_its_order(client: TestClient) -> None:
-    told = _asked(client)
-    assert [event.id for event in told] == list(range(1, len(told) + 1))
-    assert [event.name for event in told] == [
+    answer = _asked(client)
+    assert [event.id for event in answer] == list(range(1, len(answer) + 1))
+    assert [event.name for event in answer] == [
         "queries",
         "first_results",
         "results",
@@ -83,13 +83,13 @@ def test_each_step_is_reported_in_its_order(client: TestClient) -> None:
 
 
 def test_the_pieces_are_the_answer(client: TestClient) -> None:
-    told = _asked(client)
-    done = told[-1].data["answer"]
-    assert "".join(e.data["text"] for e in told if e.name == "text") == done["answer"]
+    answer = _asked(client)
+    done = answer[-1].data["answer"]
+    assert "".join(e.data["text"] for e in answer if e.name == "text") == done["answer"]
     (citation,) = done["citations"]
     assert citation["document_id"] == LEAVE
     assert "26 weeks" in citation["quote"]
-    mark = next(event.data for event in told if event.name == "citation")
+    mark = next(event.data for event in answer if event.name == "citation")
     assert mark == {key: citation[key] for key in ("number", "document_id", "title", "link")}
 
 
@@ -116,28 +116,28 @@ def test_what_nobody_renders_is_shown_as_text(client: TestClient) -> None:
 
 
 def test_the_answer_is_from_what_may_be_read(client: TestClient) -> None:
-    told = _asked(client, question="In which salary band is a senior engineer?")
-    assert "finance/pay.md" not in str([event.data for event in told])
+    answer = _asked(client, question="In which salary band is a senior engineer?")
+    assert "finance/pay.md" not in str([event.data for event in answer])
 
 
 def test_filters_hold(client: TestClient) -> None:
-    told = _asked(
+    answer = _asked(
         client, question="Is there a note on the bike?", filters={"media_types": ["text/plain"]}
     )
-    ids = {one["document_id"] for e in told if e.name == "results" for one in e.data["results"]}
+    ids = {one["document_id"] for e in answer if e.name == "results" for one in e.data["results"]}
     assert ids == {f"{SOURCE}:plain.txt", f"{SOURCE}:notes/original"}
 
 
 def test_a_model_writes_and_thinks(modelled: TestClient, server: ScriptedModel) -> None:
     server.play(_well)
-    told = _asked(modelled)
-    names = [event.name for event in told]
+    answer = _asked(modelled)
+    names = [event.name for event in answer]
     assert names.count("queries") == 2  # once more with what the model added
     assert names.index("first_results") < names.index("results") < names.index("text")
-    assert "".join(e.data["text"] for e in told if e.name == "reasoning") == "It stands there."
+    assert "".join(e.data["text"] for e in answer if e.name == "reasoning") == "It stands there."
     assert names.index("citation") == names.index("done") - 3
-    assert told[-1].data["answer"]["model"] == "scripted"
-    assert told[-1].data["answer"]["citations"][0]["document_id"] == LEAVE
+    assert answer[-1].data["answer"]["model"] == "scripted"
+    assert answer[-1].data["answer"]["citations"][0]["document_id"] == LEAVE
 
 
 def _judging(verdicts: str) -> Callable[[Request], Reply]:
@@ -214,10 +214,10 @@ def test_halves_of_characters_end_no_stream(modelled: TestClient, server: Script
                 return reply
 
     server.play(script)
-    told = _asked(modelled)
-    assert [event.name for event in told].count("done") == 1
-    assert told[-1].data["answer"]["answer"].startswith("😀 weeks \ufffd")
-    assert "leave \ufffd" in str([event.data for event in told if event.name == "queries"])
+    answer = _asked(modelled)
+    assert [event.name for event in answer].count("done") == 1
+    assert answer[-1].data["answer"]["answer"].startswith("😀 weeks \ufffd")
+    assert "leave \ufffd" in str([event.data for event in answer if event.name == "queries"])
 
 
 def test_what_was_said_before_is_sent_to_the_model(
@@ -242,10 +242,10 @@ def test_a_model_that_breaks_off_leaves_what_it_wrote_and_the_passages(
         return Say("Parents have 26 weeks.", manner=Manner(cut_after=3)) if cut else reply
 
     server.play(script)
-    told = _asked(modelled)
-    assert [event.name for event in told[-3:]] == ["text", "passages", "done"]
-    assert told[-2].data["reason"] == "model_broke_off"
-    answer = told[-1].data["answer"]
+    body = _asked(modelled)
+    assert [event.name for event in body[-3:]] == ["text", "passages", "done"]
+    assert body[-2].data["reason"] == "model_broke_off"
+    answer = body[-1].data["answer"]
     assert (answer["answered"], answer["answer"]) == (False, "Parents have")
     assert answer["passages"][0]["document_id"] == LEAVE
 
@@ -282,34 +282,34 @@ def test_a_model_that_fails_leaves_the_passages_and_one_sentence(
     modelled: TestClient, server: ScriptedModel, script: Callable[[Request], Reply]
 ) -> None:
     server.play(script)
-    told = _asked(modelled)
-    assert [event.name for event in told[-3:]] == ["passages", "text", "done"]
-    shown, text, done = (event.data for event in told[-3:])
+    answer = _asked(modelled)
+    assert [event.name for event in answer[-3:]] == ["passages", "text", "done"]
+    shown, text, done = (event.data for event in answer[-3:])
     sentence = "The language model did not answer. These passages come closest."
     assert shown["sentence"] == text["text"] == done["answer"]["answer"] == sentence
     assert shown["reason"] == "model_failed"
     assert shown["passages"] == done["answer"]["passages"]
     assert shown["passages"][0]["document_id"] == LEAVE
     assert (done["answer"]["answered"], done["answer"]["model"]) == (False, None)
-    assert SECRET not in str([event.data for event in told])
+    assert SECRET not in str([event.data for event in answer])
 
 
 def test_where_nothing_is_found_a_wrong_key_is_reported_with_what_to_do(
     modelled: TestClient, server: ScriptedModel
 ) -> None:
     server.play(lambda _: Refuse(401))
-    told = _asked(modelled, question="zzzqqq xyzzy plugh")
-    assert told[-1].data["detail"] == "The language model refused the key."
-    assert "administrator" in told[-1].data["advice"]
-    assert [event.name for event in told] == ["queries", "first_results", "error"]
+    answer = _asked(modelled, question="zzzqqq xyzzy plugh")
+    assert answer[-1].data["detail"] == "The language model refused the key."
+    assert "administrator" in answer[-1].data["advice"]
+    assert [event.name for event in answer] == ["queries", "first_results", "error"]
 
 
 def test_what_the_search_is_narrowed_to_is_reported(
     modelled: TestClient, server: ScriptedModel
 ) -> None:
     server.play(_well)
-    told = _asked(modelled, filters={"media_types": ["text/plain"], "since": "2020-01-01"})
-    (narrowed,) = [event.data for event in told if event.name == "narrowed"]
+    answer = _asked(modelled, filters={"media_types": ["text/plain"], "since": "2020-01-01"})
+    (narrowed,) = [event.data for event in answer if event.name == "narrowed"]
     assert narrowed["media_types"] == ["text/plain"]
     assert narrowed["updated_since"].startswith(("2019-12-31", "2020-01-01"))
     assert narrowed["sources"] is None

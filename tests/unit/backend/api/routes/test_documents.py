@@ -136,8 +136,8 @@ def test_a_list_is_reported_in_pages(client: TestClient) -> None:
     assert first["next"] == PUBLIC_IDS[1]
     second = client.get("/api/documents", params={"limit": 2, "after": first["next"]}).json()
     last = client.get("/api/documents", params={"limit": 2, "after": second["next"]}).json()
-    told = [one["id"] for page in (first, second, last) for one in page["documents"]]
-    assert told == PUBLIC_IDS
+    actual = [one["id"] for page in (first, second, last) for one in page["documents"]]
+    assert actual == PUBLIC_IDS
     assert last["next"] is None
 
 

@@ -34,7 +34,7 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
         yield client
 
 
-def told(client: TestClient) -> dict[tuple[str, ...], float]:
+def scrape(client: TestClient) -> dict[tuple[str, ...], float]:
     """Each figure by its name and the values of its labels."""
     got = client.get("/metrics")
     assert got.status_code == 200
@@ -47,7 +47,7 @@ def told(client: TestClient) -> dict[tuple[str, ...], float]:
 
 
 def test_sources_runs_and_documents_are_reported(client: TestClient) -> None:
-    found = told(client)
+    found = scrape(client)
     assert found["quarry_database_up",] == 1
     assert found["quarry_sources", "done"] == 1
     assert found["quarry_runs", "first", "done"] == 1
@@ -58,7 +58,7 @@ def test_sources_runs_and_documents_are_reported(client: TestClient) -> None:
 
 
 def test_what_there_is_none_of_is_zero(client: TestClient) -> None:
-    found = told(client)
+    found = scrape(client)
     assert found["quarry_sources", "failed"] == 0
     assert found["quarry_failed_documents", SOURCE] == 0
     assert found["quarry_open_batches", SOURCE] == 0
@@ -67,7 +67,7 @@ def test_what_there_is_none_of_is_zero(client: TestClient) -> None:
 
 
 def test_the_process_is_measured(client: TestClient) -> None:
-    found = told(client)
+    found = scrape(client)
     assert found["process_resident_memory_bytes",] > 1_000_000
     assert found["process_open_fds",] > 0
 
@@ -79,7 +79,7 @@ def test_searches_answers_and_requests_are_counted(client: TestClient) -> None:
     for name in ("secret-name", "another"):
         client.get(f"/api/documents/{name}")
         client.get(f"/nowhere/{name}")
-    found = told(client)
+    found = scrape(client)
     assert found["quarry_search_seconds_count",] == 1
     assert 0 < found["quarry_search_seconds_sum",] < 60
     assert found["quarry_answer_seconds_count",] == 1
@@ -92,7 +92,7 @@ def test_searches_answers_and_requests_are_counted(client: TestClient) -> None:
 
 
 def test_the_build_is_named(client: TestClient) -> None:
-    assert told(client)["quarry_build_info", platform.python_version(), read_version()] == 1
+    assert scrape(client)["quarry_build_info", platform.python_version(), read_version()] == 1
 
 
 def test_they_are_the_owners_and_of_this_machine(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_database_that_is_away_is_a_figure(
 ) -> None:
     monkeypatch.setattr(Warmup, "is_made", _is_never)
     client.get("/healthz")
-    found = told(client)
+    found = scrape(client)
     assert found["quarry_database_up",] == 0
     assert found["quarry_requests_total", "GET", "/healthz", "200"] == 1
     assert not any(name == "quarry_sources" for name, *_ in found)

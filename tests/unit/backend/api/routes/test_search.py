@@ -53,8 +53,8 @@ def test_nobody_finds_what_they_may_not_read(client: TestClient, container: Cont
     pay = f"{SOURCE}:finance/pay.md"
 
     def ids(of: TestClient) -> set[str]:
-        told = of.post("/api/search", json={"query": "salary band of a senior engineer"}).json()
-        return {one["document_id"] for one in told["results"]}
+        body = of.post("/api/search", json={"query": "salary band of a senior engineer"}).json()
+        return {one["document_id"] for one in body["results"]}
 
     assert pay not in ids(client)
     with client_of(container, "group:finance") as finance:
@@ -63,12 +63,12 @@ def test_nobody_finds_what_they_may_not_read(client: TestClient, container: Cont
 
 def test_filters_narrow_and_facets_offer_the_rest(client: TestClient) -> None:
     markdown = {"media_types": ["text/markdown"]}
-    told = _found(client, query=A_WORD_OF_EACH, filters=markdown)
-    assert {one["media_type"] for one in told["results"]} == {"text/markdown"}
+    body = _found(client, query=A_WORD_OF_EACH, filters=markdown)
+    assert {one["media_type"] for one in body["results"]} == {"text/markdown"}
     # Of the five public files two are Markdown; the types are counted as if none were chosen.
-    assert told["facets"]["sources"] == {SOURCE: 2}
-    assert sum(told["facets"]["media_types"].values()) == 5
-    assert sum(told["facets"]["months"].values()) == 2
+    assert body["facets"]["sources"] == {SOURCE: 2}
+    assert sum(body["facets"]["media_types"].values()) == 5
+    assert sum(body["facets"]["months"].values()) == 2
 
 
 def test_facets_count_what_may_be_read(client: TestClient, container: Container) -> None:
@@ -78,10 +78,10 @@ def test_facets_count_what_may_be_read(client: TestClient, container: Container)
 
 
 def test_facets_follow_the_words_of_the_query(client: TestClient) -> None:
-    told = _found(client, query="bike cage")
-    assert {one["document_id"] for one in told["results"]} == {f"{SOURCE}:plain.txt"}
-    assert told["facets"]["sources"] == {SOURCE: 1}
-    assert told["facets"]["media_types"] == {"text/plain": 1}
+    body = _found(client, query="bike cage")
+    assert {one["document_id"] for one in body["results"]} == {f"{SOURCE}:plain.txt"}
+    assert body["facets"]["sources"] == {SOURCE: 1}
+    assert body["facets"]["media_types"] == {"text/plain": 1}
     nothing = _found(client, query="zzzqqq xyzzy")["facets"]
     assert [*nothing.values()] == [{}, {}, [], {}]
 
@@ -104,14 +104,14 @@ def test_a_person_is_offered_and_chosen(client: TestClient, container: Container
     by_ann = _found(client, query=A_WORD_OF_EACH, filters={"people": ["ANN@example.com"]})
     assert {one["document_id"] for one in by_ann["results"]} == {f"{SOURCE}:page.html"}
     assert by_ann["facets"]["sources"] == {SOURCE: 1}
-    # Who is chosen is counted as if nobody were, so that others can be; of the rest nothing is told.
+    # Who is chosen is counted as if nobody were, so that others can be; nothing is revealed of the rest.
     by_mole = _found(client, query=A_WORD_OF_EACH, filters={"people": ["mole"]})
     assert by_mole["facets"]["people"] == [ann]
     assert by_mole["results"] == []
     with client_of(container, "group:finance") as finance:
-        told = _found(finance, query=A_WORD_OF_EACH, filters={"people": [" MOLE "]})
-    assert {one["document_id"] for one in told["results"]} == {f"{SOURCE}:finance/pay.md"}
-    assert told["facets"]["people"] == [ann, {"key": "mole", "name": "Mole", "documents": 1}]
+        body = _found(finance, query=A_WORD_OF_EACH, filters={"people": [" MOLE "]})
+    assert {one["document_id"] for one in body["results"]} == {f"{SOURCE}:finance/pay.md"}
+    assert body["facets"]["people"] == [ann, {"key": "mole", "name": "Mole", "documents": 1}]
 
 
 def test_of_very_many_people_the_foremost_are_reported_and_whoever_is_chosen(
@@ -122,9 +122,9 @@ def test_of_very_many_people_the_foremost_are_reported_and_whoever_is_chosen(
         (foremost,) = _found(finance, query=A_WORD_OF_EACH)["facets"]["people"]
         for chosen in ("ann@example.com", "mole"):
             filters = {"people": [chosen]}
-            told = _found(finance, query=A_WORD_OF_EACH, filters=filters)["facets"]["people"]
-            assert {one["key"] for one in told} <= {chosen, foremost["key"]}
-            assert [one["documents"] for one in told if one["key"] == chosen] == [1]
+            body = _found(finance, query=A_WORD_OF_EACH, filters=filters)["facets"]["people"]
+            assert {one["key"] for one in body} <= {chosen, foremost["key"]}
+            assert [one["documents"] for one in body if one["key"] == chosen] == [1]
 
 
 def test_dates_are_days(client: TestClient) -> None:

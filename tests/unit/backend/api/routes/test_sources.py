@@ -30,12 +30,12 @@ def test_a_folder_is_added_synced_and_searched(fresh: TestClient, tmp_path: Path
     assert added.status_code == 201
     assert (added.json()["name"], added.json()["state"]) == ("my-files", "never synced")
 
-    told = list(events(fresh.post("/api/sources/my-files/sync").text.splitlines()))
-    assert {event.name for event in told[:-1]} == {"progress"}
-    assert told[-1].name == "done"
+    received = list(events(fresh.post("/api/sources/my-files/sync").text.splitlines()))
+    assert {event.name for event in received[:-1]} == {"progress"}
+    assert received[-1].name == "done"
     # All but the text that is excluded, and the rules, which are no document.
-    assert told[-1].data["documents"] == len(FILES) - 2
-    assert told[-1].data["error"] is None
+    assert received[-1].data["documents"] == len(FILES) - 2
+    assert received[-1].data["error"] is None
 
     (source,) = fresh.get("/api/sources").json()
     assert (source["documents"], source["failures"], source["state"]) == (len(FILES) - 2, 1, "done")

@@ -53,7 +53,7 @@ def processor(mode: CitationMode = CitationMode.HYPERLINK) -> DynamicCitationPro
     return fresh
 
 
-def told(mode: CitationMode, *tokens: str) -> list[str | CitationInfo]:
+def process(mode: CitationMode, *tokens: str) -> list[str | CitationInfo]:
     """All that comes out, neighbouring texts as one."""
     citing = processor(mode)
     out: list[str | CitationInfo] = []
@@ -67,7 +67,7 @@ def told(mode: CitationMode, *tokens: str) -> list[str | CitationInfo]:
 
 
 def text(mode: CitationMode, *tokens: str) -> str:
-    return "".join(piece for piece in told(mode, *tokens) if isinstance(piece, str))
+    return "".join(piece for piece in process(mode, *tokens) if isinstance(piece, str))
 
 
 def linked(*tokens: str) -> str:
@@ -79,7 +79,7 @@ def removed(*tokens: str) -> str:
 
 
 def test_a_citation_is_reported_before_its_link_and_once() -> None:
-    assert told(CitationMode.HYPERLINK, "A [1]. B [2]. C [1].") == [
+    assert process(CitationMode.HYPERLINK, "A [1]. B [2]. C [1].") == [
         "A ",
         CitationInfo(1, "kb:one", "One", "http://x/1"),
         "[[1]](http://x/1). B ",
@@ -172,7 +172,7 @@ def test_the_output_is_the_same_for_every_way_of_cutting(
 ) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(written)), max_size=9)))
     edges = zip([0, *cuts], [*cuts, len(written)], strict=True)
-    assert told(mode, *(written[i:j] for i, j in edges)) == told(mode, written)
+    assert process(mode, *(written[i:j] for i, j in edges)) == process(mode, written)
 
 
 @given(texts.map(lambda text: text.replace("`", "'")))

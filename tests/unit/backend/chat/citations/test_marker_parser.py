@@ -264,11 +264,11 @@ def test_character_by_character_is_as_good_as_whole(text: str) -> None:
 @pytest.mark.parametrize("filler", ["1", "a", " ", "1, ", "[", "`", "(", "\\"])
 def test_no_more_is_held_back_than_stated(opening: str, filler: str) -> None:
     scanner = MarkerScanner()
-    fed_length = told = 0
+    fed_length = actual = 0
     for token in [opening, *[filler * 50] * 60]:
         fed_length += len(token)
-        told += sum(len(p) if isinstance(p, str) else len(p.text) for p in scanner.feed(token))
-        assert fed_length - told <= MAX_HELD
+        actual += sum(len(p) if isinstance(p, str) else len(p.text) for p in scanner.feed(token))
+        assert fed_length - actual <= MAX_HELD
 
 
 @pytest.mark.parametrize(
@@ -284,19 +284,21 @@ def test_no_more_is_held_back_than_stated(opening: str, filler: str) -> None:
 )
 def test_text_that_holds_no_marker_is_never_held_back(text: str) -> None:
     scanner = MarkerScanner()
-    told = ""
+    actual = ""
     for at, character in enumerate(text, 1):
-        told += "".join(map(str, scanner.feed(character)))
-        assert told in {text[:at], text[:at].removesuffix("[")}
+        actual += "".join(map(str, scanner.feed(character)))
+        assert actual in {text[:at], text[:at].removesuffix("[")}
 
 
 @given(texts)
 def test_only_what_may_become_a_marker_is_held_back(text: str) -> None:
     scanner = MarkerScanner()
-    told = 0
+    actual = 0
     for at, character in enumerate(text, 1):
-        told += sum(len(p) if isinstance(p, str) else len(p.text) for p in scanner.feed(character))
-        held = text[told:at]
+        actual += sum(
+            len(p) if isinstance(p, str) else len(p.text) for p in scanner.feed(character)
+        )
+        held = text[actual:at]
         assert not held or re.match(r"[\[【［]\[?[ \t]*([1-9１-９]|$)", held)
 
 

@@ -50,7 +50,7 @@ def of(
     return section(chunk(document_id, 0, text, **fields), cosine=cosine)
 
 
-def told(
+def extract(
     question: str,
     sections: Sequence[InferenceSection],
     embedder: HashingEmbedder | None = None,
@@ -65,7 +65,7 @@ def told(
 @pytest.mark.parametrize("understanding", [UNDERSTOOD, NOT_UNDERSTOOD])
 def test_the_sentence_that_answers_is_reported_first(understanding: Understanding) -> None:
     sections = [of("lobby", FILLER, 0.1), of("manual", BATTERY)]
-    first, *_ = told("How long does the scanner battery last?", sections, None, understanding)
+    first, *_ = extract("How long does the scanner battery last?", sections, None, understanding)
     assert first.text == "The battery of the scanner lasts nine hours."
     assert 0 < first.score <= 1
 
@@ -73,24 +73,24 @@ def test_the_sentence_that_answers_is_reported_first(understanding: Understandin
 @pytest.mark.parametrize("understanding", [UNDERSTOOD, NOT_UNDERSTOOD])
 def test_what_nothing_speaks_of_is_declined(understanding: Understanding) -> None:
     sections = [of("lobby", FILLER, 0.1), of("manual", BATTERY, 0.1)]
-    assert told("Which insurance covers dental treatment?", sections, None, understanding) == ()
+    assert extract("Which insurance covers dental treatment?", sections, None, understanding) == ()
 
 
 def test_nothing_to_read_or_to_ask_is_no_answer() -> None:
-    assert told("How long?", []) == ()
-    assert told("How long?", [of("heading", "# Battery")]) == ()
-    assert told("  ", [of("manual", BATTERY)]) == ()
+    assert extract("How long?", []) == ()
+    assert extract("How long?", [of("heading", "# Battery")]) == ()
+    assert extract("  ", [of("manual", BATTERY)]) == ()
 
 
 def test_a_code_that_nothing_holds_is_declined_however_like_it_is_to_another() -> None:
     sections = [of("codes", "QX-4031 means that the cover is open. Close it.")]
-    assert told("What does QX-4031 mean?", sections)
-    assert told("What does QX-4301 mean?", sections) == ()
+    assert extract("What does QX-4031 mean?", sections)
+    assert extract("What does QX-4301 mean?", sections) == ()
 
 
 @dataclass(frozen=True)
 class Unreachable(HashingEmbedder):
-    """Fails as it is told to."""
+    """Fails in a given way."""
 
     failure: Exception = field(default_factory=DeadlineExceededError)
 
@@ -104,14 +104,18 @@ class Unreachable(HashingEmbedder):
 )
 def test_an_embedder_that_fails_costs_the_meaning_only(failure: Exception) -> None:
     sections = [of("manual", BATTERY), of("lobby", FILLER)]
-    answer = told("How long does the scanner battery last?", sections, Unreachable(failure=failure))
-    assert answer == told("How long does the scanner battery last?", sections, None, NOT_UNDERSTOOD)
+    answer = extract(
+        "How long does the scanner battery last?", sections, Unreachable(failure=failure)
+    )
+    assert answer == extract(
+        "How long does the scanner battery last?", sections, None, NOT_UNDERSTOOD
+    )
     assert answer
 
 
 def test_what_only_the_owner_can_mend_is_raised() -> None:
     with pytest.raises(ActionRequiredError):
-        told(
+        extract(
             "How long does the battery last?",
             [of("a", BATTERY)],
             Unreachable(failure=ActionRequiredError("key")),
@@ -130,7 +134,9 @@ class Counting(HashingEmbedder):
 def test_the_embedder_is_called_twice_at_most_with_a_bounded_number_of_texts() -> None:
     embedder = Counting()
     long = " ".join(f"Shelf {n} holds the spare parts of machine {n}." for n in range(2000))
-    told("How long may anybody keep a borrowed machine at home?", [of("shelves", long)], embedder)
+    extract(
+        "How long may anybody keep a borrowed machine at home?", [of("shelves", long)], embedder
+    )
     first, *rest = embedder.calls
     assert first <= 1 + 10 + MAX_SCORED  # the question, without each word, the sentences
     assert len(rest) <= 1
@@ -163,7 +169,7 @@ def test_of_two_versions_the_one_that_is_asked_for_is_reported_alone(
         of("new", TRAVEL.format(45), 0.6, title="Travel", heading_path=("Meals",), updated_at=NEW),
         of("lobby", FILLER, 0.1),
     ]
-    assert {one.candidate.chunk.document_id for one in told(question, sections)} == {expected}
+    assert {one.candidate.chunk.document_id for one in extract(question, sections)} == {expected}
 
 
 def test_a_newer_document_that_says_something_else_overrules_nothing() -> None:
@@ -171,7 +177,7 @@ def test_a_newer_document_that_says_something_else_overrules_nothing() -> None:
         of("manual", BATTERY, updated_at=OLD),
         of("lobby", FILLER, 0.3, updated_at=NEW),
     ]
-    first, *_ = told("How long does the scanner battery last?", sections)
+    first, *_ = extract("How long does the scanner battery last?", sections)
     assert first.candidate.chunk.document_id == "manual"
 
 
@@ -227,7 +233,9 @@ def test_a_sentence_is_reported_in_one_line_that_is_safe_to_print(text: str, exp
 
 def test_sentences_of_one_chunk_are_reported_in_its_order() -> None:
     text = "The battery lasts nine hours in the scanner. The scanner battery lasts nine hours."
-    answer = told("How long does the scanner battery last?", [of("manual", text), of("b", FILLER)])
+    answer = extract(
+        "How long does the scanner battery last?", [of("manual", text), of("b", FILLER)]
+    )
     assert [one.candidate.span.start for one in answer] == sorted(
         one.candidate.span.start for one in answer
     )
@@ -245,7 +253,7 @@ def test_every_quote_stands_at_its_span_and_little_is_reported(
     placed = replace(
         chunk("a", 0, text), section=3, span=Span(start, start + len(text)), embedded_text=text
     )
-    found = told(question, [section(placed), of("manual", BATTERY)], None, trust)
+    found = extract(question, [section(placed), of("manual", BATTERY)], None, trust)
     assert len(found) <= MAX_SENTENCES
     for one in found:
         span, held = one.candidate.span, one.candidate.chunk

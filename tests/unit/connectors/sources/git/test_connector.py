@@ -37,14 +37,14 @@ def kb(tmp_path: Path) -> Repository:
 
 
 def git(kb: Repository, **settings: object) -> GitConnector:
-    told = {"url": str(kb.folder), "readers": ["public"], **settings}
-    return GitConnector("kb", GitSettings.model_validate(told), GitCredential())
+    values = {"url": str(kb.folder), "readers": ["public"], **settings}
+    return GitConnector("kb", GitSettings.model_validate(values), GitCredential())
 
 
 def over_http(url: str, token: str = TOKEN, **settings: object) -> GitConnector:
-    told = {"url": url, "readers": ["public"], "private_hosts": ["127.0.0.1"], **settings}
+    values = {"url": url, "readers": ["public"], "private_hosts": ["127.0.0.1"], **settings}
     credential = GitCredential(sign_in=Token(token=SecretStr(token)))
-    return GitConnector("kb", GitSettings.model_validate(told), credential)
+    return GitConnector("kb", GitSettings.model_validate(values), credential)
 
 
 def put(**files: str) -> list[Write]:
@@ -77,7 +77,7 @@ def last(changes: Sequence[Change]) -> Checkpoint:
     return changes[-1]
 
 
-def told(changes: Sequence[Change]) -> list[str]:
+def describe(changes: Sequence[Change]) -> list[str]:
     """Each change but the checkpoints, as its kind and the end of its id."""
     return [
         f"{type(one).__name__} {(one.id if isinstance(one, Document) else one.document_id)[3:]}"
@@ -111,12 +111,12 @@ def test_each_file_was_last_touched_by_its_own_last_commit(kb: Repository) -> No
     kb.commit(Write("d\n\x01e.md", b"1"), by=BO, at=3 * DAY)
     kb.commit(at=4 * DAY)
     kb.commit(*put(c="side"), branch="side", at=5 * DAY)
-    told = {
+    actual = {
         one.id: (one.updated_at.day, one.owners[0].name)
         for one in documents(git(kb)).values()
         if one.updated_at is not None
     }
-    assert told == {
+    assert actual == {
         "kb:a.md": (2, "Ann Lee"),
         "kb:b.md": (3, "Bo Yu"),
         "kb:c.md": (2, "Ann Lee"),
@@ -160,7 +160,7 @@ def test_links_other_repositories_hidden_files_and_litter_are_left_out(kb: Repos
     commit = kb.commit(outside, *(Write(name, b"x") for name in names))
     stream = f"commit refs/heads/main\ncommitter A <a@b> 1 +0000\ndata 1\nx\nfrom {commit}\n"
     kb.import_([stream.encode(), f"M 160000 {commit} other\n".encode()])
-    assert told(run(git(kb))) == ["Document e.md"]
+    assert describe(run(git(kb))) == ["Document e.md"]
     assert list(git(kb).listing()) == [DocumentListing("kb:e.md", EVERYBODY)]
 
 
@@ -168,7 +168,7 @@ def test_a_file_that_becomes_a_link_is_gone(kb: Repository) -> None:
     kb.commit(*put(a="1", b="1"))
     since = last(run(git(kb)))
     kb.commit(Write("a.md", b"b.md", mode="120000"))
-    assert told(run(git(kb), since)) == ["Deletion a.md"]
+    assert describe(run(git(kb), since)) == ["Deletion a.md"]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_other_globs_begin_from_the_start(kb: Repository) -> None:
     changes = run(git(kb, include=["a.md"]))
     held = {one.id: one.version for one in of(Document, changes)}
     again = list(git(kb).changes(last(changes), holding(held)))
-    assert told(again) == ["Document b.md"]
+    assert describe(again) == ["Document b.md"]
 
 
 def test_a_name_that_is_no_unicode_is_kept_apart(kb: Repository) -> None:
@@ -226,7 +226,7 @@ def test_a_moved_file_is_gone_here_and_new_there(kb: Repository) -> None:
     kb.commit(*put(a="1", b="1", c="1"))
     since = last(run(git(kb)))
     kb.commit(Move("a.md", "z/a.md"), Delete("b.md"), *put(c="2"))
-    assert told(run(git(kb), since)) == [
+    assert describe(run(git(kb), since)) == [
         "Deletion a.md",
         "Deletion b.md",
         "Document c.md",
@@ -239,7 +239,7 @@ def test_a_program_that_was_made_executable_is_unchanged(kb: Repository) -> None
     changes = run(git(kb))
     held = {one.id: one.version for one in of(Document, changes)}
     kb.commit(Write("a.md", b"1", mode="100755"))
-    assert told(list(git(kb).changes(last(changes), holding(held)))) == []
+    assert describe(list(git(kb).changes(last(changes), holding(held)))) == []
 
 
 def test_a_history_that_was_written_anew_is_compared_with_what_was_read(kb: Repository) -> None:
@@ -250,7 +250,7 @@ def test_a_history_that_was_written_anew_is_compared_with_what_was_read(kb: Repo
     kb.git("update-ref", "refs/heads/main", base)
     kb.commit(*put(d="1"), at=3 * DAY)
     changes = run(git(kb), since)
-    assert told(changes) == ["Deletion c.md", "Document b.md", "Document d.md"]
+    assert describe(changes) == ["Deletion c.md", "Document b.md", "Document d.md"]
     days = {one.id: one.updated_at for one in of(Document, changes)}
     # what b.md says now was said before the commit that is no more
     assert days["kb:b.md"] == datetime(1970, 1, 2, tzinfo=UTC)
@@ -265,7 +265,7 @@ def test_where_the_old_commit_is_gone_all_is_compared_and_nothing_lost(kb: Repos
     kb.git("reflog", "expire", "--expire=now", "--all")
     kb.git("gc", "--quiet", "--prune=now")
     again = list(git(kb).changes(last(changes), holding(held)))
-    assert told(again) == ["Document b.md"]
+    assert describe(again) == ["Document b.md"]
     assert {one.document_id for one in git(kb).listing()} == {"kb:a.md", "kb:b.md"}
 
 
@@ -273,7 +273,7 @@ def test_a_run_that_was_broken_off_ends_at_its_own_commit_and_goes_on(kb: Reposi
     kb.commit(*(Write(f"{number:03}.md", b"1") for number in range(250)))
     first = of(Checkpoint, run(git(kb)))[0]
     kb.commit(Write("000.md", b"2"), Delete("249.md"))
-    rest = told(run(git(kb), first))
+    rest = describe(run(git(kb), first))
     assert rest[:50] == [f"Document {number:03}.md" for number in range(200, 250)]
     assert rest[50:] == ["Deletion 249.md", "Document 000.md"]
 
@@ -401,7 +401,7 @@ def test_a_mirror_that_stays_fetches_only_what_is_new(kb: Repository, tmp_path: 
         before = _size(tmp_path / "mirror")
         kb.commit(Write("001.md", b"2"))
         changes = run(connector, since)
-    assert told(changes) == ["Document 001.md"]
+    assert describe(changes) == ["Document 001.md"]
     assert before > 50 * 2000
     assert _size(tmp_path / "mirror") - before < 5000
 
@@ -500,8 +500,8 @@ def test_a_wrong_token_and_a_repository_that_is_not_there(kb: Repository, tmp_pa
             run(over_http(f"{service.url}/kb.git", token="wrong"))
         with pytest.raises(ActionRequiredError, match="there is no repository at"):
             run(over_http(f"{service.url}/nothing.git"))
-        told = {"url": f"{service.url}/kb.git", "readers": [], "private_hosts": ["127.0.0.1"]}
-        anonymous = GitConnector("kb", GitSettings.model_validate(told), GitCredential())
+        values = {"url": f"{service.url}/kb.git", "readers": [], "private_hosts": ["127.0.0.1"]}
+        anonymous = GitConnector("kb", GitSettings.model_validate(values), GitCredential())
         with pytest.raises(ActionRequiredError, match="needs a credential"):
             run(anonymous)
 

@@ -97,7 +97,7 @@ def documents(source: ImapConnector) -> list[Document]:
     return [change for change in Held().run(source) if isinstance(change, Document)]
 
 
-def told(one: Document) -> list[tuple[str, str]]:
+def sections_of(one: Document) -> list[tuple[str, str]]:
     return [(section.place.heading_path[0], section.text) for section in one.sections]
 
 
@@ -118,7 +118,7 @@ def test_a_conversation_over_two_folders_is_one_document_that_repeats_nothing(
     (one,) = documents(connector(maildir.user))
     assert one.id == "mail:a@mail.example.com"
     assert one.title == "Room"
-    assert told(one) == [
+    assert sections_of(one) == [
         ("Ann Lee, 2026-01-05 10:00 UTC", "Shall we meet at five?\n\n-- \nAnn"),
         ("Bo Ek, 2026-01-05 10:30 UTC", "Yes."),
     ]
@@ -153,7 +153,7 @@ def test_a_message_that_is_too_large_is_named_and_the_rest_of_its_conversation_r
     maildir.put(message("Photos", "See the next one.", "a"))
     maildir.put(message("Re: Photos", "x\n" * 3000, "b", References="<a@mail.example.com>"))
     (one,) = documents(connector(maildir.user, largest_message=5000))
-    assert told(one) == [("Ann Lee, 2026-01-05 10:00 UTC", "See the next one.")]
+    assert sections_of(one) == [("Ann Lee, 2026-01-05 10:00 UTC", "See the next one.")]
     unread = one.metadata["messages_unread"]
     assert len(unread) == 1
     assert "the limit is 5,000" in unread[0]
@@ -210,7 +210,7 @@ def test_a_message_that_was_removed_leaves_its_conversation(maildir: Maildir) ->
     second.unlink()
     (one,) = held.run(source)
     assert isinstance(one, Document)
-    assert [text for _, text in told(one)] == ["First."]
+    assert [text for _, text in sections_of(one)] == ["First."]
 
 
 def test_conversations_that_grow_together_are_held_once(maildir: Maildir) -> None:
@@ -225,7 +225,7 @@ def test_conversations_that_grow_together_are_held_once(maildir: Maildir) -> Non
     gone, one = held.run(source)
     assert gone == Deletion("mail:b@mail.example.com")
     assert isinstance(one, Document)
-    assert [text for _, text in told(one)] == ["First.", "Second.", "Third."]
+    assert [text for _, text in sections_of(one)] == ["First.", "Second.", "Third."]
     assert {listed.document_id for listed in source.listing()} == set(held.versions)
 
 
@@ -269,12 +269,12 @@ def test_a_conversation_that_was_read_in_part_is_read_again(
     proxy.run_before(b"BODY.PEEK[]", lambda: path.chmod(0))
     (part,) = held.run(source)
     assert isinstance(part, Document)
-    assert [text for _, text in told(part)] == ["First."]
+    assert [text for _, text in sections_of(part)] == ["First."]
     assert "does not return it" in part.metadata["messages_unread"][0]
     path.chmod(0o644)
     maildir.put(message("New", "Text.", "c"))
     whole = {one.title: one for one in held.run(source) if isinstance(one, Document)}
-    assert [text for _, text in told(whole["Plan"])] == ["First.", "Second."]
+    assert [text for _, text in sections_of(whole["Plan"])] == ["First.", "Second."]
 
 
 def test_tls_is_checked_and_starttls_agreed_on(maildir: Maildir) -> None:

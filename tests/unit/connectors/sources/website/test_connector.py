@@ -50,10 +50,10 @@ def _read(pages: Mapping[str, Resource], **settings: object) -> dict[str, Change
     with _served(Site(pages)) as service:
         changes = _run(_connector(service.url, **settings))
         listed = {one.document_id for one in _connector(service.url, **settings).listing()}
-    told = {_id(change): change for change in changes}
-    assert len(told) == len(changes)
-    assert told.keys() == listed
-    return {one.removeprefix(f"web:{service.url}"): change for one, change in told.items()}
+    actual = {_id(change): change for change in changes}
+    assert len(actual) == len(changes)
+    assert actual.keys() == listed
+    return {one.removeprefix(f"web:{service.url}"): change for one, change in actual.items()}
 
 
 def _id(change: Change) -> str:
@@ -99,11 +99,11 @@ def test_files_are_read_by_what_they_are() -> None:
         "/d.docx": Resource(body=b"PK\x03\x04broken", media_type="application/octet-stream"),
         "/style": Resource(body=b"p {}", media_type="text/css"),
     }
-    told = _read(pages)
-    assert told.keys() == {"/", "/a", "/b.csv", "/c", "/d.docx"}
-    types = {path: one.media_type for path, one in told.items() if isinstance(one, Document)}
+    changes = _read(pages)
+    assert changes.keys() == {"/", "/a", "/b.csv", "/c", "/d.docx"}
+    types = {path: one.media_type for path, one in changes.items() if isinstance(one, Document)}
     assert types == {"/": "text/html", "/a": "text/html", "/b.csv": "text/csv", "/c": "text/html"}
-    latin = told["/c"]
+    latin = changes["/c"]
     assert isinstance(latin, Document)
     assert latin.sections[0].text == "Größe"
 
@@ -148,9 +148,9 @@ def test_redirects_that_lead_away_or_in_a_circle_end_nothing() -> None:
         "/and": moved("/round"),
         "/fine": page("Fine", "Fine."),
     }
-    told = _read(pages)
-    assert told.keys() == {"/", "/round", "/fine"}
-    assert "in a circle" in _reason(told["/round"])
+    changes = _read(pages)
+    assert changes.keys() == {"/", "/round", "/fine"}
+    assert "in a circle" in _reason(changes["/round"])
 
 
 def test_traps_are_bounded_and_reported() -> None:
@@ -181,12 +181,12 @@ def test_a_page_that_fails_is_reported_and_the_rest_goes_on() -> None:
         "/403": replace(page("Closed"), status=403),
         "/good": page("Good", "Good."),
     }
-    told = _read(pages, largest_page=10_000)
-    assert told.keys() == {"/", "/500", "/large", "/script", "/403", "/good"}
-    assert "status 500" in _reason(told["/500"])
-    assert "larger than" in _reason(told["/large"])
-    assert "needs JavaScript" in _reason(told["/script"])
-    assert "status 403" in _reason(told["/403"])
+    changes = _read(pages, largest_page=10_000)
+    assert changes.keys() == {"/", "/500", "/large", "/script", "/403", "/good"}
+    assert "status 500" in _reason(changes["/500"])
+    assert "larger than" in _reason(changes["/large"])
+    assert "needs JavaScript" in _reason(changes["/script"])
+    assert "status 403" in _reason(changes["/403"])
 
 
 def test_a_site_that_goes_down_is_not_asked_for_each_page() -> None:
