@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 STAMP := $(VENV)/.installed
 SERVED := backend connectors indexing tests deploy hatch_build.py
 
-.PHONY: help install demo test check format lint types contracts unit soak mutants evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server picture constraints handbook clean
+.PHONY: help install demo test check format lint types contracts unit soak mutants evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server picture constraints settings handbook clean
 
 help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
@@ -22,6 +22,7 @@ help:
 	@echo "make opensearch-stop     stop it (VERSION=3: only servers of that release)"
 	@echo "make browser      install Chromium, which the tests of the page drive (Debian, as root)"
 	@echo "make picture      take the picture of the README anew"
+	@echo "make settings     write docs/settings.md anew from backend/settings.py"
 	@echo "make constraints  resolve the pinned versions anew"
 	@echo "make clean        remove the environment and everything that was built"
 
@@ -150,6 +151,9 @@ opensearch-stop:
 constraints: | $(UV)
 	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --fork-strategy fewest \
 	  --all-extras --no-header --no-annotate pyproject.toml --output-file constraints.txt
+
+settings: install
+	@$(BIN)/python -m tests.support.settings_table
 
 clean: services-stop opensearch-stop
 	rm -rf $(VENV) .cache build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -18,7 +18,7 @@ class Settings(BaseSettings):
 
     home: Path = Field(
         default_factory=lambda: platformdirs.user_data_path("quarry", appauthor=False),
-        description="Folder for the state: database, index, converted models",
+        description="Folder for the state: database, index, converted models; by default the user's data folder",
     )
     database_url: SecretStr | None = Field(
         default=None,
@@ -118,8 +118,12 @@ class Settings(BaseSettings):
     opensearch_verify: Literal["unless-loopback", "always", "never"] = Field(
         default="unless-loopback", description="When to verify the cluster's certificate"
     )
-    opensearch_shards: int = Field(default=1, ge=1, le=1024, description="Of new indexes")
-    opensearch_replicas: int = Field(default=0, ge=0, le=10, description="Of new indexes")
+    opensearch_shards: int = Field(
+        default=1, ge=1, le=1024, description="Primary shards of new indexes"
+    )
+    opensearch_replicas: int = Field(
+        default=0, ge=0, le=10, description="Replicas of each shard of new indexes"
+    )
     opensearch_engine: Literal["lucene", "faiss"] = Field(
         default="lucene", description="Vector search engine of new indexes"
     )

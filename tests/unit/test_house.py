@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+from backend.settings import Settings
+from tests.support import settings_table
 from tests.support.unused_names import unused_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -222,3 +224,9 @@ def test_distribution_and_dependencies_are_declared() -> None:
     assert block is not None
     named = re.findall(r'^\s+"([A-Za-z0-9._-]+)', block.group(1), re.MULTILINE)
     assert [name for name in named if f"`{name}`" not in text] == []
+
+
+def test_every_setting_is_described_and_the_page_of_settings_is_up_to_date() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+    page = settings_table.PAGE.read_text(encoding="utf-8")
+    assert page == settings_table.settings_table(), "run `make settings`"
