@@ -98,7 +98,7 @@ def _check_database(database: Database) -> DoctorCheck:
     counts = {
         "source": len(sources.list_sources(database)),
         "document": sum(documents.count_by_source(database).values()),
-        "failure": sum(failures.counts(database).values()),
+        "failure": sum(failures.count_by_source(database).values()),
     }
     advice = None
     if counts["failure"]:

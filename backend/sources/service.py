@@ -372,6 +372,6 @@ def _find_decision(database: Database, name: str) -> Mapping[str, int]:
 
 
 def _nothing_failed(database: Database, name: str) -> str:
-    if failures.counts(database, name):
+    if failures.count_by_source(database, name):
         return f"No such document of {name!r} has failed."
     return f"Source {name!r} has no failed documents."

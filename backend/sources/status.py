@@ -55,7 +55,7 @@ class _Counts:
             latest=runs.latest(database, name),
             open_batches=batches.counts(database, name),
             documents=documents.count_by_source(database, name),
-            failures=failures.counts(database, name),
+            failures=failures.count_by_source(database, name),
             plans=schedule.read_plans(database, name),
             present=workers.list_live(database),
         )

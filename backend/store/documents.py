@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, or_
 
 from backend.store.database import Database
 from backend.store.document_contents import decode_document
-from backend.store.sources import where_source
+from backend.store.sources import count_rows_by_source
 from backend.store.tables import contents, document_readers, documents, sources
 from connectors.access import Access, Readers
 from connectors.document import Document
@@ -101,13 +101,7 @@ def find_by_name(database: Database, name: str, readers: Readers, limit: int) ->
 
 def count_by_source(database: Database, source: str | None = None) -> Mapping[str, int]:
     """Return the number of documents of each source, or of one; sources without documents are absent."""
-    count = (
-        select(sources.c.name, func.count())
-        .join(documents, documents.c.source_id == sources.c.id)
-        .group_by(sources.c.name)
-    )
-    with database.reading() as connection:
-        return dict(connection.execute(count.where(*where_source(source))).all())
+    return count_rows_by_source(database, documents, source)
 
 
 def read_readers(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]]:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, and_, func, or_, select, update
+from sqlalchemy import Connection, and_, or_, select, update
 
 from backend.store.backoff import exponential_backoff
 from backend.store.database import Database, inserting, upsert
-from backend.store.sources import select_source_id, where_source
+from backend.store.sources import count_rows_by_source, select_source_id, where_source
 from backend.store.tables import failures, sources
 from indexing.ingestion.ledger import Failed, Unread
 
@@ -78,15 +78,9 @@ def list_failures(database: Database, source: str | None = None) -> Iterator[Fai
         after = page[-1].document_id
 
 
-def counts(database: Database, source: str | None = None) -> Mapping[str, int]:
-    """Count the failures of all sources, or of one; sources without any are left out."""
-    count = (
-        select(sources.c.name, func.count())
-        .join(failures, failures.c.source_id == sources.c.id)
-        .group_by(sources.c.name)
-    )
-    with database.reading() as connection:
-        return dict(connection.execute(count.where(*where_source(source))).all())
+def count_by_source(database: Database, source: str | None = None) -> Mapping[str, int]:
+    """Return the number of failures of each source, or of one; sources without failures are absent."""
+    return count_rows_by_source(database, failures, source)
 
 
 def record(

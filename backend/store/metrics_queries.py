@@ -90,7 +90,7 @@ class Reckoning:
             )
             states = _states(connection, latest)
             open_batches, oldest = _batches(connection)
-        documents, failed = self._held(found.outcomes), failures.counts(self._database)
+        documents, failed = self._held(found.outcomes), failures.count_by_source(self._database)
         return Figures(
             sources=states,
             runs=found.runs,

@@ -9,7 +9,9 @@ from sqlalchemy import (
     ColumnElement,
     Row,
     ScalarSelect,
+    Table,
     delete,
+    func,
     insert,
     select,
     update,
@@ -55,6 +57,19 @@ def select_source_id(name: str) -> ScalarSelect[int]:
 def where_source(name: str | None) -> list[ColumnElement[bool]]:
     """Return the condition that selects the source with this name; no condition without a name."""
     return [] if name is None else [sources.c.name == name]
+
+
+def count_rows_by_source(
+    database: Database, table: Table, source: str | None = None
+) -> Mapping[str, int]:
+    """Count the rows of a table by its column `source_id`; sources without rows are absent."""
+    count = (
+        select(sources.c.name, func.count())
+        .join(table, table.c.source_id == sources.c.id)
+        .group_by(sources.c.name)
+    )
+    with database.reading() as connection:
+        return dict(connection.execute(count.where(*where_source(source))).all())
 
 
 def add(

@@ -68,7 +68,7 @@ class RunContext:
             return None
         if not isinstance(connector, CountsDocuments):
             return None
-        failed = failures.counts(self.database, source).get(source, 0)
+        failed = failures.count_by_source(self.database, source).get(source, 0)
         held = self.pipeline.ledger.count(source) + failed
         return max(0, connector.count_documents() - held)
 

@@ -38,19 +38,7 @@ class FolderBody(BaseModel):
 
 
 class SourceBody(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        json_schema_extra={
-            "examples": [
-                {
-                    "kind": "folder",
-                    "name": "handbook",
-                    "settings": {"path": "/srv/handbook", "exclude": ["drafts/**"]},
-                }
-            ]
-        },
-    )
+    model_config = admin.AddBody.model_config
 
     kind: Literal["folder"]
     name: str | None = Field(

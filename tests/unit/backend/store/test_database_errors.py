@@ -218,7 +218,7 @@ def test_runs_of_other_sources_begin_while_documents_are_changed(database: Datab
         with database.writing() as second:
             second.execute(text("SET LOCAL lock_timeout = '2s'"))
             second.execute(text(entry))
-    assert failures.counts(database) == {"desk": 1}
+    assert failures.count_by_source(database) == {"desk": 1}
 
 
 # What is read and kept

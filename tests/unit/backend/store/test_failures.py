@@ -47,7 +47,7 @@ def test_failures_of_all_sources_are_listed_and_counted(store: Store) -> None:
     store.ledger.save([failed(f"desk:{number:04}", "no") for number in range(1_100)])
     store.ledger.save([failed("web:a", "no"), VersionSeen("desk:0007", "2")])
     assert len(list(failures.list_failures(store.database))) == 1_100
-    assert failures.counts(store.database) == {"desk": 1_099, "web": 1}
+    assert failures.count_by_source(store.database) == {"desk": 1_099, "web": 1}
 
 
 def test_what_is_unreadable_for_good_is_not_due_until_someone_asks(store: Store) -> None:
