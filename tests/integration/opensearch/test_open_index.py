@@ -12,13 +12,15 @@ from backend.container import Container
 from backend.settings import Settings
 from backend.store.database import sqlite_url
 from connectors.errors import ActionRequiredError, DamagedDataError
-from indexing.index.protocols import Written
+from indexing.index.protocols import Filters, Written
+from indexing.index.versions import IndexVersionReplacedError
 from indexing.opensearch import mapping
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
 from indexing.opensearch.naming import index_name
 from indexing.opensearch.open_index import ensure_index, open_writer
 from tests.support.chunks import IDENTITY, document
 from tests.support.embedding_server import embedding_server
+from tests.support.index_engines import PUBLIC, soon
 from tests.support.store import document as stored_document
 from tests.support.store import store_at
 
@@ -46,8 +48,10 @@ def test_an_index_that_was_lost_is_not_replaced_by_an_empty_one_for_search(
         _ = Container(settings).engine.index
         with store_at(sqlite_url(tmp_path / "quarry.db"), "desk") as store:
             store.hold(stored_document("desk:a"))
-        _ = Container(settings).engine.index
+        index = Container(settings).engine.index
         client.indices.delete(index=f"{prefix}-*")
+        with pytest.raises(IndexVersionReplacedError, match="removed"):
+            index.facets(Filters(), PUBLIC, soon())
         with pytest.raises(DamagedDataError, match=r"1 in the database.*quarry reindex --rebuild"):
             _ = Container(settings).engine.index
 

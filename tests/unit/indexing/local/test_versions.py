@@ -263,3 +263,19 @@ def test_an_index_that_was_lost_is_an_error_and_not_an_empty_one(tmp_path: Path)
     for open_version in (versions.open_index, versions.open_writer):
         with pytest.raises(DamagedDataError, match=r"The index is lost.*quarry reindex --rebuild"):
             open_version(OLD)
+
+
+def test_what_is_open_does_not_create_an_empty_index_where_the_folder_was_removed(
+    tmp_path: Path,
+) -> None:
+    home = LocalIndexVersions(tmp_path / "index")
+    writer = home.open_writer(OLD)
+    writer.write([document("a", "apples")])
+    with home.open_index(OLD) as index:
+        assert found(index) == ["a"]
+        shutil.rmtree(tmp_path / "index")
+        with pytest.raises(IndexVersionReplacedError, match="removed"):
+            found(index)
+        with pytest.raises(IndexVersionReplacedError, match="removed"):
+            writer.write([document("b", "pears")])
+    assert home.active() is None
