@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from multiprocessing import parent_process
 from types import FrameType
 from typing import Any
 
@@ -33,7 +32,14 @@ from backend.sync.run_lease import ChangeNotifier, StallLimit, StoppedError, thi
 from backend.sync.wakeup_messages import list_due
 from backend.sync.worker_heartbeat import WorkerHeartbeat
 from backend.worker.broker import BEAT_SECONDS, POLL_SECONDS, Broker, IndexWakeup
-from backend.worker.process import ContainerProvider, LogOnChange, WorkerConfig, start_logging
+from backend.worker.process import (
+    MISCONFIGURED,
+    ContainerProvider,
+    LogOnChange,
+    WorkerConfig,
+    start_logging,
+    watch_parent,
+)
 from connectors.errors import ActionRequiredError, NotConfiguredError, TemporarilyUnavailableError
 from indexing.runtime import malloc
 from indexing.runtime.deadline import DeadlineExceededError
@@ -44,9 +50,6 @@ _REST = 1.0
 _LOOK_UP = 0.5
 _STUCK = 70
 """The exit code of a process with a hung thread (EX_SOFTWARE)."""
-
-MISCONFIGURED = 78
-"""The exit code of a process that starting again does not help (EX_CONFIG)."""
 
 LOG = logging.getLogger("quarry.worker")
 
@@ -146,7 +149,7 @@ class WorkerProcess:
             lambda: self._containers.database, self._config.queue, self._stopping
         )
         signing.start()
-        threading.Thread(target=self._watch_parent, name="watch parent", daemon=True).start()
+        watch_parent(self.end)
         self._worker.start()
         signing.join(GRACE_SECONDS)
         return self._worker.exitcode or 0
@@ -162,13 +165,6 @@ class WorkerProcess:
         """End the process, because its hung thread cannot be ended; the supervisor starts another one."""
         LOG.error("%s is hung; the process ends.", thread.name)
         self.end(_STUCK)
-
-    def _watch_parent(self) -> None:
-        """End when the supervisor was killed: nobody else would end this process."""
-        parent = parent_process()
-        if parent is not None:
-            parent.join()
-            self.end()
 
 
 def run_worker(config: WorkerConfig) -> None:

@@ -2,8 +2,10 @@
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from multiprocessing import parent_process
+from multiprocessing.process import BaseProcess
 
 from backend.container import Container
 from backend.settings import Settings
@@ -14,6 +16,9 @@ from backend.worker.logs import configure_logging
 
 CONCURRENCY: Mapping[Queue, int] = {"fetch": 8, "index": 1, "light": 2}
 """Tasks at once. Indexing has one, because the model uses all processors by itself."""
+
+MISCONFIGURED = 78
+"""The exit code of a process that starting again does not help (EX_CONFIG)."""
 
 LOG = logging.getLogger("quarry.worker")
 
@@ -72,3 +77,17 @@ class ContainerProvider:
 def start_logging() -> None:
     configure_logging()
     LOG.info("%s", describe_version())
+
+
+def watch_parent(end: Callable[[], object]) -> None:
+    """Call `end` once the supervisor of this process was killed: nobody else would end it."""
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(
+            target=_end_after, args=(parent, end), name="watch parent", daemon=True
+        ).start()
+
+
+def _end_after(parent: BaseProcess, end: Callable[[], object]) -> None:
+    parent.join()
+    end()

@@ -68,9 +68,11 @@ class Network:
         self, folder: Path, precision: Precision, purpose: Purpose, threads: int | None = None
     ) -> None:
         self._folder = folder
-        self._settings: dict[str, str | int] = {
+        self._settings: dict[str, str | int | bool] = {
             "INFERENCE_PRECISION_HINT": precision,
             "PERFORMANCE_HINT": purpose,
+            # Pinned threads stay on the first cores, in every process on the same ones.
+            "ENABLE_CPU_PINNING": False,
         }
         if threads is not None:
             self._settings["INFERENCE_NUM_THREADS"] = threads
