@@ -151,6 +151,14 @@ def variable(field: str) -> str:
     return f"QUARRY_{field.upper()}"
 
 
+def share_metrics(folder: Path) -> None:
+    """Let the processes that are started from now on keep their counters in a folder, where they add up.
+
+    `prometheus_client` takes it from the environment alone, when it is imported.
+    """
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+
+
 def environment(name: str) -> str | None:
     """Read a variable that a person names as the place of a secret."""
     return os.environ.get(name)

@@ -28,11 +28,15 @@ class AccessLogMiddleware:
     """The outermost layer: every response passes through it.
 
     Queries are private; they are logged at level DEBUG only.
+
+    Args:
+        process: the name of this process, where several serve.
     """
 
-    def __init__(self, app: ASGIApp, observe: RequestObserver) -> None:
+    def __init__(self, app: ASGIApp, observe: RequestObserver, process: str | None = None) -> None:
         self._app = app
         self._observe = observe
+        self._process = process
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -55,7 +59,7 @@ class AccessLogMiddleware:
         finally:
             seconds = time.perf_counter() - began
             self._observe(scope["method"], _route(scope), status, seconds)
-            _log_request(scope, context, status, seconds)
+            _log_request(scope, context, status, seconds, self._process)
 
 
 def log_start() -> None:
@@ -74,7 +78,13 @@ def _request_id(scope: Scope) -> str:
     return given if _ACCEPTED.fullmatch(given) else uuid.uuid4().hex
 
 
-def _log_request(scope: Scope, context: RequestContext, status: int | None, seconds: float) -> None:
+def _log_request(
+    scope: Scope,
+    context: RequestContext,
+    status: int | None,
+    seconds: float,
+    process: str | None,
+) -> None:
     line = {
         "time": _now(),
         "request": context.request_id,
@@ -84,6 +94,8 @@ def _log_request(scope: Scope, context: RequestContext, status: int | None, seco
         "seconds": round(seconds, 4),
         "asker": context.asker,
     }
+    if process is not None:
+        line["process"] = process
     if context.is_disconnected:
         line["gone"] = True
     if context.query and LOG.isEnabledFor(logging.DEBUG):

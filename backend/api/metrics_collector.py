@@ -1,23 +1,30 @@
 """Metrics for Prometheus. Those of sources and runs are read from the database at each scrape, and so cover
-the workers of all processes; those of requests are of this server alone."""
+the workers of all processes; those of requests are of this server alone, added up over its processes."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import get_args
 
 from prometheus_client import (
     CollectorRegistry,
     Counter,
     Histogram,
+    ProcessCollector,
     generate_latest,
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from backend.api.process_group import ProcessGroup
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.store.metrics_queries import Figures, Reckoning
 from backend.store.runs import RunState
-from backend.sync.prometheus_metrics import StageMetrics, register_process_metrics
+from backend.sync.prometheus_metrics import (
+    StageMetrics,
+    register_build_info,
+    register_process_metrics,
+)
 from backend.sync.wakeup_messages import QUEUES
 from backend.sync.worker_heartbeat import SERVE
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -29,30 +36,43 @@ _ANSWER_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 180)
 
 
 class Metrics:
-    """The metrics of one server. Requests are labelled by route, never by path, to bound the number of series."""
+    """The metrics of one server. Requests are labelled by route, never by path, to bound the number of series.
 
-    def __init__(self, current: CurrentContainer, warmup: Warmup) -> None:
-        self._registry = CollectorRegistry()
-        register_process_metrics(self._registry)
-        self._registry.register(_DatabaseCollector(current, warmup))
-        self.stages = StageMetrics(self._registry)
+    Args:
+        group: the processes of the server, where there are several: what each has counted lies in its folder, by
+            the multiprocess mode of `prometheus_client`.
+    """
+
+    def __init__(
+        self, current: CurrentContainer, warmup: Warmup, group: ProcessGroup | None = None
+    ) -> None:
+        self._group = group
+        self._looked_up = CollectorRegistry()
+        self._looked_up.register(_DatabaseCollector(current, warmup))
+        if group is None:
+            register_process_metrics(self._looked_up)
+        else:
+            register_build_info(self._looked_up)
+            self._looked_up.register(_GroupCollector(group))
+        self._counted = CollectorRegistry()
+        self.stages = StageMetrics(self._counted)
         self._requests = Counter(
             "quarry_requests",
             "Requests that were answered.",
             ["method", "route", "status"],
-            registry=self._registry,
+            registry=self._counted,
         )
         self._searches = Histogram(
             "quarry_search_seconds",
             "Seconds that searches took.",
             buckets=_SEARCH_BUCKETS,
-            registry=self._registry,
+            registry=self._counted,
         )
         self._answers = Histogram(
             "quarry_answer_seconds",
             "Seconds that answers took, to their last word.",
             buckets=_ANSWER_BUCKETS,
-            registry=self._registry,
+            registry=self._counted,
         )
 
     def observe_request(
@@ -68,7 +88,41 @@ class Metrics:
             self._answers.observe(seconds)
 
     def render(self) -> bytes:
-        return generate_latest(self._registry)
+        return generate_latest(self._looked_up) + generate_latest(self._summed())
+
+    def _summed(self) -> CollectorRegistry:
+        """Return what the processes of the server have counted together."""
+        if self._group is None:
+            return self._counted
+        summed = CollectorRegistry()
+        MultiProcessCollector(summed, str(self._group.folder))  # type: ignore[no-untyped-call]
+        return summed
+
+
+class _GroupCollector(Collector):
+    """Memory, processor time and open files of each process of the server, labelled by its name."""
+
+    def __init__(self, group: ProcessGroup) -> None:
+        self._group = group
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        families: dict[str, Metric] = {}
+        for name, process in self._group.members().items():
+            for each in _process_metrics(process.number):
+                family = families.setdefault(
+                    each.name, Metric(each.name, each.documentation, each.type)
+                )
+                for sample in each.samples:
+                    family.add_sample(sample.name, {"process": name}, sample.value)
+        yield from families.values()
+
+
+def _process_metrics(number: int) -> Iterable[Metric]:
+    found: Iterable[Metric] = ProcessCollector(pid=lambda: number, registry=None).collect()
+    return found
 
 
 class _DatabaseCollector(Collector):

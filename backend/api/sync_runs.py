@@ -1,5 +1,7 @@
 """Syncs started over HTTP: one run of a source at a time, with any number of followers.
 
+A run that another process of the server has started is followed like one of this process.
+
 A run continues when its last follower disconnects; only the end of the server stops it, between two
 steps, and the next sync continues from its checkpoint.
 """
@@ -7,15 +9,17 @@ steps, and the next sync continues from its checkpoint.
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+from backend.api.followed_run import find_run_of, follow_run
 from backend.api.server_sent_events import BROKEN, Event, Events
 from backend.container import Container
 from backend.schemas.run import ProgressEvent, SyncReport
 from backend.sources.status_text import describe_progress
+from backend.store.runs import Process
 from backend.store.sources import Source
 from backend.sync.foreground_run import sync
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -129,10 +133,21 @@ def _to_event(progress: Progress) -> ProgressEvent:
     return event.model_copy(update={"text": describe_progress(progress)})
 
 
-class SyncRunRegistry:
-    """The runs of this server."""
+OtherServers: TypeAlias = Callable[[], Collection[Process]]
+"""The other processes that serve requests of the same server."""
 
-    def __init__(self, container: Callable[[], Container]) -> None:
+
+def no_other_servers() -> Collection[Process]:
+    return ()
+
+
+class SyncRunRegistry:
+    """The runs of this process, and those of others that are followed."""
+
+    def __init__(
+        self, container: Callable[[], Container], other_servers: OtherServers = no_other_servers
+    ) -> None:
+        self.other_servers = other_servers
         self._container = container
         self._lock = threading.Lock()
         self._runs: dict[str, SyncRun] = {}
@@ -146,9 +161,26 @@ class SyncRunRegistry:
         with self._lock:
             run = self.running(source.name)
             if run is None:
-                run = SyncRun(source.name, lambda: _steps(self._container(), source, when_empty))
+                run = SyncRun(source.name, lambda: self._steps(source, when_empty))
                 self._runs[source.name] = run
         return run
+
+    def _steps(
+        self, source: Source, when_empty: EmptyListing
+    ) -> Generator[Progress | Report, None, None]:
+        """Sync the source, or follow the process that does."""
+        container = self._container()
+        run = find_run_of(container.database, source.name, self.other_servers())
+        if run is None:
+            try:
+                yield from _sync(container, source, when_empty)
+                return
+            except TemporarilyUnavailableError:
+                # Perhaps another process began between the look and this.
+                run = find_run_of(container.database, source.name, self.other_servers())
+                if run is None:
+                    raise
+        yield from follow_run(container.database, run.id)
 
     def stop(self, seconds: float) -> None:
         """Stop all runs after their current step; wait at most so many seconds."""
@@ -164,7 +196,7 @@ class SyncRunRegistry:
         return [run.source for run in self._runs.values() if not run.is_over]
 
 
-def _steps(
+def _sync(
     container: Container, source: Source, when_empty: EmptyListing
 ) -> Generator[Progress | Report, None, None]:
     connector, pipeline = container.connector(source), container.pipeline(source)

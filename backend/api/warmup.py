@@ -90,12 +90,20 @@ class Warmup:
         self.ready = threading.Event()
         """Set while all parts are made."""
         self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
 
     def start(self) -> None:
-        threading.Thread(target=self._run, name="warm-up", daemon=True).start()
+        """Begin, unless it has begun."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def stop(self) -> None:
         self._stopping.set()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all parts are made, or one has failed, which may last."""
+        return self.ready.is_set() or any(state == "failed" for state, _ in self._states.values())
 
     def is_made(self, name: str) -> bool:
         return self._states[name][0] == "ready"

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -66,10 +67,9 @@ class SupervisedProcess:
             self.process.join()
 
     def _start(self) -> None:
-        self.process = SPAWNING.Process(
-            target=self._target, args=self._arguments, name=self.name
-        )
-        self.process.start()
+        self.process = SPAWNING.Process(target=self._target, args=self._arguments, name=self.name)
+        with _without_interrupts():
+            self.process.start()
         self._began = time.monotonic()
         LOG.info("%s: process %s", self.name, self.process.pid)
 
@@ -113,6 +113,19 @@ def supervise(
         end = time.monotonic() + grace
         for each in processes:
             each.join(max(0.0, end - time.monotonic()))
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start processes that a terminal's Ctrl-C does not reach: it is sent to all of them, and theirs is to wait
+    for the supervisor's SIGTERM. They inherit the mask of signals."""
+    # Its first start would change the mask.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

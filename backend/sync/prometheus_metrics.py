@@ -34,11 +34,13 @@ class StageMetrics:
 
 
 def register_process_metrics(registry: CollectorRegistry) -> None:
-    """Add memory, processor time and open files of this process, and `quarry_build_info`.
-
-    The latter is a gauge that is always 1 and names the versions in its labels.
-    """
+    """Add memory, processor time and open files of this process, and `quarry_build_info`."""
     ProcessCollector(registry=registry)
+    register_build_info(registry)
+
+
+def register_build_info(registry: CollectorRegistry) -> None:
+    """Add `quarry_build_info`, a gauge that is always 1 and names the versions in its labels."""
     info = Info("quarry_build", "Versions of Quarry and of Python.", registry=registry)
     info.info({"version": read_version(), "python": platform.python_version()})
 

@@ -9,11 +9,16 @@ _QUIET = ("httpx", "celery.worker.strategy", "celery.app.trace", "uvicorn", "uvi
 
 
 class JsonFormatter(logging.Formatter):
+    def __init__(self, process: str | None = None) -> None:
+        super().__init__()
+        self._process = {} if process is None else {"process": process}
+
     def format(self, record: logging.LogRecord) -> str:
         entry = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
+            **self._process,
             "message": record.getMessage(),
         }
         if record.exc_info:
@@ -21,9 +26,14 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry, ensure_ascii=False)
 
 
-def configure_logging() -> None:
+def configure_logging(process: str | None = None) -> None:
+    """Log to standard error.
+
+    Args:
+        process: a name of this process for its entries, where several of one kind log to the same place.
+    """
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonFormatter())
+    handler.setFormatter(JsonFormatter(process))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)

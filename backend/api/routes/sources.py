@@ -1,5 +1,6 @@
 """`/api/sources` and `/api/failures`: connect folders, sync sources, list failures."""
 
+from collections.abc import Collection
 from itertools import islice
 from typing import Annotated, Literal
 
@@ -16,6 +17,7 @@ from backend.api.server_sent_events import EventStream
 from backend.schemas.source import FailureResponse, SourceResponse
 from backend.store import failures, runs
 from backend.store.database import Database
+from backend.store.runs import Process
 from backend.store.sources import check_not_paused
 from backend.sync.run_lease import is_going_on
 from indexing.ingestion.pipeline import EmptyListing
@@ -99,7 +101,7 @@ def sync_source(
     source = sources.get(name)
     if not state.sync_runs.running(name):
         check_not_paused(source)
-        _check_not_running(sources.database, name)
+        _check_not_running(sources.database, name, state.sync_runs.other_servers())
     when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
     run = state.sync_runs.begin(source, when_empty)
     return EventStream(run.follow, state.streams)
@@ -119,7 +121,8 @@ def list_failures(
     return [FailureResponse.model_validate(one) for one in islice(found, limit)]
 
 
-def _check_not_running(database: Database, name: str) -> None:
+def _check_not_running(database: Database, name: str, but: Collection[Process]) -> None:
+    """Check that no process works on the source, but these, whose runs can be followed."""
     run = runs.latest(database, name).get(name)
-    if run and is_going_on(run):
+    if run and is_going_on(run) and run.holder not in but:
         raise Problem(problem(409, f"{run.description}.", "Wait until it is done, or stop it."))

@@ -1,0 +1,184 @@
+"""`quarry serve --processes N`: processes that serve one port, and one that syncs.
+
+They share the socket, so that one that is idle takes the next connection. What they know of each other lies in the
+database and in the folder of their `ProcessGroup`; the supervisor does nothing but keep them running.
+"""
+
+import asyncio
+import signal
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from multiprocessing.synchronize import Semaphore
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from backend.api.access_log import log_start
+from backend.api.process_group import SYNC_WORKER, ProcessGroup
+from backend.cli import command_line
+from backend.cli.server import (
+    BACKLOG,
+    SYNC_GRACE,
+    Server,
+    announce,
+    end_process,
+    log_requests,
+    make_app,
+    syncs_by_itself,
+)
+from backend.cli.supervised_processes import (
+    SPAWNING,
+    SupervisedProcess,
+    supervise,
+    until_signalled,
+)
+from backend.container import Container
+from backend.settings import Settings, share_metrics
+from backend.sync.due_work import Engine
+from backend.sync.prometheus_metrics import StageMetrics
+from backend.sync.run_lease import StallLimit
+from backend.sync.worker_threads import WorkerThreads
+from backend.worker.logs import configure_logging
+from backend.worker.process import ContainerProvider, watch_parent
+from connectors.access import Readers
+
+_KILL_AFTER = 4.5
+"""Seconds after which a process that was asked to end is killed; more than it needs by itself."""
+_LOOK = 0.05
+_ACCEPTED_AT_ONCE = 1
+"""Connections that a process takes in one turn of its event loop; the others are for the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlan:
+    """What a process that serves is given."""
+
+    group: ProcessGroup
+    bound: socket.socket
+    readers: Readers
+    log_level: int
+    first: Semaphore
+    """Acquired by the first process, which accepts connections at once."""
+    announcement: Semaphore
+    """Acquired by the process that says where the server is."""
+
+
+def serve_by_processes(
+    settings: Settings, bound: socket.socket, readers: Readers, log_level: int, count: int
+) -> None:
+    """Serve by so many processes until Ctrl-C or SIGTERM, then end all of them within seconds.
+
+    Raises:
+        NotConfiguredError: a process cannot run with its settings.
+    """
+    configure_logging()
+    log_requests(log_level)
+    log_start()
+    # Clients that come before the first process is ready wait instead of being refused.
+    bound.listen(BACKLOG)
+    first, announcement = SPAWNING.Semaphore(1), SPAWNING.Semaphore(1)
+    with TemporaryDirectory(prefix="quarry-serve-") as name, until_signalled() as stopping:
+        folder = Path(name)
+        share_metrics(folder)
+        processes = [
+            SupervisedProcess(group.name, run_server, (plan,))
+            for group in (ProcessGroup(folder, f"server {n}") for n in range(1, count + 1))
+            for plan in [ServerPlan(group, bound, readers, log_level, first, announcement)]
+        ]
+        if syncs_by_itself(settings):
+            group = ProcessGroup(folder, SYNC_WORKER)
+            processes.append(SupervisedProcess(SYNC_WORKER, run_sync_worker, (group,)))
+        supervise(processes, stopping, _KILL_AFTER)
+
+
+def run_server(plan: ServerPlan) -> None:
+    """Serve in this process, until it is told to end or its supervisor has died."""
+    _begin(plan.group)
+    log_requests(plan.log_level)
+    container = Container(_with_one_thread(Settings()))
+    server = GroupServer(plan, container)
+    watch_parent(server.end)
+    server.run([Listener.of(plan.bound)])
+    end_process(command_line.console(), server.unfinished())
+
+
+def run_sync_worker(group: ProcessGroup) -> None:
+    """Sync the sources in this process, until it is told to end or its supervisor has died."""
+    _begin(group)
+    stopping, settings = threading.Event(), Settings()
+
+    def stop(number: int, frame: object) -> None:
+        del number, frame
+        stopping.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    watch_parent(stopping.set)
+    engine = Engine(
+        ContainerProvider(settings),
+        bound=StallLimit(still=timedelta(minutes=settings.still_minutes)),
+        measure=StageMetrics(),
+    )
+    workers = WorkerThreads(engine, _is_ready)
+    workers.start()
+    while not stopping.is_set():
+        time.sleep(_LOOK)
+    ended = workers.stop(SYNC_GRACE)
+    end_process(command_line.console(), [] if ended else ["the workers"])
+
+
+class GroupServer(Server):
+    """The server of one of several processes.
+
+    One process accepts connections at once, to say what the server waits for; each other one, and one that is
+    started again, when it is ready, so that no request waits for it that another process could answer.
+    """
+
+    def __init__(self, plan: ServerPlan, container: Container) -> None:
+        super().__init__(make_app(container, plan.readers, plan.group), _ACCEPTED_AT_ONCE)
+        self._plan = plan
+        self._settings = container.settings
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        is_first = self._plan.first.acquire(block=False)
+        warmup = self.state.warmup
+        warmup.start()
+        while not (is_first or warmup.is_settled or self.should_exit):
+            await asyncio.sleep(_LOOK)
+        await super().startup(sockets)
+        if sockets and self._plan.announcement.acquire(block=False):
+            announce(command_line.console(), sockets[0], self._plan.readers, self._settings)
+
+    def end(self) -> None:
+        self.should_exit = True
+
+
+class Listener(socket.socket):
+    """A socket whose queue of connections is long, however few are accepted at once."""
+
+    @classmethod
+    def of(cls, bound: socket.socket) -> "Listener":
+        return cls(bound.family, bound.type, bound.proto, bound.detach())
+
+    def listen(self, backlog: int = BACKLOG, /) -> None:
+        # The event loop gives the number of connections that it accepts in one turn.
+        super().listen(max(backlog, BACKLOG))
+
+
+def _begin(group: ProcessGroup) -> None:
+    configure_logging(group.name)
+    group.join()
+
+
+def _with_one_thread(settings: Settings) -> Settings:
+    """One thread to embed, unless a number is set: the processes use the cores together."""
+    if "threads" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"threads": 1})
+
+
+def _is_ready(seconds: float) -> bool:
+    """The parts of the process are opened by the work that needs them."""
+    del seconds
+    return True
