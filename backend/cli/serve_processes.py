@@ -97,7 +97,7 @@ def run_server(plan: ServerPlan) -> None:
     """Serve in this process, until it is told to end or its supervisor has died."""
     _begin(plan.group)
     log_requests(plan.log_level)
-    container = Container(_with_one_thread(Settings()))
+    container = Container(for_one_of_several(Settings()))
     server = GroupServer(plan, container)
     watch_parent(server.end)
     server.run([Listener.of(plan.bound)])
@@ -171,7 +171,7 @@ def _begin(group: ProcessGroup) -> None:
     group.join()
 
 
-def _with_one_thread(settings: Settings) -> Settings:
+def for_one_of_several(settings: Settings) -> Settings:
     """One thread to embed, unless a number is set: the processes use the cores together."""
     if "threads" in settings.model_fields_set:
         return settings

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +198,7 @@ def test_one_process_keeps_the_sources_in_step_for_all(tmp_path: Path) -> None:
         _wait_for(lambda: _accepting(server) == set(SERVERS))
         for name in SERVERS:
             with client_of(server, name) as client:
-                _wait_for(lambda client=client: _is_done(client))
+                _wait_for(partial(_is_done, client))
                 found = client.post("/api/search", json={"query": "gate code"}).json()
                 assert [one["document_id"] for one in found["results"]] == ["files:gate.md"]
                 runs = client.get("/api/admin/sources/files/runs").json()
@@ -249,7 +250,9 @@ def _streaming(request: Request) -> Reply:
     return Say("QX-4031")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak("faults"))]
+)
 def test_all_end_together_and_streams_are_told(home: Home, number: int) -> None:
     with ScriptedModel() as model:
         model.play(_streaming)
@@ -293,6 +296,7 @@ class _Follower(threading.Thread):
                     self.is_reading.set()
 
 
+@pytest.mark.soak("faults")
 def test_no_process_outlives_a_supervisor_that_is_killed(home: Home) -> None:
     with serving(home, "--processes", "2", QUARRY_WORKERS="true") as server:
         processes = _processes(server)

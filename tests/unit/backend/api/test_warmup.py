@@ -52,6 +52,31 @@ def test_parts_are_made_one_after_the_other() -> None:
     assert made.status().ready
 
 
+def test_it_is_settled_once_all_is_made_or_something_fails_and_starts_once() -> None:
+    go_on, made = threading.Event(), list[str]()
+
+    def slow() -> None:
+        assert go_on.wait(SOON)
+        made.append("part")
+
+    def fails() -> None:
+        raise ActionRequiredError("Connect the disk.")
+
+    succeeding, failing = Warmup((Part("part", slow),)), Warmup((Part("part", fails),))
+    with started(succeeding), started(failing):
+        succeeding.start()
+        assert not succeeding.is_settled
+        go_on.set()
+        assert succeeding.ready.wait(SOON)
+        assert succeeding.is_settled
+        assert made == ["part"]
+        end = time.monotonic() + SOON
+        while not failing.is_settled:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert not failing.ready.is_set()
+
+
 def test_what_was_made_is_not_gone_through_for_garbage_any_more() -> None:
     kept = [[number] for number in range(1_000)]
     made = Warmup((Part("first", lambda: kept),))

@@ -2,8 +2,13 @@
 
 import asyncio
 import socket
+from contextlib import ExitStack
+
+import pytest
 
 from backend.cli.serve import open_listener
+from backend.cli.serve_processes import Listener, for_one_of_several
+from backend.settings import Settings
 
 
 async def _accepted_option(listener: socket.socket) -> int:
@@ -24,3 +29,23 @@ async def _accepted_option(listener: socket.socket) -> int:
 
 def test_answers_are_sent_without_delay() -> None:
     assert asyncio.run(_accepted_option(open_listener("127.0.0.1", 0))) != 0
+
+
+def test_nor_are_those_of_several_processes() -> None:
+    listener = Listener.of(open_listener("127.0.0.1", 0))
+    assert asyncio.run(_accepted_option(listener)) != 0
+
+
+def test_connections_wait_for_a_process_however_few_it_accepts_at_once() -> None:
+    with Listener.of(open_listener("127.0.0.1", 0)) as listener, ExitStack() as clients:
+        listener.listen(1)
+        for _ in range(50):
+            clients.enter_context(socket.create_connection(listener.getsockname(), 10))
+
+
+@pytest.mark.parametrize(("settings", "threads"), [({}, 1), ({"threads": 3}, 3)])
+def test_a_process_of_several_embeds_by_one_thread_unless_told_otherwise(
+    settings: dict[str, int], threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("QUARRY_THREADS", raising=False)
+    assert for_one_of_several(Settings.model_validate(settings)).threads == threads

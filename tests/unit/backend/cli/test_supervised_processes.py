@@ -4,6 +4,7 @@ import signal
 import threading
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -63,3 +64,54 @@ def test_nothing_is_left_when_it_is_asked_to_end_before_it_began() -> None:
     kept = SupervisedProcess("index worker", _never)
     supervise([kept], stopping, grace=1)
     assert kept.process is None
+
+
+def _supervise_until(sign: Path, process: SupervisedProcess, grace: float) -> None:
+    """Supervise a process until it has made a file."""
+    stopping = threading.Event()
+
+    def stop_when_it_is_made() -> None:
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not sign.is_file():
+            time.sleep(0.05)
+        stopping.set()
+
+    threading.Thread(target=stop_when_it_is_made, daemon=True).start()
+    supervise([process], stopping, grace)
+
+
+def _note_mask(folder: Path) -> None:
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, set())
+    draft = folder / "draft"
+    draft.write_text(str(signal.SIGINT in blocked), encoding="utf-8")
+    draft.rename(folder / "blocked")
+    while True:
+        time.sleep(60)
+
+
+def test_ctrl_c_of_a_terminal_reaches_the_supervisor_alone_which_ends_the_process(
+    tmp_path: Path,
+) -> None:
+    kept = SupervisedProcess("sleeper", _note_mask, (tmp_path,))
+    _supervise_until(tmp_path / "blocked", kept, grace=60)
+    assert (tmp_path / "blocked").read_text(encoding="utf-8") == "True"
+    assert kept.process is not None
+    assert kept.process.exitcode == -signal.SIGTERM
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
+
+
+def test_a_process_that_does_not_end_is_killed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = SupervisedProcess("deaf", _ignore_sigterm, (tmp_path,))
+    _supervise_until(tmp_path / "deaf", kept, grace=0.1)
+    assert kept.process is not None
+    assert kept.process.exitcode == -signal.SIGKILL
+    assert "deaf has not ended in time and is killed." in caplog.text
+
+
+def _ignore_sigterm(folder: Path) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    (folder / "deaf").touch()
+    while True:
+        time.sleep(60)
