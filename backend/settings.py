@@ -48,7 +48,7 @@ class Settings(BaseSettings):
         default=2,
         ge=1,
         le=64,
-        description="Threads for embedding questions, and as many again for passages",
+        description="Threads for embedding questions, and as many again for passages; by default 1 where quarry serve has several processes",
     )
 
     embedding_model: str = Field(

@@ -94,7 +94,7 @@ def serve_by_processes(
 
 
 def run_server(plan: ServerPlan) -> None:
-    """Serve in this process, until it is told to end or its supervisor has died."""
+    """Serve in this process, until it is terminated or its supervisor has died."""
     _begin(plan.group)
     log_requests(plan.log_level)
     container = Container(for_one_of_several(Settings()))
@@ -105,7 +105,7 @@ def run_server(plan: ServerPlan) -> None:
 
 
 def run_sync_worker(group: ProcessGroup) -> None:
-    """Sync the sources in this process, until it is told to end or its supervisor has died."""
+    """Sync the sources in this process, until it is terminated or its supervisor has died."""
     _begin(group)
     stopping, settings = threading.Event(), Settings()
 

@@ -113,7 +113,7 @@ def test_the_log_says_which_process_answered(server: Serving) -> None:
 
 
 def test_the_metrics_of_all_processes_add_up(server: Serving) -> None:
-    def told(client: httpx.Client) -> dict[tuple[str, ...], float]:
+    def read_metrics(client: httpx.Client) -> dict[tuple[str, ...], float]:
         text = client.get("/metrics").raise_for_status().text
         return {
             (sample.name, *sample.labels.values()): sample.value
@@ -122,11 +122,11 @@ def test_the_metrics_of_all_processes_add_up(server: Serving) -> None:
         }
 
     with client_of(server, "server 1") as first, client_of(server, "server 2") as second:
-        before = told(first)
+        before = read_metrics(first)
         for client in (first, second, second):
             _search(client, "parental leave")
         for client in (first, second):
-            found = told(client)
+            found = read_metrics(client)
             assert (
                 found["quarry_search_seconds_count",] - before["quarry_search_seconds_count",] == 3
             )
@@ -217,7 +217,7 @@ def test_a_process_that_is_killed_comes_back_while_the_other_one_answers(home: H
         _wait_for(lambda: _accepting(server) == set(SERVERS))
         killed = _processes(server)["server 1"]
         os.kill(killed, signal.SIGKILL)
-        # Those who were connected to it connect again; nobody is told of it otherwise.
+        # Those who were connected to it connect again; nobody else notices.
         _wait_for(lambda: any("server 1 ended with code -9" in line for line in server.log))
         while _processes(server)["server 1"] == killed:
             with httpx.Client(base_url=server.url, timeout=SOON) as client:
@@ -253,7 +253,7 @@ def _streaming(request: Request) -> Reply:
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak("faults"))]
 )
-def test_all_end_together_and_streams_are_told(home: Home, number: int) -> None:
+def test_all_end_together_and_streams_end_with_an_event(home: Home, number: int) -> None:
     with ScriptedModel() as model:
         model.play(_streaming)
         settings = {"QUARRY_LLM_URL": model.base_url, "QUARRY_LLM_MODEL": "scripted"}

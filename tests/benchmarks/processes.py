@@ -4,7 +4,7 @@
 
 Both servers run all the time, on the same home; clients with a connection each ask one, then the other, each as soon as it has
 its answer. The ratio is the median over the rounds, of which the first is dropped. Wanted on two cores that do nothing
-else: 1.5. Then the memory of each process is told: what it has alone, and what lies in files that are mapped
+else: 1.5. Then the memory of each process is printed: what it has alone, and what lies in files that are mapped
 once for all. The command exits with 1 if the bar is missed.
 """
 
