@@ -65,24 +65,32 @@ def _press(process: subprocess.Popen[str]) -> float:
     return time.monotonic() - began
 
 
+def _read_to_end(process: subprocess.Popen[str]) -> str:
+    """Return what is still printed. `communicate` would miss what came together with the line that was read."""
+    assert process.stderr
+    output = process.stderr.read()
+    process.wait(30)
+    return output
+
+
 def test_a_command_says_at_once_that_it_stops_and_ends() -> None:
     with started() as process:
         _press(process)
-        _, output = process.communicate(timeout=30)
+        output = _read_to_end(process)
         assert (process.returncode, output.startswith("Stopped.")) == (1, True)
 
 
 def test_a_thread_that_goes_on_holds_up_the_end_for_seconds_only() -> None:
     with started(THREAD, grace=3) as process:
         _press(process)
-        _, output = process.communicate(timeout=50)
+        output = _read_to_end(process)
         assert (process.returncode, output.count("Stopped.")) == (1, 1)
 
 
 def test_it_does_not_end_before_it_is_said_that_it_has_stopped() -> None:
     with started(SLOW_OUTPUT + THREAD, grace=0.2) as process:
         _press(process)
-        _, output = process.communicate(timeout=50)
+        output = _read_to_end(process)
         assert (process.returncode, output.count("Stopped.")) == (1, 1)
 
 
@@ -98,7 +106,7 @@ def test_pressed_again_it_ends_at_once() -> None:
 def test_a_block_that_cannot_be_left_is_ended_and_that_is_said() -> None:
     with started(BUSY, grace=2) as process:
         _press(process)
-        _, output = process.communicate(timeout=50)
+        output = _read_to_end(process)
         assert (process.returncode, output.count("Stopped.")) == (1, 1)
 
 
