@@ -61,10 +61,12 @@ def description(server: Serving) -> Any:
 
 
 @pytest.mark.parametrize("mode", GenerationMode, ids=lambda mode: f"{mode.value} data")
-def test_whatever_is_sent_is_answered_as_described(server: Serving, mode: GenerationMode) -> None:
+def test_whatever_is_sent_is_answered_as_described(
+    server: Serving, description: Any, mode: GenerationMode
+) -> None:
     schema = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
     operations = [one.ok() for one in schema.get_all_operations() if isinstance(one, Ok)]
-    assert len(operations) == 27
+    assert len(operations) == sum(map(len, description["paths"].values())) > 20
     for operation in operations:
         if mode.is_positive or operation.body or operation.query:
             _check_with(operation.as_strategy(generation_mode=mode))
