@@ -5,11 +5,16 @@ candidate that a leg did not find scores 0 there. Candidates are ranked by the s
 `alpha`, times the candidate's weight (its boost). Exact matches form a tier above this sum: candidates that
 contain more of the query's exact terms come first. Fusing z-scores follows the standardised CombSUM of
 Montague and Aslam, "Relevance score normalization for metasearch" (CIKM 2001).
+
+Candidates with equal keyword scores and nearly equal cosines are mostly copies of one text that differ in a
+name or a number. Which of them is a little nearer to the query says nothing about which is right, so they
+share a vector score and keep the order of the keyword leg.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Generic, TypeVar
 
 from indexing.index.protocols import Evidence
@@ -20,6 +25,11 @@ CANDIDATES = 200
 
 SHIFT = 3.0
 """Nearly every candidate lies within three deviations of the mean, so hardly any is cut off."""
+
+NEAR = 0.4
+"""Deviations within which the cosines of candidates with equal keyword scores count as equal."""
+ROUNDING = 1e-6
+"""Relative difference below which two scores differ by rounding alone."""
 
 COMMON_SHARE = 0.05
 COMMON_COUNT = 50
@@ -92,10 +102,44 @@ def rank_candidates(
 def _combine_scores(found: Candidates[Key], alpha: float) -> dict[Key, float]:
     """Return each candidate's weighted sum of standardised scores."""
     scores = dict.fromkeys(found.exact, 0.0)
-    for share, leg in ((1.0 - alpha, found.keyword), (alpha, found.vector)):
-        for key, score in zip(leg, _standardise(leg.values()), strict=True):
+    keyword, vector = _standardise_leg(found.keyword), _standardise_leg(found.vector)
+    if alpha < 1.0:
+        vector = _share_near_scores(vector, found.keyword)
+    for share, leg in ((1.0 - alpha, keyword), (alpha, vector)):
+        for key, score in leg.items():
             scores[key] = scores.get(key, 0.0) + share * score
     return scores
+
+
+def _standardise_leg(leg: Mapping[Key, float]) -> dict[Key, float]:
+    return dict(zip(leg, _standardise(leg.values()), strict=True))
+
+
+def _share_near_scores(vector: dict[Key, float], keyword: Mapping[Key, float]) -> dict[Key, float]:
+    """Give near candidates that the keyword leg scores equally the vector score of the best of them."""
+    shared = dict(vector)
+    for equals in _group_equal_scores({key: keyword[key] for key in vector if key in keyword}):
+        best = math.inf
+        for key in sorted(equals, key=vector.__getitem__, reverse=True):
+            if best - vector[key] > NEAR:
+                best = vector[key]
+            shared[key] = best
+    return shared
+
+
+def _group_equal_scores(leg: Mapping[Key, float]) -> Iterator[list[Key]]:
+    """Yield the keys of each score that several candidates have, up to rounding."""
+    order = sorted(leg, key=leg.__getitem__, reverse=True)
+    tolerance = ROUNDING * max(map(abs, leg.values()), default=0.0)
+    equals = order[:1]
+    for key, following in pairwise(order):
+        if leg[key] - leg[following] > tolerance:
+            if len(equals) > 1:
+                yield equals
+            equals = []
+        equals.append(following)
+    if len(equals) > 1:
+        yield equals
 
 
 def _preselect(found: Candidates[Key], scores: Mapping[Key, float], size: int) -> list[Key]:
@@ -187,6 +231,6 @@ def _mean_and_deviation(scores: Iterable[float]) -> tuple[float, float]:
         return 0.0, 0.0
     mean, least, most = sum(ordered) / len(ordered), ordered[0], ordered[-1]
     # Scores that differ by rounding alone count as equal; a deviation that small would tear them apart.
-    if most - least <= 1e-6 * max(abs(least), abs(most)):
+    if most - least <= ROUNDING * max(abs(least), abs(most)):
         return mean, 0.0
     return mean, math.dist(ordered, [mean] * len(ordered)) / math.sqrt(len(ordered))

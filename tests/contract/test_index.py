@@ -325,6 +325,21 @@ def test_equals_are_ranked_alike_each_time(index: Index, writer: IndexWriter) ->
     assert all(found(index, asked) == first for _ in range(5))
 
 
+def test_copies_that_differ_in_a_number_share_a_score_where_their_vectors_are_near(
+    index: Index, writer: IndexWriter
+) -> None:
+    asked = vector("asked")
+    cosines = {"five": 0.62, "nine": 0.64, "ten": 0.1, "other": -0.4}
+    writer.write(
+        document(name, f"the office closes at {name}", vectors_of=near(asked, cosine)[None])
+        for name, cosine in cosines.items()
+    )
+    ranking = hits(index, query("when office closes", vector=asked, alpha=0.5))
+    scores = {hit.chunk.document_id: hit.score for hit in ranking}
+    assert scores["five"] == pytest.approx(scores["nine"])
+    assert scores["nine"] > scores["ten"] > scores["other"]
+
+
 def test_boost_multiplies(index: Index, writer: IndexWriter) -> None:
     writer.write(document(name, "the same text", vectors_of=vector("v")[None]) for name in "abc")
     writer.write([Amend(document_id="b", boost=2.0), Amend(document_id="c", boost=0.5)])

@@ -2,14 +2,16 @@
 
 import random
 from collections.abc import Mapping
+from statistics import fmean, pstdev
 from typing import TypeVar
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from indexing.index.hybrid_ranking import (
     CANDIDATES,
+    NEAR,
     Candidates,
     ExactMatch,
     compute_word_share,
@@ -67,6 +69,29 @@ def test_a_leg_of_equal_scores_counts_each_as_its_mean() -> None:
 def test_scores_that_differ_by_rounding_are_equal() -> None:
     places = rank_candidates(Candidates(vector={"b": 0.7000000001, "a": 0.7}), 1.0, 10, {})
     assert [(place.key, place.score) for place in places] == [("a", 3.0), ("b", 3.0)]
+
+
+def test_equals_by_words_keep_their_order_where_cosines_are_near() -> None:
+    # Deviation .18: "b" is a ninth of it nearer than "a".
+    vector = {"b": 0.71, "a": 0.69, "c": 0.5, "d": 0.3, "e": 0.3}
+    places = rank_candidates(Candidates(keyword={"a": 5.0, "b": 5.0}, vector=vector), 0.5, 2, {})
+    assert [place.key for place in places] == ["a", "b"]
+    assert places[0].score == places[1].score
+
+
+def test_near_cosines_stay_apart_where_words_differ() -> None:
+    keyword, vector = {"a": 5.0, "b": 5.5, "c": 1.0}, {"a": 0.71, "b": 0.70, "c": 0.1}
+    places = rank_candidates(Candidates(keyword=keyword, vector=vector), 0.5, 3, {})
+    scores = {place.key: place.score for place in places}
+    by_hand = {
+        key: 0.5 * (_deviations(keyword)[key] + _deviations(vector)[key]) + 3.0 for key in keyword
+    }
+    assert scores == pytest.approx(by_hand)
+
+
+def _deviations(leg: Mapping[str, float]) -> dict[str, float]:
+    mean, deviation = fmean(leg.values()), pstdev(leg.values())
+    return {key: (score - mean) / deviation for key, score in leg.items()}
 
 
 def test_the_weight_multiplies() -> None:
@@ -181,6 +206,44 @@ def test_more_alpha_never_lowers_what_only_the_vectors_found(
         for alpha in sorted((one, other))
     )
     assert all(low[key] <= high[key] for key in candidates.vector.keys() - candidates.keyword)
+
+
+# Few different scores of words, so that many are equal; cosines so far apart that rounding decides nothing.
+EQUAL_WORDS = st.dictionaries(
+    KEYS, st.tuples(st.sampled_from([2.0, 4.0]), st.integers(0, 400)), min_size=2, max_size=12
+)
+
+
+@given(EQUAL_WORDS)
+def test_of_equals_by_words_the_clearly_nearer_comes_first(
+    both: dict[str, tuple[float, int]],
+) -> None:
+    keyword = {key: words for key, (words, _) in both.items()}
+    vector = {key: cosine / 400 for key, (_, cosine) in both.items()}
+    assume(len(set(vector.values())) > 1)
+    places = {
+        key: n for n, key in enumerate(order(Candidates(keyword=keyword, vector=vector), 0.5))
+    }
+    deviations = _deviations(vector)
+    clearly = [
+        (one, other)
+        for one in both
+        for other in both
+        if keyword[one] == keyword[other] and deviations[one] - deviations[other] > NEAR + 1e-6
+    ]
+    # Three deviations below the mean all scores are cut at zero.
+    assert all(places[one] < places[other] for one, other in clearly if deviations[one] > -3.0)
+
+
+@given(EQUAL_WORDS)
+def test_sharing_lowers_no_score(both: dict[str, tuple[float, int]]) -> None:
+    keyword = {key: words for key, (words, _) in both.items()}
+    vector = {key: cosine / 400 for key, (_, cosine) in both.items()}
+    assume(len(set(vector.values())) > 1)
+    by_words = _deviations(keyword) if len(set(keyword.values())) > 1 else dict.fromkeys(both, 0.0)
+    for place in rank_candidates(Candidates(keyword=keyword, vector=vector), 0.5, 50, {}):
+        alone = [max(0.0, leg[place.key] + 3.0) for leg in (by_words, _deviations(vector))]
+        assert place.score >= 0.5 * sum(alone) - 1e-9
 
 
 @given(CANDIDATE_SETS, ALPHAS, st.integers(1, 20))
