@@ -26,7 +26,7 @@ CANDIDATES = 200
 SHIFT = 3.0
 """Nearly every candidate lies within three deviations of the mean, so hardly any is cut off."""
 
-NEAR = 0.4
+NEAR = 0.75
 """Deviations within which the cosines of candidates with equal keyword scores count as equal."""
 ROUNDING = 1e-6
 """Relative difference below which two scores differ by rounding alone."""
