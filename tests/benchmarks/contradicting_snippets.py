@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from backend.evaluation.corpus import index_corpus, passage_id
 from backend.evaluation.dataset import Dataset, read_dataset
@@ -114,7 +115,7 @@ def write_dataset(data: Path, folder: Path, count: int) -> None:
     print(f"{len(chosen)} questions, {len(snippets)} snippets, {len(copies)} copies")
 
 
-def _read_rows(file: Path) -> list[dict[str, object]]:
+def _read_rows(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
