@@ -93,7 +93,12 @@ class Container:
     def chat(self) -> "ChatService":
         from backend.composition.chat import ChatService
 
-        return ChatService(self.settings, self.engine)
+        return ChatService(self.settings, self.engine, self._source_kinds)
+
+    def _source_kinds(self) -> dict[str, str]:
+        from backend.store.sources import list_sources
+
+        return {source.name: source.kind for source in list_sources(self.database)}
 
     def _active_version(self) -> "IndexVersion | None":
         return self.engine.versions.active()

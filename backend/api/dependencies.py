@@ -18,7 +18,7 @@ from backend.composition.chat import ChatService
 from backend.container import Container
 from backend.schemas.answer import AnswerResponse
 from backend.schemas.system import PartStatus
-from backend.search.search_tool import SearchService
+from backend.search.search_service import SearchService
 from backend.sources.service import SourceService
 from backend.store.database import Database
 

@@ -16,7 +16,7 @@ from backend.composition.index import EmbeddingModel, IndexEngine
 from backend.container import Container
 from backend.schemas.system import PartStatus, ReadinessResponse
 from backend.search.query_syntax import parse_query
-from backend.search.search_tool import SearchService
+from backend.search.search_service import SearchService
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity

@@ -30,8 +30,8 @@ class ExtractiveDependencies:
     """What answers a turn without a language model."""
 
     search: Search
-    correct: Callable[[SearchRequest], SearchRequest]
-    """Replaces words that no readable document contains by the nearest that one contains."""
+    prepare: Callable[[SearchRequest], SearchRequest]
+    """Reads words of the message as filters, and corrects those that no readable document contains."""
     numbers: DocumentNumbers
     """Shared with the search; made for this turn."""
     embedder: Embedder
@@ -57,7 +57,7 @@ def answer_from_sentences(
 def _answer(
     turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
-    request = dependencies.correct(
+    request = dependencies.prepare(
         SearchRequest(
             message=turn.message,
             readers=turn.readers,

@@ -1,6 +1,6 @@
 """Run a turn: search and answer, with a model that decides what else to search for."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -102,6 +102,8 @@ class ChatDependencies:
     """None turns searching off."""
     numbers: DocumentNumbers
     """Shared with the search; made for this turn."""
+    infer: Callable[[SearchRequest], SearchRequest] = lambda request: request
+    """Reads words of the message as filters."""
     search_seconds: float = 30.0
 
 
@@ -291,7 +293,7 @@ class _Turn:
 
     def _search_request(self, queries: tuple[str, ...], budgets: Budgets) -> SearchRequest:
         turn = self._turn
-        return SearchRequest(
+        request = SearchRequest(
             message=turn.message,
             readers=turn.readers,
             deadline=turn.deadline.limited_to(self._dependencies.search_seconds),
@@ -300,6 +302,7 @@ class _Turn:
             model_queries=queries,
             filters=self._files.restrict(turn.filters),
         )
+        return self._dependencies.infer(request)
 
     def _add_results(self, result: SearchResult, queries: tuple[str, ...]) -> None:
         self._searched = True

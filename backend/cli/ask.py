@@ -20,7 +20,7 @@ from backend.cli import command_line
 from backend.cli.command_line import As, Json, to_safe_text
 from backend.container import Container
 from backend.schemas.answer import AnswerResponse, CitationResponse, Verdict
-from backend.search.events import Queries, SectionsSelected, StepFailed
+from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
 from connectors.access import EVERYBODY, Readers
 from connectors.document import Document
 from connectors.errors import ActionRequiredError
@@ -101,6 +101,10 @@ def _print_events(
             case Queries(variants=variants) if console and container.chat.model:
                 tried = " · ".join(variant.text for variant in variants)
                 console.print(command_line.to_safe_text(f"searching: {tried}", "dim"))
+            case FiltersApplied(inferred=inferred) if console:
+                for one in inferred:
+                    line = f"first, for “{one.words}”: {one.kind}: {one.meaning}"
+                    console.print(command_line.to_safe_text(line, "dim"))
             case SectionsSelected(sections=sections) if console and container.chat.model:
                 read = " · ".join(dict.fromkeys(s.best.chunk.title for s in sections))
                 console.print(command_line.to_safe_text(f"reading: {read}", "dim"))

@@ -14,12 +14,19 @@ from rich.text import Text
 
 from backend.cli import command_line
 from backend.cli.command_line import As, Json, to_safe_text
-from backend.search.models import DocumentNumbers, SearchDoc, SearchRequest, Spelling
+from backend.search.models import (
+    EVERY_KIND,
+    DocumentNumbers,
+    FilterKind,
+    InferredFilter,
+    SearchDoc,
+    SearchRequest,
+    Spelling,
+)
 from backend.search.no_results import Suggestion, suggest_queries
 from backend.search.person_lookup import resolve_people
 from backend.search.query_syntax import parse_query
-from backend.search.result_groups import Grouping, find_grouped
-from backend.sources.status_text import pluralize
+from backend.search.search_service import GroupedRanking, Grouping, find_grouped
 from backend.web import highlighting
 from indexing.index.protocols import DateRange, Filters
 
@@ -59,7 +66,12 @@ def search(
         bool, typer.Option("--explain", help="Show what put each result where it is.")
     ] = False,
     verbatim: Annotated[
-        bool, typer.Option("--verbatim", help="Search the words as they are, misspelled or not.")
+        bool,
+        typer.Option(
+            "--verbatim",
+            help="Search the words as they are: misspelled words are not corrected, and words such as “in January"
+            " 2026” put nothing first.",
+        ),
     ] = False,
     group: Annotated[
         Grouping | None,
@@ -82,28 +94,38 @@ def search(
 
         def search_in(
             container: "Container",
-        ) -> tuple[SearchRequest, Sequence[SearchDoc], float]:
+        ) -> tuple[SearchRequest, GroupedRanking, float]:
             service, narrowed = container.chat.search, filters
             began, deadline = time.perf_counter(), service.deadline()
             if person:
                 known = resolve_people(service.index, person, asker, deadline)
                 narrowed = replace(filters, people=known)
             spelling = Spelling.AS_WRITTEN if verbatim else Spelling.CORRECT_UNKNOWN
-            request = service.request(parsed, asker, narrowed, deadline, spelling)
+            infer = frozenset[FilterKind]() if verbatim else EVERY_KIND
+            request = service.request(parsed, asker, narrowed, deadline, spelling, infer)
             grouping = group or (Grouping.PASSAGE if as_json else Grouping.DOCUMENT)
             found = find_grouped(service.tool(None, DocumentNumbers()), request, limit, grouping)
-            return request, found.docs, time.perf_counter() - began
+            return request, found, time.perf_counter() - began
 
-        request, docs, seconds = command_line.retry_on_index_switch(
+        request, found, seconds = command_line.retry_on_index_switch(
             command_line.open_home(), search_in
         )
+    docs, inferred = found.docs, found.ranking.inferred
     if as_json:
-        command_line.print_model(SearchResponse.from_docs(parsed, docs, seconds, request.corrected))
+        command_line.print_model(
+            SearchResponse.from_docs(parsed, docs, seconds, request.corrected, inferred)
+        )
         raise typer.Exit(0 if docs else command_line.FAILED)
     for note in parsed.notes:
         command_line.console().print(note, markup=False)
     if request.corrected:
-        print_correction(command_line.console(), query, request.corrected)
+        print_correction(command_line.console(), request.corrected)
+    for one in inferred:
+        print_inferred(command_line.console(), one)
+    for one in request.inference.inferred if not inferred else ():
+        print_unmatched(command_line.console(), one)
+    if request.corrected or inferred:
+        print_verbatim_command(command_line.console(), query)
     if docs:
         print_results(command_line.console(), request.message, docs, seconds)
         if explain:
@@ -160,23 +182,42 @@ def print_results(console: Console, query: str, docs: Sequence[SearchDoc], secon
             (f"  {result.source}{_format_date_suffix(result.updated_at)}", "dim"),
         )
         console.print(head)
+        if result.superseded_by:
+            line = f"    superseded by “{result.superseded_by.title}”"
+            console.print(to_safe_text(line, "yellow"))
         console.print(_format_excerpt(result, wanted))
         if result.further:
-            more = pluralize(len(result.further), "more passage")
+            more = f"{len(result.further)} more {_plural('passage', len(result.further))}"
             console.print(f"[dim]    {more} of this document[/dim]")
         console.print(
             to_safe_text(f"    quarry show {shlex.quote(result.document_id)}", "dim"),
             soft_wrap=True,
         )
         console.print(to_safe_text(f"    {result.link}", "blue"), soft_wrap=True)
-    console.print(f"[dim]{pluralize(len(docs), 'result')} in {seconds:.2f} s[/dim]")
+    console.print(f"[dim]{len(docs)} {_plural('result', len(docs))} in {seconds:.2f} s[/dim]")
     if any(result.further for result in docs):
         console.print("[dim]To list every passage, add --group passage.[/dim]")
 
 
-def print_correction(console: Console, query: str, corrected: str) -> None:
-    command = _format_command("--verbatim", query)
+def print_correction(console: Console, corrected: str) -> None:
     console.print(to_safe_text(f"Showing results for: {corrected}", "bold"))
+
+
+def print_inferred(console: Console, inferred: InferredFilter) -> None:
+    line = f"First, for “{inferred.words}”: {inferred.kind}: {inferred.meaning}"
+    console.print(to_safe_text(line, "bold"))
+
+
+def print_unmatched(console: Console, inferred: InferredFilter) -> None:
+    line = (
+        f"Nothing close to the query is of {inferred.kind} “{inferred.meaning}”:"
+        f" “{inferred.words}” was searched as words."
+    )
+    console.print(to_safe_text(line, "dim"))
+
+
+def print_verbatim_command(console: Console, query: str) -> None:
+    command = _format_command("--verbatim", query)
     console.print(
         to_safe_text(f"To search only for what you wrote: {command}", "dim"), soft_wrap=True
     )
@@ -221,3 +262,7 @@ def _format_excerpt(result: SearchDoc, wanted: highlighting.QueryWords) -> Text:
 
 def _format_date_suffix(moment: datetime | None) -> str:
     return f", {moment:%Y-%m-%d}" if moment else ""
+
+
+def _plural(noun: str, number: int) -> str:
+    return noun if number == 1 else f"{noun}s"

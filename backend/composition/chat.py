@@ -1,6 +1,6 @@
 """Build searches and answers from the index and, where one is set, the language model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from backend.chat.events import ChatEvent
     from backend.chat.llm.client import LanguageModel
     from backend.chat.llm_loop import ChatTurn
+    from backend.search.inferred_filters import FilterInference
     from backend.search.models import Budgets, DocumentNumbers
-    from backend.search.search_tool import SearchService
+    from backend.search.search_service import SearchService
     from connectors.document import Document
     from indexing.embedding.token_counting import CountTokens
     from indexing.index.protocols import Index
@@ -30,6 +31,8 @@ class ChatService:
 
     settings: Settings
     engine: IndexEngine
+    source_kinds: Callable[[], Mapping[str, str]]
+    """Returns the kind of each source by its name."""
 
     @property
     def seconds(self) -> float:
@@ -75,7 +78,7 @@ class ChatService:
         return self._search_over(self.engine.index)
 
     def _search_over(self, index: "Index") -> "SearchService":
-        from backend.search.search_tool import SearchService
+        from backend.search.search_service import SearchService
 
         return SearchService(
             index=index,
@@ -84,7 +87,25 @@ class ChatService:
             count_tokens=self.count_tokens,
             budgets=self.budgets,
             seconds=self.settings.search_seconds,
+            inference=self._inference_over(index),
         )
+
+    def _inference_over(self, index: "Index") -> "FilterInference":
+        from backend.search.inferred_filters import FilterInference
+        from backend.search.visible_names import VisibleNamesCache
+
+        if index is self.engine.index:
+            return self._inference
+        return FilterInference(names=VisibleNamesCache(index), source_kinds=self.source_kinds)
+
+    @cached_property
+    def _inference(self) -> "FilterInference":
+        """Over the index of all documents: it keeps the names that each asker may see for a while."""
+        from backend.search.inferred_filters import FilterInference
+        from backend.search.visible_names import VisibleNamesCache
+
+        names = VisibleNamesCache(self.engine.index)
+        return FilterInference(names=names, source_kinds=self.source_kinds)
 
     def answer(
         self, turn: "ChatTurn", files: Sequence["Document"], state: "ChatStateContainer"
@@ -132,11 +153,12 @@ class ChatService:
         state: "ChatStateContainer",
     ) -> Iterator["ChatEvent"]:
         from backend.chat.answer import ExtractiveDependencies, answer_from_sentences
-        from backend.search.search_tool import correct_request
+        from backend.search.search_service import correct_request
 
+        infer = self._inference_over(index).infer_from_message
         parts = ExtractiveDependencies(
             search=self._search_over(index).tool(None, numbers).run,
-            correct=lambda request: correct_request(request, index),
+            prepare=lambda request: correct_request(infer(request), index),
             numbers=numbers,
             embedder=self.engine.embedding.embedder,
             understanding=self.engine.embedding.language_support,
@@ -166,6 +188,7 @@ class ChatService:
             count_tokens=self.count_tokens,
             search=self._search_over(index).tool(complete, numbers),
             numbers=numbers,
+            infer=self._inference_over(index).infer_from_message,
             search_seconds=self.settings.search_seconds,
         )
         whole = {file.id: file for file in files}

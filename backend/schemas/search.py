@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from backend.schemas.base import Schema, SpanPair, with_example
+from backend.search.models import FilterKind
 from indexing.index.person_keys import person_key
 from indexing.index.protocols import DateRange, Filters
 
 if TYPE_CHECKING:
-    from backend.search.models import InferenceSection, SearchDoc
+    from backend.search.models import InferenceSection, InferredFilter, SearchDoc
     from backend.search.query_syntax import ParsedQuery
     from indexing.index.protocols import Facets
 
@@ -97,6 +98,13 @@ class ResultReason(Schema):
     rank: int
 
 
+class SuccessorBody(Schema):
+    """A document that replaces another."""
+
+    document_id: str
+    title: str
+
+
 class SearchPassage(Schema):
     number: int
     document_id: str
@@ -113,6 +121,8 @@ class SearchPassage(Schema):
     content: str
     score: Annotated[float, AfterValidator(lambda score: round(score, 6))]
     why: tuple[ResultReason, ...]
+    superseded_by: SuccessorBody | None = None
+    """The document that replaces this one, if that was found too."""
 
 
 class SearchResult(SearchPassage):
@@ -129,6 +139,17 @@ class QueryFilter(Schema):
     """The query without it."""
 
 
+class InferredFilterBody(Schema):
+    """Words of the query that were read as a filter: what it accepts stands first."""
+
+    kind: FilterKind
+    words: str
+    span: SpanPair
+    """Of the words, in the query with each white space as one blank."""
+    meaning: str
+    """What is filtered by, for a person to read."""
+
+
 class SearchResponse(Schema):
     query: str
     results: tuple[SearchResult, ...]
@@ -139,6 +160,8 @@ class SearchResponse(Schema):
     """What of the query was not understood."""
     corrected: str | None = None
     """The corrected query that was searched, if no readable document contains some word of the original one."""
+    inferred: tuple[InferredFilterBody, ...] = ()
+    """Filters that words of the query were read as; none where nothing passes them that is close to the query."""
 
     @classmethod
     def from_docs(
@@ -147,6 +170,7 @@ class SearchResponse(Schema):
         docs: "Sequence[SearchDoc]",
         seconds: float,
         corrected: str | None = None,
+        inferred: "Sequence[InferredFilter]" = (),
     ) -> Self:
         return cls(
             query=parsed.query,
@@ -158,6 +182,7 @@ class SearchResponse(Schema):
             ),
             notes=parsed.notes,
             corrected=corrected,
+            inferred=tuple(map(InferredFilterBody.model_validate, inferred)),
         )
 
 
@@ -218,7 +243,7 @@ class SearchResponseWithFacets(SearchResponse):
 
 
 class NarrowedEvent(Schema):
-    """The event `narrowed`: only a part of what may be read is searched. What is null does not filter."""
+    """The event `narrowed`: only a part of what may be read is searched, or stands first. What is null does not filter."""
 
     model_config = with_example(sources=["handbook"], updated_since="2026-01-01T00:00:00Z")
 
@@ -233,9 +258,11 @@ class NarrowedEvent(Schema):
     created_until: datetime | None = None
     updated_since: datetime | None = None
     updated_until: datetime | None = None
+    inferred: tuple[InferredFilterBody, ...] = ()
+    """Filters that words of the question were read as: what they accept stands first, nothing is left out."""
 
     @classmethod
-    def from_filters(cls, filters: Filters) -> Self:
+    def from_filters(cls, filters: Filters, inferred: "Sequence[InferredFilter]" = ()) -> Self:
         return cls(
             sources=_to_sorted(filters.sources),
             sets=_to_sorted(filters.sets),
@@ -247,6 +274,7 @@ class NarrowedEvent(Schema):
             created_until=filters.created.until,
             updated_since=filters.updated.since,
             updated_until=filters.updated.until,
+            inferred=tuple(map(InferredFilterBody.model_validate, inferred)),
         )
 
 

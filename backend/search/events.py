@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend.search.models import InferenceSection, SearchResult, VariantQuery
+from backend.search.models import InferenceSection, InferredFilter, SearchResult, VariantQuery
 from indexing.index.protocols import Filters
 
 
@@ -17,6 +17,9 @@ class Queries:
 @dataclass(frozen=True, slots=True)
 class FiltersApplied:
     filters: Filters
+    """Nothing else is searched."""
+    inferred: tuple[InferredFilter, ...] = ()
+    """What these accept stands first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import reduce
 from typing import TypeAlias
 
 from backend.search.llm_protocol import ChatMessage
@@ -49,6 +50,50 @@ class Spelling(StrEnum):
     AS_WRITTEN = "verbatim"
 
 
+class FilterKind(StrEnum):
+    """What words of a query may be read as a filter by."""
+
+    DATE = "date"
+    SOURCE = "source"
+    TYPE = "type"
+    PERSON = "person"
+
+
+EVERY_KIND = frozenset(FilterKind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferredFilter:
+    """Words of a query that are read as a filter, such as "in Slack"."""
+
+    kind: FilterKind
+    words: str
+    span: Span
+    """Of the words, in the query on one line."""
+    meaning: str
+    """What is filtered by, for a person to read."""
+    filters: Filters
+    date_names: frozenset[str] = frozenset()
+    """Of a date: a text that holds all of these words names the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """How a query is read: its filters, and what it is about."""
+
+    inferred: tuple[InferredFilter, ...] = ()
+    topic: str = ""
+    """The query without the words of the filters; empty where nothing else is said."""
+
+    @property
+    def filters(self) -> Filters:
+        """What all of them accept."""
+        return reduce(Filters.narrowed_by, (one.filters for one in self.inferred), Filters())
+
+
+NO_INFERENCE = Inference()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
     message: str
@@ -64,6 +109,8 @@ class SearchRequest:
     conditions: TextConditions = NO_CONDITIONS
     misspelled: str | None = None
     """The message as it was typed, where words of it were corrected."""
+    inference: Inference = NO_INFERENCE
+    """Filters that its words may mean: what they accept stands first."""
 
     @property
     def corrected(self) -> str | None:
@@ -81,6 +128,8 @@ class VariantQuery:
     """In the fusion."""
     message: str | None = None
     """The text that it is made of, whose vector it is searched with; None where that is its own."""
+    narrowing: Inference | None = None
+    """Where only what inferred filters accept is searched."""
 
     @property
     def embedded_text(self) -> str:
@@ -116,6 +165,14 @@ class InferenceSection:
         return "\n".join(chunk.text for chunk in self.chunks)
 
 
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """A document that replaces another."""
+
+    document_id: str
+    title: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchDoc:
     """A section as people and programs are shown it."""
@@ -138,9 +195,13 @@ class SearchDoc:
     why: tuple[RankReason, ...]
     further: tuple["SearchDoc", ...] = ()
     """The other sections of the document, best first, where results are grouped by document."""
+    superseded_by: Successor | None = None
+    """The document that replaces it, if that was found too."""
 
     @classmethod
-    def from_section(cls, section: InferenceSection, number: int) -> "SearchDoc":
+    def from_section(
+        cls, section: InferenceSection, number: int, superseded_by: Successor | None = None
+    ) -> "SearchDoc":
         chunk = section.best.chunk
         return cls(
             number=number,
@@ -156,6 +217,7 @@ class SearchDoc:
             content=section.text,
             score=section.best.score,
             why=section.best.why,
+            superseded_by=superseded_by,
         )
 
 

@@ -75,6 +75,10 @@ NOTHING_RELEVANT = (
 INCOMPLETE = "Part of the index did not answer: there may be more than is shown here."
 
 
+def superseded(title: str, successor: str) -> str:
+    return f"“{title}” is superseded by “{successor}”: it tells what held before."
+
+
 def rephrase_prompt(message: str, history: Sequence[ChatMessage]) -> list[ChatMessage]:
     return _build_prompt(_REPHRASE, message, history)
 

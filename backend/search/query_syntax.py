@@ -62,7 +62,7 @@ class ParsedQuery:
     def text(self) -> str:
         """What is searched: the query without its filters and exclusions, with its phrases."""
         removed = [one for one in self.operators if one.kind is not OperatorKind.PHRASE]
-        return _remove(self.query, removed)
+        return remove_spans(self.query, [one.span for one in removed])
 
     @property
     def without_quotes(self) -> str:
@@ -78,7 +78,7 @@ class ParsedQuery:
 
     def without(self, operator: QueryOperator) -> str:
         """Return the query without one of its operators."""
-        return _remove(self.query, [operator])
+        return remove_spans(self.query, [operator.span])
 
     def filters(self, people: frozenset[str]) -> Filters:
         """Return the filters among the operators.
@@ -110,7 +110,7 @@ def parse_query(query: str) -> ParsedQuery:
     line = " ".join(query.split())
     quotes = find_quotes(line)
     quoted = [_quoted_operator(line, quote) for quote in quotes]
-    rest = _blank_out(line, [one.span for one in quoted])
+    rest = blank_out(line, [one.span for one in quoted])
     bare = [_bare_operator(match) for match in _BARE.finditer(rest)]
     found = sorted((*quoted, *bare), key=lambda one: one.span)
     notes = {one: note for one in found if (note := _explain_invalid(one))}
@@ -163,15 +163,16 @@ def _first_moment(text: str) -> datetime | None:
         return None
 
 
-def _remove(query: str, operators: Iterable[QueryOperator]) -> str:
-    for one in sorted(operators, key=lambda one: one.span, reverse=True):
-        query = f"{query[: one.span.start]} {query[one.span.end :]}"
+def remove_spans(query: str, spans: Iterable[Span]) -> str:
+    for span in sorted(spans, reverse=True):
+        query = f"{query[: span.start]} {query[span.end :]}"
     return " ".join(query.split())
 
 
-def _blank_out(line: str, spans: Iterable[Span]) -> str:
+def blank_out(line: str, spans: Iterable[Span], blank: str = _BLANK) -> str:
+    """Put blanks in the place of what has been read; all other places stay."""
     for span in spans:
-        line = line[: span.start] + _BLANK * (span.end - span.start) + line[span.end :]
+        line = line[: span.start] + blank * (span.end - span.start) + line[span.end :]
     return line
 
 

@@ -12,7 +12,7 @@ import regex
 from backend.search.events import StepFailed
 from backend.search.fusion import VariantRanking
 from backend.search.llm_protocol import Complete, CompletionError
-from backend.search.models import SearchRequest, VariantQuery
+from backend.search.models import Inference, SearchRequest, VariantQuery
 from backend.search.prompts import keyword_prompt, rephrase_prompt, strip_reasoning
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -89,6 +89,15 @@ def variants_without_model(request: SearchRequest) -> tuple[VariantQuery, ...]:
     )
 
 
+def narrow_variants(
+    variants: Iterable[VariantQuery], inference: Inference
+) -> tuple[VariantQuery, ...]:
+    """Return the same variants where only what inferred filters accept is searched; none without such filters."""
+    if not inference.inferred:
+        return ()
+    return tuple(replace(variant, narrowing=inference) for variant in variants)
+
+
 def semantic_query_rephrase(
     request: SearchRequest, complete: Complete, deadline: Deadline
 ) -> tuple[VariantQuery, ...]:
@@ -113,7 +122,7 @@ def deduplicate_queries(variants: Iterable[VariantQuery]) -> tuple[VariantQuery,
 
     The first of them gives name, spelling and position. Empty texts are left out.
     """
-    merged: dict[tuple[str, str], VariantQuery] = {}
+    merged: dict[tuple[str, str, bool], VariantQuery] = {}
     for variant in variants:
         if not variant.text:
             continue
@@ -124,10 +133,10 @@ def deduplicate_queries(variants: Iterable[VariantQuery]) -> tuple[VariantQuery,
     return tuple(merged.values())
 
 
-def query_key(variant: VariantQuery) -> tuple[str, str]:
+def query_key(variant: VariantQuery) -> tuple[str, str, bool]:
     """Return a key that is equal for variants that are searched alike."""
     group = "keyword" if variant.name == "keyword" else "hybrid"
-    return group, variant.text.casefold()
+    return group, variant.text.casefold(), variant.narrowing is None
 
 
 def normalize_query(text: str) -> str:
@@ -235,7 +244,7 @@ class Retriever:
         found = self.index.find(queries, options.readers, options.deadline)
         pairs = zip(variants, found.rankings, strict=True)
         rankings = tuple(
-            VariantRanking(variant, drop_unrelated(hits, self.understanding.floor))
+            VariantRanking(variant, _drop_unrelated_to(variant, hits, self.understanding.floor))
             for variant, hits in pairs
         )
         return RetrievalResult(rankings, found.partial, failures)
@@ -265,15 +274,23 @@ def _build_query(
     variant: VariantQuery, share: float, vector: Vector | None, options: RetrievalOptions
 ) -> IndexQuery:
     base = KEYWORD_ALPHA if variant.name == "keyword" else HYBRID_ALPHA
+    narrowing = variant.narrowing
     return IndexQuery(
         text=variant.text,
         vector=vector,
         alpha=base * share if vector is not None else 0.0,
         exact=options.exact,
         size=options.hits,
-        filters=options.filters,
+        filters=options.filters.narrowed_by(narrowing.filters) if narrowing else options.filters,
         conditions=options.conditions,
     )
+
+
+def _drop_unrelated_to(variant: VariantQuery, hits: Sequence[Hit], floor: float) -> tuple[Hit, ...]:
+    """Drop what is unrelated to a variant; where it says nothing but filters, all that these accept is meant."""
+    if variant.narrowing is not None and not variant.narrowing.topic:
+        return tuple(hits)
+    return drop_unrelated(hits, floor)
 
 
 def drop_unrelated(hits: Sequence[Hit], floor: float) -> tuple[Hit, ...]:

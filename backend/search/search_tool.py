@@ -2,10 +2,16 @@
 
 import itertools
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from backend.search.budget import fit_answer_budget, trim_sections_by_tokens
+from backend.search.document_versions import (
+    asks_about_the_past,
+    find_successors,
+    place_after_successors,
+    years_in,
+)
 from backend.search.events import (
     FiltersApplied,
     FirstResults,
@@ -25,18 +31,17 @@ from backend.search.fusion import (
 from backend.search.futures import PendingCompletion, run_in_background
 from backend.search.llm_protocol import Complete, CompletionError
 from backend.search.models import (
-    Budgets,
     DocumentNumbers,
     InferenceSection,
+    InferredFilter,
     SearchDoc,
     SearchRequest,
     SearchResult,
-    Spelling,
+    Successor,
     VariantQuery,
 )
-from backend.search.person_lookup import resolve_people
-from backend.search.prompts import INCOMPLETE, NOTHING_FOUND, NOTHING_RELEVANT
-from backend.search.query_syntax import OperatorKind, ParsedQuery
+from backend.search.preferred_hits import PreferredHits, place_matching_first
+from backend.search.prompts import INCOMPLETE, NOTHING_FOUND, NOTHING_RELEVANT, superseded
 from backend.search.retrieval import (
     HITS_PER_VARIANT,
     RetrievalOptions,
@@ -45,6 +50,7 @@ from backend.search.retrieval import (
     deduplicate_queries,
     keyword_query_expansion,
     model_variants,
+    narrow_variants,
     query_key,
     semantic_query_rephrase,
     variants_of_request,
@@ -57,14 +63,12 @@ from backend.search.selection import (
     select_best,
     select_sections_for_expansion,
 )
-from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters, Hit, Index
-from indexing.index.spelling import correct_message, spelling_query
-from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from indexing.text.tokenizer import find_exact_terms
 
 VARIANT_SECONDS = 4.0
@@ -81,17 +85,36 @@ class Ranking:
     """What was found, before anything is left out."""
 
     hits: list[Hit]
-    """Best first."""
+    """Best first; what inferred filters accept before the rest."""
     sections: list[InferenceSection]
     """The same, consecutive chunks joined."""
     variants: _Variants
     """What was searched, the user's own message first."""
     partial: bool
+    inferred: tuple[InferredFilter, ...] = ()
+    """The filters that something found was preferred by."""
+    successors: Mapping[str, Successor] = field(default_factory=dict)
+    """What replaces a document, by the id of the replaced one, where both were found."""
 
     @classmethod
-    def fuse(cls, found: RetrievalResult, variants: _Variants) -> "Ranking":
-        hits = weighted_reciprocal_rank_fusion(found.rankings)
-        return cls(hits, merge_individual_chunks(hits), variants, found.partial)
+    def fuse(cls, found: RetrievalResult, request: SearchRequest, variants: _Variants) -> "Ranking":
+        """Fuse the variants; those that are narrowed to inferred filters say what stands first."""
+        own = [one for one in found.rankings if one.variant.narrowing is None]
+        narrowed = [one for one in found.rankings if one.variant.narrowing is not None]
+        ranked = PreferredHits(weighted_reciprocal_rank_fusion(own))
+        if narrowed:
+            matching = weighted_reciprocal_rank_fusion(narrowed)
+            ranked = place_matching_first(ranked.hits, matching, request.message, request.inference)
+        sections = merge_individual_chunks(ranked.hits)
+        successors = find_successors(sections)
+        if successors and not (asks_about_the_past(request.message) or years_in(request.message)):
+            sections = place_after_successors(sections, successors)
+        return cls(ranked.hits, sections, variants, found.partial, ranked.applied, successors)
+
+    @property
+    def searched_variants(self) -> _Variants:
+        """What was searched in everything."""
+        return tuple(one for one in self.variants if one.narrowing is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +175,10 @@ class SearchTool:
             DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
         """
         calls = self._start_variant_calls(request)
-        variants = (
-            variants_of_request(request) if self._complete else variants_without_model(request)
-        )
+        make = variants_of_request if self._complete else variants_without_model
+        inference, own = request.inference, make(request)
+        about = replace(request, message=inference.topic or request.message)
+        variants = (*own, *(narrow_variants(make(about), inference) if inference.inferred else ()))
         options = RetrievalOptions(
             readers=request.readers,
             filters=request.filters,
@@ -164,12 +188,12 @@ class SearchTool:
             deadline=request.deadline,
             hits=hits,
         )
-        yield Queries(variants)
-        if request.filters != Filters():
-            yield FiltersApplied(request.filters)
+        yield Queries(own)
         found = self._retriever.retrieve(variants, options)
         yield from found.failures
-        ranking = Ranking.fuse(found, variants)
+        ranking = Ranking.fuse(found, request, variants)
+        if request.filters != Filters() or ranking.inferred:
+            yield FiltersApplied(request.filters, ranking.inferred)
         yield FirstResults(tuple(ranking.sections))
         return StartedSearch(request, calls, options, found, ranking)
 
@@ -201,7 +225,8 @@ class SearchTool:
         Raises:
             DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
         """
-        return self._number(self.rank(request, limit).sections[:limit])
+        ranking = self.rank(request, limit)
+        return self._number(ranking.sections[:limit], ranking)
 
     def _rank(self, request: SearchRequest, hits: int) -> Generator[SearchEvent, None, Ranking]:
         started = yield from self.start(request, hits)
@@ -214,11 +239,13 @@ class SearchTool:
         late = yield from _collect_variants(started.calls)
         if not joined and not late:
             return started.ranking
-        variants = deduplicate_queries([*started.ranking.variants, *model_variants(joined), *late])
-        yield Queries(variants)
+        added = [*model_variants(joined), *late]
+        narrowed = narrow_variants(added, started.request.inference)
+        variants = deduplicate_queries([*started.ranking.variants, *added, *narrowed])
+        yield Queries(tuple(one for one in variants if one.narrowing is None))
         options = replace(started.options, deadline=request.deadline)
         found = yield from self._retrieve_late(variants, started.found, options)
-        return Ranking.fuse(found, variants)
+        return Ranking.fuse(found, started.request, variants)
 
     def _start_variant_calls(
         self, request: SearchRequest
@@ -267,7 +294,7 @@ class SearchTool:
         if len(fitting) <= FEW_SECTIONS:
             return select_best(fitting or sections, ContextSize.ADJACENT)
         deadline = _limit(request.deadline, SELECTION_SECONDS, SELECTION_SHARE)
-        queries = [variant.text for variant in ranking.variants]
+        queries = [variant.text for variant in ranking.searched_variants]
         try:
             return run_in_background(
                 lambda: select_sections_for_expansion(queries, fitting, complete, deadline),
@@ -298,7 +325,7 @@ class SearchTool:
             self._numbers,
             _note_for_model(sections, ranking),
         )
-        docs = self._number(fitted.sections)
+        docs = self._number(fitted.sections, ranking)
         return SearchResult(
             sections=fitted.sections,
             docs=tuple(docs),
@@ -307,9 +334,12 @@ class SearchTool:
             partial=ranking.partial,
         )
 
-    def _number(self, sections: Sequence[InferenceSection]) -> list[SearchDoc]:
+    def _number(self, sections: Sequence[InferenceSection], ranking: Ranking) -> list[SearchDoc]:
         return [
-            SearchDoc.from_section(one, self._numbers.assign(one.document_id)) for one in sections
+            SearchDoc.from_section(
+                one, self._numbers.assign(one.document_id), ranking.successors.get(one.document_id)
+            )
+            for one in sections
         ]
 
 
@@ -335,6 +365,12 @@ def _note_for_model(sections: Sequence[InferenceSection], ranking: Ranking) -> s
     notes = [INCOMPLETE] if ranking.partial else []
     if not sections:
         notes.insert(0, NOTHING_RELEVANT if ranking.hits else NOTHING_FOUND)
+    titles = {one.document_id: one.best.chunk.title for one in sections}
+    notes += [
+        superseded(titles[old], new.title)
+        for old, new in ranking.successors.items()
+        if old in titles
+    ]
     return " ".join(notes)
 
 
@@ -355,77 +391,3 @@ def _run_to_end(steps: Generator[SearchEvent, None, Ranking]) -> Ranking:
         except StopIteration as end:
             ranking: Ranking = end.value
             return ranking
-
-
-def correct_request(request: SearchRequest, index: Index) -> SearchRequest:
-    """Replace words of the message that no readable document contains by the nearest that one contains.
-
-    Raises:
-        DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
-    """
-    query = spelling_query(request.message)
-    if not query.words:
-        return request
-    corrections = index.suggest_corrections(query, request.readers, request.deadline)
-    if not corrections:
-        return request
-    corrected = correct_message(request.message, corrections)
-    return replace(request, message=corrected, misspelled=request.message)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchService:
-    """Searches raise DeadlineExceededError, TemporarilyUnavailableError or ActionRequiredError where the
-    index does not answer."""
-
-    index: Index
-    embedder: Embedder
-    understanding: Understanding
-    count_tokens: CountTokens
-    budgets: Budgets
-    seconds: float
-
-    def deadline(self, cancel_token: CancelToken | None = None) -> Deadline:
-        """The time that a search may take; `cancel_token` ends it sooner."""
-        return Deadline.after(self.seconds, cancel_token)
-
-    def request(
-        self,
-        parsed: ParsedQuery,
-        readers: Readers,
-        filters: Filters,
-        deadline: Deadline,
-        spelling: Spelling = Spelling.CORRECT_UNKNOWN,
-    ) -> SearchRequest:
-        """Make a request of what a person typed; its filters narrow `filters`.
-
-        Raises as a search does: names of people are looked up among those whom the asker may see.
-        """
-        named = parsed.values(OperatorKind.PERSON)
-        people = resolve_people(self.index, named, readers, deadline) if named else frozenset()
-        request = SearchRequest(
-            message=parsed.text,
-            readers=readers,
-            deadline=deadline,
-            budgets=self.budgets,
-            filters=filters.narrowed_by(parsed.filters(people)),
-            conditions=parsed.conditions,
-        )
-        if spelling is Spelling.AS_WRITTEN:
-            return request
-        return correct_request(request, self.index)
-
-    def find_sections(self, request: SearchRequest, limit: int) -> list[SearchDoc]:
-        """The best `limit` sections, numbered by document."""
-        return self.tool(None, DocumentNumbers()).find_sections(request, limit)
-
-    def tool(self, complete: Complete | None, numbers: DocumentNumbers) -> SearchTool:
-        """Make what searches for one turn, with the language model if there is one."""
-        return SearchTool(
-            index=self.index,
-            embedder=self.embedder,
-            understanding=self.understanding,
-            count_tokens=self.count_tokens,
-            complete=complete,
-            numbers=numbers,
-        )

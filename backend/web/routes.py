@@ -16,7 +16,7 @@ from backend.api.dependencies import (
 from backend.api.request_context import CancelTokenDependency
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
-from backend.search.search_tool import SearchService
+from backend.search.search_service import SearchService
 from backend.store import documents, schedule
 from backend.store.database import Database
 from backend.web import facet_groups, search_url

@@ -6,11 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backend.search import media_type_labels
-from backend.search.models import DocumentNumbers, SearchRequest
+from backend.search.models import (
+    EVERY_KIND,
+    DocumentNumbers,
+    InferredFilter,
+    SearchRequest,
+    Successor,
+)
 from backend.search.no_results import Suggestion, suggest_queries
 from backend.search.query_syntax import ParsedQuery, parse_query
-from backend.search.result_groups import Grouping, SectionGroup, find_grouped
-from backend.search.search_tool import Ranking, SearchService, SearchTool
+from backend.search.search_service import Grouping, SearchService, SectionGroup, find_grouped
+from backend.search.search_tool import Ranking, SearchTool
 from backend.web import highlighting, search_url, urls
 from backend.web.highlighting import Piece, QueryWords
 from backend.web.icons import document_icon
@@ -40,6 +46,12 @@ class Passage:
     page: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    text: str
+    href: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """A document by its best passage."""
@@ -54,6 +66,7 @@ class Result:
     format: str
     icon: str
     updated_at: datetime | None
+    superseded_by: Link | None
     why: tuple[str, ...]
     """Sentences, the strongest reason first."""
 
@@ -86,6 +99,11 @@ class Found:
         return sum(1 + len(result.further) for result in self.results)
 
     @property
+    def unmatched(self) -> tuple[InferredFilter, ...]:
+        """Filters that words were read as, where nothing close to the query passes them."""
+        return () if self.ranking.inferred else self.request.inference.inferred
+
+    @property
     def suggestions(self) -> tuple[Suggestion, ...]:
         """Where nothing was found: what else to search."""
         return suggest_queries(self.query)
@@ -99,11 +117,16 @@ def search(service: SearchService, address: Address, readers: Readers, deadline:
     """
     began = time.perf_counter()
     parsed = parse_query(address.text)
-    request = service.request(parsed, readers, address.filters(), deadline, address.spelling)
+    infer = EVERY_KIND - address.literal
+    request = service.request(parsed, readers, address.filters(), deadline, address.spelling, infer)
     tool = service.tool(None, DocumentNumbers())
     found = find_grouped(tool, request, address.limit, Grouping.DOCUMENT)
     wanted = QueryWords(request.message)
-    results = tuple(_result(group, wanted, address.text) for group in found.groups)
+    successors = found.ranking.successors
+    results = tuple(
+        _result(group, wanted, address.text, successors.get(group.best.document_id))
+        for group in found.groups
+    )
     return Found(
         results=results,
         seconds=time.perf_counter() - began,
@@ -115,7 +138,9 @@ def search(service: SearchService, address: Address, readers: Readers, deadline:
     )
 
 
-def _result(group: SectionGroup, wanted: QueryWords, query: str) -> Result:
+def _result(
+    group: SectionGroup, wanted: QueryWords, query: str, successor: Successor | None
+) -> Result:
     best, chunk = group.best.best, group.best.best.chunk
     return Result(
         best=_passage(chunk, wanted, query),
@@ -126,8 +151,14 @@ def _result(group: SectionGroup, wanted: QueryWords, query: str) -> Result:
         format=media_type_labels.called(chunk.media_type),
         icon=document_icon(chunk.media_type),
         updated_at=chunk.updated_at,
+        superseded_by=_link(successor) if successor else None,
         why=(*_reasons(best.why), *_evidence(best.evidence)),
     )
+
+
+def _link(successor: Successor) -> Link:
+    title = shorten(successor.title, LONGEST_TITLE) or "Untitled"
+    return Link(title, urls.document(successor.document_id))
 
 
 def _passage(chunk: Chunk, wanted: QueryWords, query: str) -> Passage:

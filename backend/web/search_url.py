@@ -7,7 +7,7 @@ from typing import Protocol
 from urllib.parse import urlencode
 
 from backend.search import media_type_labels
-from backend.search.models import Spelling
+from backend.search.models import FilterKind, Spelling
 from indexing.index.person_keys import person_key
 from indexing.index.protocols import DateRange, Filters
 
@@ -36,6 +36,8 @@ class Address:
     """This day included."""
     limit: int = LIMIT
     spelling: Spelling = Spelling.CORRECT_UNKNOWN
+    literal: frozenset[FilterKind] = frozenset()
+    """Kinds of filters that words of the query are not read as."""
 
     @property
     def narrowed(self) -> bool:
@@ -53,6 +55,7 @@ class Address:
             "until": self.until.isoformat() if self.until else "",
             "limit": self.limit if self.limit != LIMIT else "",
             "spelling": self.spelling if self.spelling is Spelling.AS_WRITTEN else "",
+            "literal": sorted(self.literal),
         }
         query_string = urlencode(
             {name: value for name, value in parameters.items() if value}, doseq=True
@@ -77,6 +80,10 @@ class Address:
     def verbatim(self) -> str:
         """The address of the same search for the words as they were written."""
         return replace(self, spelling=Spelling.AS_WRITTEN, limit=LIMIT).url
+
+    def without_inferred(self, kind: FilterKind) -> str:
+        """Return the address of the same search in which words mean no filter of this kind."""
+        return replace(self, literal=self.literal | {kind}, limit=LIMIT).url
 
     @property
     def unfiltered(self) -> str:
@@ -112,6 +119,7 @@ def read(parameters: Parameters) -> Address:
         spelling=Spelling.AS_WRITTEN
         if _one(parameters, "spelling") == Spelling.AS_WRITTEN
         else Spelling.CORRECT_UNKNOWN,
+        literal=frozenset(kind for kind in FilterKind if kind in _all(parameters, "literal")),
     )
 
 

@@ -35,6 +35,27 @@ def test_a_misspelled_word_is_searched_as_the_nearest_one(home: Home) -> None:
     assert home.quarry("search", "--verbatim", "perfomance").code == 1
 
 
+def test_words_are_read_as_filters(home: Home) -> None:
+    query = "report of an incident in March 2025"
+    run = home.quarry("search", query)
+    assert "First, for “in March 2025”: date: updated 2025-03-01 to 2025-03-31" in run.out
+    assert f"quarry search --verbatim '{query}'" in run.out
+    assert "First, for" not in home.quarry("search", "--verbatim", query).out
+    inferred = home.quarry("search", query, "--json").json["inferred"]
+    assert [(one["kind"], one["words"]) for one in inferred] == [("date", "in March 2025")]
+
+
+def test_a_document_that_another_replaces_stands_below_it(home: Home) -> None:
+    run = home.quarry("search", "travel expenses meals", "--group", "document", "--json")
+    found = {one["document_id"].rpartition("/")[2]: one for one in run.json["results"]}
+    names = list(found)
+    old, new = "travel-expenses-2023.md", "travel-expenses-2025.md"
+    assert names.index(old) == names.index(new) + 1
+    assert found[old]["superseded_by"]["document_id"] == found[new]["document_id"]
+    assert {name for name, one in found.items() if one["superseded_by"]} == {old}
+    assert "superseded by “Travel expenses”" in home.quarry("search", "travel expenses meals").out
+
+
 def test_filters_narrow(home: Home) -> None:
     run = home.quarry("search", "warranty", "--type", "application/pdf", "--json")
     assert {one["document_id"].rpartition(".")[2] for one in run.json["results"]} == {"pdf"}

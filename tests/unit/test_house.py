@@ -45,6 +45,7 @@ HEAVY: dict[str, set[str] | None] = {
     "backend/store/database.py": {"alembic"},
     "connectors/sources/website/page_document.py": {"trafilatura"},
     "connectors/extraction/pdf_rendering.py": {"pypdfium2"},
+    "backend/search/date_periods.py": {"dateparser"},
 }
 _CITATIONS = "backend.chat.citations"
 UNUSED = {

@@ -109,7 +109,7 @@ def ask(
     state: AppStateDependency,
     context: RequestContextDependency,
 ) -> EventStream:
-    """Server-sent events, in this order: `queries`, `narrowed` where filters apply, `first_results`; with
+    """Server-sent events, in this order: `queries`, `narrowed` where filters apply or were read from words, `first_results`; with
     a language model again `queries` and `lost` steps; `results`, `selected`; `passages` where no language
     model answers; `reasoning`, `citation` and `text` as they are written; at the end `done`, or `error`
     with problem details. A greeting or a writing task may be answered without `results`. Where the language
@@ -173,8 +173,8 @@ def _step(event: ChatEvent) -> Event | None:
             return Event("passages", PassagesEvent.from_shown(event))
         case TurnFailed(message=message, advice=advice):
             return Event("error", problem_details.problem(503, message, advice))
-        case FiltersApplied(filters=filters):
-            return Event("narrowed", NarrowedEvent.from_filters(filters))
+        case FiltersApplied(filters=filters, inferred=inferred):
+            return Event("narrowed", NarrowedEvent.from_filters(filters, inferred))
         case SearchDone() | AnswerDone():
             return None
 

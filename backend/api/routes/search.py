@@ -17,9 +17,9 @@ from backend.schemas.search import (
     SearchResult,
 )
 from backend.search.facets import count_found
-from backend.search.models import DocumentNumbers, Spelling
+from backend.search.models import EVERY_KIND, DocumentNumbers, FilterKind, Spelling
 from backend.search.query_syntax import parse_query
-from backend.search.result_groups import Grouping, find_grouped
+from backend.search.search_service import Grouping, find_grouped
 
 router = APIRouter()
 LONGEST_QUERY = 2_000
@@ -62,6 +62,11 @@ class SearchBody(BaseModel):
         default=Spelling.CORRECT_UNKNOWN,
         description="Whether unknown words are searched as the nearest known ones",
     )
+    infer: frozenset[FilterKind] = Field(
+        default=EVERY_KIND,
+        description="What words of the query may be read as, such as “in January 2026” as a date: what they mean"
+        " stands first. An empty list searches them as words alone",
+    )
     group: Grouping = Field(
         default=Grouping.PASSAGE,
         description="What one result is: a passage, or a document by its best passage, with the others in"
@@ -85,7 +90,7 @@ def search(
     deadline, filters = service.deadline(context.cancel_token), body.filters.filters()
     began = time.perf_counter()
     parsed = parse_query(body.query)
-    request = service.request(parsed, asker.readers, filters, deadline, body.spelling)
+    request = service.request(parsed, asker.readers, filters, deadline, body.spelling, body.infer)
     tool = service.tool(None, DocumentNumbers())
     found = find_grouped(tool, request, body.limit, body.group)
     response = SearchResponse.from_docs(
@@ -93,6 +98,7 @@ def search(
         found.docs,
         time.perf_counter() - began,
         request.corrected,
+        found.ranking.inferred,
     )
     results = response.results if body.explain else tuple(map(_unexplained, response.results))
     counts = count_found(tool, request, found.ranking, body.limit)
@@ -103,6 +109,7 @@ def search(
         filters=response.filters,
         notes=response.notes,
         corrected=response.corrected,
+        inferred=response.inferred,
         facets=FacetsResponse.from_facets(counts),
     )
 

@@ -8,13 +8,12 @@ is valid from its date to that of its successor.
 from collections.abc import Sequence
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 
 from backend.chat.extractive.candidate_sentences import Candidate, heading_context
+from backend.search.document_versions import asks_about_the_past, without_version, years_in
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
-from indexing.text.normalization import fold
 
 TIE = 0.12
 """Between scores that differ by no more, the version decides."""
@@ -22,17 +21,6 @@ SAME_POINT_COSINE = 0.85
 SAME_HEADING_COSINE = 0.6
 SAME_POINT_OVERLAP = 0.6
 SAME_HEADING_OVERLAP = 0.2
-
-_YEAR = regex.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_PAST = regex.compile(
-    fold(
-        r"\b(?:old|older|former|formerly|previous|previously|earlier|superseded|used to"
-        r"|alte[mnrs]?|frühere?[mnrs]?|früher|bisherige?[mnrs]?|damals)\b|旧|以前|之前|过去|原来|昔"
-    )
-)
-_VERSION = regex.compile(
-    r"[\d.]+|\b(?:v|version|rev|revision|old|new|draft|final|copy|alt|neu)\b|旧|新|版"
-)
 
 
 def drop_superseded(
@@ -62,18 +50,18 @@ def _supersedes(question: str, one: Candidate, other: Candidate) -> bool:
     """Whether `one` is preferred to `other` if both make the same point."""
     if one.chunk.document_id == other.chunk.document_id:
         return False
-    years = frozenset(_YEAR.findall(question))
+    years = years_in(question)
     named, other_named = (len(years & _years_in(each)) for each in (one, other))
     if named != other_named:
         return named > other_named
     changed, other_changed = one.chunk.updated_at, other.chunk.updated_at
     if changed is None or other_changed is None or changed == other_changed:
         return False
-    return (changed < other_changed) == (_PAST.search(fold(question)) is not None)
+    return (changed < other_changed) == asks_about_the_past(question)
 
 
 def _years_in(candidate: Candidate) -> frozenset[str]:
-    return frozenset(_YEAR.findall(f"{heading_context(candidate.chunk)} {candidate.text}"))
+    return years_in(f"{heading_context(candidate.chunk)} {candidate.text}")
 
 
 def _make_same_point(read: Sequence[Candidate], vectors: Vectors | None, i: int, j: int) -> bool:
@@ -90,18 +78,14 @@ def _make_same_point(read: Sequence[Candidate], vectors: Vectors | None, i: int,
 def _location(candidate: Candidate) -> tuple[str, ...]:
     """Return title and headings without what distinguishes versions."""
     chunk = candidate.chunk
-    return tuple(_without_version(each) for each in (chunk.title, *chunk.heading_path))
-
-
-def _without_version(heading: str) -> str:
-    return " ".join(_VERSION.sub(" ", fold(heading)).split()).strip("() ")
+    return tuple(without_version(each) for each in (chunk.title, *chunk.heading_path))
 
 
 def fits_years(question: str, candidate: Candidate, found: Sequence[Candidate]) -> bool:
     """Whether each year of the question stands in the candidate's chunk or headings, or in the time it is valid."""
     chunk = candidate.chunk
-    held = _YEAR.findall(f"{heading_context(chunk)} {chunk.embedded_text}")
-    unknown = set(_YEAR.findall(question)) - set(held)
+    held = years_in(f"{heading_context(chunk)} {chunk.embedded_text}")
+    unknown = years_in(question) - held
     return not unknown or all(_is_valid_in(int(year), chunk, found) for year in unknown)
 
 
@@ -109,10 +93,10 @@ def _is_valid_in(year: int, chunk: Chunk, found: Sequence[Candidate]) -> bool:
     began = chunk.updated_at
     if began is None:
         return False
-    title = _without_version(chunk.title)
+    title = without_version(chunk.title)
     later = [
         other.updated_at.year
         for other in {each.chunk.document_id: each.chunk for each in found}.values()
-        if other.updated_at and other.updated_at > began and _without_version(other.title) == title
+        if other.updated_at and other.updated_at > began and without_version(other.title) == title
     ]
     return began.year <= year <= min(later, default=year)

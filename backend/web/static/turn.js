@@ -65,8 +65,11 @@ export class Turn {
   }
 
   narrowed(filters) {
-    const said = Object.values(filters).flat().filter((value) => value != null);
-    this.step("narrowed", `Narrowed to ${said.map((value) => replaceControls(String(value))).join(" · ")}`);
+    const { inferred = [], ...chosen } = filters;
+    const said = Object.values(chosen).flat().filter((value) => value != null);
+    if (said.length) this.step("narrowed", `Narrowed to ${said.map((value) => replaceControls(String(value))).join(" · ")}`);
+    const read = inferred.map((one) => `“${replaceControls(one.words)}” as ${one.kind}: ${replaceControls(one.meaning)}`);
+    if (read.length) this.step("inferred", `Placed first, reading ${read.join(" · ")}`);
   }
 
   results({ results }) {

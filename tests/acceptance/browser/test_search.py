@@ -184,6 +184,28 @@ def test_a_person_is_chosen_and_taken_back(opens: Opens, address: str, pictures:
         expect(page.locator("[data-result]")).to_have_text(everything)
 
 
+def test_words_that_are_read_as_a_filter_are_a_chip_that_can_be_taken_away(
+    opens: Opens, address: str, pictures: Path
+) -> None:
+    with opens(address) as watched:
+        page = watched.open("/?q=travel+expenses+by+Ines+Almqvist+since+2025")
+        chips = page.locator(".chip")
+        expect(chips).to_have_count(2)
+        expect(chips.nth(0)).to_contain_text("“by Ines Almqvist” first: Ines Almqvist")
+        expect(chips.nth(1)).to_contain_text("updated 2025-01-01 or later")
+        superseded = page.locator(".result", has_text="Superseded by Travel expenses")
+        expect(superseded).to_have_count(1)
+        expect(superseded.locator("[data-result]")).to_have_text("Travel expenses (2023)")
+        page.screenshot(path=pictures / "inferred.png", full_page=True)
+        chips.nth(1).click()
+        expect(chips).to_have_count(1)
+        assert "literal=date" in page.url
+        chips.first.click()
+        expect(chips).to_have_count(0)
+        superseded.get_by_role("link", name="Travel expenses", exact=True).click()
+        expect(page.locator("h1")).to_have_text("Travel expenses")
+
+
 def test_further_passages_of_a_document_unfold_by_keyboard_without_scripts(
     opens: Opens, address: str, pictures: Path
 ) -> None:

@@ -57,7 +57,7 @@ def answer_to(
 
     parts = ExtractiveDependencies(
         search=search,
-        correct=lambda request: request,
+        prepare=lambda request: request,
         numbers=numbers,
         embedder=HashingEmbedder(),
         understanding=Understanding({"English": 0.0}),

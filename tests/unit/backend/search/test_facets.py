@@ -9,7 +9,7 @@ import pytest
 from backend.search.facets import count_found, count_hits
 from backend.search.models import Budgets, DocumentNumbers
 from backend.search.query_syntax import parse_query
-from backend.search.search_tool import SearchService
+from backend.search.search_service import SearchService
 from connectors.access import Access, Readers
 from connectors.document import Person
 from indexing.chunking.chunk import Chunk

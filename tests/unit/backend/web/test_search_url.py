@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
+from backend.search.models import FilterKind
 from backend.web.search_url import LIMIT, MOST, Address, read, toggled
 from connectors.extraction import registry
 from indexing.index.person_keys import person_key
@@ -29,6 +30,7 @@ _DAYS = st.none() | st.dates(date(1900, 1, 1), date(2100, 1, 1))
         since=_DAYS,
         until=_DAYS,
         limit=st.integers(1, MOST),
+        literal=st.frozensets(st.sampled_from(FilterKind)),
     )
 )
 def test_what_is_written_is_read_again(address: Address) -> None:

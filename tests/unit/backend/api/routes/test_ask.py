@@ -316,6 +316,25 @@ def test_what_the_search_is_narrowed_to_is_reported(
     assert "narrowed" not in [event.name for event in _asked(modelled)]
 
 
+def test_words_that_are_read_as_a_filter_are_reported_without_a_further_call(
+    modelled: TestClient, server: ScriptedModel
+) -> None:
+    calls = []
+    for question in ("Which scanner codes are there?", "Which scanner codes by Ann Lee are there?"):
+        server.requests.clear()
+        server.play(_well)
+        told = _asked(modelled, question=question)
+        calls.append(len(server.requests))
+    assert calls[0] == calls[1]
+    (narrowed,) = [event.data for event in told if event.name == "narrowed"]
+    assert [(one["words"], one["kind"]) for one in narrowed.pop("inferred")] == [
+        ("by Ann Lee", "person")
+    ]
+    assert set(narrowed.values()) == {None}
+    names = [event.name for event in told]
+    assert names.index("queries") < names.index("narrowed") < names.index("first_results")
+
+
 def test_documents_that_were_shown_and_not_cited_can_be_resolved(
     modelled: TestClient, server: ScriptedModel
 ) -> None:

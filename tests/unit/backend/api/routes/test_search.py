@@ -223,3 +223,19 @@ def test_unknown_words_are_searched_as_the_nearest_known_ones(
     assert client.post("/api/search", json=salery).json()["corrected"] is None
     with client_of(container, "group:finance") as finance:
         assert finance.post("/api/search", json=salery).json()["corrected"] == "salary"
+
+
+def test_words_are_read_as_filters_and_may_be_taken_as_words(client: TestClient) -> None:
+    query = "scanner  codes by Ann Lee"
+    answer = client.post("/api/search", json={"query": query}).json()
+    assert answer["query"] == query
+    assert answer["filters"] == []
+    assert answer["inferred"] == [
+        {"kind": "person", "words": "by Ann Lee", "span": [14, 24], "meaning": "Ann Lee"}
+    ]
+    assert answer["results"][0]["document_id"] == f"{SOURCE}:page.html"
+    literal = client.post("/api/search", json={"query": query, "infer": ["date"]}).json()
+    assert literal["inferred"] == []
+    assert {one["document_id"] for one in literal["results"]} <= {
+        one["document_id"] for one in answer["results"]
+    }

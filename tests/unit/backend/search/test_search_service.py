@@ -5,8 +5,13 @@ from hypothesis import strategies as st
 
 from backend.search.models import Budgets, DocumentNumbers
 from backend.search.query_syntax import parse_query
-from backend.search.result_groups import GroupedRanking, Grouping, find_grouped, group_by_document
-from backend.search.search_tool import SearchService
+from backend.search.search_service import (
+    GroupedRanking,
+    Grouping,
+    SearchService,
+    find_grouped,
+    group_by_document,
+)
 from connectors.access import Readers
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING

@@ -1,0 +1,345 @@
+"""Words that are read as filters: under the rights of the asker, first in the ranking, and never in the way."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from backend.search.inferred_filters import FilterInference, NameLookup, infer_filters
+from backend.search.models import EVERY_KIND, Budgets, DocumentNumbers, FilterKind, SearchRequest
+from backend.search.query_syntax import parse_query
+from backend.search.search_service import SearchService
+from backend.search.search_tool import Ranking
+from backend.search.visible_names import KEPT_SECONDS, VisibleNames, VisibleNamesCache
+from connectors.access import Access, Readers
+from connectors.document import Person
+from connectors.errors import TemporarilyUnavailableError
+from connectors.extraction.registry import MARKDOWN, PDF, TEXT
+from indexing.chunking.chunk import Chunk
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import EVERYTHING
+from indexing.embedding.token_counting import estimated_tokens
+from indexing.index.protocols import DateRange, Facets, Filters, Replace
+from indexing.local import LocalIndex, open_index, open_writer
+from indexing.runtime.deadline import Deadline
+from tests.support.search import MemoryIndex, chunk
+from tests.support.search import request as request_of
+
+EMBEDDER = HashingEmbedder()
+TODAY = date(2026, 11, 23)
+FINANCE = Access.to(["group:finance"])
+ANN, OKAFOR = Person("Ann Lee", "ann@example.com"), Person("Wilhelmina Okafor")
+
+
+def page(document_id: str, text: str, **fields: object) -> Chunk:
+    plain = chunk(document_id, 0, text)
+    return replace(plain, media_type=MARKDOWN, owners=(ANN,), **fields)  # type: ignore[arg-type]
+
+
+def _at(year: int, month: int) -> datetime:
+    return datetime(year, month, 15, tzinfo=UTC)
+
+
+SCAN = page("scan", "The travel policy as it was signed.", updated_at=_at(2026, 1))
+SECRET = page("secret", "The travel policy of the board.", access=FINANCE, source="vault")
+CORPUS = (
+    page("rules", "The travel policy tells what a journey may cost.", updated_at=_at(2025, 5)),
+    replace(SCAN, media_type=PDF, owners=(OKAFOR,)),
+    page("talk", "Is the travel policy for trains too? asked somebody.", source="team-chat"),
+    page("kitchen", "Soup is served on Monday.", source="team-chat", updated_at=_at(2026, 1)),
+    page("report", "The travel report of January 2026 was late.", updated_at=_at(2026, 2)),
+    replace(SECRET, media_type=TEXT, owners=(Person("Mole Hill"),)),
+)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalIndex]:
+    folder: Path = tmp_path_factory.mktemp("index")
+    open_writer(folder, EMBEDDER.identity).write(
+        Replace(
+            document_id=one.document_id,
+            generation=1,
+            content_hash=one.document_id,
+            chunks=(one,),
+            vectors=EMBEDDER.embed_passages([one.text]),
+        )
+        for one in CORPUS
+    )
+    with open_index(folder, EMBEDDER.identity) as opened:
+        yield opened
+
+
+def kinds_of_sources() -> dict[str, str]:
+    return {"wiki": "folder", "team-chat": "slack", "vault": "confluence"}
+
+
+def service(index: LocalIndex) -> SearchService:
+    return SearchService(
+        index=index,
+        embedder=EMBEDDER,
+        understanding=EVERYTHING,
+        count_tokens=estimated_tokens,
+        budgets=Budgets.for_window(8_000),
+        seconds=30.0,
+        inference=FilterInference(
+            names=VisibleNamesCache(index), source_kinds=kinds_of_sources, today=lambda: TODAY
+        ),
+    )
+
+
+def ask(
+    index: LocalIndex,
+    query: str,
+    *tokens: str,
+    filters: Filters | None = None,
+    infer: frozenset[FilterKind] = EVERY_KIND,
+) -> tuple[SearchRequest, Ranking]:
+    searching = service(index)
+    request = searching.request(
+        parse_query(query),
+        Readers.of(*tokens),
+        filters or Filters(),
+        searching.deadline(),
+        infer=infer,
+    )
+    return request, searching.tool(None, DocumentNumbers()).rank(request)
+
+
+def read(index: LocalIndex, query: str, *tokens: str) -> list[tuple[FilterKind, str, str]]:
+    request, _ = ask(index, query, *tokens)
+    return [(one.kind, one.words, one.meaning) for one in request.inference.inferred]
+
+
+def found(ranking: Ranking) -> list[str]:
+    return [one.document_id for one in ranking.sections]
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "words", "meaning", "first"),
+    [
+        ("travel policy in Slack", FilterKind.SOURCE, "in Slack", "team-chat", "talk"),
+        (
+            "travel policy in the team chat",
+            FilterKind.SOURCE,
+            "in the team chat",
+            "team-chat",
+            "talk",
+        ),
+        ("travel policy PDF", FilterKind.TYPE, "PDF", "PDF", "scan"),
+        ("PDFs about the travel policy", FilterKind.TYPE, "PDFs", "PDF", "scan"),
+        (
+            "travel policy by Wilhelmina Okafor",
+            FilterKind.PERSON,
+            "by Wilhelmina Okafor",
+            "Wilhelmina Okafor",
+            "scan",
+        ),
+        (
+            "travel policy in January 2026",
+            FilterKind.DATE,
+            "in January 2026",
+            "updated 2026-01-01 to 2026-01-31",
+            "scan",
+        ),
+    ],
+)
+def test_what_passes_the_filter_stands_first_and_nothing_is_lost(
+    index: LocalIndex, query: str, kind: FilterKind, words: str, meaning: str, first: str
+) -> None:
+    assert read(index, query) == [(kind, words, meaning)]
+    _, ranking = ask(index, query)
+    assert found(ranking)[0] == first
+    assert [one.kind for one in ranking.inferred] == [kind]
+    _, literal = ask(index, query, infer=EVERY_KIND - {kind})
+    assert literal.inferred == ()
+    assert set(found(literal)) <= set(found(ranking))
+
+
+def test_several_filters_are_one_condition(index: LocalIndex) -> None:
+    query = "travel policy PDF by Wilhelmina Okafor in January 2026"
+    request, ranking = ask(index, query)
+    assert [one.kind for one in request.inference.inferred] == ["type", "person", "date"]
+    assert request.inference.topic == "travel policy"
+    assert found(ranking)[0] == "scan"
+
+
+def test_where_nothing_close_passes_the_filter_it_is_dropped(index: LocalIndex) -> None:
+    request, ranking = ask(index, "soup by Wilhelmina Okafor")
+    assert request.inference.inferred
+    assert ranking.inferred == ()
+    assert found(ranking)[0] == "kitchen"
+    # What was changed then holds half of the words that what was changed at another time holds.
+    _, other = ask(index, "soup served in February 2026")
+    assert other.inferred == ()
+
+
+def test_what_names_the_time_counts_as_what_was_changed_then(index: LocalIndex) -> None:
+    _, ranking = ask(index, "travel report in January 2026")
+    assert found(ranking)[0] == "report"
+
+
+def test_a_query_of_filters_alone_lists_what_passes_them(index: LocalIndex) -> None:
+    request, ranking = ask(index, "documents by Wilhelmina Okafor")
+    assert request.inference.topic == ""
+    assert found(ranking)[0] == "scan"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "travel policy by Mole Hill",
+        "travel policy in vault",
+        "travel policy in Confluence",
+        "travel policy txt",
+    ],
+)
+def test_a_name_that_the_asker_may_not_see_is_no_name(index: LocalIndex, query: str) -> None:
+    unknown = "travel policy by Nobody Known"
+    (seen, ranking), (other, _) = ask(index, query), ask(index, unknown)
+    assert seen.inference == other.inference
+    assert ranking.inferred == ()
+
+
+def test_who_may_see_a_name_has_it_read(index: LocalIndex) -> None:
+    assert read(index, "travel policy by Mole Hill", "group:finance") == [
+        (FilterKind.PERSON, "by Mole Hill", "Mole Hill")
+    ]
+    assert read(index, "travel policy in Confluence", "group:finance") == [
+        (FilterKind.SOURCE, "in Confluence", "vault")
+    ]
+    # Of the sources of this asker all documents are.
+    assert read(index, "travel policy in wiki and in Slack") == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"in Slack" travel',
+        "travel source:team-chat in January",
+        "how do I save a travel policy as PDF",
+        "convert the travel policy to PDF",
+        "what is a PDF",
+        "travel policy on Slack channels",
+        "travel by the board",
+        "travel by Wilhelmina",
+        "in Slack and in wiki",
+    ],
+)
+def test_what_may_mean_something_else_is_not_interpreted(index: LocalIndex, query: str) -> None:
+    kinds = {kind for kind, _, _ in read(index, query)}
+    assert kinds <= {FilterKind.DATE}
+
+
+def test_a_filter_that_was_chosen_wins_over_words(index: LocalIndex) -> None:
+    chosen = Filters(sources=frozenset({"wiki"}), updated=DateRange(_at(2020, 1)))
+    request, _ = ask(index, "travel policy in Slack in January 2026 PDF", filters=chosen)
+    assert [one.kind for one in request.inference.inferred] == [FilterKind.TYPE]
+    typed, _ = ask(index, "travel policy in Slack source:wiki after:2020")
+    assert typed.inference.inferred == ()
+
+
+def test_words_of_a_filter_are_not_corrected(index: LocalIndex) -> None:
+    request, _ = ask(index, "travle policy by Wilhelmina Okafor")
+    assert request.corrected == "travel policy by Wilhelmina Okafor"
+    assert request.inference.topic == "travel policy"
+
+
+def test_long_texts_hold_no_filters(index: LocalIndex) -> None:
+    assert read(index, f"{'travel policy ' * 60}in Slack") == []
+
+
+ONE_OF_EACH = Facets(sources={"a": 1, "b": 1}, media_types={}, people={}, months={})
+
+
+@dataclass(frozen=True)
+class CountedIndex(MemoryIndex):
+    """Notes who asks for facets, and may fail to count them."""
+
+    askers: list[Readers] = field(default_factory=list)
+    error: Exception | None = None
+
+    def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
+        deadline.check()
+        assert filters == Filters()
+        self.askers.append(readers)
+        if self.error:
+            raise self.error
+        return ONE_OF_EACH
+
+
+def test_names_are_kept_for_a_while_for_each_asker() -> None:
+    index, now = CountedIndex(()), [0.0]
+    names = VisibleNamesCache(index, clock=lambda: now[0])
+    finance, soon = Readers.of("group:finance"), Deadline.after(30)
+    for asker in (Readers.of(), Readers.of(), finance, finance):
+        names.get(asker, soon)
+    assert index.askers == [Readers.of(), finance]
+    now[0] = KEPT_SECONDS - 1
+    names.get(finance, soon)
+    assert len(index.askers) == 2
+    now[0] = KEPT_SECONDS
+    names.get(finance, soon)
+    assert index.askers == [Readers.of(), finance, finance]
+
+
+def test_only_words_for_a_name_cause_a_look_up_and_one_that_fails_costs_the_filter() -> None:
+    away = TemporarilyUnavailableError("The index is away.", timedelta(seconds=1))
+    index = CountedIndex((), error=away)
+    inference = FilterInference(
+        names=VisibleNamesCache(index), source_kinds=dict, today=lambda: TODAY
+    )
+
+    def infer(message: str) -> SearchRequest:
+        return inference.infer_from_message(request_of(message))
+
+    assert infer("how much was paid last week").inference.inferred
+    assert index.askers == []
+    assert infer("soup in b").inference.inferred == ()
+    assert len(index.askers) == 1
+
+
+VISIBLE = VisibleNames(
+    9, {"slack": 3, "wiki": 6}, {PDF: 2, MARKDOWN: 7}, {"ann lee": frozenset({"ann lee"})}
+)
+
+
+@example("IM source:0 2000")
+@given(
+    st.one_of(
+        st.text(),
+        st.lists(
+            st.sampled_from(
+                [
+                    '"',
+                    "in",
+                    "Slack",
+                    "by",
+                    "Ann",
+                    "Lee",
+                    "PDF",
+                    "last",
+                    "week",
+                    "since",
+                    "2024",
+                    "source:x",
+                    "の",
+                    "\xa0",
+                ]
+            )
+        ).map(" ".join),
+    )
+)
+def test_any_text_is_read_and_spans_stand_in_it_side_by_side(text: str) -> None:
+    parsed = parse_query(text)
+    lookup = NameLookup(lambda: VISIBLE, dict)
+    inference = infer_filters(parsed, EVERY_KIND, lookup, TODAY)
+    end = 0
+    for one in inference.inferred:
+        assert end <= one.span.start < one.span.end <= len(parsed.query)
+        assert one.words == one.span.of(parsed.query)
+        assert one.filters != Filters()
+        end = one.span.end
