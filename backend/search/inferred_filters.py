@@ -78,7 +78,7 @@ _SOURCE = regex.compile(
 """What follows must be no noun: "on GitHub Actions" names no source. Of several sources none is chosen."""
 _PERSON = regex.compile(
     r"(?i)(?<![\w-])(?:(?:written|sent|posted|created|uploaded|verfasst|geschrieben)\ )?(?:by|from|von)\ "
-    r"(?P<name>[^\s,;:?!()]+(?:\ [^\s,;:?!()]+){0,3})"
+    r"(?P<name>[^\s\0,;:?!()]+(?:\ [^\s\0,;:?!()]+){0,3})"
 )
 _TYPE_FIRST = regex.compile(
     rf"(?i)^(?:(?:a|all|any|the)\ )?(?P<name>{_TYPE})"

@@ -167,6 +167,11 @@ def test_several_filters_are_one_condition(index: LocalIndex) -> None:
     assert found(ranking)[0] == "scan"
 
 
+def test_words_of_one_filter_end_where_those_of_another_begin(index: LocalIndex) -> None:
+    found = read(index, "travel policy by Wilhelmina Okafor since 2025 in Slack")
+    assert [words for _, words, _ in found] == ["by Wilhelmina Okafor", "since 2025", "in Slack"]
+
+
 def test_where_nothing_close_passes_the_filter_it_is_dropped(index: LocalIndex) -> None:
     request, ranking = ask(index, "soup by Wilhelmina Okafor")
     assert request.inference.inferred
