@@ -57,7 +57,7 @@ def loopback(host: str) -> str:
 
 
 def open_listener(address: str, port: int) -> socket.socket:
-    """A socket bound to a port of this machine; The port; 0 picks a free one.
+    """A socket bound to a port of this machine; port 0 picks a free one.
 
     Raises:
         ActionRequiredError: the port is taken, or may not be used.
