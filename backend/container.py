@@ -49,7 +49,12 @@ class Container:
         from backend.store.database import sqlite_url
 
         url = self.settings.database_url
-        return url.get_secret_value() if url else sqlite_url(self.home / "quarry.db")
+        return url.get_secret_value() if url else sqlite_url(self._database_file)
+
+    @property
+    def _database_file(self) -> Path:
+        """Of the database where no other is set."""
+        return self.home / "quarry.db"
 
     @cached_property
     def database(self) -> "Database":
@@ -104,6 +109,9 @@ class Container:
         return self.engine.versions.active()
 
     def _count_documents(self) -> int:
+        """Count those of all sources, without creating a database where there is none."""
+        if self.settings.database_url is None and not self._database_file.exists():
+            return 0
         from backend.store.documents import count_by_source
 
         return sum(count_by_source(self.database).values())

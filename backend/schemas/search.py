@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from backend.schemas.base import Schema, SpanPair, with_example
-from backend.search.models import FilterKind
 from indexing.index.person_keys import person_key
 from indexing.index.protocols import DateRange, Filters
 
@@ -142,7 +141,7 @@ class QueryFilter(Schema):
 class InferredFilterBody(Schema):
     """Words of the query that were read as a filter: what it accepts stands first."""
 
-    kind: FilterKind
+    kind: Literal["date", "source", "type", "person"]
     words: str
     span: SpanPair
     """Of the words, in the query with each white space as one blank."""
