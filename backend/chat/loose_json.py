@@ -9,7 +9,8 @@ MAX_ENCODINGS = 3
 
 _FENCED = re.compile(r"\s*`{3,}[\w-]*\s*\n?(.*?)\s*`{3,}\s*", re.DOTALL)
 _STRING_OR_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+")|,(?=\s*[}\]])', re.DOTALL)
-_STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}]', re.DOTALL)
+_STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*+\\?(?:"|\Z)|[{}]', re.DOTALL)
+"""A string may not be whole yet: its braces are no braces."""
 
 
 def parse_loose_json(text: str) -> object:

@@ -115,6 +115,12 @@ def test_cuts_make_no_difference(pieces: list[str], data: st.DataObject) -> None
     assert split(*(text[i:j] for i, j in itertools.pairwise([0, *cuts, len(text)]))) == split(text)
 
 
+def test_a_brace_in_a_string_that_has_not_arrived_whole_ends_no_call() -> None:
+    text = f'{{"type": "<invoke name=\'internal_search\'>{CALL},<"'
+    for cut in range(len(text)):
+        assert split(text[:cut], text[cut:]) == split(text)
+
+
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_no_call_of_a_known_tool_is_shown(text: str) -> None:
     assert CALL not in split(text)[0]
