@@ -134,33 +134,6 @@ def _ends(piece: re.Match[str]) -> Iterable[int]:
             return (end,) if piece.group() <= "\uffff" else (end, end)
 
 
-def cut_to(text: str, tokens: int, count: CountTokens) -> str:
-    """The beginning of `text` that counts at most `tokens`, cut after a word where it has blanks."""
-    if tokens <= 0:
-        return ""
-    fits, end = 0, min(len(text), tokens)
-    while end > fits and count(text[:end]) <= tokens:
-        fits, end = end, min(len(text), 2 * end)
-    while end - fits > 1:
-        middle = (fits + end) // 2
-        if count(text[:middle]) <= tokens:
-            fits = middle
-        else:
-            end = middle
-    return text if fits == len(text) else _whole_words(text, fits, tokens, count)
-
-
-def _whole_words(text: str, end: int, tokens: int, count: CountTokens) -> str:
-    """`text[:end]` without the word that `end` cuts in two, unless that word is most of it."""
-    kept = text[:end]
-    if not text[end].isspace():
-        words = kept.rsplit(maxsplit=1)
-        if len(words) == 2 and len(words[0]) >= end // 2 and not kept[-1].isspace():
-            kept = kept[: end - len(words[1])]
-    kept = kept.rstrip()
-    return kept if count(kept) <= tokens else text[:end]
-
-
 class TokenCounter(Protocol):
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count the tokens of each text, special tokens included, nothing cut off."""

@@ -66,7 +66,6 @@ TO_BE_REMOVED = {
     # or called: nothing else may be added here
     "connectors.access.Readers.may_read",
     "connectors.http_client.address_guard.LOOPBACK",
-    "indexing.embedding.token_counting.cut_to",
 }
 
 

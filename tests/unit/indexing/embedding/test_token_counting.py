@@ -15,7 +15,6 @@ from indexing.embedding.token_counting import (
     MAX_CACHED_TEXTS,
     ModelTokenizer,
     chat_token_counter,
-    cut_to,
     estimated_ends,
     estimated_tokens,
     head,
@@ -77,43 +76,6 @@ def test_a_missing_or_damaged_vocabulary_costs_one_warning(
     assert counters == [estimated_tokens, estimated_tokens]
     assert len(caplog.records) == 1
     assert "TIKTOKEN_CACHE_DIR" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens", "expected"),
-    [
-        ("one two three", 2, "one two"),
-        # "thre-e"
-        ("one two three", 3, "one two"),
-        ("one two three", 4, "one two three"),
-        ("one two three", 0, ""),
-        # "trav-elli-ng": a word that is all there is, is cut.
-        ("travelling", 2, "travelli"),
-        ("年假十五天", 3, "年假十"),
-    ],
-)
-def test_cut_to_whole_words(text: str, tokens: int, expected: str) -> None:
-    assert cut_to(text, tokens, estimated_tokens) == expected
-
-
-@given(st.text(max_size=300), st.integers(0, 60))
-def test_what_is_cut_fits_and_is_the_beginning(text: str, tokens: int) -> None:
-    kept = cut_to(text, tokens, estimated_tokens)
-    assert text.startswith(kept)
-    assert estimated_tokens(kept) <= tokens
-    assert kept == text or estimated_tokens(text) > tokens
-
-
-def test_cutting_looks_at_little_more_than_it_keeps() -> None:
-    counted: list[int] = []
-
-    def count(text: str) -> int:
-        counted.append(len(text))
-        return estimated_tokens(text)
-
-    cut_to("word " * 1_000_000, 1_000, count)
-    assert max(counted) <= 16_000
-    assert len(counted) <= 30
 
 
 def test_head_is_cut_at_a_token() -> None:
