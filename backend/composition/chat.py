@@ -91,21 +91,18 @@ class ChatService:
         )
 
     def _inference_over(self, index: "Index") -> "FilterInference":
-        from backend.search.inferred_filters import FilterInference
-        from backend.search.visible_names import VisibleNamesCache
-
-        if index is self.engine.index:
-            return self._inference
-        return FilterInference(names=VisibleNamesCache(index), source_kinds=self.source_kinds)
+        return self._inference if index is self.engine.index else self._make_inference(index)
 
     @cached_property
     def _inference(self) -> "FilterInference":
         """Over the index of all documents: it keeps the names that each asker may see for a while."""
+        return self._make_inference(self.engine.index)
+
+    def _make_inference(self, index: "Index") -> "FilterInference":
         from backend.search.inferred_filters import FilterInference
         from backend.search.visible_names import VisibleNamesCache
 
-        names = VisibleNamesCache(self.engine.index)
-        return FilterInference(names=names, source_kinds=self.source_kinds)
+        return FilterInference(names=VisibleNamesCache(index), source_kinds=self.source_kinds)
 
     def answer(
         self, turn: "ChatTurn", files: Sequence["Document"], state: "ChatStateContainer"

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -16,8 +17,9 @@ from connectors.document import Person, Span
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import Understanding
-from indexing.index.protocols import Evidence, Facets, Filters, Found, Hit, IndexQuery
+from indexing.index.protocols import Evidence, Facets, Filters, Found, Hit, IndexQuery, Replace
 from indexing.index.spelling import Corrections, PassageLookup, SpellingQuery, suggest_corrections
+from indexing.local import open_writer
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import contains_term, plain_words, words
 
@@ -82,6 +84,21 @@ def request(
         history=tuple(history),
         model_queries=tuple(model_queries),
         filters=filters or Filters(),
+    )
+
+
+def write_local_index(folder: Path, chunks: Iterable[Chunk]) -> None:
+    """Write documents of one chunk each, embedded by `HashingEmbedder`."""
+    embedder = HashingEmbedder()
+    open_writer(folder, embedder.identity).write(
+        Replace(
+            document_id=one.document_id,
+            generation=1,
+            content_hash=one.document_id,
+            chunks=(one,),
+            vectors=embedder.embed_passages([one.text]),
+        )
+        for one in chunks
     )
 
 

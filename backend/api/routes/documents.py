@@ -16,7 +16,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response, StreamingResponse
 
 from backend.api import openapi
-from backend.api.authorization import AskerDependency, Permission, requires
+from backend.api.authorization import Asker, AskerDependency, Permission, requires
 from backend.api.dependencies import ContainerDependency
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import CancelTokenDependency
@@ -81,8 +81,7 @@ def document_original(
     found = find(container, document_id, asker.readers)
     if found is None:
         # A document may be named so. No source has both: a file is no folder.
-        named = show_document(document_id + _ENDING, asker, container, cancel_token)
-        return Response(named.model_dump_json(), media_type="application/json")
+        return _show_named(document_id + _ENDING, asker, container, cancel_token)
     file = _file(container, found.document)
     if file is None:
         raise Problem(_CHANGED)
@@ -106,8 +105,7 @@ def page_image(
     """Only of the file as it was when it was last synced."""
     name = f"{document_id}/pages/{number}"
     if find(container, name, asker.readers) is not None:
-        named = show_document(name, asker, container, cancel_token)
-        return Response(named.model_dump_json(), media_type="application/json")
+        return _show_named(name, asker, container, cancel_token)
     found = find(container, document_id, asker.readers)
     if found is None or not _PAGE_NUMBER.fullmatch(number):
         raise _no_document()
@@ -133,6 +131,14 @@ def show_document(
     if found is None:
         raise _no_document()
     return found
+
+
+def _show_named(
+    document_id: str, asker: Asker, container: Container, cancel_token: CancelToken
+) -> Response:
+    """Show a document whose name ends like the path of another route."""
+    shown = show_document(document_id, asker, container, cancel_token)
+    return Response(shown.model_dump_json(), media_type="application/json")
 
 
 def read_document(

@@ -18,9 +18,9 @@ from indexing.chunking.chunk import Chunk
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.token_counting import estimated_tokens
-from indexing.index.protocols import Evidence, Hit, Replace
-from indexing.local import LocalIndex, open_index, open_writer
-from tests.support.search import chunk, request, section
+from indexing.index.protocols import Evidence, Hit
+from indexing.local import LocalIndex, open_index
+from tests.support.search import chunk, request, section, write_local_index
 
 
 def page(
@@ -221,18 +221,8 @@ CORPUS = (
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[LocalIndex]:
-    embedder = HashingEmbedder()
-    open_writer(tmp_path, embedder.identity).write(
-        Replace(
-            document_id=one.document_id,
-            generation=1,
-            content_hash=one.document_id,
-            chunks=(one,),
-            vectors=embedder.embed_passages([one.text]),
-        )
-        for one in CORPUS
-    )
-    with open_index(tmp_path, embedder.identity) as opened:
+    write_local_index(tmp_path, CORPUS)
+    with open_index(tmp_path, HashingEmbedder().identity) as opened:
         yield opened
 
 

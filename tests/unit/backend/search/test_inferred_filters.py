@@ -23,10 +23,10 @@ from indexing.chunking.chunk import Chunk
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.token_counting import estimated_tokens
-from indexing.index.protocols import DateRange, Facets, Filters, Replace
-from indexing.local import LocalIndex, open_index, open_writer
+from indexing.index.protocols import DateRange, Facets, Filters
+from indexing.local import LocalIndex, open_index
 from indexing.runtime.deadline import Deadline
-from tests.support.search import MemoryIndex, chunk
+from tests.support.search import MemoryIndex, chunk, write_local_index
 from tests.support.search import request as request_of
 
 EMBEDDER = HashingEmbedder()
@@ -59,16 +59,7 @@ CORPUS = (
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalIndex]:
     folder: Path = tmp_path_factory.mktemp("index")
-    open_writer(folder, EMBEDDER.identity).write(
-        Replace(
-            document_id=one.document_id,
-            generation=1,
-            content_hash=one.document_id,
-            chunks=(one,),
-            vectors=EMBEDDER.embed_passages([one.text]),
-        )
-        for one in CORPUS
-    )
+    write_local_index(folder, CORPUS)
     with open_index(folder, EMBEDDER.identity) as opened:
         yield opened
 
