@@ -1,7 +1,7 @@
 """What tests of search are made of: chunks and sections, an index in memory, a scripted model."""
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -89,17 +89,20 @@ def request(
 
 def write_local_index(folder: Path, chunks: Iterable[Chunk]) -> None:
     """Write documents of one chunk each, embedded by `HashingEmbedder`."""
+    open_writer(folder, HashingEmbedder().identity).write(one_chunk_documents(chunks))
+
+
+def one_chunk_documents(chunks: Iterable[Chunk]) -> Iterator[Replace]:
+    """Yield a document of each chunk, embedded by `HashingEmbedder`."""
     embedder = HashingEmbedder()
-    open_writer(folder, embedder.identity).write(
-        Replace(
+    for one in chunks:
+        yield Replace(
             document_id=one.document_id,
             generation=1,
             content_hash=one.document_id,
             chunks=(one,),
             vectors=embedder.embed_passages([one.text]),
         )
-        for one in chunks
-    )
 
 
 @dataclass(frozen=True)

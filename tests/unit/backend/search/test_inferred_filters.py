@@ -1,8 +1,8 @@
 """Words that are read as filters: under the rights of the asker, first in the ranking, and never in the way."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,144 +10,47 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backend.search.inferred_filters import FilterInference, NameLookup, infer_filters
-from backend.search.models import EVERY_KIND, Budgets, DocumentNumbers, FilterKind, SearchRequest
+from backend.search.models import EVERY_KIND, FilterKind, SearchRequest
 from backend.search.query_syntax import parse_query
-from backend.search.search_service import SearchService
-from backend.search.search_tool import Ranking
 from backend.search.visible_names import KEPT_SECONDS, VisibleNames, VisibleNamesCache
-from connectors.access import Access, Readers
-from connectors.document import Person
+from connectors.access import Readers
 from connectors.errors import TemporarilyUnavailableError
-from connectors.extraction.registry import MARKDOWN, PDF, TEXT
-from indexing.chunking.chunk import Chunk
+from connectors.extraction.registry import MARKDOWN, PDF
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING
-from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.protocols import DateRange, Facets, Filters
 from indexing.local import LocalIndex, open_index
 from indexing.runtime.deadline import Deadline
-from tests.support.search import MemoryIndex, chunk, write_local_index
-from tests.support.search import request as request_of
-
-EMBEDDER = HashingEmbedder()
-TODAY = date(2026, 11, 23)
-FINANCE = Access.to(["group:finance"])
-ANN, OKAFOR = Person("Ann Lee", "ann@example.com"), Person("Wilhelmina Okafor")
-
-
-def page(document_id: str, text: str, **fields: object) -> Chunk:
-    plain = chunk(document_id, 0, text)
-    return replace(plain, media_type=MARKDOWN, owners=(ANN,), **fields)  # type: ignore[arg-type]
-
-
-def _at(year: int, month: int) -> datetime:
-    return datetime(year, month, 15, tzinfo=UTC)
-
-
-SCAN = page("scan", "The travel policy as it was signed.", updated_at=_at(2026, 1))
-SECRET = page("secret", "The travel policy of the board.", access=FINANCE, source="vault")
-CORPUS = (
-    page("rules", "The travel policy tells what a journey may cost.", updated_at=_at(2025, 5)),
-    replace(SCAN, media_type=PDF, owners=(OKAFOR,)),
-    page("talk", "Is the travel policy for trains too? asked somebody.", source="team-chat"),
-    page("kitchen", "Soup is served on Monday.", source="team-chat", updated_at=_at(2026, 1)),
-    page("report", "The travel report of January 2026 was late.", updated_at=_at(2026, 2)),
-    replace(SECRET, media_type=TEXT, owners=(Person("Mole Hill"),)),
+from tests.support.inferred_filters import (
+    CORPUS,
+    FINANCE,
+    READ_BY_ALL,
+    READ_BY_FINANCE,
+    TODAY,
+    ReadQuery,
+    ask,
+    check_hidden,
+    check_hidden_dates,
+    check_preferred,
+    found,
+    read,
 )
+from tests.support.search import MemoryIndex, write_local_index
+from tests.support.search import request as request_of
 
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalIndex]:
     folder: Path = tmp_path_factory.mktemp("index")
     write_local_index(folder, CORPUS)
-    with open_index(folder, EMBEDDER.identity) as opened:
+    with open_index(folder, HashingEmbedder().identity) as opened:
         yield opened
 
 
-def kinds_of_sources() -> dict[str, str]:
-    return {"wiki": "folder", "team-chat": "slack", "vault": "confluence"}
-
-
-def service(index: LocalIndex) -> SearchService:
-    return SearchService(
-        index=index,
-        embedder=EMBEDDER,
-        understanding=EVERYTHING,
-        count_tokens=estimated_tokens,
-        budgets=Budgets.for_window(8_000),
-        seconds=30.0,
-        inference=FilterInference(
-            names=VisibleNamesCache(index), source_kinds=kinds_of_sources, today=lambda: TODAY
-        ),
-    )
-
-
-def ask(
-    index: LocalIndex,
-    query: str,
-    *tokens: str,
-    filters: Filters | None = None,
-    infer: frozenset[FilterKind] = EVERY_KIND,
-) -> tuple[SearchRequest, Ranking]:
-    searching = service(index)
-    request = searching.request(
-        parse_query(query),
-        Readers.of(*tokens),
-        filters or Filters(),
-        searching.deadline(),
-        infer=infer,
-    )
-    return request, searching.tool(None, DocumentNumbers()).rank(request)
-
-
-def read(index: LocalIndex, query: str, *tokens: str) -> list[tuple[FilterKind, str, str]]:
-    request, _ = ask(index, query, *tokens)
-    return [(one.kind, one.words, one.meaning) for one in request.inference.inferred]
-
-
-def found(ranking: Ranking) -> list[str]:
-    return [one.document_id for one in ranking.sections]
-
-
-@pytest.mark.parametrize(
-    ("query", "kind", "words", "meaning", "first"),
-    [
-        ("travel policy in Slack", FilterKind.SOURCE, "in Slack", "team-chat", "talk"),
-        (
-            "travel policy in the team chat",
-            FilterKind.SOURCE,
-            "in the team chat",
-            "team-chat",
-            "talk",
-        ),
-        ("travel policy PDF", FilterKind.TYPE, "PDF", "PDF", "scan"),
-        ("PDFs about the travel policy", FilterKind.TYPE, "PDFs", "PDF", "scan"),
-        (
-            "travel policy by Wilhelmina Okafor",
-            FilterKind.PERSON,
-            "by Wilhelmina Okafor",
-            "Wilhelmina Okafor",
-            "scan",
-        ),
-        (
-            "travel policy in January 2026",
-            FilterKind.DATE,
-            "in January 2026",
-            "updated 2026-01-01 to 2026-01-31",
-            "scan",
-        ),
-    ],
-)
+@pytest.mark.parametrize("one", READ_BY_ALL, ids=str)
 def test_what_passes_the_filter_stands_first_and_nothing_is_lost(
-    index: LocalIndex, query: str, kind: FilterKind, words: str, meaning: str, first: str
+    index: LocalIndex, one: ReadQuery
 ) -> None:
-    assert read(index, query) == [(kind, words, meaning)]
-    _, ranking = ask(index, query)
-    assert found(ranking)[0] == first
-    assert [one.kind for one in ranking.inferred] == [kind]
-    _, literal = ask(index, query, infer=EVERY_KIND - {kind})
-    assert literal.inferred == ()
-    assert set(found(literal)) <= set(found(ranking))
+    check_preferred(index, one)
 
 
 def test_several_filters_are_one_condition(index: LocalIndex) -> None:
@@ -184,30 +87,17 @@ def test_a_query_of_filters_alone_lists_what_passes_them(index: LocalIndex) -> N
     assert found(ranking)[0] == "scan"
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "travel policy by Mole Hill",
-        "travel policy in vault",
-        "travel policy in Confluence",
-        "travel policy txt",
-    ],
-)
-def test_a_name_that_the_asker_may_not_see_is_no_name(index: LocalIndex, query: str) -> None:
-    unknown = "travel policy by Nobody Known"
-    (seen, ranking), (other, _) = ask(index, query), ask(index, unknown)
-    assert seen.inference == other.inference
-    assert ranking.inferred == ()
+@pytest.mark.parametrize("one", READ_BY_FINANCE, ids=str)
+def test_a_name_that_the_asker_may_not_see_is_no_name(index: LocalIndex, one: ReadQuery) -> None:
+    check_hidden(index, one)
+    check_preferred(index, one, FINANCE)
 
 
-def test_who_may_see_a_name_has_it_read(index: LocalIndex) -> None:
-    assert read(index, "travel policy by Mole Hill", "group:finance") == [
-        (FilterKind.PERSON, "by Mole Hill", "Mole Hill")
-    ]
-    assert read(index, "travel policy in Confluence", "group:finance") == [
-        (FilterKind.SOURCE, "in Confluence", "vault")
-    ]
-    # Of the sources of this asker all documents are.
+def test_a_date_prefers_only_what_the_asker_may_read(index: LocalIndex) -> None:
+    check_hidden_dates(index)
+
+
+def test_of_several_sources_none_is_read(index: LocalIndex) -> None:
     assert read(index, "travel policy in wiki and in Slack") == []
 
 
@@ -231,7 +121,9 @@ def test_what_may_mean_something_else_is_not_interpreted(index: LocalIndex, quer
 
 
 def test_a_filter_that_was_chosen_wins_over_words(index: LocalIndex) -> None:
-    chosen = Filters(sources=frozenset({"wiki"}), updated=DateRange(_at(2020, 1)))
+    chosen = Filters(
+        sources=frozenset({"wiki"}), updated=DateRange(datetime(2020, 1, 15, tzinfo=UTC))
+    )
     request, _ = ask(index, "travel policy in Slack in January 2026 PDF", filters=chosen)
     assert [one.kind for one in request.inference.inferred] == [FilterKind.TYPE]
     typed, _ = ask(index, "travel policy in Slack source:wiki after:2020")
