@@ -47,7 +47,7 @@ def answer_from_sentences(
     try:
         yield from _answer(turn, dependencies, state)
     except (DeadlineExceededError, TemporarilyUnavailableError) as error:
-        yield state.fail(TurnFailed(f"The search did not answer. {error}", "Ask again."))
+        yield state.fail(TurnFailed(f"The search failed. {error}", "Ask again."))
     except ActionRequiredError as error:
         yield state.fail(TurnFailed("The search cannot answer.", str(error)))
     finally:

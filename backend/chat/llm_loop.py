@@ -132,7 +132,7 @@ def run_llm_loop(
     except MessageTooLongError:
         yield state.fail(_TOO_LONG)
     except (DeadlineExceededError, TemporarilyUnavailableError) as error:
-        yield state.fail(TurnFailed(f"The search did not answer. {error}", "Ask again."))
+        yield state.fail(TurnFailed(f"The search failed. {error}", "Ask again."))
     except ActionRequiredError as error:
         yield state.fail(TurnFailed("The search cannot answer.", str(error)))
     finally:

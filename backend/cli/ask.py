@@ -31,7 +31,7 @@ from indexing.runtime.deadline import Deadline
 FILES = "files"
 """The source of files that come with a question."""
 
-_CUT = "The answer was cut: the language model reached its limit. Ask for the rest, or for less at once."
+_CUT = "The answer was cut off: the language model reached its length limit. Ask it to continue, or ask a narrower question."
 _UNCITED = "This answer cites no document. Check it before you rely on it."
 _VERDICTS: Mapping[Verdict, str] = {
     "verbatim": "",

@@ -211,7 +211,7 @@ def print_inferred(console: Console, inferred: InferredFilter) -> None:
 def print_unmatched(console: Console, inferred: InferredFilter) -> None:
     line = (
         f"Nothing close to the query matches {inferred.kind}: {inferred.meaning}."
-        f" “{inferred.words}” was searched as words."
+        f" “{inferred.words}” was searched as text."
     )
     console.print(to_safe_text(line, "dim"))
 

@@ -59,7 +59,7 @@ app = typer.Typer(rich_markup_mode=None)
 app.add_typer(
     typer.Typer(
         cls=_SourceCommands,
-        help="Change its settings or its credential: quarry sources edit NAME --help.",
+        help="Change the settings or the credential of a source. Its options: quarry sources edit NAME --help",
         no_args_is_help=True,
         subcommand_metavar="NAME [OPTIONS]",
         rich_markup_mode=None,

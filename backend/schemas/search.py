@@ -200,7 +200,7 @@ class FacetsResponse(Schema):
     sources: dict[str, int]
     media_types: dict[str, int]
     people: tuple[PersonFacet, ...]
-    """Authors and owners: the 200 with most documents, and all that are filtered by."""
+    """Authors and owners: the 200 with the most documents, and those of the filter."""
     months: dict[str, int]
     """Of the last change, UTC, as `2026-11`."""
 

@@ -21,7 +21,7 @@ class ProblemDetails(Schema):
     """What went wrong, as RFC 9457 has it."""
 
     model_config = with_example(
-        title="Not Found", status=404, detail="There is no such document that you may read."
+        title="Not Found", status=404, detail="The document does not exist, or you may not read it."
     )
 
     type: str = "about:blank"

@@ -46,7 +46,7 @@ HYBRID_ALPHA = 0.5
 KEYWORD_ALPHA = 0.2
 HITS_PER_VARIANT = 50
 EMBEDDING_SHARE = 0.5
-"""Of the time that is left: a slow embedder must leave enough for the keyword leg."""
+"""The share of the remaining time that embedding may take; the rest is for the search by words."""
 
 
 def variants_of_request(request: SearchRequest) -> tuple[VariantQuery, ...]:

@@ -44,7 +44,7 @@ def read_decision(database: Database, name: str, after: str, limit: int) -> Deci
     with database.snapshot() as snapshot:
         run = find_decision(snapshot, name)
         if run is None or run.decision is None:
-            raise NotFoundError(f"No run of {name!r} needs a decision.")
+            raise NotFoundError(f"No run of {name!r} needs a decision about missing documents.")
         page = missing_documents.list_missing(snapshot, run, after, limit + 1)
         evidence = _gather(snapshot, run)
     return DecisionResponse(

@@ -367,7 +367,7 @@ def _find_decision(database: Database, name: str) -> Mapping[str, int]:
     _check_not_paused(database, name)
     run = status.find_decision(database, name)
     if run is None or run.decision is None:
-        raise ConflictError(f"No run of {name!r} needs a decision.")
+        raise ConflictError(f"No run of {name!r} needs a decision about missing documents.")
     return run.decision
 
 

@@ -281,7 +281,7 @@ def get_weights_version(folder: Path, memory: Path) -> str:
     names = [str(name) for name, _, _ in state]
     if not _has_weights(folder):
         raise NotConfiguredError(
-            f"The folder {folder} has no weights (*.safetensors): fetch it whole."
+            f"The folder {folder} has no model weights (*.safetensors). Download the complete model into it."
         )
     version = _content_digest(folder, names)
     memory.mkdir(parents=True, exist_ok=True)

@@ -171,7 +171,7 @@ def _deadline(container: Container, cancel_token: CancelToken) -> Deadline:
 
 
 def _no_document() -> Problem:
-    return Problem(problem(404, "There is no such document that you may read."))
+    return Problem(problem(404, "The document does not exist, or you may not read it."))
 
 
 _CHANGED = problem(

@@ -85,7 +85,7 @@ def search(
     service: SearchDependency,
     context: RequestContextDependency,
 ) -> SearchResponseWithFacets:
-    """The same results as `quarry search --json`, of what the asker may read."""
+    """Return the results of `quarry search --json`, limited to documents that the asker may read."""
     context.query = body.query
     deadline, filters = service.deadline(context.cancel_token), body.filters.filters()
     began = time.perf_counter()

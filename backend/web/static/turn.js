@@ -148,7 +148,7 @@ export class Turn {
   /** How the turn ended, in a sentence. */
   get outcome() {
     if (this.#shown) return this.#shown.sentence;
-    return `The answer ${this.answer.cut ? "was cut" : "is complete"}. ${this.answer.citations.length} citations.`;
+    return `The answer ${this.answer.cut ? "was cut off" : "is complete"}. ${this.answer.citations.length} citations.`;
   }
 
   /** What the card of a chip says. */

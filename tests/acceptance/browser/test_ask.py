@@ -234,13 +234,13 @@ def test_an_answer_that_was_cut_says_so(
     model.play(cut)
     with opens(address) as watched:
         page = watched.open(ASKED)
-        expect(page.get_by_text("The answer was cut: the language model")).to_be_visible()
-        expect(page.get_by_role("status")).to_have_text("The answer was cut. 3 citations.")
+        expect(page.get_by_text("The answer was cut off: the language model")).to_be_visible()
+        expect(page.get_by_role("status")).to_have_text("The answer was cut off. 3 citations.")
         page.screenshot(path=pictures / "cut.png")
         model.play(_answering())
         page.get_by_role("button", name="Ask again").click()
         expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")
-        expect(page.get_by_text("The answer was cut: the language model")).to_be_hidden()
+        expect(page.get_by_text("The answer was cut off: the language model")).to_be_hidden()
 
 
 def test_copied_with_its_sources(opens: Opens, address: str, model: ScriptedModel) -> None:
