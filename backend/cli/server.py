@@ -14,6 +14,7 @@ from backend.api.app import Api, create_app
 from backend.api.authorization import LocalAuthenticator
 from backend.api.dependencies import AppState
 from backend.api.process_group import ProcessGroup
+from backend.api.request_timeout import TimedRequestProtocol
 from backend.container import Container
 from backend.settings import Settings
 from backend.web import routes
@@ -41,7 +42,7 @@ class Server(uvicorn.Server):
     def __init__(self, app: Api, accepted_at_once: int = BACKLOG) -> None:
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=TimedRequestProtocol,
             ws="none",
             lifespan="on",
             log_config=None,
