@@ -7,6 +7,9 @@ from connectors.errors import ConflictError
 MAX_SHARE = 0.2
 MAX_DOCUMENTS = 50
 """Where more than this share and more than this number of documents are missing, a person must approve."""
+MAX_SHARE_OF_FEW = 0.5
+FEW_DOCUMENTS = 5
+"""Also where more than this share and this number are missing: a source of fifty documents is worth the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +30,19 @@ class DeletionGuard:
         Raises:
             DeletionNeedsApprovalError: too many documents are missing, and more than were accepted.
         """
-        too_many = self.missing > MAX_DOCUMENTS and self.missing > MAX_SHARE * self.held
         empty = self.missing > 0 and not self.listed
-        if (too_many or empty) and self.missing > accepted:
+        if (self._is_too_many or empty) and self.missing > accepted:
             raise DeletionNeedsApprovalError(self)
+
+    @property
+    def _is_too_many(self) -> bool:
+        return any(
+            self.missing > documents and self.missing > share * self.held
+            for documents, share in (
+                (MAX_DOCUMENTS, MAX_SHARE),
+                (FEW_DOCUMENTS, MAX_SHARE_OF_FEW),
+            )
+        )
 
 
 _NOTHING_DELETED = "Nothing was deleted. A decision is needed."

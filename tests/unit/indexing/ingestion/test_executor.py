@@ -224,6 +224,11 @@ def test_a_batch_that_is_carried_out_twice_is_written_once_more_and_the_same() -
         ((1000, 799, 201), 0, True),
         ((1000, 799, 201), 201, False),  # so many were accepted
         ((1000, 799, 201), 200, True),
+        ((50, 1, 49), 0, True),  # fewer than fifty, but more than half
+        ((50, 25, 25), 0, False),  # not more than half
+        ((50, 24, 26), 0, True),
+        ((6, 1, 5), 0, False),  # not more than five
+        ((7, 1, 6), 0, True),
         ((3, 0, 3), 0, True),  # nothing is listed at all
         ((3, 0, 3), 3, False),
         ((0, 0, 0), 0, False),  # nothing was there before
