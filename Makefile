@@ -116,13 +116,12 @@ SETS ?= scifact vaswani cranfield cisi jsquad cmrc2018
 evaluate: install
 	@for set in $(SETS); do $(BIN)/quarry eval run $(DATA)/$$set || exit 1; done
 
-MODULES ?=
+# Groups of modules, with the tests that concern each: tests/support/mutants.py. GROUPS="access leases" runs some of them.
+GROUPS ?= access cluster leases answers
 
 mutants: $(STAMP)-dev
-	$(call pip_install,'.[dev,mutation]')
-	@rm -rf mutants
-	$(BIN)/mutmut run --max-children $(PROCESSES) $(MODULES) | tail -n 1
-	$(BIN)/python -m tests.support.mutation_score
+	@$(PIP_INSTALL) --editable '.[dev,mutation]'
+	@$(BIN)/python -m tests.support.mutants $(GROUPS)
 
 benchmarks: $(STAMP)-dev
 	@for file in tests/benchmarks/*.py; do echo "== $$file"; $(BIN)/python -m $$(echo $${file%.py} | tr / .) || exit 1; done
@@ -156,4 +155,4 @@ settings: install
 	@$(BIN)/python -m tests.support.settings_table
 
 clean: services-stop opensearch-stop
-	rm -rf $(VENV) .cache build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

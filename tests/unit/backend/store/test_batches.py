@@ -415,3 +415,34 @@ def test_no_two_workers_ever_finish_one_batch_and_none_that_wakes_late(store: St
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+def test_open_batches_are_counted_by_source(store: Store) -> None:
+    database = store.database
+    assert (batches.count(database, "desk"), batches.counts(database)) == (0, {})
+    desk, web = reading(store), reading(store, "web")
+    save(store, desk, "a")
+    save(store, desk, "b")
+    save(store, web, "c")
+    assert (batches.count(database, "desk"), batches.count(database, "web")) == (2, 1)
+    assert batches.count(database, "unknown") == 0
+    assert batches.counts(database) == {"desk": 2, "web": 1}
+    assert batches.counts(database, "web") == {"web": 1}
+
+
+def test_sources_are_ready_while_a_batch_may_be_claimed(store: Store) -> None:
+    database = store.database
+    desk, web = reading(store), reading(store, "web")
+    assert batches.list_ready_sources(database) == []
+    for name in ("a", "b"):
+        save(store, web, name)
+    save(store, desk, "c")
+    ready = batches.list_ready_sources(database)
+    assert len(ready) == 2
+    assert ready == sorted(ready)
+    held = taken(store, source="desk")
+    assert len(batches.list_ready_sources(database)) == 1
+    batches.release(database, {(held.number, held.fence)})
+    assert batches.list_ready_sources(database) == ready
+    run_progress.enter_stage(database, desk, "listing")
+    assert len(batches.list_ready_sources(database)) == 1

@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,7 +14,7 @@ from backend.store import run_progress, run_transitions, runs
 from backend.store.runs import Process, Run, RunEndedError
 from backend.store.tables import runs as run_rows
 from connectors.errors import TemporarilyUnavailableError
-from indexing.ingestion.progress import ProgressMeter
+from indexing.ingestion.progress import Embedding, Progress, ProgressMeter
 from tests.support.store import Store, store_at
 
 ME = Process("here", 4711, "100")
@@ -155,3 +156,54 @@ def test_beginning_and_end_of_a_run_are_logged_with_its_counts(
         f"{prefix} state=running",
         f"{prefix} state=failed deleted=3 amended=2: It broke.",
     ]
+
+
+def test_the_rate_is_of_the_present_stage(store: Store) -> None:
+    number = run_transitions.begin(store.database, "desk", "prune", ME, alive)
+    embedding = Embedding(item="a.md", done=1, total=2)
+    run = runs.find(store.database, number)
+    began = run.started_at
+    run = replace(
+        run,
+        stage="listing",
+        item="a.md",
+        done=6,
+        total=4,
+        stage_at=began + timedelta(seconds=7),
+        embedding=embedding,
+    )
+    now = began + timedelta(seconds=10)
+    expected = Progress(
+        source="desk", stage="listing", item="a.md", done=6, total=6, rate=2.0, embedding=embedding
+    )
+    assert run.progress_at(now) == expected
+    assert run.progress_at(began + timedelta(seconds=7)).rate == 0.0
+    assert replace(run, stage_at=None).progress_at(now).rate == pytest.approx(0.6)
+    assert replace(run, total=None).progress_at(now).total is None
+    assert replace(run, total=9).progress_at(now).total == 9
+
+
+def test_runs_are_found_by_stage_and_by_state(store: Store) -> None:
+    database = store.database
+    numbers = []
+    for source in ("desk", "web", "desk"):
+        numbers.append(run_transitions.begin(database, source, "prune", ME, alive))
+        run_progress.enter_stage(database, numbers[-1], "removing")
+        assert runs.any_in_stage(database, "removing")
+        assert not runs.any_in_stage(database, "listing")
+        run_transitions.close(database, numbers[-1], "failed")
+        assert not runs.any_in_stage(database, "removing")
+    found = runs.find_last(database, "desk", "failed")
+    assert found is not None
+    assert found.id == numbers[2]
+    assert runs.find_last(database, "desk", "done") is None
+    assert runs.latest(database, "web").keys() == {"web"}
+    with pytest.raises(LookupError, match=r"^no run 1000000$"):
+        runs.find(database, 10**6)
+
+
+def test_the_last_twenty_runs_are_history(store: Store) -> None:
+    for _ in range(21):
+        number = run_transitions.begin(store.database, "desk", "sync", ME, alive)
+        run_transitions.finish(store.database, number, "done", {})
+    assert len(runs.history(store.database, "desk")) == 20

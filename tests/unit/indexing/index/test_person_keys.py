@@ -45,6 +45,17 @@ def test_no_key_and_no_name_is_too_long(text: str) -> None:
     assert len(person_keys.display_name(Person(text))) <= MAX_LENGTH
 
 
+def test_what_is_cut_off_leaves_no_blank_at_the_end() -> None:
+    text = "a" * (MAX_LENGTH - 1) + " b"
+    assert person_keys.person_key(text) == "a" * (MAX_LENGTH - 1)
+    assert person_keys.display_name(Person(text)) == "a" * (MAX_LENGTH - 1)
+
+
+def test_one_without_name_and_address_is_called_nothing() -> None:
+    assert person_keys.display_name(Person(" ", None)) == ""
+    assert person_keys.names_by_key([Person(" ", None)]) == {}
+
+
 @given(st.lists(st.builds(Person, st.text(max_size=9), st.none() | st.text(max_size=9))))
 def test_keys_and_names_stand_on_one_line(owners: list[Person]) -> None:
     for each in person_keys.names_by_key(owners).items():

@@ -78,7 +78,29 @@ def test_rows_and_slots_name_each_other(tmp_path: Path) -> None:
 
 def test_an_ordinal_is_used_again(tmp_path: Path) -> None:
     writer = open_writer(tmp_path, IDENTITY)
-    for n in range(20):
+    for n in range(4):
         writer.write([document(f"{n}", "text"), document("stays", "text")])
         writer.write([Delete(f"{n}")])
-    assert len(load(tmp_path, None).documents) <= 4
+    assert len(load(tmp_path, None).documents) == 3
+
+
+def test_a_slot_has_the_boost_of_its_document(tmp_path: Path) -> None:
+    writer = open_writer(tmp_path, IDENTITY)
+    writer.write([document("a", "1", "2", boost=0.5), document("b", "3", boost=2.0)])
+    assert load(tmp_path, None).boosts(np.array([0, 1, 2])).tolist() == [0.5, 0.5, 2.0]
+    writer.write([Amend(document_id="a", boost=3.0)])
+    assert load(tmp_path, None).boosts(np.array([2, 0])).tolist() == [2.0, 3.0]
+
+
+def test_what_did_not_change_is_not_read_again(tmp_path: Path) -> None:
+    writer = open_writer(tmp_path, IDENTITY)
+    writer.write([document("a", "1", tags=frozenset({"k=v"})), document("b", "2")])
+    first = load(tmp_path, None)
+    writer.write([document("b", "3", generation=2)])
+    following = load(tmp_path, first)
+    assert following.label_sets is first.label_sets
+    assert following.reader_sets is first.reader_sets
+    assert following.people_sets is first.people_sets
+    assert following.name_sets is first.name_sets
+    assert following.documents[0] == first.documents[0]
+    assert following.counter > first.counter

@@ -117,3 +117,15 @@ def test_more_values_than_one_condition_takes_are_divided() -> None:
     parts = access_filter.any_of("source", values)["bool"]["should"]
     assert [len(part["terms"]["source"]) for part in parts] == [access_filter.MAX_TERMS, 1]
     assert sorted(value for part in parts for value in part["terms"]["source"]) == values
+    assert access_filter.any_of("source", values[1:]) == {"terms": {"source": values[1:]}}
+
+
+def test_what_holds_none_of_the_values_is_accepted() -> None:
+    assert access_filter.none_of("kind", ["b", "a"]) == {
+        "bool": {"must_not": [{"terms": {"kind": ["a", "b"]}}]}
+    }
+
+
+def test_one_part_suffices() -> None:
+    parts: list[dict[str, Any]] = [{"term": {"a": 1}}, {"term": {"b": 2}}]
+    assert access_filter.match_any(parts) == {"bool": {"should": parts, "minimum_should_match": 1}}

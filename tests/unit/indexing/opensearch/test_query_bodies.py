@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.access import Readers
-from indexing.index.protocols import DateRange, Filters
+from indexing.index.protocols import DateRange, Filters, TextConditions
 from indexing.opensearch import access_filter, query_bodies
 from indexing.text import tokenizer
 from indexing.text.analysis import BY_LANGUAGE
+from indexing.text.languages import LANGUAGES
 
 ANN = Readers.of("user:ann@example.com")
 MAY = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
@@ -109,3 +110,194 @@ def test_a_document_comes_only_to_its_readers() -> None:
 def test_a_range_ends_where_positions_do() -> None:
     body = query_bodies.positions_query({"k": [(3, 2**80)]}, ANN, 10)
     assert ("range", {"position": {"gte": 3, "lt": 2**31 - 1}}) in list(_leaves(body))
+
+
+# What is sent to the cluster
+
+SCOPE = access_filter.filter_conditions(ANN, Filters())
+READERS = {"terms": {"readers": ["public", "user:ann@example.com"]}}
+CANDIDATES = {
+    "_source": False,
+    "stored_fields": "_none_",
+    "docvalue_fields": ["chunk", "boost"],
+    "track_total_hits": False,
+}
+
+
+def _score(conditions: list[Any]) -> dict[str, Any]:
+    return {
+        "script_score": {
+            "query": {"bool": {"filter": conditions}},
+            "script": {
+                "lang": "knn",
+                "source": "knn_score",
+                "params": {
+                    "field": "vector",
+                    "query_value": [1.0, 0.0],
+                    "space_type": "innerproduct",
+                },
+            },
+        }
+    }
+
+
+def test_the_scope_is_a_condition_of_a_search_by_words() -> None:
+    words = [("b",)]
+    assert query_bodies.keyword_query(words, SCOPE, 7) == CANDIDATES | {
+        "size": 7,
+        "query": {"bool": {"must": [query_bodies.any_word(words)], "filter": [READERS]}},
+    }
+
+
+def test_the_scope_is_a_condition_of_a_search_of_all_vectors() -> None:
+    assert query_bodies.full_vector_query([1.0, 0.0], SCOPE, 7) == CANDIDATES | {
+        "size": 7,
+        "query": _score([{"term": {"kind": "chunk"}}, READERS]),
+    }
+
+
+def test_the_scope_is_a_condition_of_a_search_for_phrases() -> None:
+    body = query_bodies.exact_query([["px"]], [], SCOPE, 7)
+    must = body["query"]["bool"].pop("must")
+    assert must[0]["bool"]["minimum_should_match"] == 1
+    assert body == {
+        "size": 7,
+        "query": {"bool": {"filter": [READERS]}},
+        "_source": ["place.embedded"],
+        "docvalue_fields": ["boost"],
+        "track_total_hits": False,
+    }
+
+
+def test_chunks_are_compared_with_a_vector_by_their_ids() -> None:
+    ids = ["k.v.0", "k.v.1"]
+    assert query_bodies.cosine_query(ids, [1.0, 0.0]) == CANDIDATES | {
+        "size": 2,
+        "docvalue_fields": ["chunk"],
+        "query": _score([{"ids": {"values": ids}}]),
+    }
+
+
+def test_a_text_condition_is_a_phrase_that_must_or_must_not_occur() -> None:
+    wanted = TextConditions(("Travel costs", "..."), ("night", "by day"))
+    assert query_bodies.text_conditions(wanted) == [
+        {"match_phrase": {"plain": "travel costs"}},
+        {
+            "bool": {
+                "must_not": [{"term": {"plain": "night"}}, {"match_phrase": {"plain": "by day"}}]
+            }
+        },
+    ]
+    assert query_bodies.text_conditions(TextConditions()) == []
+
+
+def test_a_word_is_found_in_its_forms_and_near_its_spelling() -> None:
+    assert query_bodies.match_inflections("costs", ["cost", "de/cost"]) == {
+        "bool": {
+            "should": [
+                {"term": {"plain": "costs"}},
+                {"term": {"words": "cost"}},
+                {"term": {"words": "de/cost"}},
+            ],
+            "minimum_should_match": 1,
+        }
+    }
+    assert query_bodies.near_word("cots", 2) == {
+        "fuzzy": {"plain": {"value": "cots", "fuzziness": 2, "transpositions": True}}
+    }
+
+
+def test_whether_any_chunk_matches_is_asked_within_the_scope() -> None:
+    condition = {"term": {"plain": "travel"}}
+    assert query_bodies.existence_query(condition, SCOPE) == {
+        "size": 1,
+        "_source": False,
+        "stored_fields": "_none_",
+        "track_total_hits": False,
+        "terminate_after": 1,
+        "query": {"bool": {"filter": [condition, READERS]}},
+    }
+
+
+def test_places_of_matches_are_asked_within_the_scope() -> None:
+    condition = {"term": {"plain": "travel"}}
+    assert query_bodies.positions_of_matches_query(condition, SCOPE, 7) == {
+        "size": 7,
+        "_source": ["key", "position"],
+        "track_total_hits": False,
+        "query": {"bool": {"filter": [condition, READERS]}},
+    }
+    assert query_bodies.read_places([{"_source": {"key": "k", "position": 3}}]) == [("k", 3)]
+
+
+def test_how_often_words_occur_is_counted_once_for_each() -> None:
+    counted = {"size": 0, "track_total_hits": True}
+    assert query_bodies.term_count_query([("a", "b"), ("a", "b")], ["e", "22"]) == counted | {
+        "query": {
+            "bool": {
+                "filter": [{"match_phrase": {"plain": "e 22"}}, {"terms": {"words": ["a", "b"]}}]
+            }
+        }
+    }
+    assert query_bodies.chunk_count_query() == counted | {
+        "query": {"bool": {"filter": [{"term": {"kind": "chunk"}}]}}
+    }
+
+
+def test_records_come_only_to_their_readers_in_the_wanted_versions() -> None:
+    body = query_bodies.records_query(["k", "l"], ANN)
+    assert body["query"] == {"bool": {"filter": [access_filter.readable_records(["k", "l"], ANN)]}}
+    assert body["size"] == 2
+    assert body["track_total_hits"] is False
+    assert {"key", "kind", "version", "said.access", "said.hidden"} <= set(body["_source"])
+    restricted = query_bodies.restrict_to_versions(body, ["w", "v"])
+    assert restricted == body | {
+        "query": {"bool": {"filter": [body["query"], {"terms": {"version": ["v", "w"]}}]}}
+    }
+
+
+def test_positions_are_asked_with_the_records_that_show_who_may_read_them() -> None:
+    body = query_bodies.positions_query({"k": [(3, 5), (7, 2**80)], "l": [(0, 1)]}, ANN, 10)
+
+    def interval(key: str, start: int, end: int) -> dict[str, Any]:
+        place = {"range": {"position": {"gte": start, "lt": end}}}
+        return {"bool": {"filter": [{"term": {"key": key}}, place]}}
+
+    assert body["size"] == 10
+    assert body["query"]["bool"]["filter"] == [
+        {
+            "bool": {
+                "should": [
+                    interval("k", 3, 5),
+                    interval("k", 7, 2**31 - 1),
+                    interval("l", 0, 1),
+                    access_filter.readable_records(["k", "l"], ANN),
+                ],
+                "minimum_should_match": 1,
+            }
+        }
+    ]
+
+
+def test_facets_and_languages_are_counted_for_the_asker_alone() -> None:
+    document = {"term": {"kind": "document"}}
+    counted = {"size": 0, "track_total_hits": False}
+    assert query_bodies.facets_query(
+        ANN, Filters(sets=frozenset({"hr"})), {"tags": 5}
+    ) == counted | {
+        "query": {
+            "bool": {
+                "filter": [
+                    document,
+                    {"range": {"chunks": {"gt": 0}}},
+                    READERS,
+                    {"terms": {"sets": ["hr"]}},
+                ]
+            }
+        },
+        "aggs": {"tags": {"terms": {"field": "tags", "size": 5}}},
+    }
+    assert query_bodies.languages_query(ANN) == counted | {
+        "query": {"bool": {"filter": [document, {"exists": {"field": "languages"}}, READERS]}},
+        "aggs": {"languages": {"terms": {"field": "languages", "size": len(LANGUAGES)}}},
+    }

@@ -1,0 +1,161 @@
+"""Run the tests of some modules on their mutants, and print how many of those the tests notice.
+
+    .venv/bin/python -m tests.support.mutants            # all groups
+    .venv/bin/python -m tests.support.mutants leases
+
+A mutant is a module with one operator, constant or argument changed. Each group of modules has the tests that
+concern it, and is run in a copy of the tree in `.cache/mutants`. A mutant that no test notices is listed;
+`mutmut show NAME`, in the copy, prints its difference. Exits with 1 if a module is below the bar.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from configparser import ConfigParser
+from dataclasses import dataclass
+from pathlib import Path
+
+BAR = 0.9
+"""Killed share of all mutants of a module."""
+ROOT = Path(__file__).parents[2]
+COPIES = ROOT / ".cache" / "mutants"
+COPIED = ("backend", "connectors", "indexing", "tests", "deploy")
+SURVIVED = {0, 33}
+"""Exit codes of pytest's runs as mutmut keeps them: all tests passed; no test calls the function."""
+TIMES = 6.0
+"""A mutant that does not end is stopped after this multiple of the usual time of its tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    modules: Sequence[str]
+    """Files, or folders for all files in them."""
+    tests: Sequence[str]
+    selected: str = ""
+    """An expression of pytest's `-k`: of two databases one."""
+
+
+GROUPS: Mapping[str, Group] = {
+    "access": Group(
+        modules=(
+            "connectors/access.py",
+            "indexing/index/person_keys.py",
+            "indexing/local/access_filter.py",
+        ),
+        tests=(
+            "tests/unit/connectors/test_access.py",
+            "tests/unit/indexing/index/test_person_keys.py",
+            "tests/unit/indexing/local/test_access_filter.py",
+            "tests/unit/indexing/local/test_search_scope.py",
+        ),
+    ),
+    "cluster": Group(
+        modules=(
+            "indexing/opensearch/access_filter.py",
+            "indexing/opensearch/chunk_lookup.py",
+            "indexing/opensearch/query_bodies.py",
+        ),
+        tests=(
+            "tests/unit/indexing/opensearch/test_access_filter.py",
+            "tests/unit/indexing/opensearch/test_chunk_lookup.py",
+            "tests/unit/indexing/opensearch/test_query_bodies.py",
+        ),
+    ),
+    "leases": Group(
+        modules=(
+            "backend/store/runs.py",
+            "backend/store/run_progress.py",
+            "backend/store/run_transitions.py",
+            "backend/store/batches.py",
+            "backend/sync/run_lease.py",
+        ),
+        tests=(
+            "tests/unit/backend/store/test_runs.py",
+            "tests/unit/backend/store/test_run_progress.py",
+            "tests/unit/backend/store/test_run_transitions.py",
+            "tests/unit/backend/store/test_batches.py",
+            "tests/unit/backend/sync/test_run_lease.py",
+        ),
+        selected="not postgresql",
+    ),
+    "answers": Group(
+        modules=("backend/search/fusion.py", "backend/chat/citations/"),
+        tests=(
+            "tests/unit/backend/search/test_fusion.py",
+            "tests/unit/backend/search/test_merging.py",
+            "tests/unit/backend/chat/citations",
+        ),
+    ),
+}
+
+
+def main(names: Sequence[str]) -> int:
+    below = [name for name in names or GROUPS if not _run(GROUPS[name], COPIES / name)]
+    return int(bool(below))
+
+
+def _run(group: Group, copy: Path) -> bool:
+    """Return whether every module of the group reaches the bar."""
+    _copy_tree(group, copy)
+    command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1"]
+    with (copy / "mutmut.log").open("w") as log:
+        failed = subprocess.run(command, cwd=copy, stdout=log, stderr=log, check=False).returncode
+    if failed:
+        raise SystemExit(f"mutmut did not run: see {copy / 'mutmut.log'}")
+    scores = [_print_score(copy, module) for module in _files(group)]
+    return all(scores)
+
+
+def _copy_tree(group: Group, copy: Path) -> None:
+    shutil.rmtree(copy, ignore_errors=True)
+    for name in COPIED:
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    settings = ConfigParser(interpolation=None)
+    settings["mutmut"] = {
+        "source_paths": "\n".join(group.modules),
+        "pytest_add_cli_args_test_selection": "\n".join(group.tests),
+        "pytest_add_cli_args": "\n".join(
+            ["-p", "no:cacheprovider", *(["-k", group.selected] if group.selected else [])]
+        ),
+        "timeout_multiplier": str(TIMES),
+        "also_copy": "\n".join(COPIED),
+    }
+    with (copy / "setup.cfg").open("w") as file:
+        settings.write(file)
+
+
+def _files(group: Group) -> list[Path]:
+    found: list[Path] = []
+    for name in group.modules:
+        path = ROOT / name
+        if not path.exists():
+            raise SystemExit(f"{name} is gone: name what it became")
+        found += sorted(path.glob("*.py")) if path.is_dir() else [path]
+    return [path.relative_to(ROOT) for path in found]
+
+
+def _print_score(copy: Path, module: Path) -> bool:
+    """Print the killed share and the survivors of a module; return whether it reaches the bar."""
+    codes = _exit_codes(copy / "mutants" / f"{module}.meta")
+    if not codes:
+        return True
+    surviving = [name for name, code in codes.items() if code in SURVIVED]
+    killed = len(codes) - len(surviving)
+    print(f"{killed / len(codes):6.1%} of {len(codes):4} killed  {module}")
+    print("".join(f"        {name}\n" for name in surviving), end="", flush=True)
+    return killed >= BAR * len(codes)
+
+
+def _exit_codes(record: Path) -> dict[str, int]:
+    """Exit codes of pytest by mutant; empty for a module without functions."""
+    if not record.exists():
+        return {}
+    codes = json.loads(record.read_text(encoding="utf-8"))["exit_code_by_key"]
+    return {name: code for name, code in codes.items() if code is not None}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
