@@ -25,6 +25,11 @@ NAME_STEM = 4
 ALIKE = 0.6
 """Codes that are less alike are no two values of one thing."""
 _FAR = 20
+_COMPARABLE = {
+    FactKind.FIRST_WORD: {FactKind.NAME},
+    FactKind.NUMBER: {FactKind.NUMBER, FactKind.ORDINAL},
+}
+"""Facts of the evidence by which one of the claim is judged, where these are not of its own kind alone."""
 
 
 class Finding(StrEnum):
@@ -81,8 +86,8 @@ def _check_fact(claim: Reading, fact: Fact, evidence: Sequence[Sentence]) -> Fac
 
 
 def _candidates(fact: Fact, sentence: Reading) -> Iterable[Fact]:
-    kind = FactKind.NAME if fact.kind is FactKind.FIRST_WORD else fact.kind
-    return (one for one in sentence.facts if one.kind is kind)
+    kinds = _COMPARABLE.get(fact.kind, {fact.kind})
+    return (one for one in sentence.facts if one.kind in kinds)
 
 
 def _context(claim: Reading, fact: Fact, sentence: Sentence, other: Fact) -> float:
@@ -122,6 +127,10 @@ def _is_same(fact: Fact, other: Fact) -> bool:
 
 
 def _is_same_number(fact: Fact, other: Fact) -> bool:
+    """Also of a day and its date ("21 February", "the 21st"), and of a term and its last day ("five days", "the fifth day")."""
+    if other.kind is FactKind.ORDINAL:
+        counts_days = fact.measure == "time" or fact.measure.startswith("day of ")
+        return counts_days and f"{fact.amount:.12g}" == other.value
     if "decade" in (fact.measure, other.measure):
         return fact.amount % 100 // 10 == other.amount % 100 // 10
     if fact.measure and other.measure and "year" not in (fact.measure, other.measure):
@@ -162,9 +171,10 @@ def _conflicts(claim: Reading, fact: Fact, other: Fact) -> bool:
     """Whether the other fact could take the place of this one."""
     match fact.kind:
         case FactKind.NUMBER:
-            return _could_be(fact, other)
+            return other.kind is FactKind.NUMBER and _could_be(fact, other)
         case FactKind.OPPOSITE:
-            return any(
+            # "fewer than 50 more" says both.
+            return other.value not in claim.words and any(
                 (pair, 1 - side) in OPPOSITES[other.value] for pair, side in OPPOSITES[fact.value]
             )
         case FactKind.NAME | FactKind.FIRST_WORD:

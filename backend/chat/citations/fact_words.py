@@ -49,6 +49,14 @@ def _measures() -> dict[str, tuple[str, float]]:
         "mass": "mg milligram=.000001; g gram=.001; kg kilogram=1; tonne=1000",
         "imperial mass": "ounce oz=1; pound lb=16",
         "volume": "ml millilitre milliliter=.001; litre liter=1",
+        "imperial volume": "pint=1; gallon=8",
+        "force": "newton=1; kn kilonewton=1000; meganewton=1e6",
+        "pressure": "pascal=1; hpa hectopascal=100; kpa kilopascal=1000; bar=1e5; mpa megapascal=1e6",
+        "imperial pressure": "psi=1",
+        "voltage": "mv millivolt=.001; volt=1; kv kilovolt=1000",
+        "current": "ma milliamp milliampere=.001; amp ampere=1",
+        "frequency": "hz hertz=1; khz kilohertz=1000; mhz megahertz=1e6; ghz gigahertz=1e9",
+        "energy": "joule=1; kj kilojoule=1000; wh=3600; kwh=3.6e6; mwh=3.6e9",
         "data": "kb kilobyte=1; mb megabyte=1000; gb gigabyte=1e6; tb terabyte=1e9",
         "binary data": "kib=1; mib=1024; gib=1048576",
         "share": "% percent pct percentage=1; permille mille ‰=.1",
@@ -77,6 +85,9 @@ def _measures() -> dict[str, tuple[str, float]]:
 
 MEASURES: Mapping[str, tuple[str, float]] = _measures()
 """Of a unit, what it measures, and how many of the smallest; weeks are days, but not months."""
+
+EPONYMS = frozenset({"newton", "pascal", "hertz", "volt", "ampere", "joule", "bar"})
+"""Units that are names, too."""
 
 _ORDINAL_LIST = """
 first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth

@@ -7,13 +7,15 @@ English texts, where a capital means one.
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import regex
 
 from backend.chat.citations.fact_words import (
+    EPONYMS,
     MAGNITUDES,
     MEASURES,
     MONTH_NUMBERS,
@@ -123,7 +125,8 @@ def read_text(text: str) -> Reading:
     plain = _write_dates_in_words(unicodedata.normalize("NFKC", text))
     codes, masked = _mask_codes(plain)
     tokens = _tokenize(masked, codes)
-    facts = [*_read_codes(tokens), *_read_counts(tokens), *_read_words(tokens, masked)]
+    counts = _scale_counts(tokens, list(_read_counts(tokens)))
+    facts = [*_read_codes(tokens), *counts, *_read_words(tokens, masked)]
     return Reading(
         tuple(_stem(token) for token in tokens),
         tuple(token.folded not in FUNCTION for token in tokens),
@@ -206,6 +209,28 @@ def _read_counts(tokens: Sequence[_Token]) -> Iterator[Fact]:
                 yield _number(tokens, at, amount, measure)
 
 
+def _scale_counts(tokens: Sequence[_Token], counts: Sequence[Fact]) -> list[Fact]:
+    """Multiply the bare numbers of a line of figures: in "Revenue in million euros 56.7 61.8" both are millions."""
+    pairs = enumerate(pairwise(tokens))
+    at = next((i for i, (a, b) in pairs if a.folded == "in" and b.folded in MAGNITUDES), None)
+    if at is None:
+        return list(counts)
+    magnitude = MAGNITUDES[tokens[at + 1].folded]
+    name, factor = _measure(tokens, at + 1, at + 1) or ("", 1.0)
+    return [
+        replace(
+            one,
+            value=f"{one.amount * magnitude:.12g}",
+            amount=one.amount * magnitude,
+            measure=name,
+            factor=factor,
+        )
+        if one.at > at and one.kind is FactKind.NUMBER and not one.measure
+        else one
+        for one in counts
+    ]
+
+
 def _read_number(tokens: Sequence[_Token], at: int) -> Fact:
     token = tokens[at]
     amount = float(_decimal(token.folded))
@@ -261,12 +286,11 @@ def _measure(tokens: Sequence[_Token], end: int, start: int) -> tuple[str, float
     if start and tokens[start - 1].kind == "sign" and tokens[start - 1].folded in MEASURES:
         return MEASURES[tokens[start - 1].folded]
     for at, token in enumerate(tokens[end + 1 : end + 1 + _UNIT_DISTANCE], end + 1):
-        if (
-            token.folded == "percentage"
-            and at + 1 < len(tokens)
-            and tokens[at + 1].folded[:5] == "point"
-        ):
+        following = tokens[at + 1].folded if at + 1 < len(tokens) else ""
+        if token.folded == "percentage" and following.startswith("point"):
             return MEASURES["pp"]
+        if (token.folded, following) == ("per", "cent"):
+            return MEASURES["%"]
         if token.folded in MEASURES and (
             token.kind == "sign" or len(token.folded) > 1 or at == end + 1
         ):
@@ -357,6 +381,7 @@ def _may_be_name(token: _Token) -> bool:
     known = any(
         token.folded in table for table in (NUMBER_WORDS, MONTH_NUMBERS, ORDINALS, MEASURES)
     )
+    known = known and token.folded not in EPONYMS
     return (
         token.text[0].isupper()
         and len(token.text) > 1

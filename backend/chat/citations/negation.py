@@ -33,6 +33,10 @@ _BREAK = regex.compile(
     r"|aber|sondern|weil|obwohl)\b",
     regex.IGNORECASE,
 )
+_ABSENCE = regex.compile(
+    r"\bthere (?:is|are|was|were) (?:no|not any)\b|\bes gibt kein(?:e[mnrs]?)?\b|没有|沒有",
+    regex.IGNORECASE,
+)
 _MIN_WORDS = 2
 
 
@@ -47,6 +51,8 @@ class Denial(StrEnum):
 class Clause:
     words: frozenset[str]
     is_negated: bool
+    says_absent: bool = False
+    """Whether it denies that there is such a thing at all: "There are no cash advances"."""
 
 
 def is_negated(text: str) -> bool:
@@ -60,10 +66,14 @@ def read_clauses(text: str) -> Iterator[Clause]:
     for part in _BREAK.split(_NO_NEGATION.sub(" ", text)):
         waiting = f"{waiting} {part}" if part else waiting
         if len(found := _content(waiting)) >= _MIN_WORDS:
-            yield Clause(found, is_negated(waiting))
+            yield _read_clause(found, waiting)
             waiting = ""
     if found := _content(waiting):
-        yield Clause(found, is_negated(waiting))
+        yield _read_clause(found, waiting)
+
+
+def _read_clause(found: frozenset[str], text: str) -> Clause:
+    return Clause(found, is_negated(text), _ABSENCE.search(text) is not None)
 
 
 def _content(text: str) -> frozenset[str]:
@@ -80,6 +90,9 @@ def compare_denials(claim: Sequence[Clause], evidence: Sequence[Clause]) -> Deni
 
 
 def _compare(clause: Clause, evidence: Sequence[Clause]) -> Denial:
+    absent = (other for other in evidence if other.says_absent and len(other.words) >= _MIN_WORDS)
+    if not clause.is_negated and any(other.words <= clause.words for other in absent):
+        return Denial.CONFLICT
     likeness = [_likeness(clause.words, other.words) for other in evidence]
     best = max(likeness, default=0.0)
     nearest = [

@@ -61,7 +61,7 @@ def has_swapped_names(claim: Reading, sentence: Reading) -> bool:
     own = [word for at, word in enumerate(claim.stems) if claim.content[at]]
     theirs = [word for at, word in enumerate(sentence.stems) if sentence.content[at]]
     common = _longest_common(own, theirs)
-    for one, other in combinations(_name_runs(claim), 2):
+    for one, other in combinations(_name_runs(claim, sentence), 2):
         if not {*one, *other} <= {*sentence.stems} or not _is_between(claim, one, other):
             continue
         swapped = _longest_common(_swap(own, one, other), theirs)
@@ -74,12 +74,14 @@ def _is_passive(text: Reading) -> bool:
     return "by" in text.stems and bool(_PASSIVE & {*text.stems})
 
 
-def _name_runs(text: Reading) -> list[tuple[str, ...]]:
-    """Return the names of the text, each as its words."""
+def _name_runs(text: Reading, other: Reading) -> list[tuple[str, ...]]:
+    """Return the names of the text, each as its words; its first word is one if it is in the other text."""
+    known = {fact.value for fact in other.facts if fact.kind is FactKind.NAME}
     runs: list[tuple[str, ...]] = []
     last = -2
     for fact in text.facts:
-        if fact.kind is FactKind.NAME:
+        is_first = fact.kind is FactKind.FIRST_WORD and fact.value in known
+        if fact.kind is FactKind.NAME or is_first:
             word = text.stems[fact.at]
             if fact.at == last + 1:
                 runs[-1] = (*runs[-1], word)

@@ -75,6 +75,11 @@ def test_what_says_otherwise_has_others(one: str, other: str) -> None:
         ("It weighs 1.50 kg.", ["number 1.5 mass"]),
         ("It weighs as much as one van.", []),
         ("It lasts one week.", ["number 1 time"]),
+        ("It holds 85 newton metres.", ["number 85 force"]),
+        ("We asked Newton.", ["name newton"]),  # a unit and a name
+        ("It rose by nine per cent.", ["number 9 share"]),
+        ("Profit in million euros 4.1 5.2", ["number 4100000 euros", "number 5200000 euros"]),
+        ("Profit in thousand 4.1 kg", ["number 4.1 mass"]),  # a unit of its own
         ("It fell in the 1990s.", ["number 1990 decade"]),
         ("It lasts three to six paid months.", ["number 3 months", "number 6 months"]),
         ("A third of them came third.", ["share third", "ordinal 3"]),

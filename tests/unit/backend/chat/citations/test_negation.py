@@ -40,6 +40,9 @@ def test_negation_is_seen(text: str, expected: bool) -> None:  # noqa: FBT001 - 
         ("Pay at once.", "Do not pay at once.", "conflict"),
         ("Do not pay at once.", "Do not pay at once.", "matches"),
         ("Pay at once, but not in cash.", "Pay at once; cash is not taken.", "matches"),
+        ("Loan cars wait for guests in Leeds.", "There are no loan cars.", "conflict"),
+        ("There are no loan cars.", "There are no loan cars.", "matches"),
+        ("At that time guests came to Leeds.", "There was no time.", "matches"),
         ("Smoking is forbidden.", "Smoking is not allowed.", "matches"),  # both deny
         ("Pay no later than Friday.", "Pay by Friday.", "matches"),  # "no later" denies nothing
     ],

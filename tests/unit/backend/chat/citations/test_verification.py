@@ -138,6 +138,40 @@ def test_claims_on_the_pages_of_a_handbook(name: str, claim: str, expected: str)
             "The van costs 60 euros a day. Bikes cost 40 euros a day.",
             "contradicted",
         ),
+        (
+            "China was the largest market, followed by Italy.",
+            "Italy was the largest market, followed by China.",
+            "contradicted",
+        ),
+        # another unit of the same number
+        ("The wire holds 3.1 newtons.", "The wire holds 3.1 kilonewtons.", "contradicted"),
+        ("Feed 22 gallons a minute.", "Feed 22 litres a minute.", "contradicted"),
+        # a day and its date, a term and its last day
+        (
+            "The table is moved on 21 February 2026.",
+            "The laboratory moves in February 2026. The table is moved on Saturday the 21st.",
+            "supported",
+        ),
+        (
+            "The course must be finished within five working days.",
+            "The course must be finished before the end of the fifth working day.",
+            "supported",
+        ),
+        # figures under the unit of their line
+        (
+            "The revenue was 61.8 million euros.",
+            "Figure 2024 2025\nRevenue in million euros 56.7 61.8",
+            "supported",
+        ),
+        ("Sales rose by nine percent.", "Sales rose by nine per cent.", "supported"),
+        # both sides of an opposite
+        ("Fewer than 50 more scans fit.", "Fewer than 50 scans fit.", "supported"),
+        # what there is none of
+        (
+            "Cash advances are available to frequent travellers.",
+            "There are no cash advances. Frequent travellers can have a card.",
+            "contradicted",
+        ),
         # a share
         ("Most of the guests stay.", "All of the guests stay.", "supported"),
         ("All of the guests stay.", "Half of the guests stay.", "contradicted"),
