@@ -5,7 +5,8 @@ A document is replaced by one of the same source
 - that says so, or of which it says so itself: in its metadata (`replaces`, `superseded_by` …), or in a sentence that
   names the other by the words of its title, where the other was changed later; or
 - that was changed later and is the same page: equal in title and file name but for marks such as "old" and "draft", in
-  the same folder, but for one that is called so ("archive"), or in the same space of a wiki.
+  the same folder, but for one that is called so ("archive"), or in the same space of a wiki. Where title, file name or
+  status say that it is old, an equal title in that place is enough.
 
 An equal title alone says nothing: there is a README in every folder, and weekly notes are a series. Numbers of versions
 say nothing either: the release notes of version 1 hold when there is a version 2.
@@ -32,11 +33,18 @@ FEWEST_TITLE_WORDS = 2
 
 _REPLACES = frozenset({"replaces", "supersedes", "obsoletes"})
 _REPLACED_BY = frozenset({"replaced_by", "superseded_by", "obsoleted_by"})
-_STEMS = ("replace", "supersede", "obsolete", "ersetzt", "abgelöst")
+_STEMS = (
+    *("replace", "supersede", "obsolete", "deprecated", "outdated"),
+    *("ersetz", "abgelöst", "veraltet"),
+)
 """One of them stands in every sentence that says so; to look for them costs least."""
-_SAYS_REPLACES = regex.compile(r"(?i)\b(?:replaces|supersedes|obsoletes|ersetzt(?! durch\b))\b")
+_SAYS_REPLACES = regex.compile(
+    r"(?i)\b(?:replaces|supersedes|obsoletes|ersetzt(?! durch\b)"
+    r"|(?:these|they)(?: \w+){0,3} (?:replace|supersede)|(?:diese|sie)(?: \w+){0,3} ersetzen)\b"
+)
 _SAYS_REPLACED_BY = regex.compile(
-    r"(?i)\b(?:(?:replaced|superseded|obsoleted) by|(?:ersetzt|abgelöst) durch)\b"
+    r"(?i)\b(?:(?:replaced|superseded|obsoleted) by|(?:ersetzt|abgelöst) durch"
+    r"|(?:obsolete|deprecated|outdated|superseded|veraltet)\W+(?:please )?(?:see|use|read|siehe)(?: instead)?)\b"
 )
 _SENTENCE_END = regex.compile(r"[.!?。]\s|\n\n")
 _PAST = regex.compile(
@@ -50,8 +58,22 @@ _VERSION = regex.compile(
     r"[\d.]+|\b(?:v|version|rev|revision|old|new|draft|final|copy|alt|neu)\b|旧|新|版"
 )
 _OLD_MARK = regex.compile(
-    r"\b(?:old|draft|superseded|outdated|deprecated|obsolete|alt|entwurf)\b|旧版?"
+    r"\b(?:old|draft|archived|superseded|outdated|deprecated|obsolete|alt|entwurf)\b|旧版?"
 )
+_OLD_STATUS = frozenset(
+    {
+        "archived",
+        "superseded",
+        "outdated",
+        "deprecated",
+        "obsolete",
+        "retired",
+        "withdrawn",
+        "replaced",
+    }
+)
+_NAMED_OLD = regex.compile(r"^(?:Old|Alte[mnrs]?) \p{Lu}\S*(?= \p{Ll})")
+"""A proper name among words that are none: "Old Town office"."""
 _MARK = regex.compile(rf"{_OLD_MARK.pattern}|\b(?:new|final|neu)\b|新版?")
 _ARCHIVE = regex.compile(
     r"(?i)[_.]?(?:archived?|archiv|old|superseded|outdated|deprecated|obsolete)"
@@ -141,7 +163,7 @@ def _parse_tags(tags: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
 @lru_cache(maxsize=10_000)
 def _page_of(title: str, path: str, space: str) -> _Page | None:
     """Return what a page is known by; None where it has no place that tells it from others of its title."""
-    called = _strip(_MARK, fold(title))
+    called = fold(title) if _NAMED_OLD.match(title) else _strip(_MARK, fold(title))
     if path:
         file = PurePosixPath(path)
         folders = [each for each in file.parts[:-1] if not _ARCHIVE.fullmatch(each)]
@@ -194,10 +216,25 @@ def _find_same_pages(documents: Sequence[_Document]) -> Iterator[tuple[_Document
         for old, new in permutations(versions, 2):
             if new.is_later_than(old) and not _is_marked_old(new):
                 yield old, new
+    titles: dict[tuple[str, str], list[_Document]] = {}
+    for page, versions in pages.items():
+        titles.setdefault((page.place, page.title), []).extend(versions)
+    for versions in titles.values():
+        for old, new in permutations(versions, 2):
+            if new.is_later_than(old) and _says_it_is_old(old) and not _is_marked_old(new):
+                yield old, new
 
 
 def _is_marked_old(document: _Document) -> bool:
     return _OLD_MARK.search(fold(f"{document.chunk.title} {document.path}")) is not None
+
+
+def _says_it_is_old(document: _Document) -> bool:
+    """Whether title, file name or status say so; the name of a folder says it of all that is in it."""
+    name = regex.sub(r"[-_.\s]+", " ", PurePosixPath(document.path).stem)
+    marked = _OLD_MARK.search(fold(f"{document.chunk.title} {name}")) is not None
+    statuses = map(fold, document.metadata.get("status", ()))
+    return marked or not _OLD_STATUS.isdisjoint(statuses)
 
 
 def _find_meant(
@@ -216,25 +253,31 @@ def _find_said(
     for chunk in document.chunks:
         if not any(stem in chunk.text.lower() for stem in _STEMS):
             continue
-        for said in _words_after(_SAYS_REPLACES, chunk.text):
+        for said in _said_after(_SAYS_REPLACES, chunk.text):
             for other in others:
                 if document.is_later_than(other) and _names(said, other):
                     yield other, document
-        for said in _words_after(_SAYS_REPLACED_BY, chunk.text):
+        for said in _said_after(_SAYS_REPLACED_BY, chunk.text):
             for other in others:
                 if other.is_later_than(document) and _names(said, other):
                     yield document, other
 
 
-def _words_after(verb: regex.Pattern[str], text: str) -> Iterator[frozenset[str]]:
+def _said_after(verb: regex.Pattern[str], text: str) -> Iterator[str]:
+    """Yield what follows the verb in its sentence."""
     for match in verb.finditer(text):
-        sentence = _SENTENCE_END.split(text[match.end() :], maxsplit=1)[0]
-        yield frozenset(plain_words(sentence)[:REPLACED_WITHIN])
+        yield _SENTENCE_END.split(text[match.end() :], maxsplit=1)[0]
 
 
-def _names(said: frozenset[str], document: _Document) -> bool:
-    title = plain_words(document.chunk.title)
-    return len(title) >= FEWEST_TITLE_WORDS and said.issuperset(title)
+def _names(said: str, document: _Document) -> bool:
+    """Whether a sentence has the words of the title, or the file name."""
+    found, title = plain_words(said)[:REPLACED_WITHIN], plain_words(document.chunk.title)
+    if len(title) >= FEWEST_TITLE_WORDS and set(title) <= set(found):
+        return True
+    file = PurePosixPath(document.path).name
+    return (
+        bool(file) and regex.search(rf"(?<![\w-]){regex.escape(file)}(?![\w-])", said) is not None
+    )
 
 
 def place_after_successors(

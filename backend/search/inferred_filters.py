@@ -63,6 +63,9 @@ _TYPES: Mapping[str, frozenset[str]] = MappingProxyType(
         **dict.fromkeys(("excel", "xlsx"), frozenset({registry.XLSX})),
         **dict.fromkeys(("powerpoint", "pptx", "slides"), frozenset({registry.PPTX})),
         **dict.fromkeys(("docx", "word document", "word documents"), frozenset({registry.DOCX})),
+        **dict.fromkeys(
+            ("mail", "mails", "email", "emails", "e-mail", "e-mails"), frozenset({registry.EML})
+        ),
         "csv": frozenset({registry.CSV}),
     }
 )

@@ -11,7 +11,7 @@ from backend.search.search_tool import Ranking
 from backend.search.visible_names import VisibleNamesCache
 from connectors.access import Access, Readers
 from connectors.document import Person
-from connectors.extraction.registry import MARKDOWN, PDF, XLSX
+from connectors.extraction.registry import EML, MARKDOWN, PDF, XLSX
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
@@ -42,6 +42,7 @@ CORPUS = (
     page("kitchen", "Soup is served on Monday.", source="team-chat", updated_at=_at(2026, 1)),
     page("report", "The travel report of January 2026 was late.", updated_at=_at(2026, 2)),
     replace(_SECRET, media_type=XLSX, owners=(Person("Mole Hill"),), access=Access.to([FINANCE])),
+    replace(page("letter", "Lamps for the yard.", updated_at=_at(2024, 7)), media_type=EML),
 )
 
 

@@ -59,8 +59,25 @@ NEW = page("new", "Travel expenses", 2025, "path=policies/travel.md")
         page("old", "Anything", 2023, "superseded-by=policies/travel.md"),
         page("old", "Anything", 2026, "replaced_by=Travel expenses"),
         page("old", "Anything", 2023, text="This page is superseded by “Travel expenses”."),
+        page("old", "Anything", 2023, text="(Obsolete: see travel.md)"),
+        page("old", "Anything", 2023, text="Deprecated. Please use Travel expenses instead."),
+        page("old", "Travel expenses (old)", 2023, "path=policies/journeys.md"),
+        page("old", "Travel expenses", 2023, "path=policies/travel-2023-archived.md"),
+        page("old", "Travel expenses", 2023, "path=policies/travel-2023.md", "status=Superseded"),
     ],
-    ids=["name", "folder", "draft", "metadata", "metadata-title", "sentence"],
+    ids=[
+        "name",
+        "folder",
+        "draft",
+        "metadata",
+        "metadata-title",
+        "sentence",
+        "file name in a sentence",
+        "deprecated",
+        "title alone",
+        "file name alone",
+        "status",
+    ],
 )
 def test_a_page_is_replaced_by_a_later_one_of_its_place_or_by_what_is_said(old: Chunk) -> None:
     assert replaced(old, NEW) == {"old": "new"} == replaced(NEW, old)
@@ -73,8 +90,10 @@ def test_a_page_is_replaced_by_a_later_one_of_its_place_or_by_what_is_said(old: 
         page("new", "Travel", 2025, "Supersedes=Journeys of 2023"),
         page("new", "Travel", 2025, text="It replaces the rules on journeys of 2023. Do not use."),
         page("new", "Reisen", 2025, text="Dies ersetzt „Journeys of 2023“ ab Mai."),
+        page("new", "Travel", 2025, text="These new rules replace the Journeys of 2023."),
+        page("new", "Travel", 2025, text="They replace travel-2023.md."),
     ],
-    ids=["metadata", "metadata-title", "sentence", "german"],
+    ids=["metadata", "metadata-title", "sentence", "german", "plural", "file name"],
 )
 def test_what_a_page_says_that_it_replaces_is_replaced(new: Chunk) -> None:
     old = page("old", "Journeys of 2023", 2023, "path=policies/travel-2023.md")
@@ -138,6 +157,22 @@ def test_a_page_of_a_wiki_is_replaced_in_its_space_only() -> None:
             page("text", "Food", 2025, text="It replaces the card. Meals on journeys are paid."),
         ],
         [page("a", "One", 2023, "replaces=Two"), page("b", "Two", 2025, "replaces=One")],
+        [
+            page("town", "Old Town office", 2023, "path=old-town-office.md"),
+            page("office", "Town office", 2025, "path=town-office.md"),
+        ],
+        [
+            page("a", "Minutes (old)", 2023, "path=old/minutes.md"),
+            page("b", "Minutes", 2025, "path=team/minutes.md"),
+        ],
+        [
+            page("a", "Meals", 2023, "path=meals-of-guests.md"),
+            page("b", "Meals", 2025, "path=meals.md"),
+        ],
+        [
+            page("a", "Lamps", 2023, "path=lamps.md"),
+            page("b", "Bulbs", 2025, "path=b.md", text="It replaces my-lamps.md and the lamp."),
+        ],
     ],
     ids=[
         "readmes",
@@ -155,6 +190,10 @@ def test_a_page_of_a_wiki_is_replaced_in_its_space_only() -> None:
         "later than the sentence",
         "another sentence",
         "each other",
+        "proper name",
+        "other folder",
+        "equal title alone",
+        "part of a file name",
     ],
 )
 def test_what_only_looks_alike_is_not_replaced(others: list[Chunk]) -> None:

@@ -81,6 +81,22 @@ def test_what_names_the_time_counts_as_what_was_changed_then(index: LocalIndex) 
     assert found(ranking)[0] == "report"
 
 
+@pytest.mark.parametrize(
+    "query", ["mail from July 2024", "emails in July 2024", "e-mails July 2024"]
+)
+def test_mails_are_a_type_too(index: LocalIndex, query: str) -> None:
+    _, ranking = ask(index, query)
+    assert [one.kind for one in ranking.inferred] == [FilterKind.TYPE, FilterKind.DATE]
+    assert found(ranking)[0] == "letter"
+
+
+@pytest.mark.parametrize(
+    "query", ["send mail to the yard", "mail merge", "how do I write an email"]
+)
+def test_a_task_with_mail_is_no_filter(index: LocalIndex, query: str) -> None:
+    assert read(index, query) == []
+
+
 def test_a_query_of_filters_alone_lists_what_passes_them(index: LocalIndex) -> None:
     request, ranking = ask(index, "documents by Wilhelmina Okafor")
     assert request.inference.topic == ""
