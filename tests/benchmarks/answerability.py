@@ -1,6 +1,6 @@
 """The models of `backend.chat.extractive.candidate_scoring`, fitted anew, and how well they know what answers.
 
-    .venv/bin/python -m tests.benchmarks.answerability [--data ../shared/data] [--questions N] [--mtrag]
+    .venv/bin/python -m tests.benchmarks.answerability [--data ../shared/data] [--questions N] [--languages en zh] [--mtrag]
 
 Each question is asked of a collection as it is, and again of all but the passages that answer it, through the
 search and the scoring of the product. Where the passage is there, declining is wrong; where it was taken away, answering
@@ -14,7 +14,8 @@ is. Many of the passages that are left are about the very matter.
 A model is fitted on the questions of one half of the paragraphs, its threshold set where it declines the named share of
 those without their paragraph, and judged on the other half; and the other way round. The curve shows what other thresholds would do
 there. The line of a model is fitted on all questions, and is what the module has, rounded. The indexes are kept in
-`.cache/benchmarks`; the first run takes some minutes to make them.
+`.cache/benchmarks`; the first run takes some minutes to make them. Each question that was asked is kept there as well, by the
+code that it was asked of, so that a run that was stopped goes on where it was.
 """
 
 import argparse
@@ -22,9 +23,10 @@ import gzip
 import hashlib
 import json
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -68,7 +70,8 @@ RIDGE = 1.0
 """On coefficients of standardised figures."""
 WINDOW = 32_000
 NO_VOTE = Understanding({})
-KEPT = Path(__file__).parents[2] / ".cache" / "benchmarks"
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / ".cache" / "benchmarks"
 
 Figures = NDArray[np.float64]
 
@@ -254,12 +257,46 @@ def whole(passage: Document) -> Replace:
 
 
 def samples(collection: Collection, understanding: Understanding) -> list[Sample]:
-    with closing(index_of(collection)) as index:
-        return [
-            sample(question, Without(index, hidden), understanding)
-            for question in collection.questions
-            for hidden in (frozenset[str](), question.passages)
-        ]
+    """Ask each question with its passages and without, and keep what comes of it, two lines each."""
+    kind = "meaning" if understanding.measured else "words"
+    kept = KEPT / f"answerability-{collection.name}-{kind}-{code_digest()}.jsonl"
+    known = {row.pop("question"): row for row in kept_rows(kept)}
+    with closing(index_of(collection)) as index, kept.open("a") as lines:
+        for number, question in enumerate(collection.questions):
+            print(
+                f"\r{collection.name}: {number} of {len(collection.questions)}",
+                end="",
+                file=sys.stderr,
+            )
+            if question.text not in known:
+                asked = [
+                    asdict(sample(question, Without(index, hidden), understanding))
+                    for hidden in (frozenset[str](), question.passages)
+                ]
+                known[question.text] = {"asked": asked}
+                print(
+                    json.dumps({"question": question.text, "asked": asked}), file=lines, flush=True
+                )
+    print(file=sys.stderr)
+    return [
+        Sample(**{**row, "evidence": AnswerEvidence(**row["evidence"])})
+        for question in collection.questions
+        for row in known[question.text]["asked"]
+    ]
+
+
+def kept_rows(path: Path) -> list[dict[str, Any]]:
+    return list(rows(path)) if path.is_file() else []
+
+
+@cache
+def code_digest() -> str:
+    """Of all that decides on an answer: search, index, and answers without a model."""
+    folders = ("backend/search", "backend/chat/extractive", "indexing")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    return hashlib.blake2b(
+        b"".join(path.read_bytes() for path in sorted(files)), digest_size=6
+    ).hexdigest()
 
 
 def sample(question: Question, index: Without, understanding: Understanding) -> Sample:
@@ -393,6 +430,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--questions", type=int, default=QUESTIONS)
+    parser.add_argument("--languages", nargs="+", choices=("en", "zh"), default=("en", "zh"))
     parser.add_argument("--mtrag", action="store_true", help="judge on MTRAG, too")
     arguments = parser.parse_args()
     data, count = arguments.data, arguments.questions
@@ -402,6 +440,8 @@ def main() -> None:
         ("BY_MEANING", BY_MEANING, "en", understood),
         ("BY_WORDS", BY_WORDS, "zh", NO_VOTE),
     ):
+        if language not in arguments.languages:
+            continue
         found = samples(xquad(data, language, count), understanding)
         report_with_foreign(name, model, found, samples(foreign, understanding) if foreign else [])
 

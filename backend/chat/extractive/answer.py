@@ -14,9 +14,9 @@ from backend.chat.extractive.candidate_sentences import Candidate, find_candidat
 from backend.chat.extractive.question_checks import (
     asks_nothing,
     names_unknown_codes,
-    names_unknown_names,
     respell_codes,
 )
+from backend.chat.extractive.question_names import names_unknown_names
 from backend.chat.extractive.versions import drop_superseded
 from backend.search.models import InferenceSection
 from indexing.embedding.embedder import Embedder

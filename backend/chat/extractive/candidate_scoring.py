@@ -19,8 +19,10 @@ from backend.chat.extractive.candidate_sentences import Candidate, heading_conte
 from backend.chat.extractive.question_checks import (
     answer_type_mismatches,
     fits_numbers,
+    holds_count,
     is_whole_statement,
 )
+from backend.chat.extractive.question_names import holds_numbered_names, holds_role
 from backend.chat.extractive.relevance import (
     Scores,
     WordShares,
@@ -116,7 +118,7 @@ margin and missing are of an earlier fit on it, share and threshold were chosen 
 view, so the rates reached there are no estimate for other documents."""
 
 BY_WORDS = AnswerabilityModel(
-    intercept=2.84, margin=5.1, missing_share=-3.9, matched=0.16, length=-0.69, typical=0.11
+    intercept=2.91, margin=5.1, missing_share=-3.9, matched=0.16, length=-0.69, typical=0.11
 )
 """Fitted in the same way on the Chinese questions, where words decide alone."""
 
@@ -277,6 +279,9 @@ def _find_eligible(question: str, candidates: Sequence[Candidate]) -> NDArray[np
         [
             is_whole_statement(each)
             and fits_numbers(question, each)
+            and holds_count(question, each)
+            and holds_role(question, each)
+            and holds_numbered_names(question, each)
             and fits_years(question, each, candidates)
             for each in candidates
         ],

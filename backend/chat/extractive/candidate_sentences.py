@@ -66,6 +66,12 @@ def heading_context(chunk: Chunk) -> str:
     return " ".join(dict.fromkeys((chunk.title, *chunk.heading_path)))
 
 
+def distinct_texts(found: Sequence[Candidate]) -> list[str]:
+    """Return the texts of the chunks of candidates, with their titles and headings."""
+    chunks = {each.chunk.key: each.chunk for each in found}
+    return [f"{heading_context(chunk)}\n{chunk.embedded_text}" for chunk in chunks.values()]
+
+
 def find_candidates(sections: Sequence[InferenceSection]) -> list[Candidate]:
     """Return candidates in the order of the sections; each chunk counts once."""
     chunks = {

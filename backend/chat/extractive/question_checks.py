@@ -1,7 +1,6 @@
-"""Check what a question demands by its form: a subject, an answer type, and codes, names and numbers to fit.
+"""Check what a question demands by its form: a subject, an answer type, and codes and numbers to fit.
 
-Likeness cannot see these: a passage about lab 2 is as near to a question about lab 3, and one about Graz to one
-about Berlin.
+Likeness cannot see these: a passage about lab 2 is as near to a question about lab 3.
 
 The type of answer is recognised by question words and the shapes of answers, after the answer types
 of question answering (Li and Roth, "Learning Question Classifiers", COLING 2002), in English, German,
@@ -16,22 +15,16 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from backend.chat.extractive.candidate_sentences import Candidate, heading_context
-from backend.chat.extractive.relevance import MAX_WORDS, subject_words
+from backend.chat.extractive.candidate_sentences import Candidate, distinct_texts
+from backend.chat.extractive.relevance import subject_words
 from indexing.text.analysis import add_joined_codes, join_code
-from indexing.text.normalization import LETTER, fold
+from indexing.text.normalization import fold
 from indexing.text.tokenizer import contains_term, find_identifiers, words
 
 MAX_CODES = 16
-SHORT_QUESTION = 4
-"""Words of its subject up to which each name of a question counts."""
-
 _NO_POINT = regex.compile(r"(?:and|but|so)?\s*(?:what|how) about\b|und was ist mit\b")
 _SPACELESS_LETTER = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]")
 _CUT_OR_ASKED = regex.compile(r"(?:\?|？|\.\.\.|…)[\"'”’»)\]」』）]*$")
-_PROPER_NAME = regex.compile(
-    rf"(?V1)(?<=[^\s.?!:]\s+[\"'(]?)(?!I\b)\p{{Lu}}{LETTER}++(?:['’.-]{LETTER}++)*+"
-)
 _NAMED_NUMBER = regex.compile(
     r"\b(annex|appendix|article|band|building|chapter|class|floor|form|gate|grade|lab|level|line|model|phase|"
     r"release|room|section|stage|step|tier|type|version)s? (\d+)\b"
@@ -77,6 +70,13 @@ _FULL_NAME = regex.compile(_FULL_NAME_PATTERN)
 _NAME = regex.compile(rf"{_FULL_NAME_PATTERN}|\S@\S")
 _HOLDER_ASKED = regex.compile(r"\bwho(?:'s| is| was| are)\b (?:the|our|your)\b")
 _COUNTED = regex.compile(r"\b(?:how many|wie ?viele)\s+(\w+(?:\s\w+)?)")
+_TELEPHONE_ASKED = regex.compile(
+    r"\b(?:tele)?phone (?:number|extension)\b|\btelefonnummer\b|电话号码|電話番号"
+)
+_TELEPHONE = regex.compile(r"\d[\d\s()/.-]+\d")
+_ANY_COUNT = regex.compile(
+    rf"{fold(_NUMBER)}|\b(?:no|none|nobody|zero|one|single|both|couple|pair|several|unlimited|keine?[mnrs]?|eine?[mnrs]?|mehrere)\b"
+)
 _COUNT = regex.compile(rf"{fold(_NUMBER)}[\s-]*((?:[\w%$.,-]+\s+)?[\w-]+)")
 
 
@@ -93,7 +93,7 @@ def asks_nothing(question: str) -> bool:
 
 def respell_codes(question: str, found: Sequence[Candidate]) -> str:
     """Write codes of the question as the passages do that were found: `E2207` as `E-2207`."""
-    texts = _distinct_texts(found)
+    texts = distinct_texts(found)
     for code in _codes(question):
         if not any(contains_term(text, code) for text in texts):
             question = question.replace(code, _spelling_of(code, texts) or code)
@@ -113,29 +113,12 @@ def _spelling_of(code: str, texts: Iterable[str]) -> str | None:
 
 def names_unknown_codes(question: str, found: Sequence[Candidate]) -> bool:
     """Whether the question names codes and no passage that was found has any of them."""
-    codes, texts = _codes(question), _distinct_texts(found)
+    codes, texts = _codes(question), distinct_texts(found)
     return bool(codes) and not any(contains_term(text, code) for code in codes for text in texts)
 
 
 def _codes(question: str) -> list[str]:
     return [span.of(question) for span in islice(find_identifiers(question), MAX_CODES)]
-
-
-def names_unknown_names(question: str, found: Sequence[Candidate]) -> bool:
-    """Whether a short question, and no list of keywords, has a name that no passage holds which was found."""
-    names = [fold(name) for name in islice(_PROPER_NAME.findall(question), MAX_WORDS)]
-    subject = subject_words(question)
-    is_list_of_keywords = len(subject) == len(question.split())
-    if not names or is_list_of_keywords or len(subject) > SHORT_QUESTION:
-        return False
-    held = frozenset(word for text in _distinct_texts(found) for word in words(text))
-    return any(not frozenset(words(name)) & held for name in names)
-
-
-def _distinct_texts(found: Sequence[Candidate]) -> list[str]:
-    """Return the texts of the chunks with their titles and headings."""
-    chunks = {each.chunk.key: each.chunk for each in found}
-    return [f"{heading_context(chunk)}\n{chunk.embedded_text}" for chunk in chunks.values()]
 
 
 def is_whole_statement(candidate: Candidate) -> bool:
@@ -237,6 +220,14 @@ def counted_things(question: str) -> frozenset[str]:
 def mentions_count(things: frozenset[str], text: str) -> bool:
     """Whether the text has a number of any of these things ("up to twenty working days")."""
     return any(things & frozenset(words(found[1])) for found in _COUNT.finditer(fold(text)))
+
+
+def holds_count(question: str, candidate: Candidate) -> bool:
+    """Whether a sentence has the figures asked for: how many there are, also none, or a telephone number."""
+    text = fold(candidate.display_text)
+    if _TELEPHONE_ASKED.search(fold(question[:MAX_QUESTION_CHARACTERS])):
+        return _TELEPHONE.search(text) is not None
+    return not counted_things(question) or _ANY_COUNT.search(text) is not None
 
 
 def answer_type(question: str) -> AnswerType | None:

@@ -4,25 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.chat.extractive.candidate_sentences import Candidate, find_candidates
 from backend.chat.extractive.question_checks import (
     asks_nothing,
     fits_numbers,
+    holds_count,
     is_whole_statement,
     names_unknown_codes,
-    names_unknown_names,
     respell_codes,
 )
-from backend.search.models import InferenceSection
-from indexing.index.protocols import Evidence, Hit
-from tests.support.chunks import chunk
-
-
-def found_in(text: str) -> list[Candidate]:
-    one = chunk("a", 0, text)
-    best = Hit(one, 1.0, Evidence(cosine=0.5), ())
-    return find_candidates([InferenceSection((one,), best, (best,))])
-
+from tests.support.candidates import found_in
 
 SAWS = found_in("E-2207 means that the wire is slack. Ask for part PN-88-1402-A.")
 
@@ -67,28 +57,6 @@ def test_codes_that_no_passage_has() -> None:
     assert not names_unknown_codes("What is slack?", SAWS)
 
 
-OFFICES = found_in("The office in Graz has a canteen. San Marino has none.")
-
-
-@pytest.mark.parametrize(
-    ("question", "unknown"),
-    [
-        ("Is there an office in Berlin?", True),
-        ("Is there an office in Graz?", False),
-        ("Berlin office address", False),  # the first word is capital anyway
-        ("Can I eat in San Marino?", False),
-        ("Graz API", False),  # keywords
-        ("Which form do I need for FMLA?", True),
-        ("I am a guest from Mexico, who eats early: when may the canteen be visited?", False),
-    ],
-)
-def test_a_name_that_no_passage_has_speaks_against_an_answer_to_a_short_question(
-    question: str,
-    unknown: bool,  # noqa: FBT001
-) -> None:
-    assert names_unknown_names(question, OFFICES) is unknown
-
-
 def test_questions_and_cut_snippets_are_no_statements() -> None:
     found = found_in(
         "How long does the battery last? The battery lasts nine hours. The dock charges…"
@@ -103,3 +71,18 @@ def test_a_sentence_on_another_section_does_not_fit() -> None:
     question = "What is worn in lab 4?"
     assert [fits_numbers(question, each) for each in (four, five, none)] == [True, False, True]
     assert fits_numbers("What is worn?", five)
+
+
+def test_who_asks_how_many_wants_a_number_or_none() -> None:
+    twelve, no_desk, rules = found_in(
+        "The office has 12 desks. The shop has no desk at all. The offices have rules of their own."
+    )
+    question = "How many desks are in the office?"
+    assert [holds_count(question, each) for each in (twelve, no_desk, rules)] == [True, True, False]
+    assert holds_count("What rules are there?", rules)
+
+
+def test_who_asks_for_a_telephone_number_wants_figures() -> None:
+    desk, floor = found_in("Ring the desk, extension 4380. The desk is on floor 2 of the tower.")
+    assert holds_count("What is the phone number of the desk?", desk)
+    assert not holds_count("What is the phone number of the desk?", floor)

@@ -1,0 +1,116 @@
+"""Whether passages speak of whom a question names."""
+
+import pytest
+
+from backend.chat.extractive.question_names import (
+    holds_numbered_names,
+    holds_role,
+    names_unknown_names,
+)
+from tests.support.candidates import found_in
+
+OFFICES = found_in("The office in Graz has a canteen. San Marino has none.")
+
+
+@pytest.mark.parametrize(
+    ("question", "unknown"),
+    [
+        ("Is there an office in Berlin?", True),
+        ("Is there an office in Graz?", False),
+        ("Berlin office address", False),  # the first word is capital anyway
+        ("Can I eat in San Marino?", False),
+        ("Graz API", False),  # keywords
+        ("Which form do I need for FMLA?", True),
+        ("I am a guest from Mexico, who eats early: when may the canteen be visited?", False),
+    ],
+)
+def test_a_name_that_no_passage_has_speaks_against_an_answer_to_a_short_question(
+    question: str,
+    unknown: bool,  # noqa: FBT001
+) -> None:
+    assert names_unknown_names(question, OFFICES) is unknown
+
+
+INDIA = found_in(
+    "The private schools of India are called independent. Geelong votes for Labor. The United Nations met there."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "unknown"),
+    [
+        ("What is the term for an Indian school?", False),
+        ("What party wins in Bedigo and Geelong?", False),
+        ("Which party wins in Ballarat?", True),
+        ("Where did the UN meet?", False),
+        ("Where did the EU meet?", True),
+        ('What is "The Labor" about?', False),
+    ],
+)
+def test_a_name_may_be_inflected_abbreviated_or_known_in_part(
+    question: str,
+    unknown: bool,  # noqa: FBT001
+) -> None:
+    assert names_unknown_names(question, INDIA) is unknown
+
+
+STAFF = found_in("""\
+| Name | Role |
+|---|---|
+| Ines Almqvist | Chief financial officer |
+| Ottoline Brandauer | Chief executive |
+| Tadhg Mulvenna | Head of support |
+""")
+
+
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("Who is the chief operating officer?", [False, False, False]),
+        ("Who is the chief financial officer?", [True, False, False]),
+        ("Who is the finance director?", [True, False, False]),
+        ("Who is our CEO?", [False, True, False]),
+        ("Who is the CTO?", [False, False, False]),
+        ("Who is the head of support?", [False, False, True]),
+        ("Who was the first head of support?", [False, False, True]),
+        ("Who is the head of marketing?", [False, False, False]),
+        ("Who is the head?", [True, True, True]),
+        ("Who may approve it?", [True, True, True]),
+    ],
+)
+def test_who_holds_another_role_is_no_answer(question: str, held: list[bool]) -> None:
+    assert [holds_role(question, each) for each in STAFF] == held
+
+
+def test_in_prose_a_role_may_stand_beside_the_sentence() -> None:
+    (first, second) = found_in("Ann leads it. The head of sales has an office in Graz.")
+    assert holds_role("Who is the head of sales?", first)
+    assert holds_role("Who is the head of sales?", second)
+
+
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("What does PEP 8 say on tabs?", True),
+        ("What does PEP 88 say on tabs?", False),
+        ("PEP 8 on tabs?", True),
+        ("Are tabs used on Apollo 11?", True),
+        ("Are tabs used on Apollo 12?", False),
+        ("Are tabs used on Soyuz 11?", False),
+        ("Are tabs used in July 2012?", True),  # a date
+        ("Within 30 days?", True),  # no name
+        ("Are there 5 tabs?", True),
+    ],
+)
+def test_a_name_with_another_number_is_another_thing(
+    question: str,
+    held: bool,  # noqa: FBT001
+) -> None:
+    (tabs,) = found_in("Apollo-11 was written with tabs, as in PEP: 0008, not with blanks.")
+    assert holds_numbered_names(question, tabs) is held
+
+
+def test_the_file_name_may_have_the_name_with_its_number() -> None:
+    (tabs,) = found_in("Tabs are not used here.", "python:peps/pep-0008.rst")
+    assert holds_numbered_names("What does PEP 8 say on tabs?", tabs)
+    assert not holds_numbered_names("What does PEP 80 say on tabs?", tabs)
