@@ -21,7 +21,7 @@ from indexing.text.analysis import (
 )
 from indexing.text.markdown_links import strip_links
 from indexing.text.normalization import JOINER, LETTER, SPACELESS, fold
-from indexing.text.tokenizer import find_identifiers, words
+from indexing.text.tokenizer import extract_keywords, find_identifiers, words
 
 LONGEST_EXCERPT = 320
 
@@ -55,15 +55,16 @@ class Piece:
 class QueryWords:
     """The words of a query as they are indexed, which differs with the languages of a text.
 
-    Of a code only the whole: its parts occur in other codes, which were not searched for.
+    Of a code only the whole: its parts occur in other codes, which were not searched for. Without "from" and "my", which stand
+    everywhere, unless the query has no other words.
     """
 
     def __init__(self, query: str) -> None:
         codes = [span.of(query) for span in find_identifiers(query)]
         for code in codes:
             query = query.replace(code, " ")
-        self._rest = query
-        self._in_all = frozenset(words(query)).union(*map(_words_of_code, codes))
+        self._rest = extract_keywords(query)
+        self._in_all = frozenset(words(self._rest)).union(*map(_words_of_code, codes))
         self._by_languages: dict[Languages, frozenset[str]] = {}
 
     def in_languages(self, languages: Languages) -> frozenset[str]:

@@ -66,17 +66,20 @@ def _overlaps(one: Span, other: Span) -> bool:
 def _highlight_runs(
     sentences: Sequence[Candidate], answering: Sequence[Span]
 ) -> tuple[TextRun, ...]:
-    """Format the sentences; neighbours that are highlighted alike are one run."""
+    """Format the sentences; neighbours that are highlighted alike are one run, and a highlighted one begins with its first word."""
     runs: list[TextRun] = []
     end = sentences[0].span.start
     for one in sentences:
         marked = any(_overlaps(one.span, span) for span in answering)
-        text = f"{' ' if one.span.start > end else ''}{one.display_text}"
+        blank = " " if one.span.start > end else ""
         end = one.span.end
+        if runs and (marked or runs[-1].highlighted is marked):
+            runs[-1] = TextRun(runs[-1].text + blank, runs[-1].highlighted)
+            blank = ""
         if runs and runs[-1].highlighted is marked:
-            runs[-1] = TextRun(runs[-1].text + text, marked)
+            runs[-1] = TextRun(runs[-1].text + one.display_text, marked)
         else:
-            runs.append(TextRun(text, marked))
+            runs.append(TextRun(blank + one.display_text, marked))
     return tuple(runs)
 
 

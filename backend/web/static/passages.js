@@ -7,7 +7,8 @@ export function passageNodes({ reason, sentence, passages }) {
   if (!passages.length) return [said];
   const listed = make("ol", { class: "passages", "aria-label": "Passages" }, ...passages.map(passageNode));
   if (reason !== "nothing_answers") return [said, listed];
-  const summary = make("summary", {}, `Show the closest ${counted(passages.length, "passage")}`);
+  const closest = passages.length === 1 ? "passage" : counted(passages.length, "passage");
+  const summary = make("summary", {}, `Show the closest ${closest}`);
   return [said, make("details", { class: "closest" }, summary, listed)];
 }
 

@@ -40,6 +40,9 @@ def test_no_character_is_lost(text: str, query: str) -> None:
         ("在宅勤務は三日", "在宅勤務", ["在宅勤務"]),
         ("家で仕事", "家", ["家"]),
         ("It is not here", "is it", []),  # stop words are not searched
+        ("My note from Ann", "my note from Bob", ["note"]),  # and others stand everywhere
+        ("Far from here", "from", ["from"]),  # unless nothing else is searched
+        ("Far from here", '"from here"', ["from", "here"]),
         ("abc", "", []),
     ],
 )

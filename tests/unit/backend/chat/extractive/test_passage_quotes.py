@@ -29,8 +29,8 @@ def test_the_neighbours_are_quoted_and_the_answer_is_highlighted() -> None:
     shown = quote(chunk("a", 0, DOCK), "Ask the lab for help.", answering=True)
     assert shown.quote == "The dock is grey. It charges overnight. Ask the lab for help."
     assert shown.runs == (
-        TextRun("The dock is grey. It charges overnight."),
-        TextRun(" Ask the lab for help.", highlighted=True),
+        TextRun("The dock is grey. It charges overnight. "),
+        TextRun("Ask the lab for help.", highlighted=True),
     )
     assert (shown.number, shown.score) == (1, 0.1235)
 
