@@ -2,14 +2,21 @@
 
 import json
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 
 from backend.store.runs import Process
 from backend.sync.run_lease import is_dead, this_process
 
 SYNC_WORKER = "sync worker"
 """The name of the process that syncs and serves nothing."""
+_SUPERVISOR = "supervisor"
+"""The name of the process that keeps the others running."""
+_PREFIX = "quarry-serve-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +33,50 @@ class ProcessGroup:
         draft.replace(self.folder / f"{self.name}.json")
 
     def members(self) -> dict[str, Process]:
-        """Return the live processes by name."""
-        files = sorted(self.folder.glob("*.json"))
-        found = {
-            file.stem: Process(**json.loads(file.read_text(encoding="utf-8"))) for file in files
+        """Return the live processes by name, without their supervisor."""
+        found = _read_processes(self.folder)
+        return {
+            name: process
+            for name, process in found.items()
+            if name != _SUPERVISOR and not is_dead(process)
         }
-        return {name: process for name, process in found.items() if not is_dead(process)}
 
     def other_servers(self) -> set[Process]:
         """Return the live processes that serve requests, without this one."""
         members = self.members()
         return {members[name] for name in members.keys() - {self.name, SYNC_WORKER}}
+
+
+def _read_processes(folder: Path) -> dict[str, Process]:
+    return {
+        file.stem: Process(**json.loads(file.read_text(encoding="utf-8")))
+        for file in sorted(folder.glob("*.json"))
+    }
+
+
+@contextmanager
+def make_group_folder() -> Iterator[Path]:
+    """Make a folder for the processes of a server that this one supervises, and remove it in the end.
+
+    What servers left behind that were killed is removed first.
+    """
+    _remove_abandoned(Path(gettempdir()))
+    with TemporaryDirectory(prefix=_PREFIX) as name:
+        ProcessGroup(Path(name), _SUPERVISOR).join()
+        yield Path(name)
+
+
+def _remove_abandoned(temporary: Path) -> None:
+    for folder in temporary.glob(f"{_PREFIX}*"):
+        if _is_abandoned(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    """Whether all processes of a folder have died; one that names none may belong to a server that is about to start."""
+    try:
+        found = _read_processes(folder)
+    except (OSError, ValueError, TypeError):
+        # Another user's, or of another version.
+        return False
+    return bool(found) and all(map(is_dead, found.values()))

@@ -12,11 +12,9 @@ import time
 from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing.synchronize import Semaphore
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from backend.api.access_log import log_start
-from backend.api.process_group import SYNC_WORKER, ProcessGroup
+from backend.api.process_group import SYNC_WORKER, ProcessGroup, make_group_folder
 from backend.cli import command_line
 from backend.cli.server import (
     BACKLOG,
@@ -79,8 +77,7 @@ def serve_by_processes(
     # Clients that come before the first process is ready wait instead of being refused.
     bound.listen(BACKLOG)
     first, announcement = SPAWNING.Semaphore(1), SPAWNING.Semaphore(1)
-    with TemporaryDirectory(prefix="quarry-serve-") as name, until_signalled() as stopping:
-        folder = Path(name)
+    with make_group_folder() as folder, until_signalled() as stopping:
         share_metrics(folder)
         processes = [
             SupervisedProcess(group.name, run_server, (plan,))
