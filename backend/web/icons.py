@@ -27,7 +27,7 @@ _OF_SOURCE_KINDS: Mapping[str, str] = MappingProxyType(
         "mbox": "mail",
         "slack": "chat",
         "confluence": "pages",
-        "website": "globe",
+        "web": "globe",
     }
 )
 

@@ -74,6 +74,7 @@ def test_rows_and_slots_name_each_other(tmp_path: Path) -> None:
     assert loaded.are_current(rows, ordinals).all()
     # An old row of a document, rows of the other, one beyond the last, a document that is not there.
     assert not loaded.are_current(np.array([0, 2, 5, 6, 3]), np.array([0, 0, 1, 0, 99])).any()
+    assert not loaded.are_current(np.array([2]), np.array([len(loaded.documents)])).any()
 
 
 def test_an_ordinal_is_used_again(tmp_path: Path) -> None:
