@@ -446,3 +446,33 @@ def test_sources_are_ready_while_a_batch_may_be_claimed(store: Store) -> None:
     assert batches.list_ready_sources(database) == ready
     run_progress.enter_stage(database, desk, "listing")
     assert len(batches.list_ready_sources(database)) == 1
+
+
+def test_a_lease_that_was_revoked_never_counts_again(store: Store) -> None:
+    save(store, reading(store), "a")
+    late = taken(store)
+    expire(store, late)
+    assert batches.is_idle(store.database, "desk", nobody)
+    again = taken(store, OTHER)
+    assert again.fence > late.fence
+    assert not late.is_current()
+    assert again.is_current()
+    assert batches.renew(store.database, {(late.number, late.fence)}) == set()
+
+
+def test_only_the_run_of_a_postponed_batch_waits(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random, "uniform", lambda _, high: high)
+    desk, web = reading(store), reading(store, "web")
+    save(store, desk, "a")
+    held = taken(store)
+    before = datetime.now(UTC)
+    batches.postpone(store.database, {(held.number, held.fence)}, None, "The index is away.")
+    after = datetime.now(UTC)
+    waiting = runs.find(store.database, desk)
+    wait = timedelta(seconds=13)
+    assert waiting.waiting_for == "The index is away."
+    assert waiting.next_try is not None
+    assert before + wait <= waiting.next_try <= after + wait
+    assert runs.find(store.database, web).waiting_for is None

@@ -194,6 +194,8 @@ def test_a_run_without_progress_is_queued_again_with_its_batches(store: Store) -
     assert (waiting.error, waiting.finished_at) == (None, None)
     assert _owners_of_batches(store) == [waiting.id, other.id]
     assert is_unchanged(store, other)
+    with pytest.raises(RunEndedError, match=r"^Nothing moved\.$"):
+        run_transitions.requeue(store.database, run.id, "failed", "Again.")
 
 
 def test_a_decision_closes_its_run_until_it_is_settled(store: Store) -> None:

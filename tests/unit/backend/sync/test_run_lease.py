@@ -4,6 +4,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -315,6 +316,27 @@ def test_after_a_bug_what_is_held_waits_with_the_reason(tmp_path: Path) -> None:
         _fail(database, run, held, KeyError("tags"))
     assert batches.claim(database, this_process(), is_dead) is None
     assert runs.find(database, run).waiting_for == "Internal error (KeyError: 'tags'). See the log."
+
+
+@pytest.mark.parametrize("error", [KeyError("tags"), StoppedError()])
+def test_what_is_given_back_is_reported_within_the_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    leases: list[timedelta] = []
+
+    def report(back: Callable[[], object], lease: timedelta) -> None:
+        back()
+        leases.append(lease)
+
+    monkeypatch.setattr(run_lease, "report_reliably", report)
+    database = store_with(tmp_path, "desk").database
+    _, held = _claimed(database)
+    heartbeat = Heartbeat(database, lease=timedelta(seconds=7))
+    heartbeat.add(held)
+    heartbeat._thread.start()
+    heartbeat.__exit__(type(error), error, None)
+    assert leases == [timedelta(seconds=7)]
+    assert not held.is_current()
 
 
 def test_a_run_that_was_ended_ends_its_work(

@@ -73,15 +73,17 @@ def test_too_many_at_once_are_refused_and_later_ones_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, proceed = write(tmp_path / "one.pdf", pdf("Leave")), Event()
-    run = pdf_rendering._run_renderer
+    with path.open("rb") as file:
+        rendered = pdf_rendering._run_renderer(file, 1, UNHURRIED)
 
-    def wait_and_run(
+    def wait_for_all(
         file: BufferedReader, number: int, seconds: float
     ) -> subprocess.CompletedProcess[bytes]:
+        del file, number, seconds
         assert proceed.wait(UNHURRIED)
-        return run(file, number, seconds)
+        return rendered
 
-    monkeypatch.setattr(pdf_rendering, "_run_renderer", wait_and_run)
+    monkeypatch.setattr(pdf_rendering, "_run_renderer", wait_for_all)
     with ThreadPoolExecutor(9) as pool:
         asked = [pool.submit(render, path, 1) for _ in range(9)]
         refused, _ = wait(asked, UNHURRIED, FIRST_COMPLETED)

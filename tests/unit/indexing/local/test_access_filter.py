@@ -93,6 +93,19 @@ def test_a_slot_has_the_boost_of_its_document(tmp_path: Path) -> None:
     assert load(tmp_path, None).boosts(np.array([2, 0])).tolist() == [2.0, 3.0]
 
 
+def test_a_slot_of_a_version_that_was_replaced_belongs_to_no_document(tmp_path: Path) -> None:
+    writer = open_writer(tmp_path, IDENTITY)
+    writer.write([document("a", "1"), document("b", "2", "3")])
+    first = load(tmp_path, None)
+    writer.write([document("b", "4", generation=2)])
+    following = load(tmp_path, first)
+    assert first.owners.tolist() == [0, 1, 1]
+    assert following.owners.tolist() == [0, -1, -1, 1]
+    assert following.owners.dtype == np.int32
+    writer.write([Delete("b")])
+    assert load(tmp_path, following).owners.tolist() == [0, -1, -1, -1]
+
+
 def test_what_did_not_change_is_not_read_again(tmp_path: Path) -> None:
     writer = open_writer(tmp_path, IDENTITY)
     writer.write([document("a", "1", tags=frozenset({"k=v"})), document("b", "2")])

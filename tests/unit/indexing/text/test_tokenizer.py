@@ -96,15 +96,15 @@ def test_what_is_joined_is_kept_whole_up_to_128_characters() -> None:
 
 
 @pytest.mark.parametrize("unit", ["a", "é", "国", "a-", "1.", "_", "'s", "\u0301", '"', "「", "@a"])
-def test_a_million_characters_without_a_blank(unit: str) -> None:
-    """Quadratic time would take hours here."""
-    text = unit * (1_000_000 // len(unit))
+def test_very_many_characters_without_a_blank(unit: str) -> None:
+    """Quadratic time would take minutes here."""
+    text = unit * (200_000 // len(unit))
     assert max(map(len, words(text)), default=0) <= 128
     assert find_exact_terms(text) == ()
 
 
 def test_a_long_message_of_quotes_and_codes_takes_linear_time() -> None:
-    message = '"be kind" E-22 ' * 50_000
+    message = '"be kind" E-22 ' * 10_000
     assert find_exact_terms(message) == ("be kind", "E-22")
     assert extract_keywords(message) == message.strip()
 
@@ -128,7 +128,7 @@ def test_folding_a_character_twice_is_folding_it_once() -> None:
     characters = (
         chr(i) for i in chain(range(0xD800), range(0xF900, 0x33480), range(0xE0000, 0xE01F0))
     )
-    assert [c for c in characters if fold(fold(c)) != fold(c)] == []
+    assert [c for c in characters if fold(once := fold(c)) != once] == []
 
 
 @given(TEXTS)
