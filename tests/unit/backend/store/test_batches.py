@@ -266,7 +266,10 @@ def test_what_cannot_be_indexed_now_waits_and_its_run_says_for_what(store: Store
 
 def test_a_source_is_still_once_its_batches_are_held_by_none_that_lives(store: Store) -> None:
     save(store, reading(store), "desk:a")
-    held = taken(store)
+    assert batches.is_idle(store.database, "desk", nobody)
+    save(store, reading(store, "web"), "web:a")
+    held = taken(store, source="desk")
+    save(store, runs.latest(store.database)["desk"].id, "desk:b")
     assert not batches.is_idle(store.database, "desk", nobody)
     assert batches.is_idle(store.database, "web", nobody)
     assert batches.is_idle(store.database, "desk", lambda process: process == ME)
@@ -476,3 +479,14 @@ def test_only_the_run_of_a_postponed_batch_waits(
     assert waiting.next_try is not None
     assert before + wait <= waiting.next_try <= after + wait
     assert runs.find(store.database, web).waiting_for is None
+
+
+def test_the_run_of_a_finished_batch_is_found(store: Store) -> None:
+    for source in ("desk", "web"):
+        run = reading(store, source)
+        save(store, run, "a")
+        held = taken(store, source=source)
+        done = BatchFinished(batch=held.number, fence=held.fence, counts={}, item="a")
+        with store.database.reading() as connection:
+            assert batches.find_run(connection, [done]) == run
+            assert batches.find_run(connection, []) is None

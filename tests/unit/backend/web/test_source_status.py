@@ -7,6 +7,7 @@ import pytest
 from backend.schemas.run import RunResponse
 from backend.schemas.source import SourceResponse
 from backend.web.source_status import SourceStatusView, _to_interval_choice, _to_view
+from connectors.registry import SOURCE_KINDS
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -45,6 +46,12 @@ def test_where_it_reads_is_reported_as_its_kind_has_it() -> None:
     assert _stands("done").where == "/srv/handbook"
     unknown = _to_view(SourceResponse.example().model_copy(update={"kind": "fax"}))
     assert (unknown.title, unknown.where) == ("Fax", "")
+
+
+@pytest.mark.parametrize("kind", SOURCE_KINDS)
+def test_every_kind_has_its_icon(kind: str) -> None:
+    shown = _to_view(SourceResponse.example().model_copy(update={"kind": kind}))
+    assert (shown.icon == "folder") is (kind == "folder")
 
 
 def test_the_next_start_comes_first() -> None:
