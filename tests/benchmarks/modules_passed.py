@@ -46,11 +46,11 @@ class Action:
 
 ACTIONS = (
     Action("quarry search", 34, 40, ("search", QUESTION)),
-    Action("quarry ask, no model", 45, 52, ("ask", QUESTION)),
+    Action("quarry ask, no model", 45, 53, ("ask", QUESTION)),
     Action("quarry sync, one new file", 64, 63, ("sync", "docs")),
     Action("quarry sources pause", 8, 8, ("sources", "pause", "docs")),
-    Action("POST /api/search", 36, 39, path="/api/search", body={"query": QUESTION}),
-    Action("POST …/pause", 8, 13, path="/api/admin/sources/docs/pause", body={}),
+    Action("POST /api/search", 36, 40, path="/api/search", body={"query": QUESTION}),
+    Action("POST …/pause", 8, 14, path="/api/admin/sources/docs/pause", body={}),
 )
 
 
