@@ -23,6 +23,7 @@ from backend.search.models import (
     SearchRequest,
 )
 from backend.search.query_syntax import (
+    LONGEST_QUERY,
     OperatorKind,
     ParsedQuery,
     blank_out,
@@ -96,8 +97,6 @@ _TASK = regex.compile(
 """Who begins or ends so asks about the format, not for a file in it."""
 _SAYS_NOTHING = ENGLISH | {"all", "any", "everything", "list", "show"}
 _DOCUMENTS = frozenset({"document", "file", "message", "note", "page", "post"})
-LONGEST_QUERY = 500
-"""Characters. What is longer is text that was pasted, not a query with words for a filter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@
     before:2026         updated before 2026
 
 Whatever has the form of an operator but no meaning, such as `before:lunch`, stays part of the text, and a note says so.
+So do quotes and dashes in a long text: it was pasted, and they are its punctuation.
 """
 
 from collections.abc import Iterable
@@ -37,6 +38,8 @@ _KEYS = "|".join(kind for kind in OperatorKind if kind not in (OperatorKind.PHRA
 _PREFIX = regex.compile(rf"(?i)(?<!\S)(?:-|(?P<key>{_KEYS}):)$")
 _BARE = regex.compile(rf"(?i)(?<!\S)(?:-(?=\p{{L}})|(?P<key>{_KEYS}):)(?P<value>\S+)")
 _DAY = regex.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
+LONGEST_QUERY = 500
+"""Characters. What is longer is text that was pasted: its quotes, dates and rare words mean nothing to a search."""
 _LONGEST_PREFIX = len("-") + max(map(len, OperatorKind)) + len(":")
 _BLANK = "\N{NO-BREAK SPACE}"
 """Takes the place of what has been read: no operator begins in the middle of another's value."""
@@ -113,8 +116,10 @@ def parse_query(query: str) -> ParsedQuery:
     rest = blank_out(line, [one.span for one in quoted])
     bare = [_bare_operator(match) for match in _BARE.finditer(rest)]
     found = sorted((*quoted, *bare), key=lambda one: one.span)
-    notes = {one: note for one in found if (note := _explain_invalid(one))}
-    return ParsedQuery(line, tuple(one for one in found if one not in notes), tuple(notes.values()))
+    explain = _explain_invalid if len(line) <= LONGEST_QUERY else _explain_in_long_text
+    notes = {one: note for one in found if (note := explain(one))}
+    operators = tuple(one for one in found if one not in notes)
+    return ParsedQuery(line, operators, tuple(dict.fromkeys(notes.values())))
 
 
 def _quoted_operator(line: str, quote: Quote) -> QueryOperator:
@@ -149,6 +154,13 @@ def _explain_invalid(operator: QueryOperator) -> str | None:
             return f"“{operator.value}” contains no word to look for."
         case _:
             return None
+
+
+def _explain_in_long_text(operator: QueryOperator) -> str | None:
+    """Return why an operator is not applied in a text of more than `LONGEST_QUERY` characters."""
+    if operator.kind in (OperatorKind.PHRASE, OperatorKind.EXCLUDED):
+        return f"In a text of more than {LONGEST_QUERY} characters quotes require nothing, and dashes exclude nothing."
+    return _explain_invalid(operator)
 
 
 def _first_moment(text: str) -> datetime | None:

@@ -17,7 +17,7 @@ from backend.search.models import (
     Spelling,
 )
 from backend.search.person_lookup import resolve_people
-from backend.search.query_syntax import OperatorKind, ParsedQuery
+from backend.search.query_syntax import LONGEST_QUERY, OperatorKind, ParsedQuery
 from backend.search.retrieval import HITS_PER_VARIANT
 from backend.search.search_tool import Ranking, SearchTool
 from connectors.access import Readers
@@ -35,11 +35,14 @@ WIDER = 4
 def correct_request(request: SearchRequest, index: Index) -> SearchRequest:
     """Replace words of the message that no readable document contains by the nearest that one contains.
 
-    Words that are read as a filter stay: a person's name need not stand in any text.
+    Words that are read as a filter stay: a person's name need not stand in any text. Nothing is corrected in a
+    text that was pasted.
 
     Raises:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
     """
+    if len(request.message) > LONGEST_QUERY:
+        return request
     inference = request.inference
     query = spelling_query(inference.topic if inference.inferred else request.message)
     if not query.words:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.search.query_syntax import OperatorKind, ParsedQuery, parse_query
+from backend.search.query_syntax import LONGEST_QUERY, OperatorKind, ParsedQuery, parse_query
 from indexing.index.protocols import NO_CONDITIONS, DateRange, Filters, TextConditions
 
 
@@ -65,6 +65,19 @@ def test_what_is_not_understood_is_searched_as_text_and_noted(query: str, note: 
     assert parsed.text == query
     assert len(parsed.notes) == 1
     assert parsed.notes[0].startswith(note)
+
+
+def test_quotes_and_dashes_of_a_pasted_text_mean_nothing_and_filters_still_do() -> None:
+    written = 'so-called "distances" -all of them "near" source:papers '
+    pasted = written + "x" * LONGEST_QUERY
+    assert operators(pasted) == [("source", "papers")]
+    assert parse_query(pasted).conditions == NO_CONDITIONS
+    assert '"distances" -all of them "near"' in parse_query(pasted).text
+    (note,) = parse_query(pasted).notes
+    assert "quotes require nothing" in note
+    at_most = written + "x" * (LONGEST_QUERY - len(written))
+    assert [kind for kind, _ in operators(at_most)] == ["phrase", "excluded", "phrase", "source"]
+    assert parse_query(at_most).notes == ()
 
 
 def test_operators_become_filters() -> None:

@@ -23,9 +23,8 @@ LONG = tuple(chunk("long", 2 * n, f"Canteen soup number {n}, canteen soup.") for
 SHORT = tuple(chunk(f"short {n}", 0, f"About the canteen, note {n} of many.") for n in range(12))
 
 
-def _find(query: str, limit: int, grouping: Grouping) -> tuple[GroupedRanking, MemoryIndex]:
-    index = MemoryIndex((*LONG, *SHORT))
-    service = SearchService(
+def _service(index: MemoryIndex) -> SearchService:
+    return SearchService(
         index=index,
         embedder=HashingEmbedder(),
         understanding=EVERYTHING,
@@ -33,6 +32,11 @@ def _find(query: str, limit: int, grouping: Grouping) -> tuple[GroupedRanking, M
         budgets=Budgets.for_window(8_000),
         seconds=30.0,
     )
+
+
+def _find(query: str, limit: int, grouping: Grouping) -> tuple[GroupedRanking, MemoryIndex]:
+    index = MemoryIndex((*LONG, *SHORT))
+    service = _service(index)
     request = service.request(parse_query(query), Readers.of(), Filters(), service.deadline())
     return find_grouped(service.tool(None, DocumentNumbers()), request, limit, grouping), index
 
@@ -68,3 +72,15 @@ def test_passages_stay_results_by_themselves_where_nothing_else_is_asked() -> No
     assert found.docs[0].document_id == "long"
     assert all(not doc.further for doc in found.docs)
     assert (len(found.groups), found.more, len(index.finds)) == (10, True, 1)
+
+
+def test_a_word_is_corrected_in_a_query_and_not_in_a_pasted_text() -> None:
+    service = _service(MemoryIndex(LONG))
+    for query, corrected in (
+        ("cantean soup", "canteen soup"),
+        ("cantean soup " * 50, None),
+    ):
+        request = service.request(
+            parse_query(query), Readers.of(), Filters(), service.deadline(), infer=frozenset()
+        )
+        assert request.corrected == corrected
