@@ -217,5 +217,5 @@ def test_a_ready_made_network_is_part_of_the_version_where_there_is_nothing_else
 
 def test_a_folder_without_weights_is_an_error_of_configuration(tmp_path: Path) -> None:
     (tmp_path / "modules.json").write_text("[]")
-    with pytest.raises(NotConfiguredError, match="no weights"):
+    with pytest.raises(NotConfiguredError, match="no model weights"):
         get_weights_version(tmp_path, tmp_path / "cache")
