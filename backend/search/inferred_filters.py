@@ -23,7 +23,7 @@ from backend.search.models import (
     SearchRequest,
 )
 from backend.search.query_syntax import (
-    LONGEST_QUERY,
+    LONGEST_TYPED_QUERY,
     OperatorKind,
     ParsedQuery,
     blank_out,
@@ -160,7 +160,7 @@ def infer_filters(
 
     Raises as `VisibleNamesCache.get` does.
     """
-    if len(parsed.query) > LONGEST_QUERY:
+    if len(parsed.query) > LONGEST_TYPED_QUERY:
         return Inference()
     read: Mapping[FilterKind, Callable[[str], Iterable[InferredFilter]]] = {
         FilterKind.DATE: lambda text: _read_dates(text, today),

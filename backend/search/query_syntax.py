@@ -38,7 +38,7 @@ _KEYS = "|".join(kind for kind in OperatorKind if kind not in (OperatorKind.PHRA
 _PREFIX = regex.compile(rf"(?i)(?<!\S)(?:-|(?P<key>{_KEYS}):)$")
 _BARE = regex.compile(rf"(?i)(?<!\S)(?:-(?=\p{{L}})|(?P<key>{_KEYS}):)(?P<value>\S+)")
 _DAY = regex.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
-LONGEST_QUERY = 500
+LONGEST_TYPED_QUERY = 500
 """Characters. What is longer is text that was pasted: its quotes, dates and rare words mean nothing to a search."""
 _LONGEST_PREFIX = len("-") + max(map(len, OperatorKind)) + len(":")
 _BLANK = "\N{NO-BREAK SPACE}"
@@ -116,7 +116,7 @@ def parse_query(query: str) -> ParsedQuery:
     rest = blank_out(line, [one.span for one in quoted])
     bare = [_bare_operator(match) for match in _BARE.finditer(rest)]
     found = sorted((*quoted, *bare), key=lambda one: one.span)
-    explain = _explain_invalid if len(line) <= LONGEST_QUERY else _explain_in_long_text
+    explain = _explain_invalid if len(line) <= LONGEST_TYPED_QUERY else _explain_in_long_text
     notes = {one: note for one in found if (note := explain(one))}
     operators = tuple(one for one in found if one not in notes)
     return ParsedQuery(line, operators, tuple(dict.fromkeys(notes.values())))
@@ -157,9 +157,9 @@ def _explain_invalid(operator: QueryOperator) -> str | None:
 
 
 def _explain_in_long_text(operator: QueryOperator) -> str | None:
-    """Return why an operator is not applied in a text of more than `LONGEST_QUERY` characters."""
+    """Return why an operator is not applied in a text of more than `LONGEST_TYPED_QUERY` characters."""
     if operator.kind in (OperatorKind.PHRASE, OperatorKind.EXCLUDED):
-        return f"In a text of more than {LONGEST_QUERY} characters quotes require nothing, and dashes exclude nothing."
+        return f"In a text of more than {LONGEST_TYPED_QUERY} characters quotes require nothing, and dashes exclude nothing."
     return _explain_invalid(operator)
 
 

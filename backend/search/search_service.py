@@ -17,7 +17,7 @@ from backend.search.models import (
     Spelling,
 )
 from backend.search.person_lookup import resolve_people
-from backend.search.query_syntax import LONGEST_QUERY, OperatorKind, ParsedQuery
+from backend.search.query_syntax import LONGEST_TYPED_QUERY, OperatorKind, ParsedQuery
 from backend.search.retrieval import HITS_PER_VARIANT
 from backend.search.search_tool import Ranking, SearchTool
 from connectors.access import Readers
@@ -41,7 +41,7 @@ def correct_request(request: SearchRequest, index: Index) -> SearchRequest:
     Raises:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
     """
-    if len(request.message) > LONGEST_QUERY:
+    if len(request.message) > LONGEST_TYPED_QUERY:
         return request
     inference = request.inference
     query = spelling_query(inference.topic if inference.inferred else request.message)

@@ -4,20 +4,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from backend.search.inferred_filters import FilterInference
-from backend.search.models import EVERY_KIND, Budgets, DocumentNumbers, FilterKind, SearchRequest
+from backend.search.models import EVERY_KIND, DocumentNumbers, FilterKind, SearchRequest
 from backend.search.query_syntax import parse_query
-from backend.search.search_service import SearchService
 from backend.search.search_tool import Ranking
 from backend.search.visible_names import VisibleNamesCache
 from connectors.access import Access, Readers
 from connectors.document import Person
 from connectors.extraction.registry import EML, MARKDOWN, PDF, XLSX
 from indexing.chunking.chunk import Chunk
-from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING
-from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.protocols import Filters, Index
-from tests.support.search import chunk
+from tests.support.search import chunk, make_service
 
 TODAY = date(2026, 11, 23)
 FINANCE = "group:finance"
@@ -93,20 +89,12 @@ READ_BY_FINANCE = (
 """What these name, nobody else may see."""
 
 
-def make_service(index: Index) -> SearchService:
-    """Make a service that finds in `index`, to which `CORPUS` was written."""
-    return SearchService(
-        index=index,
-        embedder=HashingEmbedder(),
-        understanding=EVERYTHING,
-        count_tokens=estimated_tokens,
-        budgets=Budgets.for_window(8_000),
-        seconds=30.0,
-        inference=FilterInference(
-            names=VisibleNamesCache(index),
-            source_kinds=lambda: {"wiki": "folder", "team-chat": "slack", "vault": "confluence"},
-            today=lambda: TODAY,
-        ),
+def make_inference(index: Index) -> FilterInference:
+    """Read filters from words, for an index to which `CORPUS` was written."""
+    return FilterInference(
+        names=VisibleNamesCache(index),
+        source_kinds=lambda: {"wiki": "folder", "team-chat": "slack", "vault": "confluence"},
+        today=lambda: TODAY,
     )
 
 
@@ -118,7 +106,7 @@ def ask(
     infer: frozenset[FilterKind] = EVERY_KIND,
 ) -> tuple[SearchRequest, Ranking]:
     """Search as the reader of these tokens."""
-    service = make_service(index)
+    service = make_service(index, make_inference(index))
     request = service.request(
         parse_query(query),
         Readers.of(*tokens),

@@ -9,15 +9,27 @@ from typing import TypeAlias
 
 import numpy as np
 
+from backend.search.inferred_filters import FilterInference
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from backend.search.models import Budgets, InferenceSection, SearchRequest
 from backend.search.prompts import keyword_prompt, rephrase_prompt, selection_prompt
+from backend.search.search_service import SearchService
 from connectors.access import EVERYBODY, Access, Readers
 from connectors.document import Person, Span
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import Understanding
-from indexing.index.protocols import Evidence, Facets, Filters, Found, Hit, IndexQuery, Replace
+from indexing.embedding.language_support import EVERYTHING, Understanding
+from indexing.embedding.token_counting import estimated_tokens
+from indexing.index.protocols import (
+    Evidence,
+    Facets,
+    Filters,
+    Found,
+    Hit,
+    Index,
+    IndexQuery,
+    Replace,
+)
 from indexing.index.spelling import Corrections, PassageLookup, SpellingQuery, suggest_corrections
 from indexing.local import open_writer
 from indexing.runtime.deadline import Deadline
@@ -103,6 +115,19 @@ def one_chunk_documents(chunks: Iterable[Chunk]) -> Iterator[Replace]:
             chunks=(one,),
             vectors=embedder.embed_passages([one.text]),
         )
+
+
+def make_service(index: Index, inference: FilterInference | None = None) -> SearchService:
+    """Make a service that embeds by `HashingEmbedder`."""
+    return SearchService(
+        index=index,
+        embedder=HashingEmbedder(),
+        understanding=EVERYTHING,
+        count_tokens=estimated_tokens,
+        budgets=Budgets.for_window(8_000),
+        seconds=30.0,
+        inference=inference,
+    )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from backend.store import sources
 from backend.store.credential_vault import Vault
 from backend.store.database import Database, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
+from backend.store.runs import Run
 from backend.store.tables import contents
 from connectors.access import EVERYBODY, Access
 from connectors.document import Document, Section
@@ -31,6 +32,18 @@ class Store:
                 for each in documents
             ]
         )
+
+
+def alive(run: Run) -> bool:
+    """Judge that the process that holds a run is alive."""
+    del run
+    return False
+
+
+def gone(run: Run) -> bool:
+    """Judge that the process that holds a run is gone."""
+    del run
+    return True
 
 
 def store_with(folder: Path, *names: str) -> Store:

@@ -34,12 +34,14 @@ _NUMBERED_NAME = regex.compile(
 _NUMBERED = regex.compile(r"(\p{L}+)[\s:#._-]{0,3}0*(\d+)(?!\d)")
 _DATE_NAMES = frozenset(name.casefold() for name in (*month_name, *month_abbr, *day_name) if name)
 _INITIALS = regex.compile(r"\p{Lu}{2,5}")
-_GENERIC_LIST = """
+_ROLE_LIST = """
 head chief director manager officer president chair chairman chairwoman chairperson lead leader boss supervisor secretary
-minister executive deputy vice first last final only current former new old next present
+minister
 """
-_GENERIC = frozenset(_GENERIC_LIST.split())
-_ROLE = r"(?:head|chief|director|manager|officer|president|chair(?:man|woman|person)?|lead(?:er)?|boss|supervisor|secretary|minister)"
+_ROLES = frozenset(_ROLE_LIST.split())
+_RANK_LIST = "executive deputy vice first last final only current former new old next present"
+_GENERIC = _ROLES | frozenset(_RANK_LIST.split())
+_ROLE = rf"(?:{'|'.join(sorted(_ROLES, key=len, reverse=True))})"
 _HOLDER_ASKED = regex.compile(
     rf"\bwho(?:'s| is| was) (?:the|our|your) (?P<role>(?:[\w&-]+ ){{0,3}}{_ROLE}(?: (?:of|for) (?:the )?[\w&-]+)?|c[a-z]o)\b"
 )

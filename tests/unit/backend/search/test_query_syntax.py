@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.search.query_syntax import LONGEST_QUERY, OperatorKind, ParsedQuery, parse_query
+from backend.search.query_syntax import LONGEST_TYPED_QUERY, OperatorKind, ParsedQuery, parse_query
 from indexing.index.protocols import NO_CONDITIONS, DateRange, Filters, TextConditions
 
 
@@ -69,13 +69,13 @@ def test_what_is_not_understood_is_searched_as_text_and_noted(query: str, note: 
 
 def test_quotes_and_dashes_of_a_pasted_text_mean_nothing_and_filters_still_do() -> None:
     written = 'so-called "distances" -all of them "near" source:papers '
-    pasted = written + "x" * LONGEST_QUERY
+    pasted = written + "x" * LONGEST_TYPED_QUERY
     assert operators(pasted) == [("source", "papers")]
     assert parse_query(pasted).conditions == NO_CONDITIONS
     assert '"distances" -all of them "near"' in parse_query(pasted).text
     (note,) = parse_query(pasted).notes
     assert "quotes require nothing" in note
-    at_most = written + "x" * (LONGEST_QUERY - len(written))
+    at_most = written + "x" * (LONGEST_TYPED_QUERY - len(written))
     assert [kind for kind, _ in operators(at_most)] == ["phrase", "excluded", "phrase", "source"]
     assert parse_query(at_most).notes == ()
 

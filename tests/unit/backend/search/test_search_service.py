@@ -3,40 +3,25 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.search.models import Budgets, DocumentNumbers
+from backend.search.models import DocumentNumbers
 from backend.search.query_syntax import parse_query
 from backend.search.search_service import (
     GroupedRanking,
     Grouping,
-    SearchService,
     find_grouped,
     group_by_document,
 )
 from connectors.access import Readers
-from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING
-from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.protocols import Filters
-from tests.support.search import MemoryIndex, chunk, section
+from tests.support.search import MemoryIndex, chunk, make_service, section
 
 LONG = tuple(chunk("long", 2 * n, f"Canteen soup number {n}, canteen soup.") for n in range(120))
 SHORT = tuple(chunk(f"short {n}", 0, f"About the canteen, note {n} of many.") for n in range(12))
 
 
-def _service(index: MemoryIndex) -> SearchService:
-    return SearchService(
-        index=index,
-        embedder=HashingEmbedder(),
-        understanding=EVERYTHING,
-        count_tokens=estimated_tokens,
-        budgets=Budgets.for_window(8_000),
-        seconds=30.0,
-    )
-
-
 def _find(query: str, limit: int, grouping: Grouping) -> tuple[GroupedRanking, MemoryIndex]:
     index = MemoryIndex((*LONG, *SHORT))
-    service = _service(index)
+    service = make_service(index)
     request = service.request(parse_query(query), Readers.of(), Filters(), service.deadline())
     return find_grouped(service.tool(None, DocumentNumbers()), request, limit, grouping), index
 
@@ -75,7 +60,7 @@ def test_passages_stay_results_by_themselves_where_nothing_else_is_asked() -> No
 
 
 def test_a_word_is_corrected_in_a_query_and_not_in_a_pasted_text() -> None:
-    service = _service(MemoryIndex(LONG))
+    service = make_service(MemoryIndex(LONG))
     for query, corrected in (
         ("cantean soup", "canteen soup"),
         ("cantean soup " * 50, None),

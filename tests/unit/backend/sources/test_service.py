@@ -16,18 +16,13 @@ from backend.store import (
     schedule,
     workers,
 )
-from backend.store.runs import Process, Run
+from backend.store.runs import Process
 from backend.sync.run_lease import this_process
 from connectors.connector import Deletion
 from connectors.errors import ConflictError, NotFoundError
 from indexing.ingestion.ledger import Failed
 from indexing.ingestion.progress import ProgressMeter
-from tests.support.store import Store, document, source_service, store_at
-
-
-def alive(run: Run) -> bool:
-    del run
-    return False
+from tests.support.store import Store, alive, document, source_service, store_at
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Batches under leases: who may take one, who may say that it is finished, and what waits for what."""
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -20,13 +19,13 @@ from sqlalchemy import select, update
 
 from backend.store import batches, run_progress, run_transitions, runs, sources
 from backend.store.document_contents import decode_changes, encode_changes
-from backend.store.runs import Process, Run, RunEndedError
+from backend.store.runs import Process, RunEndedError
 from backend.store.tables import batches as rows
 from connectors.connector import Checkpoint, Deletion, Unchanged, Unreadable
 from connectors.errors import TemporarilyUnavailableError
 from indexing.ingestion.batching import ClaimedBatch
 from indexing.ingestion.ledger import BatchFinished, LeaseLostError, Stored
-from tests.support.store import Store, document, store_at
+from tests.support.store import Store, document, gone
 
 ME = Process("here", 1, "1")
 OTHER = Process("here", 2, "1")
@@ -35,17 +34,6 @@ OTHER = Process("here", 2, "1")
 def nobody(process: Process) -> bool:
     del process
     return False
-
-
-def gone(run: Run) -> bool:
-    del run
-    return True
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    with store_at(database_url, "desk", "web") as store:
-        yield store
 
 
 def reading(store: Store, source: str = "desk") -> int:

@@ -1,6 +1,5 @@
 """Showing documents: to those who may read them, and to the owner."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,17 +9,11 @@ from backend.store import documents
 from connectors.access import EVERYBODY, NOBODY, Access, Readers
 from connectors.errors import ActionRequiredError
 from indexing.ingestion.ledger import AccessAmended, ContentLost, Removed
-from tests.support.store import Store, damage_texts, document, kept_texts, lose_texts, store_at
+from tests.support.store import Store, damage_texts, document, kept_texts, lose_texts
 
 ANN = Readers.of("user:ann@example.com")
 HR = Readers.of("group:hr")
 STRANGER = Readers.of()
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    with store_at(database_url, "desk", "web") as store:
-        yield store
 
 
 @pytest.mark.parametrize(

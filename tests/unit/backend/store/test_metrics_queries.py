@@ -18,17 +18,12 @@ from backend.store import (
     workers,
 )
 from backend.store.metrics_queries import Reckoning
-from backend.store.runs import Process, Run
+from backend.store.runs import Process
 from connectors.connector import Deletion
 from indexing.ingestion.ledger import Failed
-from tests.support.store import Store, document, store_at
+from tests.support.store import Store, alive, document, store_at
 
 ME = Process("here", 4711, "100")
-
-
-def alive(run: Run) -> bool:
-    del run
-    return False
 
 
 @pytest.fixture

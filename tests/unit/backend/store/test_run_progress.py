@@ -1,6 +1,6 @@
 """What a running run reports of itself, and that no other run and no later process is touched by it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -10,21 +10,10 @@ from backend.store import batches, run_progress, run_transitions, runs
 from backend.store.runs import Process, Run, RunEndedError
 from connectors.connector import Deletion
 from indexing.ingestion.progress import Embedding, Progress
-from tests.support.store import Store, store_at
+from tests.support.store import Store, gone
 
 ME = Process("here", 1, "1")
 TOMORROW = datetime(2100, 1, 1, tzinfo=UTC)
-
-
-def gone(run: Run) -> bool:
-    del run
-    return True
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    with store_at(database_url, "desk", "web") as store:
-        yield store
 
 
 def begin(store: Store, source: str = "desk") -> int:

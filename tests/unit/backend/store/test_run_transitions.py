@@ -1,7 +1,6 @@
 """What each transition changes of a run, and of no other."""
 
 import logging
-from collections.abc import Iterator
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
@@ -14,27 +13,11 @@ from backend.store.tables import batches as batch_rows
 from backend.store.tables import runs as run_rows
 from connectors.connector import Deletion
 from connectors.errors import TemporarilyUnavailableError
-from tests.support.store import Store, store_at
+from tests.support.store import Store, alive, gone
 
 ME = Process("here", 1, "1")
 OTHER = Process("there", 2, "3")
 TOMORROW = datetime(2100, 1, 1, tzinfo=UTC)
-
-
-def alive(run: Run) -> bool:
-    del run
-    return False
-
-
-def gone(run: Run) -> bool:
-    del run
-    return True
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    with store_at(database_url, "desk", "web") as store:
-        yield store
 
 
 def begin(store: Store, source: str = "desk", kind: str = "incremental") -> Run:

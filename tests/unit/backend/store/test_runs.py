@@ -2,7 +2,6 @@
 
 import logging
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,29 +10,13 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from backend.store import run_progress, run_transitions, runs
-from backend.store.runs import Process, Run, RunEndedError
+from backend.store.runs import Process, RunEndedError
 from backend.store.tables import runs as run_rows
 from connectors.errors import TemporarilyUnavailableError
 from indexing.ingestion.progress import Embedding, Progress, ProgressMeter
-from tests.support.store import Store, store_at
+from tests.support.store import Store, alive, gone
 
 ME = Process("here", 4711, "100")
-
-
-def alive(run: Run) -> bool:
-    del run
-    return False
-
-
-def gone(run: Run) -> bool:
-    del run
-    return True
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    with store_at(database_url, "desk", "web") as store:
-        yield store
 
 
 def test_a_run_reports_what_it_does_and_how_it_ended(store: Store) -> None:

@@ -9,20 +9,10 @@ from backend.store import failures, run_transitions, schedule
 from backend.store.runs import Process, Run
 from backend.store.schedule import Due
 from indexing.ingestion.ledger import Failed
-from tests.support.store import Store, store_at
+from tests.support.store import Store, alive, gone, store_at
 
 ME = Process("here", 1, "1")
 MINUTE = timedelta(minutes=1)
-
-
-def alive(run: Run) -> bool:
-    del run
-    return False
-
-
-def gone(run: Run) -> bool:
-    del run
-    return True
 
 
 @pytest.fixture

@@ -1,30 +1,18 @@
 """The sources."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from backend.store import batches, run_transitions, runs, schedule, sources
-from backend.store.runs import Process, Run
+from backend.store.runs import Process
 from connectors.connector import Checkpoint
 from connectors.errors import ActionRequiredError
 from indexing.ingestion.ledger import CheckpointReset
-from tests.support.store import Store, document, source_service, store_at
+from tests.support.store import Store, document, gone, source_service
 
 ME = Process("here", 1, "1")
-
-
-def gone(run: Run) -> bool:
-    del run
-    return True
-
-
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    with store_at(database_url, "desk", "web") as store:
-        yield store
 
 
 def test_sources_are_listed_by_name_with_their_settings(store: Store) -> None:

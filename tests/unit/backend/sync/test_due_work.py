@@ -39,7 +39,7 @@ from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.pipeline import Pipeline
 from tests.support.memory_index_writer import MemoryIndexWriter
-from tests.support.store import Store, document, source_service, store_at
+from tests.support.store import Store, alive, document, source_service, store_at
 
 EMBEDDER = HashingEmbedder()
 SOON = 30.0
@@ -48,11 +48,6 @@ SOON = 30.0
 def at_once(seconds: float) -> bool:
     del seconds
     return True
-
-
-def alive(run: Run) -> bool:
-    del run
-    return False
 
 
 def nobody(process: Process) -> bool:

@@ -49,18 +49,13 @@ from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
 from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.stepped_embedder import SteppedEmbedder
-from tests.support.store import Store, document, kept_texts, store_at, store_with
+from tests.support.store import Store, document, gone, kept_texts, store_at, store_with
 
 EMBEDDER = HashingEmbedder()
 
 
 def nothing(number: int) -> None:
     del number
-
-
-def gone(run: Run) -> bool:
-    del run
-    return True
 
 
 @dataclass
