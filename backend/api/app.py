@@ -14,10 +14,10 @@ from backend.api.authorization import Authenticator, check_permission, find_unpr
 from backend.api.dependencies import AnswerHtml, AppState
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import ErrorPage
-from backend.api.process_group import ProcessGroup
 from backend.api.request_context import DisconnectMiddleware
 from backend.api.request_guard import RequestGuardMiddleware
 from backend.api.routes import admin, ask, documents, health, metrics, search, sources
+from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry, no_other_servers
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
@@ -44,7 +44,7 @@ class Api(FastAPI):
         app = DisconnectMiddleware(
             RequestGuardMiddleware(super().build_middleware_stack()), state.active_requests
         )
-        process = state.group.name if state.group else None
+        process = state.processes.name if state.processes else None
         return AccessLogMiddleware(app, state.metrics.observe_request, process)
 
     def openapi(self) -> dict[str, Any]:
@@ -58,14 +58,14 @@ def create_app(
     authenticator: Authenticator,
     answer_html: AnswerHtml = ask.plain_html,
     error_page: ErrorPage | None = None,
-    group: ProcessGroup | None = None,
+    processes: ServerProcesses | None = None,
 ) -> Api:
     """Create the API of a container. It warms up when it starts.
 
     Args:
         answer_html: renders an answer as sanitized HTML.
         error_page: renders a problem for browsers, outside of the API.
-        group: the processes of the server, where there are several.
+        processes: of this server, where it has several.
     """
     app = Api(
         title="Quarry",
@@ -88,11 +88,11 @@ def create_app(
         current=current,
         warmup=warmup,
         sync_runs=SyncRunRegistry(
-            lambda: current.container, group.other_servers if group else no_other_servers
+            lambda: current.container, processes.other_servers if processes else no_other_servers
         ),
         answer_html=answer_html,
-        metrics=Metrics(current, warmup, group),
-        group=group,
+        metrics=Metrics(current, warmup, processes),
+        processes=processes,
     )
     problem_details.register(app, error_page)
     for routes in (search, ask, documents, sources, admin, health, metrics):

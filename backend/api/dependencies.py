@@ -9,8 +9,8 @@ from fastapi import Depends, Request
 
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import Problem, problem
-from backend.api.process_group import ProcessGroup
 from backend.api.request_context import ActiveRequests
+from backend.api.server_processes import ServerProcesses
 from backend.api.server_sent_events import Streams
 from backend.api.sync_runs import SyncRunRegistry
 from backend.api.warmup import CurrentContainer, Warmup
@@ -36,7 +36,7 @@ class AppState:
     sync_runs: SyncRunRegistry
     answer_html: AnswerHtml
     metrics: Metrics
-    group: ProcessGroup | None = None
+    processes: ServerProcesses | None = None
     active_requests: ActiveRequests = field(default_factory=ActiveRequests)
     streams: Streams = field(default_factory=Streams)
 

@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from backend.api.process_group import ProcessGroup
+from backend.api.server_processes import ServerProcesses
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.store.metrics_queries import Figures, Reckoning
 from backend.store.runs import RunState
@@ -39,21 +39,21 @@ class Metrics:
     """The metrics of one server. Requests are labelled by route, never by path, to bound the number of series.
 
     Args:
-        group: the processes of the server, where there are several: what each has counted lies in its folder, by
+        processes: of this server, where it has several: what each has counted lies in the folder that they share, by
             the multiprocess mode of `prometheus_client`.
     """
 
     def __init__(
-        self, current: CurrentContainer, warmup: Warmup, group: ProcessGroup | None = None
+        self, current: CurrentContainer, warmup: Warmup, processes: ServerProcesses | None = None
     ) -> None:
-        self._group = group
+        self._processes = processes
         self._looked_up = CollectorRegistry()
         self._looked_up.register(_DatabaseCollector(current, warmup))
-        if group is None:
+        if processes is None:
             register_process_metrics(self._looked_up)
         else:
             register_build_info(self._looked_up)
-            self._looked_up.register(_GroupCollector(group))
+            self._looked_up.register(_ProcessesCollector(processes))
         self._counted = CollectorRegistry()
         self.stages = StageMetrics(self._counted)
         self._requests = Counter(
@@ -92,25 +92,25 @@ class Metrics:
 
     def _summed(self) -> CollectorRegistry:
         """Return what the processes of the server have counted together."""
-        if self._group is None:
+        if self._processes is None:
             return self._counted
         summed = CollectorRegistry()
-        MultiProcessCollector(summed, str(self._group.folder))  # type: ignore[no-untyped-call]
+        MultiProcessCollector(summed, str(self._processes.folder))  # type: ignore[no-untyped-call]
         return summed
 
 
-class _GroupCollector(Collector):
+class _ProcessesCollector(Collector):
     """Memory, processor time and open files of each process of the server, labelled by its name."""
 
-    def __init__(self, group: ProcessGroup) -> None:
-        self._group = group
+    def __init__(self, processes: ServerProcesses) -> None:
+        self._processes = processes
 
     def describe(self) -> list[Metric]:
         return []
 
     def collect(self) -> Iterator[Metric]:
         families: dict[str, Metric] = {}
-        for name, process in self._group.members().items():
+        for name, process in self._processes.live().items():
             for each in _process_metrics(process.number):
                 family = families.setdefault(
                     each.name, Metric(each.name, each.documentation, each.type)

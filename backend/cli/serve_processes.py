@@ -1,7 +1,7 @@
 """`quarry serve --processes N`: processes that serve one port, and one that syncs.
 
 They share the socket, so that one that is idle takes the next connection. What they know of each other lies in the
-database and in the folder of their `ProcessGroup`; the supervisor does nothing but keep them running.
+database and in the folder that they share (`ServerProcesses`); the supervisor does nothing but keep them running.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from datetime import timedelta
 from multiprocessing.synchronize import Semaphore
 
 from backend.api.access_log import log_start
-from backend.api.process_group import SYNC_WORKER, ProcessGroup, make_group_folder
+from backend.api.server_processes import SYNC_WORKER, ServerProcesses, make_shared_folder
 from backend.cli import command_line
 from backend.cli.server import (
     BACKLOG,
@@ -53,7 +53,7 @@ _ACCEPTED_AT_ONCE = 1
 class ServerPlan:
     """What a process that serves is given."""
 
-    group: ProcessGroup
+    processes: ServerProcesses
     bound: socket.socket
     readers: Readers
     log_level: int
@@ -77,33 +77,33 @@ def serve_by_processes(
     # Clients that come before the first process is ready wait instead of being refused.
     bound.listen(BACKLOG)
     first, announcement = SPAWNING.Semaphore(1), SPAWNING.Semaphore(1)
-    with make_group_folder() as folder, until_signalled() as stopping:
+    with make_shared_folder() as folder, until_signalled() as stopping:
         share_metrics(folder)
-        processes = [
-            SupervisedProcess(group.name, run_server, (plan,))
-            for group in (ProcessGroup(folder, f"server {n}") for n in range(1, count + 1))
-            for plan in [ServerPlan(group, bound, readers, log_level, first, announcement)]
+        supervised = [
+            SupervisedProcess(each.name, run_server, (plan,))
+            for each in (ServerProcesses(folder, f"server {n}") for n in range(1, count + 1))
+            for plan in [ServerPlan(each, bound, readers, log_level, first, announcement)]
         ]
         if syncs_by_itself(settings):
-            group = ProcessGroup(folder, SYNC_WORKER)
-            processes.append(SupervisedProcess(SYNC_WORKER, run_sync_worker, (group,)))
-        supervise(processes, stopping, _KILL_AFTER)
+            processes = ServerProcesses(folder, SYNC_WORKER)
+            supervised.append(SupervisedProcess(SYNC_WORKER, run_sync_worker, (processes,)))
+        supervise(supervised, stopping, _KILL_AFTER)
 
 
 def run_server(plan: ServerPlan) -> None:
     """Serve in this process, until it is terminated or its supervisor has died."""
-    _begin(plan.group)
+    _begin(plan.processes)
     log_requests(plan.log_level)
     container = Container(for_one_of_several(Settings()))
-    server = GroupServer(plan, container)
+    server = SharedSocketServer(plan, container)
     watch_parent(server.end)
     server.run([Listener.of(plan.bound)])
     end_process(command_line.console(), server.unfinished())
 
 
-def run_sync_worker(group: ProcessGroup) -> None:
+def run_sync_worker(processes: ServerProcesses) -> None:
     """Sync the sources in this process, until it is terminated or its supervisor has died."""
-    _begin(group)
+    _begin(processes)
     stopping, settings = threading.Event(), Settings()
 
     def stop(number: int, frame: object) -> None:
@@ -125,7 +125,7 @@ def run_sync_worker(group: ProcessGroup) -> None:
     end_process(command_line.console(), [] if ended else ["the workers"])
 
 
-class GroupServer(Server):
+class SharedSocketServer(Server):
     """The server of one of several processes.
 
     One process accepts connections at once, to say what the server waits for; each other one, and one that is
@@ -133,7 +133,7 @@ class GroupServer(Server):
     """
 
     def __init__(self, plan: ServerPlan, container: Container) -> None:
-        super().__init__(make_app(container, plan.readers, plan.group), _ACCEPTED_AT_ONCE)
+        super().__init__(make_app(container, plan.readers, plan.processes), _ACCEPTED_AT_ONCE)
         self._plan = plan
         self._settings = container.settings
 
@@ -163,9 +163,9 @@ class Listener(socket.socket):
         super().listen(max(backlog, BACKLOG))
 
 
-def _begin(group: ProcessGroup) -> None:
-    configure_logging(group.name)
-    group.join()
+def _begin(processes: ServerProcesses) -> None:
+    configure_logging(processes.name)
+    processes.register()
 
 
 def for_one_of_several(settings: Settings) -> Settings:

@@ -13,8 +13,8 @@ from backend.api.access_log import LOG
 from backend.api.app import Api, create_app
 from backend.api.authorization import LocalAuthenticator
 from backend.api.dependencies import AppState
-from backend.api.process_group import ProcessGroup
 from backend.api.request_timeout import TimedRequestProtocol
+from backend.api.server_processes import ServerProcesses
 from backend.container import Container
 from backend.settings import Settings
 from backend.web import routes
@@ -29,9 +29,13 @@ BACKLOG = 2048
 """Connections that may wait to be accepted."""
 
 
-def make_app(container: Container, readers: Readers, group: ProcessGroup | None = None) -> Api:
+def make_app(
+    container: Container, readers: Readers, processes: ServerProcesses | None = None
+) -> Api:
     """The API with the pages, for one asker."""
-    app = create_app(container, LocalAuthenticator(readers), answer_html, routes.error_page, group)
+    app = create_app(
+        container, LocalAuthenticator(readers), answer_html, routes.error_page, processes
+    )
     routes.mount(app)
     return app
 

@@ -1,4 +1,4 @@
-"""The processes of one `quarry serve`, as each of them knows the others: by files in a folder that they share."""
+"""The processes of one `quarry serve`. Each writes a file into a folder that they share, and finds the others there."""
 
 import json
 import os
@@ -20,19 +20,21 @@ _PREFIX = "quarry-serve-"
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessGroup:
+class ServerProcesses:
+    """The processes that share a folder, seen from one of them."""
+
     folder: Path
     """Also holds the metrics of all processes; those of one that has died are still counted."""
     name: str
     """Of this process, such as `server 1`."""
 
-    def join(self) -> None:
+    def register(self) -> None:
         """Make this process known to the others, in place of an earlier one of its name."""
         draft = self.folder / f"{self.name}.{os.getpid()}"
         draft.write_text(json.dumps(asdict(this_process())), encoding="utf-8")
         draft.replace(self.folder / f"{self.name}.json")
 
-    def members(self) -> dict[str, Process]:
+    def live(self) -> dict[str, Process]:
         """Return the live processes by name, without their supervisor."""
         found = _read_processes(self.folder)
         return {
@@ -43,8 +45,8 @@ class ProcessGroup:
 
     def other_servers(self) -> set[Process]:
         """Return the live processes that serve requests, without this one."""
-        members = self.members()
-        return {members[name] for name in members.keys() - {self.name, SYNC_WORKER}}
+        live = self.live()
+        return {live[name] for name in live.keys() - {self.name, SYNC_WORKER}}
 
 
 def _read_processes(folder: Path) -> dict[str, Process]:
@@ -55,14 +57,14 @@ def _read_processes(folder: Path) -> dict[str, Process]:
 
 
 @contextmanager
-def make_group_folder() -> Iterator[Path]:
-    """Make a folder for the processes of a server that this one supervises, and remove it in the end.
+def make_shared_folder() -> Iterator[Path]:
+    """Make the folder that the processes under this supervisor share, and remove it in the end.
 
-    What servers left behind that were killed is removed first.
+    Folders of servers that were killed are removed first.
     """
     _remove_abandoned(Path(gettempdir()))
     with TemporaryDirectory(prefix=_PREFIX) as name:
-        ProcessGroup(Path(name), _SUPERVISOR).join()
+        ServerProcesses(Path(name), _SUPERVISOR).register()
         yield Path(name)
 
 
