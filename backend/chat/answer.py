@@ -7,7 +7,14 @@ from typing import TypeAlias
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.citations.verification import Support, Verdict
-from backend.chat.events import AnswerDone, ChatEvent, Citation, TextPiece, TurnFailed
+from backend.chat.events import (
+    SEARCH_ERRORS,
+    AnswerDone,
+    ChatEvent,
+    Citation,
+    TextPiece,
+    TurnFailed,
+)
 from backend.chat.extractive.answer import AnswerSentence, ExtractiveAnswer, extract_answer
 from backend.chat.extractive.passage_quotes import quote_passage
 from backend.chat.llm_loop import ChatTurn
@@ -15,10 +22,8 @@ from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.search.events import SearchEvent
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest
 from backend.search.search_tool import follow_search
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
-from indexing.runtime.deadline import DeadlineExceededError
 from indexing.text.markdown_links import escape_markdown, safe_link
 
 Search: TypeAlias = Callable[[SearchRequest], Iterator[SearchEvent]]
@@ -46,10 +51,8 @@ def answer_from_sentences(
     """Show the passages that come closest; the last event is AnswerDone or TurnFailed."""
     try:
         yield from _answer(turn, dependencies, state)
-    except (DeadlineExceededError, TemporarilyUnavailableError) as error:
-        yield state.fail(TurnFailed(f"The search failed. {error}", "Ask again."))
-    except ActionRequiredError as error:
-        yield state.fail(TurnFailed("The search cannot answer.", str(error)))
+    except SEARCH_ERRORS as error:
+        yield state.fail(TurnFailed.from_search_error(error))
     finally:
         state.stop_if_running()
 

@@ -8,6 +8,11 @@ from backend.chat.citations.verification import Support
 from backend.chat.passages import PassagesShown, QuotedPassage
 from backend.search.events import SearchEvent
 from backend.search.models import InferenceSection
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from indexing.runtime.deadline import DeadlineExceededError
+
+SEARCH_ERRORS = (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError)
+"""What a search raises where the index does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,16 @@ class TurnFailed:
     """The language model or its provider failed, not the search or the message."""
     citations: tuple[Citation, ...] = ()
     """Of what was written until then."""
+
+    @classmethod
+    def from_search_error(
+        cls, error: DeadlineExceededError | TemporarilyUnavailableError | ActionRequiredError
+    ) -> "TurnFailed":
+        match error:
+            case ActionRequiredError():
+                return cls("The search cannot answer.", str(error))
+            case _:
+                return cls(f"The search failed. {error}", "Ask again.")
 
 
 ChatEvent: TypeAlias = (

@@ -21,7 +21,7 @@ from backend.chat.context_files import (
     load_in_memory_chat_files,
     resolve_context_user_files,
 )
-from backend.chat.events import AnswerDone, ChatEvent, Citation, TurnFailed
+from backend.chat.events import SEARCH_ERRORS, AnswerDone, ChatEvent, Citation, TurnFailed
 from backend.chat.history import (
     Conversation,
     MessageTooLongError,
@@ -65,10 +65,9 @@ from backend.search.models import Budgets, DocumentNumbers, SearchRequest, Searc
 from backend.search.retrieval import MAX_MODEL_QUERIES
 from backend.search.search_tool import SearchTool, StartedSearch, follow_search
 from connectors.access import Readers
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters
-from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from indexing.runtime.deadline import Deadline
 from indexing.text.markdown_links import safe_link
 
 MAX_CYCLES = 6
@@ -131,10 +130,8 @@ def run_llm_loop(
         )
     except MessageTooLongError:
         yield state.fail(_TOO_LONG)
-    except (DeadlineExceededError, TemporarilyUnavailableError) as error:
-        yield state.fail(TurnFailed(f"The search failed. {error}", "Ask again."))
-    except ActionRequiredError as error:
-        yield state.fail(TurnFailed("The search cannot answer.", str(error)))
+    except SEARCH_ERRORS as error:
+        yield state.fail(TurnFailed.from_search_error(error))
     finally:
         state.stop_if_running()
 
@@ -234,7 +231,7 @@ class _Turn:
         try:
             usual = Budgets.for_window(self._window)
             self._started = yield from search.start(self._search_request((), usual))
-        except (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError):
+        except SEARCH_ERRORS:
             # If the step wants results, the message is searched again, and a failure is then reported.
             self._started = None
         return stream
@@ -271,7 +268,7 @@ class _Turn:
         """Return the reply to a search call; a search that fails ends the turn only if it is the first."""
         try:
             result = yield from self._search(queries, (pending,))
-        except (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError):
+        except SEARCH_ERRORS:
             if not self._searched:
                 raise
             return prompts.SEARCH_FAILED

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from backend.chat.answer import quote_closest
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_utils import remove_citations
-from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
+from backend.chat.events import SEARCH_ERRORS, AnswerDone, ChatEvent, TextPiece, TurnFailed
 from backend.chat.extractive.answer import extract_answer
 from backend.chat.llm_loop import ChatTurn
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.search.events import FirstResults, FusedResults, SectionsSelected
 from backend.search.models import DocumentNumbers, InferenceSection
 from backend.search.selection import MAX_SECTIONS
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
-from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from indexing.runtime.deadline import Deadline
 
 PASSAGES_SECONDS = 10.0
 """Time to choose passages, even if the model has used all that the answer had."""
@@ -56,7 +55,7 @@ class PassageFallback:
             found = extract_answer(
                 turn.message, sections[:MAX_SECTIONS], self.embedder, self.understanding, deadline
             )
-        except (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError):
+        except SEARCH_ERRORS:
             return ()
         return quote_closest(found, self.numbers)
 

@@ -7,9 +7,9 @@ import typer
 from backend.cli import command_line
 from backend.cli.command_line import Json
 from backend.container import Container
-from backend.sources.status_text import pluralize
 from backend.store import sources
 from backend.store.credential_vault import new_key
+from indexing.text.plural_forms import pluralize
 
 app = typer.Typer(
     help="Manage the keys that encrypt the sources' credentials.", no_args_is_help=True

@@ -17,7 +17,6 @@ from backend.schemas.base import dump_all
 from backend.schemas.system import DoctorCheck
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.settings import Settings, variable
-from backend.sources.status_text import pluralize
 from backend.store import documents, failures, sources, workers
 from backend.store.database import Database
 from backend.sync import wakeup_messages
@@ -27,6 +26,7 @@ from indexing.embedding.language_support import Understanding
 from indexing.embedding.model_loading import describe_model
 from indexing.opensearch.cluster_health import MIN_VERSION, ClusterHealth
 from indexing.runtime.deadline import Deadline
+from indexing.text.plural_forms import pluralize
 
 UNDERSTOOD = 0.5
 ANSWER_SECONDS = 20.0

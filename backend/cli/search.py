@@ -29,6 +29,7 @@ from backend.search.query_syntax import parse_query
 from backend.search.search_service import GroupedRanking, Grouping, find_grouped
 from backend.web import highlighting
 from indexing.index.protocols import DateRange, Filters
+from indexing.text.plural_forms import pluralize
 
 if TYPE_CHECKING:
     from backend.container import Container
@@ -122,7 +123,7 @@ def search(
         print_correction(command_line.console(), request.corrected)
     for one in inferred:
         print_inferred(command_line.console(), one)
-    for one in request.inference.inferred if not inferred else ():
+    for one in found.ranking.unmatched:
         print_unmatched(command_line.console(), one)
     if request.corrected or inferred:
         print_verbatim_command(command_line.console(), query)
@@ -187,14 +188,14 @@ def print_results(console: Console, query: str, docs: Sequence[SearchDoc], secon
             console.print(to_safe_text(line, "yellow"))
         console.print(_format_excerpt(result, wanted))
         if result.further:
-            more = f"{len(result.further)} more {_plural('passage', len(result.further))}"
+            more = pluralize(len(result.further), "more passage")
             console.print(f"[dim]    {more} of this document[/dim]")
         console.print(
             to_safe_text(f"    quarry show {shlex.quote(result.document_id)}", "dim"),
             soft_wrap=True,
         )
         console.print(to_safe_text(f"    {result.link}", "blue"), soft_wrap=True)
-    console.print(f"[dim]{len(docs)} {_plural('result', len(docs))} in {seconds:.2f} s[/dim]")
+    console.print(f"[dim]{pluralize(len(docs), 'result')} in {seconds:.2f} s[/dim]")
     if any(result.further for result in docs):
         console.print("[dim]To list every passage, add --group passage.[/dim]")
 
@@ -262,7 +263,3 @@ def _format_excerpt(result: SearchDoc, wanted: highlighting.QueryWords) -> Text:
 
 def _format_date_suffix(moment: datetime | None) -> str:
     return f", {moment:%Y-%m-%d}" if moment else ""
-
-
-def _plural(noun: str, number: int) -> str:
-    return noun if number == 1 else f"{noun}s"

@@ -214,23 +214,27 @@ def _find_same_pages(documents: Sequence[_Document]) -> Iterator[tuple[_Document
             pages.setdefault(page, []).append(one)
     for versions in pages.values():
         for old, new in permutations(versions, 2):
-            if new.is_later_than(old) and not _is_marked_old(new):
+            if new.is_later_than(old) and not _may_be_old(new):
                 yield old, new
     titles: dict[tuple[str, str], list[_Document]] = {}
     for page, versions in pages.items():
         titles.setdefault((page.place, page.title), []).extend(versions)
     for versions in titles.values():
         for old, new in permutations(versions, 2):
-            if new.is_later_than(old) and _says_it_is_old(old) and not _is_marked_old(new):
+            if new.is_later_than(old) and _is_declared_old(old) and not _may_be_old(new):
                 yield old, new
 
 
-def _is_marked_old(document: _Document) -> bool:
+def _may_be_old(document: _Document) -> bool:
+    """Whether its title or any part of its path says so: enough not to take it for the current version."""
     return _OLD_MARK.search(fold(f"{document.chunk.title} {document.path}")) is not None
 
 
-def _says_it_is_old(document: _Document) -> bool:
-    """Whether title, file name or status say so; the name of a folder says it of all that is in it."""
+def _is_declared_old(document: _Document) -> bool:
+    """Whether its title, file name or status says so of this document.
+
+    The name of its folder does not count: it says so of all documents of the folder, whichever is newest.
+    """
     name = regex.sub(r"[-_.\s]+", " ", PurePosixPath(document.path).stem)
     marked = _OLD_MARK.search(fold(f"{document.chunk.title} {name}")) is not None
     statuses = map(fold, document.metadata.get("status", ()))

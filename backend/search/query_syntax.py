@@ -159,7 +159,10 @@ def _explain_invalid(operator: QueryOperator) -> str | None:
 def _explain_in_long_text(operator: QueryOperator) -> str | None:
     """Return why an operator is not applied in a text of more than `LONGEST_TYPED_QUERY` characters."""
     if operator.kind in (OperatorKind.PHRASE, OperatorKind.EXCLUDED):
-        return f"In a text of more than {LONGEST_TYPED_QUERY} characters quotes require nothing, and dashes exclude nothing."
+        return (
+            f"Your search is longer than {LONGEST_TYPED_QUERY} characters, so quotation marks and minus signs were"
+            " read as ordinary text. Shorten it to require a phrase or exclude a word."
+        )
     return _explain_invalid(operator)
 
 

@@ -93,6 +93,8 @@ class Ranking:
     partial: bool
     inferred: tuple[InferredFilter, ...] = ()
     """The filters that something found was preferred by."""
+    unmatched: tuple[InferredFilter, ...] = ()
+    """Filters that words were read as, where nothing close to the query passes them."""
     successors: Mapping[str, Successor] = field(default_factory=dict)
     """What replaces a document, by the id of the replaced one, where both were found."""
 
@@ -109,7 +111,15 @@ class Ranking:
         successors = find_successors(sections)
         if successors and not (asks_about_the_past(request.message) or years_in(request.message)):
             sections = place_after_successors(sections, successors)
-        return cls(ranked.hits, sections, variants, found.partial, ranked.applied, successors)
+        return cls(
+            ranked.hits,
+            sections,
+            variants,
+            found.partial,
+            inferred=ranked.applied,
+            unmatched=() if ranked.applied else request.inference.inferred,
+            successors=successors,
+        )
 
     @property
     def searched_variants(self) -> _Variants:

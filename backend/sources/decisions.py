@@ -7,11 +7,12 @@ from urllib.parse import unquote, urlsplit
 
 from backend.schemas.source import DecisionResponse, MissingDocumentResponse
 from backend.sources.status import find_decision
-from backend.sources.status_text import pluralize
+from backend.sources.status_text import describe_no_decision
 from backend.store import audit, missing_documents, runs
 from backend.store.database import Database
 from backend.store.runs import Run
 from connectors.errors import NotFoundError
+from indexing.text.plural_forms import pluralize
 
 _ENTRIES = 100
 """Entries of the audit that are looked through for a change of the settings."""
@@ -44,7 +45,7 @@ def read_decision(database: Database, name: str, after: str, limit: int) -> Deci
     with database.snapshot() as snapshot:
         run = find_decision(snapshot, name)
         if run is None or run.decision is None:
-            raise NotFoundError(f"No run of {name!r} needs a decision about missing documents.")
+            raise NotFoundError(describe_no_decision(name))
         page = missing_documents.list_missing(snapshot, run, after, limit + 1)
         evidence = _gather(snapshot, run)
     return DecisionResponse(

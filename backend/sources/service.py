@@ -25,7 +25,7 @@ from backend.schemas.source import (
 from backend.sources import status
 from backend.sources.decisions import read_decision
 from backend.sources.intervals import NEVER, check_interval, format_interval
-from backend.sources.status_text import pluralize, run_label
+from backend.sources.status_text import describe_no_decision, run_label
 from backend.store import audit, failures, run_transitions, runs, schedule, sources, workers
 from backend.store.credential_vault import Vault
 from backend.store.database import Database
@@ -34,6 +34,7 @@ from backend.sync import wakeup_messages
 from connectors.connector import Capability
 from connectors.errors import ActionRequiredError, ConflictError, InvalidInputError, NotFoundError
 from connectors.registry import ValidatedSource, create_connector, get_source_kind, validate_source
+from indexing.text.plural_forms import pluralize
 
 Values: TypeAlias = Mapping[str, object]
 Details: TypeAlias = dict[str, object]
@@ -367,7 +368,7 @@ def _find_decision(database: Database, name: str) -> Mapping[str, int]:
     _check_not_paused(database, name)
     run = status.find_decision(database, name)
     if run is None or run.decision is None:
-        raise ConflictError(f"No run of {name!r} needs a decision about missing documents.")
+        raise ConflictError(describe_no_decision(name))
     return run.decision
 
 

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from indexing.ingestion.progress import Embedding, Progress
+from indexing.text.plural_forms import pluralize
 
 if TYPE_CHECKING:
     from backend.store.runs import Run
@@ -119,6 +120,5 @@ def _describe_wait(reason: str) -> str:
     return reason if reason[:1].isupper() else f"Waiting: {reason}"
 
 
-def pluralize(number: int, noun: str, plural: str | None = None) -> str:
-    """`1 document`, `2 documents`."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+def describe_no_decision(source: str) -> str:
+    return f"Source {source!r} has no run that waits for a decision about missing documents."

@@ -9,7 +9,6 @@ from backend.search import media_type_labels
 from backend.search.models import (
     EVERY_KIND,
     DocumentNumbers,
-    InferredFilter,
     SearchRequest,
     Successor,
 )
@@ -97,11 +96,6 @@ class Found:
     @property
     def passages(self) -> int:
         return sum(1 + len(result.further) for result in self.results)
-
-    @property
-    def unmatched(self) -> tuple[InferredFilter, ...]:
-        """Filters that words were read as, where nothing close to the query passes them."""
-        return () if self.ranking.inferred else self.request.inference.inferred
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:

@@ -9,9 +9,10 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from backend.sources.status_text import format_details, pluralize
+from backend.sources.status_text import format_details
 from backend.web.assets import StaticFiles, read_static_files
 from backend.web.sanitizing import replace_controls
+from indexing.text.plural_forms import pluralize
 
 NavigationEntry: TypeAlias = Literal["search", "ask", "sources", ""]
 """The entry of the navigation that is marked as current."""

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from connectors.errors import ConflictError
+from indexing.text.plural_forms import pluralize
 
-MAX_SHARE = 0.2
-MAX_DOCUMENTS = 50
-"""Where more than this share and more than this number of documents are missing, a person must approve."""
-MAX_SHARE_OF_FEW = 0.5
-FEW_DOCUMENTS = 5
-"""Also where more than this share and this number are missing: a source of fifty documents is worth the question."""
+MAX_MISSING = 50
+MAX_MISSING_SHARE = 0.2
+"""A person must approve where more documents are missing than this number and this share of the source."""
+SMALL_SOURCE_MAX_MISSING = 5
+SMALL_SOURCE_MAX_MISSING_SHARE = 0.5
+"""The same for a source that is too small to ever miss more than `MAX_MISSING` documents, such as one of thirty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +38,10 @@ class DeletionGuard:
     @property
     def _is_too_many(self) -> bool:
         return any(
-            self.missing > documents and self.missing > share * self.held
-            for documents, share in (
-                (MAX_DOCUMENTS, MAX_SHARE),
-                (FEW_DOCUMENTS, MAX_SHARE_OF_FEW),
+            self.missing > number and self.missing > share * self.held
+            for number, share in (
+                (MAX_MISSING, MAX_MISSING_SHARE),
+                (SMALL_SOURCE_MAX_MISSING, SMALL_SOURCE_MAX_MISSING_SHARE),
             )
         )
 
@@ -57,11 +58,8 @@ class DeletionNeedsApprovalError(ConflictError):
 
 
 def _empty_message(guard: DeletionGuard) -> str:
-    indexed = "document is" if guard.held == 1 else "documents are"
-    return (
-        f"Source {guard.source!r} lists no documents, but {guard.held:,} {indexed} in the index."
-        f" {_NOTHING_DELETED}"
-    )
+    indexed = pluralize(guard.held, "document is", "documents are")
+    return f"Source {guard.source!r} lists no documents, but {indexed} in the index. {_NOTHING_DELETED}"
 
 
 def _short_message(guard: DeletionGuard) -> str:

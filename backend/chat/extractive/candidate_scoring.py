@@ -22,7 +22,7 @@ from backend.chat.extractive.question_checks import (
     holds_count,
     is_whole_statement,
 )
-from backend.chat.extractive.question_names import holds_numbered_names, holds_role
+from backend.chat.extractive.question_names import holds_every_numbered_name, holds_role
 from backend.chat.extractive.relevance import (
     Scores,
     WordShares,
@@ -281,7 +281,7 @@ def _find_eligible(question: str, candidates: Sequence[Candidate]) -> NDArray[np
             and fits_numbers(question, each)
             and holds_count(question, each)
             and holds_role(question, each)
-            and holds_numbered_names(question, each)
+            and holds_every_numbered_name(question, each)
             and fits_years(question, each, candidates)
             for each in candidates
         ],

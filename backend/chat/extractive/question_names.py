@@ -84,10 +84,11 @@ def _initials(text: str) -> Iterator[str]:
     return (word[0] for word in plain_words(text) if word not in _FUNCTION_WORDS)
 
 
-def holds_numbered_names(question: str, candidate: Candidate) -> bool:
-    """Whether the passage, its headings or its file name have each name with its number: "PEP 8", "Apollo 11".
+def holds_every_numbered_name(question: str, candidate: Candidate) -> bool:
+    """Whether a passage has all names with a number that the question has, such as "PEP 8" and "Apollo 11".
 
-    Years are judged by `versions`.
+    Each may stand in the passage, its headings or its file name. A year is not the number of a name:
+    `fits_years` judges it.
     """
     wanted = {
         (fold(found["name"]), found["number"].lstrip("0"))

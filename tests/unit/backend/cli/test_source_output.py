@@ -143,7 +143,7 @@ def test_how_often_it_is_read_is_reported_and_changed(cli: CliRunner) -> None:
 
 @pytest.mark.parametrize(
     ("word", "says"),
-    [("cancel", "'docs' has no current run"), ("accept", "needs a decision")],
+    [("cancel", "'docs' has no current run"), ("accept", "no run that waits for a decision")],
 )
 def test_what_cannot_be_done_says_why(cli: CliRunner, word: str, says: str) -> None:
     done = cli.invoke(app, ["sources", word, "docs"])
@@ -183,7 +183,7 @@ def test_a_decision_is_shown_with_what_would_go_and_what_to_type(
     ]
     assert "are kept" in _json(cli, "sources", "keep", "docs")["told"]
     gone = cli.invoke(app, ["sources", "decision", "docs"])
-    assert (gone.exit_code, "needs a decision" in gone.output) == (1, True)
+    assert (gone.exit_code, "no run that waits for a decision" in gone.output) == (1, True)
 
 
 def test_deleting_is_asked_first(cli: CliRunner) -> None:

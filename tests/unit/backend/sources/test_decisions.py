@@ -73,7 +73,7 @@ def test_what_came_after_the_listing_is_not_among_it(store: Store) -> None:
 
 
 def test_where_nothing_is_to_be_decided_there_is_no_list(store: Store) -> None:
-    with pytest.raises(NotFoundError, match="needs a decision"):
+    with pytest.raises(NotFoundError, match="'desk' has no run that waits for a decision"):
         source_service(store.database).decision("desk")
 
 

@@ -138,7 +138,7 @@ def test_only_what_failed_can_be_tried_again(store: Store) -> None:
 
 
 def test_a_decision_stands_until_it_is_accepted(store: Store) -> None:
-    with pytest.raises(ConflictError, match="needs a decision"):
+    with pytest.raises(ConflictError, match="no run that waits for a decision"):
         source_service(store.database).accept("desk")
     schedule.record_end(store.database, "desk", ["incremental"], datetime.now(UTC))
     numbers = {"held": 100, "listed": 10, "missing": 90}
@@ -203,7 +203,7 @@ def test_what_is_kept_is_looked_for_again_and_not_asked_about_meanwhile(store: S
     assert _due_check(store).accepted is None
     status = source_service(store.database).status("desk")
     assert (status.state, status.decision) == ("decided", None)
-    with pytest.raises(ConflictError, match="needs a decision"):
+    with pytest.raises(ConflictError, match="no run that waits for a decision"):
         source_service(store.database).accept("desk")
 
 

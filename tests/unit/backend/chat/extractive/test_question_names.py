@@ -3,7 +3,7 @@
 import pytest
 
 from backend.chat.extractive.question_names import (
-    holds_numbered_names,
+    holds_every_numbered_name,
     holds_role,
     names_unknown_names,
 )
@@ -107,10 +107,10 @@ def test_a_name_with_another_number_is_another_thing(
     held: bool,  # noqa: FBT001
 ) -> None:
     (tabs,) = found_in("Apollo-11 was written with tabs, as in PEP: 0008, not with blanks.")
-    assert holds_numbered_names(question, tabs) is held
+    assert holds_every_numbered_name(question, tabs) is held
 
 
 def test_the_file_name_may_have_the_name_with_its_number() -> None:
     (tabs,) = found_in("Tabs are not used here.", "python:peps/pep-0008.rst")
-    assert holds_numbered_names("What does PEP 8 say on tabs?", tabs)
-    assert not holds_numbered_names("What does PEP 80 say on tabs?", tabs)
+    assert holds_every_numbered_name("What does PEP 8 say on tabs?", tabs)
+    assert not holds_every_numbered_name("What does PEP 80 say on tabs?", tabs)
