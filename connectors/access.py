@@ -1,13 +1,22 @@
 """Reader tokens: who may read a document, and what an asker may read."""
 
+import hashlib
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 PUBLIC = "public"
+CONJUNCTION_PREFIX = "all:"
+"""Begins the token derived from a conjunction; nobody may claim one, see `parse_reader_token`."""
+
+Clause: TypeAlias = frozenset[str]
+"""Reader tokens, any of which suffices."""
 
 _TOKEN = re.compile(r"public|user:[^\s:@]+@[^\s:@]+|group:\S+|external:[^\s:]+:\S+")
+_PUBLIC_CLAUSE: Clause = frozenset({PUBLIC})
 
 
 @lru_cache(maxsize=16_384)
@@ -28,20 +37,94 @@ def parse_reader_token(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The reader tokens of a document; an asker must contain one of them to read it."""
+    """The clauses of a document, all of which an asker must meet, each by holding one of its tokens.
 
-    readers: frozenset[str]
+    Without a clause nobody may read it. Equal rights are equal values as far as clauses alone can show:
+    `Access.to` and `Access.to_all` normalize, and the constructor refuses what is not normalized.
+    """
+
+    clauses: frozenset[Clause]
 
     def __post_init__(self) -> None:
-        if any(parse_reader_token(token) != token for token in self.readers):
-            raise ValueError(f"reader tokens are not normalized: {sorted(self.readers)}")
+        for clause in self.clauses:
+            if any(parse_reader_token(token) != token for token in clause):
+                raise ValueError(f"reader tokens are not normalized: {sorted(clause)}")
+        if _normalize(self.clauses) != self.clauses:
+            raise ValueError(f"clauses are not normalized: {sorted(map(sorted, self.clauses))}")
 
     @classmethod
     def to(cls, tokens: Iterable[str]) -> "Access":
-        return cls(frozenset(parse_reader_token(token) for token in tokens))
+        """Return the access of those who hold one of the tokens."""
+        return cls.to_all([tokens])
+
+    @classmethod
+    def to_all(cls, clauses: Iterable[Iterable[str]]) -> "Access":
+        """Return the access of those who hold a token of each clause."""
+        parsed = (frozenset(map(parse_reader_token, clause)) for clause in clauses)
+        return cls(_normalize(frozenset(parsed)))
+
+    @property
+    def is_conjunction(self) -> bool:
+        return len(self.clauses) > 1
+
+    @property
+    def readers(self) -> frozenset[str]:
+        """The tokens of which one suffices: of the one clause, or the token derived from several.
+
+        An index compares nothing else. Only those who meet every clause are given a derived token.
+        """
+        if self.is_conjunction:
+            return frozenset({_derive_token(self.clauses)})
+        return next(iter(self.clauses), frozenset())
+
+    def to_json(self) -> Sequence[str] | Sequence[Sequence[str]]:
+        """Return a JSON value: the tokens of one clause, or a list of clauses. See `parse_access`."""
+        if self.is_conjunction:
+            return sorted(map(sorted, self.clauses))
+        return sorted(self.readers)
 
 
-EVERYBODY = Access(frozenset({PUBLIC}))
+def describe_readers(access: Access) -> list[str]:
+    """Return what admits to a document, each enough by itself: tokens, or what is to be held together."""
+    if not access.is_conjunction:
+        return sorted(access.readers)
+    clauses = sorted(map(sorted, access.clauses), key=len)
+    return [" and ".join(f"({' or '.join(each)})" if each[1:] else each[0] for each in clauses)]
+
+
+def parse_access(value: Sequence[str] | Sequence[Sequence[str]]) -> Access:
+    """Reverse `Access.to_json`.
+
+    Raises:
+        ValueError: it contains what is not a reader token.
+    """
+    tokens = [each for each in value if isinstance(each, str)]
+    clauses = [each for each in value if not isinstance(each, str)]
+    return Access.to_all([tokens, *clauses] if tokens or not clauses else clauses)
+
+
+def _normalize(clauses: frozenset[Clause]) -> frozenset[Clause]:
+    """Return the fewest clauses that the same askers meet; none if one of them admits nobody.
+
+    Everybody meets a clause with `public`. One that contains another is met by whoever meets the other.
+    """
+    if not all(clauses):
+        return frozenset()
+    restricting = [clause for clause in clauses if PUBLIC not in clause]
+    if not restricting:
+        return frozenset({_PUBLIC_CLAUSE}) if clauses else frozenset()
+    return frozenset(
+        clause for clause in restricting if not any(other < clause for other in restricting)
+    )
+
+
+@lru_cache(maxsize=16_384)
+def _derive_token(clauses: frozenset[Clause]) -> str:
+    canonical = json.dumps(sorted(map(sorted, clauses)), separators=(",", ":"))
+    return CONJUNCTION_PREFIX + hashlib.sha256(canonical.encode()).hexdigest()
+
+
+EVERYBODY = Access(frozenset({_PUBLIC_CLAUSE}))
 NOBODY = Access(frozenset())
 
 
@@ -57,4 +140,6 @@ class Readers:
         return cls(frozenset({PUBLIC, *map(parse_reader_token, tokens)}))
 
     def may_read(self, access: Access) -> bool:
-        return not self.tokens.isdisjoint(access.readers)
+        """Return whether the asker meets every clause, whatever derived tokens it was given."""
+        met = (not self.tokens.isdisjoint(clause) for clause in access.clauses)
+        return bool(access.clauses) and all(met)

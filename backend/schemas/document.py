@@ -124,7 +124,7 @@ def _content(stored: "StoredDocument") -> dict[str, Any]:
         "title": document.title,
         "source": document.source,
         "link": document.link,
-        "readers": tuple(sorted(document.access.readers)),
+        "readers": tuple(describe_readers(document.access)),
         "updated_at": document.updated_at,
         "sections": tuple(map(SectionResponse.model_validate, document.sections)),
     }

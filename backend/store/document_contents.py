@@ -10,7 +10,7 @@ from typing import Any
 
 import zstandard
 
-from connectors.access import Access
+from connectors.access import Access, parse_access
 from connectors.connector import Deletion, Unchanged, Unreadable
 from connectors.document import Document, Person, Place, Section, Span
 from indexing.ingestion.batching import DocumentChange
@@ -129,7 +129,7 @@ def _fields(change: DocumentChange) -> dict[str, object]:
                 "id": change.id,
                 "source": change.source,
                 "version": change.version,
-                "readers": sorted(change.access.readers),
+                "readers": change.access.to_json(),
                 "content": to_fields(change),
             }
         case Deletion(document_id):
@@ -155,7 +155,7 @@ def _to_change(fields: Mapping[str, Any]) -> DocumentChange:
                 document_id=fields["id"],
                 source=fields["source"],
                 version=fields["version"],
-                access=Access(frozenset(fields["readers"])),
+                access=parse_access(fields["readers"]),
             )
         case "deletion":
             return Deletion(fields["id"])

@@ -7,11 +7,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, or_, select
 
+from backend.store import conjunctions
 from backend.store.database import Database
 from backend.store.document_contents import decode_document
 from backend.store.sources import count_rows_by_source
 from backend.store.tables import contents, document_readers, documents, sources
-from connectors.access import Access, Readers
+from connectors.access import NOBODY, Access, Readers, describe_readers
 from connectors.document import Document
 from connectors.errors import DamagedDataError
 
@@ -27,17 +28,21 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldDocument:
-    """A row of the ledger with its readers."""
+    """A row of the ledger with its access."""
 
     id: str
     source: str
     title: str
     link: str
     media_type: str
-    readers: tuple[str, ...]
+    access: Access
     chunks: int
     updated_at: datetime | None
     indexed_at: datetime
+
+    @property
+    def readers(self) -> tuple[str, ...]:
+        return tuple(describe_readers(self.access))
 
 
 def find(database: Database, document_id: str, readers: Readers) -> StoredDocument | None:
@@ -104,13 +109,13 @@ def count_by_source(database: Database, source: str | None = None) -> Mapping[st
     return count_rows_by_source(database, documents, source)
 
 
-def read_readers(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]]:
-    """Return the readers of each document; documents without readers are absent."""
+def read_access(connection: Connection, ids: Sequence[str]) -> dict[str, Access]:
+    """Return who may read each document; those that nobody may read are absent."""
     found: dict[str, set[str]] = {}
     condition = document_readers.c.document_id.in_(ids)
     for document_id, reader in connection.execute(select(document_readers).where(condition)):
         found.setdefault(document_id, set()).add(reader)
-    return found
+    return conjunctions.resolve_access(connection, found)
 
 
 def _read_row(
@@ -123,7 +128,7 @@ def _read_row(
 
 
 def _decode_row(connection: Connection, row: Row[Any]) -> Document | None:
-    access = Access(frozenset(read_readers(connection, [row.id]).get(row.id, ())))
+    access = read_access(connection, [row.id]).get(row.id, NOBODY)
     return decode_document(
         row.content, document_id=row.id, source=row.source, version=row.version, access=access
     )
@@ -155,7 +160,7 @@ def _read_page(
     )
     with database.reading() as connection:
         rows = connection.execute(query).all()
-        readers = read_readers(connection, [row.id for row in rows])
+        access = read_access(connection, [row.id for row in rows])
     return [
         HeldDocument(
             id=row.id,
@@ -163,7 +168,7 @@ def _read_page(
             title=row.title,
             link=row.link,
             media_type=row.media_type,
-            readers=tuple(sorted(readers.get(row.id, ()))),
+            access=access.get(row.id, NOBODY),
             chunks=row.chunks,
             updated_at=row.updated_at,
             indexed_at=row.indexed_at,

@@ -1,6 +1,6 @@
 """The ledger of `indexing.ingestion.ledger`, stored in the database."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
@@ -22,13 +22,13 @@ from sqlalchemy import (
     update,
 )
 
-from backend.store import batches, failures, run_progress
+from backend.store import batches, conjunctions, failures, run_progress
 from backend.store.database import Database, exclusive, inserting, upsert
 from backend.store.document_contents import encode_document
-from backend.store.documents import read_document, read_readers
+from backend.store.documents import read_access, read_document
 from backend.store.tables import contents, document_readers, documents, sources
 from backend.store.tables import failures as failure_rows
-from connectors.access import Access
+from connectors.access import NOBODY, Access
 from connectors.document import Document
 from indexing.index.protocols import IndexedDocument
 from indexing.ingestion.ledger import (
@@ -76,13 +76,13 @@ class StoredLedger:
     def entries(self, ids: Sequence[str]) -> Mapping[str, Entry]:
         with self.database.reading() as connection:
             rows = connection.execute(_ENTRIES.where(documents.c.id.in_(ids))).all()
-            readers = read_readers(connection, [row.id for row in rows])
+            access = read_access(connection, [row.id for row in rows])
         return {
             row.id: Entry(
                 version=row.version,
                 content_hash=row.content_hash,
                 generation=row.generation,
-                access=Access(frozenset(readers.get(row.id, ()))),
+                access=access.get(row.id, NOBODY),
                 kept=row.kept,
             )
             for row in rows
@@ -99,6 +99,10 @@ class StoredLedger:
             exclusive(connection)
             run = batches.find_run(connection, changes)
             LedgerWriter(connection, read_source_ids(connection), encoded, now, run).save(changes)
+
+    def save_conjunctions(self, granted: Collection[Access]) -> None:
+        with self.database.writing() as connection:
+            conjunctions.save(connection, granted)
 
     def mark_access_pending(self, ids: Sequence[str]) -> None:
         with self.database.writing() as connection:
@@ -163,14 +167,14 @@ class StoredLedger:
         )
         with self.database.reading() as connection:
             rows = connection.execute(query).all()
-            readers = read_readers(connection, [row.id for row in rows if row.chunks])
+            access = read_access(connection, [row.id for row in rows if row.chunks])
         return [
             IndexedDocument(
                 row.id,
                 row.generation,
                 row.chunks,
                 row.content_hash,
-                Access(frozenset(readers.get(row.id, ()))),
+                access.get(row.id, NOBODY),
             )
             for row in rows
         ]
@@ -332,6 +336,7 @@ class LedgerWriter:
     def _replace_readers(self, access: Mapping[str, Access]) -> None:
         condition = document_readers.c.document_id.in_(list(access))
         self.connection.execute(delete(document_readers).where(condition))
+        conjunctions.save(self.connection, access.values())
         rows = [
             {"document_id": document_id, "reader": reader}
             for document_id, granted in access.items()

@@ -86,6 +86,24 @@ document_readers = Table(
     sqlite_with_rowid=False,
 )
 
+# Accesses of several clauses: `document_readers` names one by the token that is derived from its clauses.
+conjunctions = Table(
+    "conjunctions",
+    metadata,
+    Column("token", Text, primary_key=True),
+    Column("clauses", Integer, nullable=False),
+)
+
+conjunction_readers = Table(
+    "conjunction_readers",
+    metadata,
+    Column("reader", Text, primary_key=True),
+    Column("conjunction", ForeignKey("conjunctions.token"), primary_key=True),
+    Column("clause", Integer, primary_key=True, autoincrement=False),
+    Index(None, "conjunction", "clause"),
+    sqlite_with_rowid=False,
+)
+
 failures = Table(
     "failures",
     metadata,

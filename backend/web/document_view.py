@@ -10,6 +10,7 @@ from backend.web import urls
 from backend.web.document_blocks import Block, blocks
 from backend.web.sanitizing import replace_controls, shorten
 from backend.web.search_url import Address
+from connectors.access import describe_readers
 from connectors.document import Document, Place, Section, Span
 from connectors.extraction import registry
 from indexing.index import person_keys
@@ -86,7 +87,7 @@ def build_view(stored: StoredDocument, passage: Passage | None, begin: int = 0) 
         format=media_type_labels.called(held.media_type),
         media_type=held.media_type,
         authors=tuple(_authors(held)),
-        readers=tuple(map(replace_controls, sorted(held.access.readers))),
+        readers=tuple(map(replace_controls, describe_readers(held.access))),
         metadata=tuple(_metadata(held)),
         created_at=held.created_at,
         updated_at=held.updated_at,

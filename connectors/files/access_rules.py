@@ -133,8 +133,8 @@ def _parse_pattern(node: yaml.Node) -> GlobPattern:
 
 
 def _parse_access(node: yaml.Node) -> Access:
-    return Access(
-        frozenset(token for item in _parse_items(node, "readers") for token in _parse_readers(item))
+    return Access.to(
+        token for item in _parse_items(node, "readers") for token in _parse_readers(item)
     )
 
 

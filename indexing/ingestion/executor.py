@@ -7,7 +7,7 @@ and chunking or writing needs few.
 
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -16,6 +16,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from connectors.access import NOBODY, Access
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.index.protocols import Amend, IndexChange, IndexWriter, Replace
@@ -69,6 +70,8 @@ class LedgerWriter(Protocol):
     """The methods of `indexing.ingestion.ledger.Ledger` that an executor calls."""
 
     def save(self, changes: Sequence[LedgerChange]) -> None: ...
+
+    def save_conjunctions(self, granted: Collection[Access]) -> None: ...
 
     def mark_access_pending(self, ids: Sequence[str]) -> None: ...
 
@@ -155,6 +158,9 @@ class Executor:
             counters.add_failure(failed.document_id, failed.item, failed.reason)
 
     def _write_index(self, changes: Sequence[IndexChange]) -> None:
+        # Before the index: a derived token that is not saved could be given to nobody.
+        if conjunctions := {each for each in map(_access_of, changes) if each.is_conjunction}:
+            self.ledger.save_conjunctions(conjunctions)
         if amended := [change.document_id for change in changes if isinstance(change, Amend)]:
             self.ledger.mark_access_pending(amended)
         stale = self.writer.write(changes).stale if changes else ()
@@ -201,6 +207,17 @@ class Executor:
             record(steps, start)
             found.append(self.embedder.embed_passages(texts[start : start + _MAX_TEXTS]))
         return np.concatenate(found)
+
+
+def _access_of(change: IndexChange) -> Access:
+    """Return the access that a change writes; nobody's if it writes none."""
+    match change:
+        case Replace(chunks=(first, *_)):
+            return first.access
+        case Amend(access=Access() as access):
+            return access
+        case _:
+            return NOBODY
 
 
 def _to_write_step(step: EmbedStep, vectors: Vectors) -> WriteStep:

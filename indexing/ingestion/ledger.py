@@ -1,6 +1,6 @@
 """The ledger: what must be known of every document, and must not be lost."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol, TypeAlias
@@ -195,6 +195,10 @@ class Ledger(Protocol):
             ValueError: a source that the ledger does not know.
             LeaseLostError: a finished batch that another worker holds by now.
         """
+        ...
+
+    def save_conjunctions(self, granted: Collection[Access]) -> None:
+        """Save what the derived tokens of these stand for, before the index carries them."""
         ...
 
     def mark_access_pending(self, ids: Sequence[str]) -> None:

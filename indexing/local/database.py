@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from connectors.access import Access
+from connectors.access import Access, parse_access
 from connectors.document import Person, Span
 from connectors.errors import DamagedDataError, NotConfiguredError, TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk
@@ -245,9 +245,9 @@ def to_details(chunk: Chunk, languages: Languages) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def parse_access(tokens: str) -> Access:
-    """Decode a set of readers; cached, because many documents share one set."""
-    return Access(frozenset(json.loads(tokens)))
+def decode_access(encoded: str) -> Access:
+    """Decode the access of a set of readers; cached, because many documents share one set."""
+    return parse_access(json.loads(encoded))
 
 
 def _document_fields(row: Row) -> dict[str, Any]:
@@ -265,7 +265,7 @@ def _document_fields(row: Row) -> dict[str, Any]:
         "tags": frozenset(details["tags"]),
         "sets": frozenset(details["sets"]),
         "owners": tuple(Person(name, email) for name, email in details["owners"]),
-        "access": parse_access(tokens),
+        "access": decode_access(tokens),
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from connectors.access import NOBODY
+from connectors.access import NOBODY, Access
 from connectors.document import Span
 from indexing.chunking.chunk import Chunk
 from indexing.index import person_keys
@@ -130,7 +130,7 @@ class LabelWriter:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._numbers: dict[tuple[str, *tuple[str | bytes, ...]], int] = {}
-        self._reader_sets: dict[frozenset[str], int] = {}
+        self._reader_sets: dict[Access, int] = {}
 
     def label(self, kind: LabelKind, value: str) -> int:
         return self._get_or_add(sql.ADD_LABEL, sql.LABEL, kind, value)
@@ -153,16 +153,17 @@ class LabelWriter:
         names = np.array([people[person] for person in sorted(people)], "<i4").tobytes()
         return self._get_or_add(sql.ADD_PEOPLE_SET, sql.PEOPLE_SET, pack_labels(people), names)
 
-    def reader_set(self, tokens: frozenset[str]) -> int:
-        number = self._reader_sets.get(tokens)
+    def reader_set(self, access: Access) -> int:
+        number = self._reader_sets.get(access)
         if number is None:
-            number = self._reader_sets[tokens] = self._add_reader_set(sorted(tokens))
+            number = self._reader_sets[access] = self._add_reader_set(access)
         return number
 
-    def _add_reader_set(self, tokens: list[str]) -> int:
+    def _add_reader_set(self, access: Access) -> int:
+        tokens, encoded = sorted(access.readers), json.dumps(access.to_json())
         labels = pack_labels(self.labels("reader", tokens))
-        self._connection.execute(sql.ADD_READER_SET, (json.dumps(tokens), labels))
-        number = self._read_number(sql.READER_SET, json.dumps(tokens))
+        self._connection.execute(sql.ADD_READER_SET, (encoded, labels))
+        number = self._read_number(sql.READER_SET, encoded)
         self._connection.executemany(
             sql.ADD_READER_SET_TOKEN, [(number, token) for token in tokens]
         )
@@ -224,7 +225,7 @@ def _new_version(
         ordinal=ordinal,
         first_row=row,
         first_slot=slot,
-        reader_set=labels.reader_set(chunk.access.readers),
+        reader_set=labels.reader_set(chunk.access),
         label_set=labels.label_set(shared),
         source=source,
         media_type=media_type,
@@ -262,7 +263,7 @@ def resolve_amendment(change: Amend, stored: StoredDocument, labels: LabelWriter
     readers, reader_set = unpack_labels(stored.readers), None
     if change.access is not None:
         readers = labels.labels("reader", change.access.readers)
-        reader_set = labels.reader_set(change.access.readers)
+        reader_set = labels.reader_set(change.access)
     hidden = stored.hidden if change.hidden is None else change.hidden
     before = labels.shared_labels(details["sets"], tags, languages)
     before += [] if stored.hidden else unpack_labels(stored.readers)

@@ -33,7 +33,7 @@ from indexing.local.database import (
     Row,
     connect,
     connect_writer,
-    parse_access,
+    decode_access,
     read_document_chunks,
     read_state,
     read_transaction,
@@ -273,7 +273,7 @@ class LocalIndexWriter:
                 if not found:
                     return
                 for each, generation, chunks, digest, tokens in found:
-                    yield IndexedDocument(each, generation, chunks, digest, parse_access(tokens))
+                    yield IndexedDocument(each, generation, chunks, digest, decode_access(tokens))
                 last = found[-1][0]
 
     def export(self, after: str = "") -> Iterator[Replace]:

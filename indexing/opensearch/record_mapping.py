@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
-from connectors.access import NOBODY, Access
+from connectors.access import NOBODY, Access, parse_access
 from connectors.document import Person, Span
 from indexing.chunking.chunk import Chunk
 from indexing.index import person_keys
@@ -169,7 +169,7 @@ def document_source(record: DocumentRecord) -> Source:
         "said": {
             "title": record.title,
             "owners": [[owner.name, owner.email] for owner in record.owners],
-            "access": sorted(record.access.readers),
+            "access": record.access.to_json(),
             "hidden": record.hidden,
             "stamp": record.stamp,
         },
@@ -200,9 +200,14 @@ def person_of(value: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=4_096)
-def _cached_access(tokens: tuple[str, ...]) -> Access:
+def _cached_access(values: tuple[str | tuple[str, ...], ...]) -> Access:
     """Cache the validated access: many documents share one set of readers."""
-    return Access(frozenset(tokens))
+    return parse_access(values)
+
+
+def _read_access(said: Mapping[str, Any]) -> Access:
+    values = (each if isinstance(each, str) else tuple(each) for each in said["access"])
+    return _cached_access(tuple(values))
 
 
 def document_record(source: Mapping[str, Any]) -> DocumentRecord:
@@ -216,7 +221,7 @@ def document_record(source: Mapping[str, Any]) -> DocumentRecord:
         leaving=tuple(Version(name, chunks) for name, chunks in source["leaving"]),
         unfinished=source["unfinished"],
         stamp=said.get("stamp", ""),
-        access=_cached_access(tuple(said["access"])),
+        access=_read_access(said),
         hidden=said["hidden"],
         boost=source["boost"],
         sets=frozenset(source["sets"]),
@@ -274,7 +279,7 @@ def chunk_of(source: Mapping[str, Any], document: Mapping[str, Any]) -> Chunk:
         link=place["link"],
         source=document["source"],
         media_type=document["media_type"],
-        access=_cached_access(tuple(said["access"])),
+        access=_read_access(said),
         page=place["page"],
         heading_path=tuple(place["headings"]),
         tags=frozenset(document["tags"]),

@@ -252,7 +252,7 @@ def _sample_documents(writer: IndexWriter, documents: int) -> Iterator[tuple[str
     for each in writer.scan():
         if each.chunks and each.access.readers:
             if number % step == 0:
-                yield before, Readers.of(*each.access.readers)
+                yield before, Readers(each.access.readers)
             number += 1
         before = each.id
 

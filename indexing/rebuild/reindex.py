@@ -7,13 +7,14 @@ nothing, all syncs are paused for a moment, the last pass is made, and the index
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import timedelta
 from heapq import merge
 from operator import attrgetter
 
+from connectors.access import Access
 from connectors.batched import batched
 from connectors.document import Document
 from connectors.errors import ConflictError, TemporarilyUnavailableError
@@ -58,6 +59,10 @@ class _FailureRecorder:
         for change in changes:
             if isinstance(change, Failed):
                 self.failed[change.document_id] = change.reason
+
+    def save_conjunctions(self, granted: Collection[Access]) -> None:
+        """Do nothing: what is indexed again comes from the ledger, which has saved them."""
+        del granted
 
     def mark_access_pending(self, ids: Sequence[str]) -> None:
         del ids

@@ -48,6 +48,7 @@ from tests.support.index_engines import (
     LocalEngine,
     OpenSearchEngine,
     generations_seen,
+    holding,
     is_whole,
     make_former,
     replace_again_and_again,
@@ -573,6 +574,53 @@ def test_only_holders_of_a_token_see_a_document(
     assert read_path(index, Readers.of("group:board\0", "group:finance\0x"), everything) == {"a"}
     assert read_path(index, Readers(frozenset({"user:ann@example.com"})), everything) == {"b"}
     assert read_path(index, Readers(frozenset()), everything) == set()
+
+
+def test_only_those_who_meet_every_clause_see_a_document(
+    index: Index, writer: IndexWriter, read_path: ReadPath
+) -> None:
+    space, board = ["external:7:space"], ["group:board", "user:ann@example.com"]
+    restricted = Access.to_all([space, board])
+    narrower = Access.to_all([space, board, ["group:finance"]])
+    writer.write(
+        [
+            secret("a", access=Access.to(space)),
+            secret("b", access=restricted),
+            secret("c", access=narrower),
+            secret("d", access=Access.to(board)),
+        ]
+    )
+
+    def seen(*tokens: str) -> set[str]:
+        return read_path(index, holding(tokens, [restricted, narrower]), Filters())
+
+    assert seen() == set()
+    assert seen(*space) == {"a"}
+    assert seen(*board) == {"d"}
+    assert seen(*space, "group:board") == {"a", "b", "d"}
+    assert seen(*space, "group:finance") == {"a"}
+    assert seen(*space, "user:ann@example.com", "group:finance") == {"a", "b", "c", "d"}
+    # Every single token, without what is derived from them.
+    assert read_path(index, Readers.of(*space, *board, "group:finance"), Filters()) == {"a", "d"}
+
+
+def test_one_clause_more_or_less_holds_when_the_write_returns(
+    index: Index, writer: IndexWriter, read_path: ReadPath
+) -> None:
+    space, board = ["external:7:space"], ["group:board"]
+    both = Access.to_all([space, board])
+    member, director = Readers.of(*space), holding([*space, *board], [both])
+    writer.write([secret("a", access=Access.to(space))])
+    steps = [
+        (both, set[str](), {"a"}),
+        (Access.to(space), {"a"}, {"a"}),
+        (both, set[str](), {"a"}),
+        (Access.to_all([space, ["group:finance"]]), set[str](), set[str]()),
+    ]
+    for access, by_member, by_director in steps:
+        writer.write([Amend(document_id="a", access=access)])
+        assert read_path(index, member, Filters()) == by_member
+        assert read_path(index, director, Filters()) == by_director
 
 
 def test_new_access_holds_when_the_write_returns(
@@ -1229,6 +1277,7 @@ def test_the_survey_is_by_id(writer: IndexWriter) -> None:
 
 def test_the_survey_reports_who_finds_what(writer: IndexWriter) -> None:
     finance = Access.to(["group:finance", "user:ann@example.com"])
+    both = Access.to_all([["group:finance", "group:board"], ["external:7:space"]])
     writer.write(
         [
             document("a", "one"),
@@ -1236,14 +1285,16 @@ def test_the_survey_reports_who_finds_what(writer: IndexWriter) -> None:
             document("c", "three", access=NOBODY),
             document("d", "four", access=finance, hidden=True),
             document("e"),
+            document("f", "six", access=both),
         ]
     )
     writer.write([Amend(document_id="e", access=EVERYBODY)])
     known = {each.id: each.access for each in writer.scan()}
-    assert known == {"a": EVERYBODY, "b": finance, "c": NOBODY, "d": finance, "e": NOBODY}
-    writer.write([Amend(document_id="a", access=finance), Amend(document_id="b", boost=2.0)])
+    rest = {"c": NOBODY, "d": finance, "e": NOBODY, "f": both}
+    assert known == {"a": EVERYBODY, "b": finance, **rest}
+    writer.write([Amend(document_id="a", access=both), Amend(document_id="b", boost=2.0)])
     known = {each.id: each.access for each in writer.scan()}
-    assert known == {"a": finance, "b": finance, "c": NOBODY, "d": finance, "e": NOBODY}
+    assert known == {"a": both, "b": finance, **rest}
 
 
 def _told(exported: Replace) -> tuple[str, int, str, tuple[Chunk, ...]]:
@@ -1270,6 +1321,7 @@ def _odd_documents() -> list[Replace]:
         document("b", "nobody's", access=NOBODY),
         document("c", generation=3),
         document("d", "hidden from all", hidden=True, readers=["group:finance"]),
+        document("e", "space and board", access=Access.to_all([["group:a"], ["group:b"]])),
         document("休暇/規程 é", "leave", readers=["external:drive:42", "user:ann@example.com"]),
     ]
 

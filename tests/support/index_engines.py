@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Protocol
 
 import opensearchpy
 
-from connectors.access import EVERYBODY, NOBODY, Readers
+from connectors.access import EVERYBODY, NOBODY, Access, Readers
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Amend, Delete, Index, IndexChange, IndexWriter, Replace
 from indexing.local import open_index, open_writer
@@ -85,6 +86,13 @@ def make_former(engine: Engine) -> None:
             make_former_index(_client(url), index_name(prefix, IDENTITY))
         case _:
             raise ValueError(f"no former index is known of {engine}")
+
+
+def holding(tokens: Iterable[str], conjunctions: Iterable[Access]) -> Readers:
+    """Return an asker who holds these tokens and the derived ones of the conjunctions that they meet."""
+    asker = Readers.of(*tokens)
+    met = (access.readers for access in conjunctions if asker.may_read(access))
+    return Readers(asker.tokens.union(*met))
 
 
 def soon() -> Deadline:

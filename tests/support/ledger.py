@@ -1,6 +1,6 @@
 """A ledger in memory, stricter than the stored one: it refuses changes that a caller should never save."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -55,6 +55,8 @@ class MemoryLedger:
         self.failures: dict[str, FailureRow] = {}
         self.checkpoints: dict[str, Checkpoint | None] = dict.fromkeys(sources)
         self.saves = 0
+        self.conjunctions: set[Access] = set()
+        """Those saved before a write of the index."""
         self.finished: list[BatchFinished] = []
 
     def sources(self) -> frozenset[str]:
@@ -82,6 +84,9 @@ class MemoryLedger:
         self.saves += 1
         for change in changes:
             self._save(change)
+
+    def save_conjunctions(self, granted: Collection[Access]) -> None:
+        self.conjunctions |= set(granted)
 
     def mark_access_pending(self, ids: Sequence[str]) -> None:
         self._update(ids, access_is_pending=True)

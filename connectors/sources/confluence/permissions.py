@@ -45,9 +45,9 @@ class PermissionReader:
         permitted = [self._users.get_tokens(one) for one in restrictions if one]
         if not permitted:
             public = self._public.readers if viewers.is_public else frozenset()
-            return Access(viewers.tokens | public)
+            return Access.to(viewers.tokens | public)
         by_all = reduce(frozenset.__and__, permitted)
-        return Access(by_all if viewers.is_public else by_all & viewers.tokens)
+        return Access.to(by_all if viewers.is_public else by_all & viewers.tokens)
 
     def get_viewers(self, space: Space) -> SpaceViewers:
         """Return who may view a space; if the token may not see it, only whether it is public.

@@ -1,10 +1,21 @@
 """Who may read a document: one who holds one of its tokens, written in one way."""
 
+import json
 import re
+from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from connectors.access import EVERYBODY, NOBODY, Access, Readers, parse_reader_token
+from connectors.access import (
+    EVERYBODY,
+    NOBODY,
+    Access,
+    Readers,
+    parse_access,
+    parse_reader_token,
+)
 
 FINANCE = Access.to(["user:Ann@Example.com", "group:Finance"])
 
@@ -36,7 +47,9 @@ def test_addresses_are_compared_in_lower_case_and_other_names_as_they_are() -> N
     assert parse_reader_token("external:GitHub:Team") == "external:GitHub:Team"
 
 
-@pytest.mark.parametrize("text", ["", "Public", "user:ann", "group:", "group:a b", "external:a"])
+@pytest.mark.parametrize(
+    "text", ["", "Public", "user:ann", "group:", "group:a b", "external:a", "all:", "all:" + "0" * 64]
+)
 def test_what_is_no_token_is_refused_with_those_that_are(text: str) -> None:
     message = (
         f"not a reader: {text!r}; write public, user:<email>, group:<id> or external:<source>:<id>"
@@ -48,4 +61,117 @@ def test_what_is_no_token_is_refused_with_those_that_are(text: str) -> None:
 def test_tokens_that_are_not_normalized_are_refused() -> None:
     message = "reader tokens are not normalized: ['public', 'user:Ann@b.c']"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        Access(frozenset({"user:Ann@b.c", "public"}))
+        Access(frozenset({frozenset({"user:Ann@b.c", "public"})}))
+
+
+SPACE, BOARD = ["external:7:space"], ["group:board", "user:ann@example.com"]
+RESTRICTED = Access.to_all([SPACE, BOARD])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "may"),
+    [
+        (["external:7:space", "group:board"], True),
+        (["external:7:space", "user:ann@example.com"], True),
+        (["external:7:space"], False),
+        # Two tokens of one clause do not stand for the other.
+        (["group:board", "user:ann@example.com"], False),
+    ],
+)
+def test_every_clause_must_be_met(tokens: list[str], may: bool) -> None:  # noqa: FBT001
+    assert Readers.of(*tokens).may_read(RESTRICTED) is may
+
+
+@pytest.mark.parametrize(
+    ("clauses", "same"),
+    [
+        ([], []),
+        ([[]], []),
+        ([["group:a"], []], []),
+        ([["public"], []], []),
+        ([["public", "group:a"]], [["public"]]),
+        ([["public"], ["group:a", "public"]], [["public"]]),
+        ([["public"], ["group:a"]], [["group:a"]]),
+        ([["group:a", "group:b"], ["group:a"]], [["group:a"]]),
+        ([["group:a"], ["group:a"]], [["group:a"]]),
+        ([["group:b"], ["group:a"]], [["group:a"], ["group:b"]]),
+    ],
+)
+def test_clauses_that_restrict_nobody_fall_away_and_an_empty_one_admits_nobody(
+    clauses: list[list[str]], same: list[list[str]]
+) -> None:
+    expected = frozenset(map(frozenset, same))
+    assert Access.to_all(clauses) == Access(expected)
+    given = frozenset(map(frozenset, clauses))
+    if given != expected:
+        with pytest.raises(ValueError, match="^clauses are not normalized"):
+            Access(given)
+
+
+def test_a_conjunction_is_one_token_that_its_clauses_alone_decide() -> None:
+    (token,) = RESTRICTED.readers
+    assert re.fullmatch(r"all:[0-9a-f]{64}", token)
+    assert Access.to_all([reversed(BOARD), SPACE]).readers == {token}
+    assert Access.to_all([SPACE, BOARD[:1]]).readers != {token}
+    assert Access.to(BOARD).readers == frozenset(BOARD)
+    assert EVERYBODY.readers == {"public"}
+    assert NOBODY.readers == frozenset()
+    # The token of an index or a cluster outlives this program: its form may not change.
+    assert token == "all:ffa1a3d200cd3787fa1e30bfe035e3461e8815de2d1b97c7ddc9d48f64175f2c"
+
+
+def test_a_derived_token_is_not_taken_for_the_right_to_read_by_clauses() -> None:
+    assert not Readers(RESTRICTED.readers).may_read(RESTRICTED)
+    with pytest.raises(ValueError, match="^not a reader"):
+        Access.to(RESTRICTED.readers)
+    with pytest.raises(ValueError, match="^not a reader"):
+        parse_access([*RESTRICTED.readers])
+
+
+TOKENS = st.sampled_from(["public", *(f"group:{name}" for name in "abcde")])
+CLAUSES = st.lists(st.lists(TOKENS, max_size=3), max_size=4)
+HELD = st.lists(TOKENS, max_size=4)
+
+
+@given(CLAUSES, HELD)
+def test_normalizing_changes_nobodys_right(clauses: list[list[str]], held: list[str]) -> None:
+    asker = Readers.of(*held)
+    meets_all = bool(clauses) and all(asker.tokens & set(clause) for clause in clauses)
+    assert asker.may_read(Access.to_all(clauses)) is meets_all
+
+
+@given(st.lists(CLAUSES, max_size=4), HELD)
+def test_one_token_of_the_flat_form_suffices_exactly_where_all_clauses_are_met(
+    documents: list[list[list[str]]], held: list[str]
+) -> None:
+    asker = Readers.of(*held)
+    granted = [Access.to_all(clauses) for clauses in documents]
+    met = {
+        token
+        for access in granted
+        if access.is_conjunction and asker.may_read(access)
+        for token in access.readers
+    }
+    for access in granted:
+        assert bool((asker.tokens | met) & access.readers) is asker.may_read(access)
+
+
+@given(CLAUSES)
+def test_an_access_comes_back_from_json(clauses: list[list[str]]) -> None:
+    access = Access.to_all(clauses)
+    assert parse_access(json.loads(json.dumps(access.to_json()))) == access
+
+
+@pytest.mark.parametrize(
+    ("access", "value"),
+    [
+        (NOBODY, []),
+        (EVERYBODY, ["public"]),
+        (Access.to(BOARD), BOARD),
+        (RESTRICTED, [SPACE, BOARD]),
+    ],
+)
+def test_one_clause_is_written_as_before_there_were_several(
+    access: Access, value: Sequence[object]
+) -> None:
+    assert access.to_json() == value

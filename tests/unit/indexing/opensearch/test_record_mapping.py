@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.access import Access
+from connectors.access import NOBODY, Access
 from connectors.document import Person, Span
 from indexing.chunking.chunk import Chunk
 from indexing.index.protocols import Replace
@@ -32,9 +32,10 @@ LABELS = st.frozensets(TEXT, max_size=3)
 MOMENTS = st.none() | st.datetimes(min_value=datetime(1900, 1, 1), timezones=st.just(UTC))
 ACCESS = st.sampled_from(
     [
-        Access(frozenset()),
+        NOBODY,
         Access.to(["public"]),
         Access.to(["user:a@b", "group:ü x".replace(" ", "")]),
+        Access.to_all([["user:a@b", "group:ü"], ["external:wiki:space"]]),
     ]
 )
 VERSIONS = st.builds(Version, st.text("0123456789abcdef", max_size=12), st.integers(0, 10**6))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from connectors.access import NOBODY, Access
+from connectors.access import EVERYBODY, NOBODY, Access
 from connectors.connector import Capability, Deletion
 from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -217,9 +217,9 @@ def test_a_public_space_is_readable_by_everybody_except_restricted_pages(
     )
     with served(kind(space)) as place:
         found = readers(place.connect())
-        assert found == {"1": Access(people("ann").readers | {"public"}), "2": people("cy")}
+        assert found == {"1": EVERYBODY, "2": people("cy")}
         found = readers(place.connect(public_readers=("group:staff",)))
-        assert found["1"] == Access(people("ann").readers | {"group:staff"})
+        assert found["1"] == Access.to(people("ann").readers | {"group:staff"})
         space.is_public = False
         assert readers(place.connect()) == {"1": people("ann"), "2": NOBODY}
 
