@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import JsonValue
 
 from backend.schemas.base import Schema, SpanPair, with_example
+from connectors.access import describe_readers
 
 if TYPE_CHECKING:
     from backend.store.documents import StoredDocument

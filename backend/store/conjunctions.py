@@ -16,7 +16,9 @@ from connectors.access import CONJUNCTION_PREFIX, NOBODY, Access
 def save(connection: Connection, granted: Iterable[Access]) -> None:
     """Save the conjunctions among these that are not saved yet, with their derived tokens."""
     # In the order of tokens, so that two transactions that save the same ones do not deadlock.
-    found = sorted((token, each) for each in set(granted) if each.is_conjunction for token in each.readers)
+    found = sorted(
+        (token, each) for each in set(granted) if each.is_conjunction for token in each.readers
+    )
     rows = [{"token": token, "clauses": len(each.clauses)} for token, each in found]
     readers = [
         {"reader": reader, "conjunction": token, "clause": number}

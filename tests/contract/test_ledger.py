@@ -170,6 +170,28 @@ def test_amended_access_is_all_that_is_left_of_the_old(ledger: Ledger) -> None:
     assert ledger.document("desk:a") == document("desk:a", access=hr)
 
 
+def test_every_clause_of_a_conjunction_is_kept(ledger: Ledger) -> None:
+    both = Access.to_all([["group:hr", "user:ann@example.com"], ["external:7:space"]])
+    narrower = Access.to_all([["group:hr"], ["external:7:space"], ["group:board"]])
+    ledger.save_conjunctions([both, EVERYBODY, NOBODY])
+    ledger.save_conjunctions([both, narrower])
+    ledger.save([stored(document("desk:a", access=both)), stored(document("desk:b"))])
+    # Not announced before.
+    other = Access.to_all([["group:c"], ["group:d"]])
+    ledger.save([AccessAmended("desk:b", other), stored(document("web:c", access=narrower))])
+    held = {"desk:a": both, "desk:b": other, "web:c": narrower}
+    assert {each: entry.access for each, entry in ledger.entries(list(held)).items()} == held
+    assert {each.id: each.access for each in ledger.scan("desk", "")} == {
+        "desk:a": both,
+        "desk:b": other,
+    }
+    kept = [ledger.document(each) for each in held]
+    assert [one and one.access for one in kept] == list(held.values())
+    ledger.save([AccessAmended("desk:a", EVERYBODY), AccessAmended("desk:b", both)])
+    assert ledger.entries(["desk:a", "desk:b"])["desk:a"].access == EVERYBODY
+    assert ledger.entries(["desk:b"])["desk:b"].access == both
+
+
 def test_a_removed_document_is_forgotten_with_its_failure(ledger: Ledger) -> None:
     ledger.save([stored(document("desk:a")), failed("desk:a"), failed("desk:b")])
     ledger.save([Removed("desk:a"), Removed("desk:b"), Removed("desk:none")])

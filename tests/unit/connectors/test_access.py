@@ -48,7 +48,8 @@ def test_addresses_are_compared_in_lower_case_and_other_names_as_they_are() -> N
 
 
 @pytest.mark.parametrize(
-    "text", ["", "Public", "user:ann", "group:", "group:a b", "external:a", "all:", "all:" + "0" * 64]
+    "text",
+    ["", "Public", "user:ann", "group:", "group:a b", "external:a", "all:", "all:" + "0" * 64],
 )
 def test_what_is_no_token_is_refused_with_those_that_are(text: str) -> None:
     message = (
@@ -104,7 +105,7 @@ def test_clauses_that_restrict_nobody_fall_away_and_an_empty_one_admits_nobody(
     assert Access.to_all(clauses) == Access(expected)
     given = frozenset(map(frozenset, clauses))
     if given != expected:
-        with pytest.raises(ValueError, match="^clauses are not normalized"):
+        with pytest.raises(ValueError, match="clauses are not normalized"):
             Access(given)
 
 
@@ -122,9 +123,9 @@ def test_a_conjunction_is_one_token_that_its_clauses_alone_decide() -> None:
 
 def test_a_derived_token_is_not_taken_for_the_right_to_read_by_clauses() -> None:
     assert not Readers(RESTRICTED.readers).may_read(RESTRICTED)
-    with pytest.raises(ValueError, match="^not a reader"):
+    with pytest.raises(ValueError, match="not a reader"):
         Access.to(RESTRICTED.readers)
-    with pytest.raises(ValueError, match="^not a reader"):
+    with pytest.raises(ValueError, match="not a reader"):
         parse_access([*RESTRICTED.readers])
 
 

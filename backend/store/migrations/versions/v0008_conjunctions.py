@@ -18,7 +18,7 @@ def upgrade() -> None:
     op.create_table(
         "conjunction_readers",
         sa.Column("reader", sa.Text, primary_key=True),
-        sa.Column("conjunction", sa.ForeignKey("conjunctions.token"), primary_key=True),
+        sa.Column("conjunction", sa.Text, sa.ForeignKey("conjunctions.token"), primary_key=True),
         sa.Column("clause", sa.Integer, primary_key=True, autoincrement=False),
         sqlite_with_rowid=False,
     )

@@ -21,6 +21,7 @@ from backend.store import batches, run_progress, run_transitions, runs, sources
 from backend.store.document_contents import decode_changes, encode_changes
 from backend.store.runs import Process, RunEndedError
 from backend.store.tables import batches as rows
+from connectors.access import Access
 from connectors.connector import Checkpoint, Deletion, Unchanged, Unreadable
 from connectors.errors import TemporarilyUnavailableError
 from indexing.ingestion.batching import ClaimedBatch
@@ -77,6 +78,7 @@ def expire(store: Store, held: ClaimedBatch) -> None:
 def test_whatever_a_source_reports_is_reported_again_as_it_was() -> None:
     actual = (
         replace(document("desk:a", text="half a \ud800 character"), metadata={"team": ("a", "b")}),
+        document("desk:f", access=Access.to_all([["group:hr"], ["external:7:a", "group:b"]])),
         Deletion("desk:b"),
         Unchanged("desk:c", "7"),
         Unreadable(document_id="desk:d", item="d.pdf", reason="it is encrypted", link="file:d"),

@@ -14,6 +14,7 @@ from tests.support.store import Store, damage_texts, document, kept_texts, lose_
 ANN = Readers.of("user:ann@example.com")
 HR = Readers.of("group:hr")
 STRANGER = Readers.of()
+BOTH = Access.to_all([["group:hr"], ["user:ann@example.com"]])
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,7 @@ STRANGER = Readers.of()
         (EVERYBODY, STRANGER),
         (Access.to(["group:hr"]), HR),
         (Access.to(["group:hr", "user:ann@example.com"]), ANN),
+        (BOTH, Readers(BOTH.readers)),
     ],
 )
 def test_a_document_is_shown_to_its_readers(store: Store, access: Access, readers: Readers) -> None:
@@ -37,6 +39,10 @@ def test_a_document_is_shown_to_its_readers(store: Store, access: Access, reader
     ("access", "readers"),
     [
         (EVERYBODY, Readers(frozenset())),  # holds not even `public`
+        (BOTH, ANN),
+        (BOTH, HR),
+        (BOTH, Readers.of("user:ann@example.com", "group:hr")),  # no token is derived from these
+        (BOTH, Readers(Access.to_all([["group:hr"], ["group:ann"]]).readers)),
         (NOBODY, STRANGER),
         (NOBODY, ANN),
         (Access.to(["group:hr"]), ANN),

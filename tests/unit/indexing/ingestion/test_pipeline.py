@@ -52,6 +52,7 @@ from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.store import damage_texts, lose_texts, store_with
 
 HR = Access.to(["group:hr"])
+HR_IN_SPACE = Access.to_all([["group:hr"], ["external:7:space"]])
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,40 @@ class CountingEmbedder(HashingEmbedder):
         return vectors
 
 
+class StrictIndexWriter(MemoryIndexWriter):
+    """Refuses a derived token of which the database does not know the clauses yet."""
+
+    def __init__(self, dimension: int, database: Database) -> None:
+        super().__init__(dimension)
+        self.database = database
+
+    def write(self, changes: Iterable[IndexChange]) -> Written:
+        batch = list(changes)
+        with self.database.reading() as connection:
+            known = set(connection.scalars(select(tables.conjunctions.c.token)))
+        for access in filter(None, map(_written_access, batch)):
+            if access.is_conjunction and not access.readers <= known:
+                raise ValueError(f"what {access.readers} stands for is not saved")
+        return super().write(batch)
+
+
+def _written_access(change: IndexChange) -> Access | None:
+    match change:
+        case Replace(chunks=(first, *_)):
+            return first.access
+        case Amend(access=access):
+            return access
+        case _:
+            return None
+
+
 class Desk:
     """A source `desk` with its ledger, index and embedder."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.embedder = CountingEmbedder()
-        self.writer = MemoryIndexWriter(self.embedder.dimension)
+        self.writer: MemoryIndexWriter = StrictIndexWriter(self.embedder.dimension, database)
         self.ledger = StrictLedger(database)
         self.size = BatchSize()
         self.listings = 0
@@ -671,7 +699,10 @@ class CrashingIndexWriter:
 
 STATES = st.dictionaries(
     st.sampled_from(["desk:a", "desk:b", "desk:c", "desk:d", "desk:e"]),
-    st.tuples(st.sampled_from(["one", "two", "three"]), st.sampled_from([EVERYBODY, HR, NOBODY])),
+    st.tuples(
+        st.sampled_from(["one", "two", "three"]),
+        st.sampled_from([EVERYBODY, HR, HR_IN_SPACE, NOBODY]),
+    ),
 )
 
 
