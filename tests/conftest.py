@@ -11,8 +11,7 @@ import pytest
 from hypothesis import settings
 from pytest_socket import socket_allow_hosts
 
-from backend.store.database import sqlite_url
-from tests.support.databases import Databases, PostgreSql, Redis, shared
+from tests.support.databases import Databases, PostgreSql, Redis, shared, sqlite_in
 from tests.support.soak import MARKERS, is_selected, scaled
 
 EARLY = (
@@ -95,9 +94,9 @@ def redis_url() -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An SQLite file that is not there yet, or a PostgreSQL database without a row."""
+    """A database that is up to date and has nothing in it, on SQLite and on PostgreSQL."""
     if request.param == "sqlite":
-        yield sqlite_url(tmp_path / "quarry.db")
+        yield sqlite_in(tmp_path)
     else:
         databases: Databases = request.getfixturevalue("postgresql")
         with databases.new() as url:

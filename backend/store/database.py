@@ -332,6 +332,8 @@ class Moment(TypeDecorator[datetime]):
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         del dialect
+        if value is not None and value.tzinfo is None:
+            raise ValueError(f"a time without a time zone: {value}")
         return value and value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:

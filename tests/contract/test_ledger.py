@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from backend.store.database import sqlite_url
 from connectors.access import EVERYBODY, NOBODY, Access
 from connectors.document import Document, Section
 from indexing.index.protocols import IndexedDocument
@@ -26,7 +25,7 @@ from indexing.ingestion.ledger import (
     Unread,
     VersionSeen,
 )
-from tests.support.databases import Databases
+from tests.support.databases import Databases, sqlite_in
 from tests.support.ledger import MemoryLedger
 from tests.support.store import damage_texts, lose_texts, store_at
 
@@ -43,7 +42,7 @@ class Fixture:
 @contextmanager
 def _on_sqlite(request: pytest.FixtureRequest, folder: Path) -> Iterator[Fixture]:
     del request
-    with _stored(sqlite_url(folder / "quarry.db")) as fixture:
+    with _stored(sqlite_in(folder)) as fixture:
         yield fixture
 
 

@@ -10,13 +10,14 @@ from sqlalchemy import delete, func, select, update
 from backend.sources.service import SourceService
 from backend.store import sources
 from backend.store.credential_vault import Vault
-from backend.store.database import Database, open_database, sqlite_url
+from backend.store.database import Database, open_database
 from backend.store.ledger import StoredLedger
 from backend.store.runs import Run
 from backend.store.tables import contents
 from connectors.access import EVERYBODY, Access
 from connectors.document import Document, Section
 from indexing.ingestion.ledger import Stored
+from tests.support.databases import sqlite_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ def gone(run: Run) -> bool:
 
 
 def store_with(folder: Path, *names: str) -> Store:
-    """A new store with sources of these names, on SQLite."""
-    return _store(open_database(sqlite_url(folder / "quarry.db")), names)
+    """A store with new sources of these names, on the SQLite database of a folder."""
+    return _store(open_database(sqlite_in(folder)), names)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from opensearchpy import OpenSearch
 
 from backend.container import Container
 from backend.settings import Settings
-from backend.store.database import sqlite_url
 from connectors.errors import ActionRequiredError, DamagedDataError
 from indexing.index.protocols import Filters, Written
 from indexing.index.versions import IndexVersionReplacedError
@@ -19,6 +18,7 @@ from indexing.opensearch.mapping import IndexLayout, VectorSettings
 from indexing.opensearch.naming import index_name
 from indexing.opensearch.open_index import ensure_index, open_writer
 from tests.support.chunks import IDENTITY, document
+from tests.support.databases import sqlite_in
 from tests.support.embedding_server import embedding_server
 from tests.support.index_engines import PUBLIC, soon
 from tests.support.store import document as stored_document
@@ -46,7 +46,7 @@ def test_an_index_that_was_lost_is_not_replaced_by_an_empty_one_for_search(
             home=tmp_path, embedding_url=server.url, opensearch_url=url, opensearch_prefix=prefix
         )
         _ = Container(settings).engine.index
-        with store_at(sqlite_url(tmp_path / "quarry.db"), "desk") as store:
+        with store_at(sqlite_in(tmp_path), "desk") as store:
             store.hold(stored_document("desk:a"))
         index = Container(settings).engine.index
         client.indices.delete(index=f"{prefix}-*")

@@ -15,11 +15,10 @@ from redis import Redis as Client
 
 from backend.settings import Settings
 from backend.store import workers
-from backend.store.database import sqlite_url
 from backend.sync.wakeup_messages import QUEUES, WakeupMessage
 from backend.worker.broker import Broker
 from deploy.opensearch.node import find_free_ports
-from tests.support.databases import Databases, Redis, Server
+from tests.support.databases import Databases, Redis, Server, sqlite_in
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.scaled import SOURCE, Scaled, lives, scaled
 from tests.support.soak import scaled as deepened
@@ -47,7 +46,7 @@ def redis(redis_url: str) -> Iterator[str]:
 
 @pytest.fixture
 def sqlite_site(tmp_path: Path, redis: str, embeddings: EmbeddingServer) -> Iterator[Scaled]:
-    url = sqlite_url(tmp_path / "quarry.db")
+    url = sqlite_in(tmp_path)
     with scaled(tmp_path, url, redis, embeddings.url) as site:
         yield site
 

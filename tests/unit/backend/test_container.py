@@ -8,10 +8,10 @@ import pytest
 
 from backend.container import Container
 from backend.settings import DEFAULT_MODEL, Settings
-from backend.store.database import sqlite_url
 from connectors.errors import ActionRequiredError, DamagedDataError
 from indexing.index.versions import IndexVersionReplacedError
 from tests.support.chunks import document, vectors
+from tests.support.databases import sqlite_in
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.store import document as stored_document
 from tests.support.store import store_at
@@ -82,7 +82,7 @@ def test_an_index_that_was_lost_is_not_replaced_by_an_empty_one_for_search(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
     _ = open_container(tmp_path, server.url, "first").engine.index
-    with store_at(sqlite_url(tmp_path / "quarry.db"), "desk") as store:
+    with store_at(sqlite_in(tmp_path), "desk") as store:
         store.hold(stored_document("desk:a"), stored_document("desk:b"))
     shutil.rmtree(tmp_path / "index")
     searched = open_container(tmp_path, server.url, "first")

@@ -12,13 +12,14 @@ from typer.testing import CliRunner
 
 from backend.cli import app
 from backend.store import run_progress, run_transitions
-from backend.store.database import Database, open_database, sqlite_url
+from backend.store.database import Database, open_database
 from backend.store.ledger import StoredLedger
 from backend.sync.run_lease import is_gone, this_process
 from connectors.connector import Capability
 from connectors.registry import SOURCE_KINDS
 from indexing.ingestion.ledger import Failed
 from indexing.ingestion.progress import ProgressMeter
+from tests.support.databases import sqlite_in
 from tests.support.store import Store, document, store_with
 
 
@@ -38,7 +39,7 @@ def cli(home: Path) -> CliRunner:
 
 @pytest.fixture
 def database(home: Path) -> Database:
-    return open_database(sqlite_url(home / "quarry.db"))
+    return open_database(sqlite_in(home))
 
 
 def _json(cli: CliRunner, *arguments: str) -> Any:

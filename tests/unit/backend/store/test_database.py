@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, StatementError
 
 from backend.store import database as module
 from backend.store import sources
@@ -230,3 +231,12 @@ def test_a_database_that_another_holds_too_long_is_for_later(
     other.execute("ROLLBACK")
     other.close()
     sources.add(database, "desk", "folder", {})
+
+
+def test_a_time_is_kept_in_any_zone_and_refused_without_one(database: Database) -> None:
+    sources.add(database, "desk", "folder", {})
+    at = datetime(2026, 3, 31, 9, tzinfo=timezone(timedelta(hours=5)))
+    sources.set_paused(database, "desk", at)
+    assert sources.find(database, "desk").paused_at == at
+    with pytest.raises(StatementError, match="a time without a time zone: 2026-03-31 09:00:00"):
+        sources.set_paused(database, "desk", at.replace(tzinfo=None))

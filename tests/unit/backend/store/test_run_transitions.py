@@ -121,8 +121,11 @@ def test_a_run_waits_and_goes_on_as_the_same_run(store: Store) -> None:
     assert changes(store, before) == rest | {"lease_until": None, "renewed_at": "now"}
     with pytest.raises(RunEndedError):
         run_transitions.suspend(database, run.id, "Again.", TOMORROW)
-    waiting = runs.find(database, run.id)
+    other = begin(store, "web")
+    run_transitions.suspend(database, other.id, "The index is away.", TOMORROW)
+    waiting, other = runs.find(database, run.id), runs.find(database, other.id)
     run_transitions.resume(database, run.id, OTHER)
+    assert is_unchanged(store, other)
     assert changes(store, waiting) == {
         "state": "running",
         "stage": "starting",
@@ -152,6 +155,16 @@ def test_a_run_is_resumed_once_and_only_where_its_source_has_no_other(store: Sto
     with pytest.raises(RunEndedError, match=again):
         run_transitions.resume(store.database, run.id, ME)
     assert runs.find(store.database, run.id).holder == OTHER
+
+
+@pytest.mark.parametrize("state", ["done", "cancelled", "paused", "needs a decision"])
+def test_a_run_that_does_not_wait_is_not_resumed(store: Store, state: runs.RunState) -> None:
+    run = begin(store)
+    run_transitions.close(store.database, run.id, state)
+    ended = runs.find(store.database, run.id)
+    with pytest.raises(RunEndedError, match=r"^Another process has continued the run\.$"):
+        run_transitions.resume(store.database, run.id, OTHER)
+    assert is_unchanged(store, ended)
 
 
 def test_a_run_without_progress_is_queued_again_with_its_batches(store: Store) -> None:

@@ -161,6 +161,7 @@ def test_the_rate_is_of_the_present_stage(store: Store) -> None:
     )
     assert run.progress_at(now) == expected
     assert run.progress_at(began + timedelta(seconds=7)).rate == 0.0
+    assert run.progress_at(began + timedelta(seconds=7.5)).rate == 12.0
     assert replace(run, stage_at=None).progress_at(now).rate == pytest.approx(0.6)
     assert replace(run, total=None).progress_at(now).total is None
     assert replace(run, total=9).progress_at(now).total == 9
@@ -169,7 +170,7 @@ def test_the_rate_is_of_the_present_stage(store: Store) -> None:
 def test_runs_are_found_by_stage_and_by_state(store: Store) -> None:
     database = store.database
     numbers = []
-    for source in ("desk", "web", "desk"):
+    for source in ("desk", "web", "desk", "web"):
         numbers.append(run_transitions.begin(database, source, "prune", ME, alive))
         run_progress.enter_stage(database, numbers[-1], "removing")
         assert runs.any_in_stage(database, "removing")

@@ -238,6 +238,23 @@ def test_progress_postpones_the_end_of_a_run(tmp_path: Path, clock: Clock) -> No
     assert stuck == []
 
 
+def test_a_hung_worker_without_a_run_postpones_its_batches_with_the_reason(
+    tmp_path: Path, clock: Clock
+) -> None:
+    database = store_with(tmp_path, "desk").database
+    run, held = _claimed(database)
+    heartbeat = Heartbeat(database, bound=StallLimit(still=timedelta(minutes=2)))
+    heartbeat._over.set()  # gives up without grace
+    heartbeat.add(held)
+    heartbeat.record_progress("a.md was read")
+    clock.now += 121
+    heartbeat._beat()
+    found = runs.find(database, run)
+    reason = "Nothing moved for 2 minutes while a.md was read."
+    assert (found.state, found.waiting_for) == ("running", reason)
+    assert batches.claim(database, this_process(), is_dead) is None
+
+
 def test_without_a_limit_a_run_may_stand_still(tmp_path: Path, clock: Clock) -> None:
     database = store_with(tmp_path, "desk").database
     run = run_transitions.begin(database, "desk", "prune", this_process(), is_gone)

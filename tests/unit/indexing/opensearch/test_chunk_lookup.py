@@ -236,6 +236,18 @@ def test_all_pages_of_many_chunks_are_read(monkeypatch: pytest.MonkeyPatch) -> N
     assert list(found) == [("a", 0), ("a", 1), ("a", 2)]
 
 
+def test_the_records_of_several_searches_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunk_lookup, "MAX_HITS", 1)
+    record, *chunks = _stored("a", 1)
+    other, *others = _stored("b", 1)
+    searches = Searches(
+        _response(record), _response(other), _response(record, *chunks, other, *others)
+    )
+    wanted = {record["key"]: [(0, 1)], other["key"]: [(0, 1)]}
+    found = chunk_lookup.find_many(wanted, ANN, _as_search(searches))
+    assert set(found) == {("a", 0), ("b", 0)}
+
+
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_part_of_the_index_that_does_not_answer_is_an_error(which: int) -> None:
     record, *chunks = _stored("a", 1)

@@ -12,12 +12,12 @@ import pytest
 from pydantic import SecretStr
 
 from backend.store import runs, schedule
-from backend.store.database import sqlite_url
 from backend.sync.due_work import Engine
 from backend.sync.worker_threads import WorkerThreads
 from connectors.access import Readers
 from connectors.sources.confluence.connector import ConfluenceConnector
 from connectors.sources.confluence.settings import ConfluenceCredential, ConfluenceSettings
+from tests.support.databases import sqlite_in
 from tests.support.office import Office
 from tests.support.services.confluence import (
     EMAIL,
@@ -123,7 +123,7 @@ def connector(service: ConfluenceService, url: str) -> ConfluenceConnector:
 
 @contextmanager
 def office(service: ConfluenceService, folder: Path) -> Iterator[WikiOffice]:
-    url = sqlite_url(folder / "quarry.db")
+    url = sqlite_in(folder)
     with serve(service) as server, store_at(url, "wiki") as store:
         yield WikiOffice(store, folder / "index", partial(connector, service, server.url))
 
