@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from backend.settings import Settings, variable
 
 if TYPE_CHECKING:
+    from backend.access.machine_secret import MachineSecret
     from backend.composition.chat import ChatService
     from backend.composition.index import EmbeddingModel, IndexEngine
     from backend.store.credential_vault import Vault
@@ -75,6 +76,21 @@ class Container:
         if keys is not None:
             return Vault(keys_in(keys.get_secret_value()))
         return Vault(keys_in_file(self.home / "credentials.key"))
+
+    @cached_property
+    def machine_secret(self) -> "MachineSecret":
+        """What the owner of the home proves to the server that they are; created where there is none.
+
+        Raises:
+            NotConfiguredError: its file cannot be used, or others may read it.
+        """
+        from backend.access.machine_secret import read_machine_secret
+
+        return read_machine_secret(self.machine_secret_file)
+
+    @property
+    def machine_secret_file(self) -> Path:
+        return self.home / "machine.secret"
 
     @cached_property
     def ledger(self) -> "Ledger":

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from backend.api import openapi, problem_details
 from backend.api.access_log import AccessLogMiddleware
+from backend.api.authentication import AuthenticationMiddleware
 from backend.api.authorization import Authenticator, check_permission, find_unprotected_routes
 from backend.api.dependencies import AnswerHtml, AppState
 from backend.api.metrics_collector import Metrics
@@ -81,7 +82,6 @@ def create_app(
         openapi_url=None,
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
-    app.state.authenticator = authenticator
     current = CurrentContainer(container)
     warmup = Warmup(current.parts(), current.reopen_if_switched)
     app.state.app_state = AppState(
@@ -93,6 +93,10 @@ def create_app(
         answer_html=answer_html,
         metrics=Metrics(current, warmup, processes),
         processes=processes,
+    )
+    # Around the routes, within the handlers of errors: what it refuses is answered as every other problem is.
+    app.router.middleware_stack = AuthenticationMiddleware(
+        app.router.middleware_stack, authenticator, app.routes
     )
     problem_details.register(app, error_page)
     for routes in (search, ask, documents, sources, admin, health, metrics):

@@ -15,15 +15,17 @@ from typing import Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute, iter_route_contexts
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Match
+from starlette.types import Scope
 
+from backend.access.machine_secret import MachineSecret
 from backend.api.problem_details import Problem, problem
-from backend.api.request_context import get_request_context
 from connectors.access import Readers
 
 AskerKind: TypeAlias = Literal["local"]
 
 _ATTRIBUTE = "quarry_permission"
+_ASKER = "quarry.asker"
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
@@ -33,32 +35,52 @@ class Asker:
     readers: Readers
     is_owner: bool
     """Whether the asker may see and change what is connected."""
+    csrf_token: str | None = None
+    """What a request that changes something must carry; None where no browser sends the credential by itself."""
 
 
 class Authenticator(Protocol):
     """Identifies the asker of a request."""
 
-    async def authenticate(self, request: Request) -> Asker: ...
+    async def authenticate(self, request: Request) -> Asker | None:
+        """Return None if the request proves nothing, or what it should prove is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
-class LocalAuthenticator:
-    """Takes every request for one of the person at this machine.
+class MachineAuthenticator:
+    """Recognizes the owner of this Quarry by the secret of the machine, or by a session that began with it."""
 
-    Right only where nobody else can reach the server: see `request_guard` and `backend.cli.serve`.
-    """
-
+    secret: MachineSecret
     readers: Readers
 
-    async def authenticate(self, request: Request) -> Asker:
-        del request
-        return Asker(kind="local", readers=self.readers, is_owner=True)
+    async def authenticate(self, request: Request) -> Asker | None:
+        if (authorization := request.headers.get("authorization")) is not None:
+            scheme, _, given = authorization.partition(" ")
+            is_known = scheme.lower() == "bearer" and self.secret.is_equal(given.strip())
+            return self._owner() if is_known else None
+        session = request.cookies.get(self.secret.cookie_name)
+        if session is None or not self.secret.is_session(session):
+            return None
+        return self._owner(self.secret.csrf_token(session))
+
+    def _owner(self, csrf_token: str | None = None) -> Asker:
+        return Asker(kind="local", readers=self.readers, is_owner=True, csrf_token=csrf_token)
+
+
+def set_asker(scope: Scope, asker: Asker | None) -> None:
+    scope[_ASKER] = asker
+
+
+def find_asker(scope: Scope) -> Asker | None:
+    """Return the asker of a request; None before it is authenticated, and where nobody was recognized."""
+    asker: Asker | None = scope.get(_ASKER)
+    return asker
 
 
 async def get_asker(request: Request) -> Asker:
-    authenticator: Authenticator = request.app.state.authenticator
-    asker = await authenticator.authenticate(request)
-    get_request_context(request.scope).asker = asker.kind
+    asker = find_asker(request.scope)
+    if asker is None:
+        raise ValueError("a route that is open to anyone asked who sends the request")
     return asker
 
 
@@ -101,18 +123,34 @@ def find_unprotected_routes(routes: Sequence[BaseRoute]) -> Iterator[str]:
             yield str(getattr(route, "path", route))
 
 
-async def check_permission(request: Request, asker: AskerDependency) -> None:
+def is_open_to_anyone(routes: Sequence[BaseRoute], scope: Scope) -> bool:
+    """Whether every route that the request could reach is; where it reaches none, it is not."""
+    reached = [
+        route
+        for context in iter_route_contexts(routes)
+        for route in [context.original_route]
+        if route.matches(scope)[0] is not Match.NONE
+    ]
+    return bool(reached) and all(
+        get_permission(getattr(route, "endpoint", None)) is Permission.ANYONE for route in reached
+    )
+
+
+async def check_permission(request: Request) -> None:
     """Refuse an asker who lacks the permission of the route.
 
     Raises:
         Problem: 403.
     """
+    asker = find_asker(request.scope)
     match get_permission(request.scope.get("endpoint")):
-        case Permission.ANYONE | Permission.READER:
+        case Permission.ANYONE:
             return
-        case Permission.OWNER if asker.is_owner:
+        case Permission.READER if asker:
             return
-        case Permission.OWNER:
+        case Permission.OWNER if asker and asker.is_owner:
+            return
+        case Permission.READER | Permission.OWNER:
             raise Problem(problem(403, "Only the owner of this Quarry may do this."))
         case None:
             raise Problem(

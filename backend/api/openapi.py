@@ -44,6 +44,13 @@ SYNC_EVENTS = (
 )
 
 
+BEARER: Json = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "The secret of the machine: machine.secret in the home of Quarry.",
+}
+
+
 def describe_problem(description: str) -> Json:
     example = ProblemDetails.example().model_dump(mode="json", exclude_none=True)
     content = {
@@ -66,6 +73,8 @@ def complete(description: Json) -> None:
     """Add what the framework does not know, and remove its claim that a stream is one text."""
     shapes = description["components"]["schemas"]
     shapes |= _schemas()
+    description["components"]["securitySchemes"] = {"secret": BEARER}
+    description["security"] = [{"secret": []}]
     for methods in description["paths"].values():
         for operation in methods.values():
             for response in operation["responses"].values():
@@ -137,6 +146,7 @@ UNREADY: Json = {
 }
 PROBLEMS: dict[int | str, Json] = {
     400: describe_problem("The request cannot be read"),
+    401: describe_problem("It proves nobody, or what should prove it is not valid"),
     403: describe_problem("It comes from another site, or you may not do this"),
     404: describe_problem("It does not exist, or you may not read it"),
     405: describe_problem("Not with this method"),

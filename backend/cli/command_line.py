@@ -80,6 +80,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "serve:serve",
             "Serve the pages and the HTTP API, for the person at this machine.",
         ),
+        "link": ("link:link", "Print a link that lets a browser in to quarry serve."),
         "worker": ("worker:worker", "Sync and index in the background, woken over the broker."),
         "beat": ("worker:beat", "Notify the workers over the broker of due runs. One is enough."),
         "add": ("sources:adding", "Add a source."),

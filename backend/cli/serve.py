@@ -18,6 +18,7 @@ from backend.cli.command_line import As, say_stopping
 from backend.cli.serve_processes import serve_by_processes
 from backend.cli.server import (
     SYNC_GRACE,
+    Owner,
     Server,
     announce,
     end_process,
@@ -30,7 +31,6 @@ from backend.sync.due_work import Engine
 from backend.sync.run_lease import StallLimit
 from backend.sync.worker_threads import WorkerThreads
 from backend.worker.logs import configure_logging
-from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 
 MOST_PROCESSES = 64
@@ -49,8 +49,8 @@ def loopback(host: str) -> str:
     except ValueError:
         pass
     raise ValueError(
-        f"{host} can be reached from other machines. Quarry has no accounts yet: whoever reached it"
-        " would read what you may read, and could connect any folder of yours. It serves"
+        f"{host} can be reached from other machines. Quarry has no accounts yet, and without TLS"
+        " its secret and your documents could be read on the way. It serves"
         " 127.0.0.1 (or localhost, or ::1) alone; from another machine, use a tunnel, such as:"
         " ssh -L 8321:127.0.0.1:8321 this-machine"
     )
@@ -80,13 +80,13 @@ def open_listener(address: str, port: int) -> socket.socket:
 
 
 def run_server(
-    container: Container, bound: socket.socket, readers: Readers, console: Console, log_level: int
+    container: Container, bound: socket.socket, owner: Owner, console: Console, log_level: int
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, then end within seconds, also with streams open."""
     configure_logging()
     log_requests(log_level)
     log_start()
-    server = _Server(make_app(container, readers), bound, console, readers)
+    server = _Server(make_app(container, owner), bound, console, owner)
     server.run(sockets=[bound])
     end_process(console, server.unfinished())
 
@@ -94,7 +94,7 @@ def run_server(
 class _Server(Server):
     """The server of a single process, which also syncs."""
 
-    def __init__(self, app: Api, bound: socket.socket, console: Console, readers: Readers) -> None:
+    def __init__(self, app: Api, bound: socket.socket, console: Console, owner: Owner) -> None:
         super().__init__(app)
         current = self.state.current
         self._settings = settings = current.container.settings
@@ -108,13 +108,13 @@ class _Server(Server):
         self._workers_ended = True
         self._bound = bound
         self._console = console
-        self._readers = readers
+        self._owner = owner
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self._workers:
             self._workers.start()
-        announce(self._console, self._bound, self._readers, self._settings)
+        announce(self._console, self._bound, self._owner, self._settings)
 
     async def stop_workers(self) -> None:
         if self._workers:
@@ -159,7 +159,8 @@ def serve(
         bound = open_listener(address, port)
         level = logging.DEBUG if debug else logging.INFO
         container = command_line.open_home()
+        owner = Owner(container.machine_secret, asker)
         if processes == 1:
-            run_server(container, bound, asker, command_line.console(), level)
+            run_server(container, bound, owner, command_line.console(), level)
         else:
-            serve_by_processes(container.settings, bound, asker, level, processes)
+            serve_by_processes(container.settings, bound, owner, level, processes)

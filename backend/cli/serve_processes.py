@@ -19,6 +19,7 @@ from backend.cli import command_line
 from backend.cli.server import (
     BACKLOG,
     SYNC_GRACE,
+    Owner,
     Server,
     announce,
     end_process,
@@ -40,7 +41,6 @@ from backend.sync.run_lease import StallLimit
 from backend.sync.worker_threads import WorkerThreads
 from backend.worker.logs import configure_logging
 from backend.worker.process import ContainerProvider, watch_parent
-from connectors.access import Readers
 
 _KILL_AFTER = 4.5
 """Seconds after which a process that was asked to end is killed; more than it needs by itself."""
@@ -55,7 +55,7 @@ class ServerPlan:
 
     processes: ServerProcesses
     bound: socket.socket
-    readers: Readers
+    owner: Owner
     log_level: int
     first: Semaphore
     """Acquired by the first process, which accepts connections at once."""
@@ -64,7 +64,7 @@ class ServerPlan:
 
 
 def serve_by_processes(
-    settings: Settings, bound: socket.socket, readers: Readers, log_level: int, count: int
+    settings: Settings, bound: socket.socket, owner: Owner, log_level: int, count: int
 ) -> None:
     """Serve by so many processes until Ctrl-C or SIGTERM, then end all of them within seconds.
 
@@ -82,7 +82,7 @@ def serve_by_processes(
         supervised = [
             SupervisedProcess(each.name, run_server, (plan,))
             for each in (ServerProcesses(folder, f"server {n}") for n in range(1, count + 1))
-            for plan in [ServerPlan(each, bound, readers, log_level, first, announcement)]
+            for plan in [ServerPlan(each, bound, owner, log_level, first, announcement)]
         ]
         if syncs_by_itself(settings):
             processes = ServerProcesses(folder, SYNC_WORKER)
@@ -133,7 +133,7 @@ class SharedSocketServer(Server):
     """
 
     def __init__(self, plan: ServerPlan, container: Container) -> None:
-        super().__init__(make_app(container, plan.readers, plan.processes), _ACCEPTED_AT_ONCE)
+        super().__init__(make_app(container, plan.owner, plan.processes), _ACCEPTED_AT_ONCE)
         self._plan = plan
         self._settings = container.settings
 
@@ -145,7 +145,7 @@ class SharedSocketServer(Server):
             await asyncio.sleep(_LOOK)
         await super().startup(sockets)
         if sockets and self._plan.announcement.acquire(block=False):
-            announce(command_line.console(), sockets[0], self._plan.readers, self._settings)
+            announce(command_line.console(), sockets[0], self._plan.owner, self._settings)
 
     def end(self) -> None:
         self.should_exit = True

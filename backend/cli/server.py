@@ -5,20 +5,24 @@ import os
 import signal
 import socket
 import sys
+from dataclasses import dataclass
 
 import uvicorn
 from rich.console import Console
 
+from backend.access.machine_secret import MachineSecret
 from backend.api.access_log import LOG
 from backend.api.app import Api, create_app
-from backend.api.authorization import LocalAuthenticator
+from backend.api.authorization import MachineAuthenticator
 from backend.api.dependencies import AppState
 from backend.api.request_timeout import TimedRequestProtocol
 from backend.api.server_processes import ServerProcesses
+from backend.cli.link import make_link
 from backend.container import Container
 from backend.settings import Settings
 from backend.web import routes
 from backend.web.answer_html import answer_html
+from backend.web.sign_in import mount_link
 from connectors.access import Readers
 
 GRACE = 1
@@ -29,14 +33,22 @@ BACKLOG = 2048
 """Connections that may wait to be accepted."""
 
 
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The person who runs the server: what they prove it with, and what they may read."""
+
+    secret: MachineSecret
+    readers: Readers
+
+
 def make_app(
-    container: Container, readers: Readers, processes: ServerProcesses | None = None
+    container: Container, owner: Owner, processes: ServerProcesses | None = None
 ) -> Api:
-    """The API with the pages, for one asker."""
-    app = create_app(
-        container, LocalAuthenticator(readers), answer_html, routes.error_page, processes
-    )
+    """The API with the pages, for the owner."""
+    authenticator = MachineAuthenticator(owner.secret, owner.readers)
+    app = create_app(container, authenticator, answer_html, routes.error_page, processes)
     routes.mount(app)
+    mount_link(app, owner.secret)
     return app
 
 
@@ -80,15 +92,16 @@ class Server(uvicorn.Server):
         return self.state.sync_runs.unfinished()
 
 
-def announce(console: Console, bound: socket.socket, readers: Readers, settings: Settings) -> None:
+def announce(console: Console, bound: socket.socket, owner: Owner, settings: Settings) -> None:
     """Say where the server is and what to do."""
-    asker = ", ".join(sorted(readers.tokens))
-    console.print(f"Quarry is at {_url(bound)}", style="bold", markup=False)
-    console.print(
-        f"Open it in a browser. It answers this machine alone, as {asker}. Ctrl-C ends it.",
-        markup=False,
-        soft_wrap=True,
-    )
+    asker = ", ".join(sorted(owner.readers.tokens))
+    url = _url(bound)
+    console.print(f"Quarry is at {url}", style="bold", markup=False)
+    for line in (
+        f"Open it in a browser by this link, which is valid for an hour: {make_link(url, owner.secret)}",
+        f"It answers you alone, as {asker}. quarry link prints another link. Ctrl-C ends it.",
+    ):
+        console.print(line, markup=False, soft_wrap=True)
     if settings.workers and settings.broker_url is not None:
         note = "quarry worker and quarry beat sync the sources, over the broker."
         console.print(note, markup=False, soft_wrap=True)

@@ -6,14 +6,13 @@ unknown key encrypted.
 """
 
 import json
-import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from pydantic import SecretStr
 
+from backend.store.secret_file import read_or_create
 from connectors.errors import NotConfiguredError
 
 _PLACE = "QUARRY_CREDENTIAL_KEYS (or credentials.key)"
@@ -36,14 +35,9 @@ def keys_in_file(path: Path) -> tuple[str, ...]:
         NotConfiguredError: it cannot be created or read.
     """
     try:
-        if not path.exists():
-            _make(path)
-        return keys_in(path.read_text(encoding="ascii", errors="replace"))
-    except OSError as error:
-        raise NotConfiguredError(
-            f"{path}, the file of the credential keys, cannot be used: {error.strerror}."
-            " Allow Quarry to read it, or set the keys in QUARRY_CREDENTIAL_KEYS."
-        ) from error
+        return keys_in(read_or_create(path, new_key))
+    except NotConfiguredError as error:
+        raise NotConfiguredError(f"{error} Or set the keys in QUARRY_CREDENTIAL_KEYS.") from error
 
 
 class Vault:
@@ -108,16 +102,3 @@ def _unknown_key() -> NotConfiguredError:
         f"A credential cannot be decrypted: its key is not in {_PLACE}."
         " Add that key after the newest one, or enter the credential again."
     )
-
-
-def _make(path: Path) -> None:
-    """Create the file atomically; of several processes that do so at once, the first wins."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    try:
-        draft.touch(mode=0o600, exist_ok=False)
-        draft.write_text(f"{new_key()}\n", encoding="ascii")
-        with suppress(FileExistsError):
-            path.hardlink_to(draft)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from backend.api.authorization import find_asker
 from backend.sources.status_text import format_details
 from backend.web.assets import StaticFiles, read_static_files
 from backend.web.sanitizing import replace_controls
@@ -55,7 +56,9 @@ def page(
 ) -> HTMLResponse:
     """Render a whole page."""
     theme = request.cookies.get(THEME_COOKIE)
+    asker = find_asker(request.scope)
     context = {
+        "csrf_token": asker.csrf_token if asker else None,
         "static": static_files().url,
         "navigation": navigation,
         "theme": theme if theme in _THEMES else "auto",

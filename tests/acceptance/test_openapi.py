@@ -64,15 +64,17 @@ def description(server: Serving) -> Any:
 def test_whatever_is_sent_is_answered_as_described(
     server: Serving, description: Any, mode: GenerationMode
 ) -> None:
-    schema = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
+    schema = schemathesis.openapi.from_url(
+        f"{server.url}/openapi.json", headers=server.authorization
+    )
     operations = [one.ok() for one in schema.get_all_operations() if isinstance(one, Ok)]
     assert len(operations) == sum(map(len, description["paths"].values())) > 20
     for operation in operations:
         if mode.is_positive or operation.body or operation.query:
-            _check_with(operation.as_strategy(generation_mode=mode))
+            _check_with(operation.as_strategy(generation_mode=mode), server.authorization)
 
 
-def _check_with(cases: SearchStrategy[Any]) -> None:
+def _check_with(cases: SearchStrategy[Any], authorization: dict[str, str]) -> None:
     @given(cases)
     @settings(
         max_examples=EXAMPLES,
@@ -83,7 +85,7 @@ def _check_with(cases: SearchStrategy[Any]) -> None:
         suppress_health_check=list(HealthCheck),
     )
     def check(case: Any) -> None:
-        case.call_and_validate(checks=list(CHECKS), timeout=60)
+        case.call_and_validate(checks=list(CHECKS), timeout=60, headers=authorization)
 
     check()
 

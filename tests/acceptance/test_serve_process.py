@@ -77,6 +77,26 @@ def test_it_says_where_it_is_and_what_to_do(home: Home) -> None:
         assert running.stop()[0] == 0
 
 
+def test_only_the_secret_or_a_link_lets_one_in(home: Home) -> None:
+    with serving(home) as running, httpx.Client(base_url=running.url, timeout=60) as stranger:
+        for path in ("/", "/api/sources", "/api/documents", "/openapi.json", "/metrics"):
+            assert stranger.get(path).status_code == 401
+        added = {"kind": "folder", "settings": {"path": str(home.path)}}
+        assert stranger.post("/api/admin/sources", json=added).status_code == 401
+        opened = stranger.get(running.link)
+        assert (opened.status_code, opened.headers["location"]) == (303, "/")
+        assert stranger.get("/api/sources").status_code == 200
+        printed = home.quarry("link", "--port", str(stranger.base_url.port)).out.strip()
+        assert printed.startswith(f"{running.url}/link?code=")
+        assert httpx.get(printed, timeout=60).status_code == 303
+        session = dict(stranger.cookies)
+        assert running.stop()[0] == 0
+        log = "".join(running.log)
+        secret = running.authorization["Authorization"].split()[1]
+        code = running.link.partition("code=")[2]
+        assert not any(text in log for text in (secret, code, *session.values()))
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "example.com", "", "127.0.0.1.nip.io"])  # fmt: skip
 def test_others_cannot_reach_it_and_it_says_why(home: Home, host: str) -> None:
     run = home.quarry("serve", "--host", host)
@@ -160,7 +180,7 @@ def test_a_slow_reader_costs_no_memory(server: Serving, model: ScriptedModel) ->
     piece = "word " * 200
     _play(model, Say([piece] * 30_000))
     before = server.resident
-    sent = httpx.Request("POST", f"{server.url}/api/ask", json=QUESTION)
+    sent = server.client.build_request("POST", "/api/ask", json=QUESTION)
     with socket.create_connection(("127.0.0.1", sent.url.port or 0), 60) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         connection.sendall(_raw(sent))

@@ -79,10 +79,14 @@ def only(server: Serving, name: str) -> Iterator[None]:
 @contextmanager
 def client_of(server: Serving, name: str) -> Iterator[httpx.Client]:
     """A connection to one of the processes, which both go on to serve theirs."""
-    with httpx.Client(base_url=server.url, timeout=SOON) as client:
+    with _connect(server) as client:
         with only(server, name):
             client.get("/healthz").raise_for_status()
         yield client
+
+
+def _connect(server: Serving) -> httpx.Client:
+    return httpx.Client(base_url=server.url, timeout=SOON, headers=server.authorization)
 
 
 def _search(client: httpx.Client, query: str) -> Any:
@@ -220,7 +224,7 @@ def test_a_process_that_is_killed_comes_back_while_the_other_one_answers(home: H
         # Those who were connected to it connect again; nobody else notices.
         _wait_for(lambda: any("server 1 ended with code -9" in line for line in server.log))
         while _processes(server)["server 1"] == killed:
-            with httpx.Client(base_url=server.url, timeout=SOON) as client:
+            with _connect(server) as client:
                 assert _search(client, "parental leave")["results"]
         _wait_for(lambda: _is_accepting(server, "server 1"))
         with client_of(server, "server 1") as client:

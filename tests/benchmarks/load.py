@@ -51,7 +51,7 @@ local bodies = {BODIES}
 local at = 0
 request = function()
   at = at % #bodies + 1
-  return wrk.format("POST", "/api/search", {["Content-Type"] = "application/json"}, bodies[at])
+  return wrk.format("POST", "/api/search", {["Content-Type"] = "application/json", ["Authorization"] = "SECRET"}, bodies[at])
 end
 PAUSE
 done = function(summary, latency, requests)
@@ -75,8 +75,8 @@ class Askers:
     """Seconds to the first text."""
     whole: list[float] = field(default_factory=list)
 
-    def ask(self, url: str, questions: list[str], until: float) -> None:
-        with httpx.Client(base_url=url, timeout=120) as client:
+    def ask(self, server: Serving, questions: list[str], until: float) -> None:
+        with httpx.Client(base_url=server.url, timeout=120, headers=server.authorization) as client:
             for number in range(1_000_000):
                 if time.monotonic() >= until:
                     return
@@ -104,15 +104,18 @@ def model_says(request: Request) -> Reply:
     return Say("cover power button", manner=manner)
 
 
-def searched(url: str, folder: Path, questions: list[str], options: argparse.Namespace) -> Any:
+def searched(
+    server: Serving, folder: Path, questions: list[str], options: argparse.Namespace
+) -> Any:
     """wrk's own report."""
     bodies = ", ".join(f"[==[{json.dumps({'query': one})}]==]" for one in questions)
     pause = f"delay = function() return {options.pause * 1000:.0f} end" if options.pause else ""
     script = folder / "search.lua"
-    script.write_text(_SCRIPT.replace("BODIES", bodies).replace("PAUSE", pause), encoding="utf-8")
+    text = _SCRIPT.replace("SECRET", server.authorization["Authorization"])
+    script.write_text(text.replace("BODIES", bodies).replace("PAUSE", pause), encoding="utf-8")
     command = ["wrk", "-t1", f"-c{options.searchers}", f"-d{options.seconds}s", "--timeout", "60s"]
     done = subprocess.run(
-        [*command, "-s", str(script), url], capture_output=True, text=True, check=True
+        [*command, "-s", str(script), server.url], capture_output=True, text=True, check=True
     )
     return json.loads(done.stdout.partition("REPORT ")[2])
 
@@ -124,13 +127,13 @@ def measured(server: Serving, folder: Path, options: argparse.Namespace) -> None
     until = time.monotonic() + options.seconds
     memory: dict[str, int] = {"idle": server.resident}
     threads = [
-        threading.Thread(target=askers.ask, args=(server.url, questions[start:], until))
+        threading.Thread(target=askers.ask, args=(server, questions[start:], until))
         for start in range(options.askers)
     ]
     early = threading.Timer(EARLY, lambda: memory.update(early=server.resident))
     for each in (*threads, early):
         each.start()
-    report = searched(server.url, folder, questions, options)
+    report = searched(server, folder, questions, options)
     memory["late"] = server.resident
     for each in threads:
         each.join()

@@ -25,6 +25,7 @@ from pathlib import Path
 import httpx
 
 from tests.support.models import MODEL_CACHE
+from tests.support.serving import authorization
 
 DOCUMENTS = {
     "warranty.md": "# Warranty\n\nA used scanner has a warranty of six months.\n",
@@ -84,9 +85,10 @@ def _request(home: Path, action: Action, target: Path) -> None:
         with httpx.Client(base_url=address, timeout=30) as client:
             _wait_until_ready(client)
             client.get("/healthz")
+            secret = authorization(home / "state")
             server.send_signal(signal.SIGUSR1)
             time.sleep(0.2)
-            answer = client.post(action.path, json=action.body)
+            answer = client.post(action.path, json=action.body, headers=secret)
             server.send_signal(signal.SIGUSR2)
             assert answer.is_success, answer.text
             while not target.exists():

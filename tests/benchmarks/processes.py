@@ -29,29 +29,30 @@ from tests.support.serving import Serving, serving
 CHUNKS, QUESTIONS, BAR = 20_000, 200, 1.5
 
 
-def ask_for(seconds: float, url: str, questions: list[str], answered: list[float]) -> None:
+def ask_for(seconds: float, server: Serving, questions: list[str], answered: list[float]) -> None:
     """Ask question after question; the time of each answer is added."""
     end = time.monotonic() + seconds
     # Not httpx, which takes a tenth of the processor that is to be the servers'.
-    with closing(HTTPConnection(urlsplit(url).netloc, timeout=120)) as connection:
+    headers = {"content-type": "application/json", **server.authorization}
+    with closing(HTTPConnection(urlsplit(server.url).netloc, timeout=120)) as connection:
         for question in questions:
             if time.monotonic() >= end:
                 return
             body = json.dumps({"query": question})
-            connection.request("POST", "/api/search", body, {"content-type": "application/json"})
+            connection.request("POST", "/api/search", body, headers)
             response = connection.getresponse()
             assert (response.status, bool(response.read())) == (200, True)
             answered.append(time.monotonic())
 
 
-def rate(url: str, questions: list[str], options: argparse.Namespace) -> float:
+def rate(server: Serving, questions: list[str], options: argparse.Namespace) -> float:
     """Answers a second, to clients that each begin with another question."""
     answered: list[float] = []
     step = len(questions) // options.clients
     threads = [
         threading.Thread(
             target=ask_for,
-            args=(options.seconds, url, (questions[at:] + questions[:at]) * 100, answered),
+            args=(options.seconds, server, (questions[at:] + questions[:at]) * 100, answered),
         )
         for at in range(0, step * options.clients, step)
     ]
@@ -98,7 +99,7 @@ def main() -> None:
     ):
         ratios = []
         for number in range(options.rounds + 1):
-            alone, together = (rate(each.url, questions, options) for each in (one, two))
+            alone, together = (rate(each, questions, options) for each in (one, two))
             print(
                 f"round {number}: one {alone:6.1f}, two {together:6.1f} a second,"
                 f" x{together / alone:.2f}, load {os.getloadavg()[0]:.1f}",

@@ -32,7 +32,7 @@ def take() -> bytes:
         with serving(home) as server, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
             page = browser.new_page(viewport=SIZE, device_scale_factor=2)
-            page.goto(server.url)
+            page.goto(server.link)
             page.locator("#q").fill(QUERY)
             page.locator(".result mark").first.wait_for()
             page.get_by_text("Why this result").first.click()

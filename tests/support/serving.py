@@ -16,6 +16,8 @@ import httpx
 
 from tests.support.home import QUARRY, Home
 
+_LINKS: dict[str, str] = {}
+"""That servers of this process printed, by their address."""
 START_SECONDS = 90.0
 """A machine that does much else at once is slow to start anything."""
 
@@ -45,6 +47,10 @@ def events(lines: Iterable[str]) -> Iterator[Event]:
 class Serving:
     process: subprocess.Popen[str]
     url: str
+    link: str
+    """Lets a browser in; the line of standard output that announces it."""
+    authorization: dict[str, str]
+    """The header that lets a program in; `client` sends it."""
     client: httpx.Client
     log: list[str]
     """Lines of standard error so far."""
@@ -67,9 +73,10 @@ class Serving:
 @contextmanager
 def serving(home: Home, *arguments: str, **settings: str) -> Iterator[Serving]:
     """The server on a free port, from the moment that it is ready."""
+    environment = home.environment(PYTHONUNBUFFERED="1", **settings)
     process = subprocess.Popen(
         [str(QUARRY), "serve", "--port", "0", *arguments],
-        env=home.environment(PYTHONUNBUFFERED="1", **settings),
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -78,10 +85,12 @@ def serving(home: Home, *arguments: str, **settings: str) -> Iterator[Serving]:
     reader = threading.Thread(target=_read, args=(process, log), daemon=True)
     reader.start()
     try:
-        url = _url(process, log)
-        with httpx.Client(base_url=url, timeout=60) as client:
+        url, link = _address(process, log), _address(process, log)
+        _LINKS[url] = link
+        secret = authorization(Path(environment["QUARRY_HOME"]))
+        with httpx.Client(base_url=url, timeout=60, headers=secret) as client:
             _wait_until_ready(client)
-            yield Serving(process, url, client, log)
+            yield Serving(process, url, link, secret, client, log)
     finally:
         if process.poll() is None:
             process.kill()
@@ -97,7 +106,18 @@ def _read(process: subprocess.Popen[str], log: list[str]) -> None:
     log.extend(iter(process.stderr.readline, ""))
 
 
-def _url(process: subprocess.Popen[str], log: list[str]) -> str:
+def authorization(home: Path) -> dict[str, str]:
+    """The header that programs of the owner send to the server of a home."""
+    secret = (home / "machine.secret").read_text(encoding="ascii").strip()
+    return {"Authorization": f"Bearer {secret}"}
+
+
+def link_to(url: str) -> str:
+    """The link that lets a browser in to the server at an address."""
+    return _LINKS[url]
+
+
+def _address(process: subprocess.Popen[str], log: list[str]) -> str:
     assert process.stdout
     line = process.stdout.readline()
     found = re.search(r"http://\S+", line)

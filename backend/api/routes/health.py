@@ -15,6 +15,7 @@ router = APIRouter()
 # Asynchronous, so that they do not wait for a thread however busy the server is.
 @router.get(
     "/healthz",
+    openapi_extra={"security": []},
     summary="Whether the server answers at all",
 )
 @requires(Permission.ANYONE)
@@ -24,6 +25,7 @@ async def healthy(request: Request) -> HealthResponse:
 
 @router.get(
     "/readyz",
+    openapi_extra={"security": []},
     responses={
         503: openapi.UNREADY,
     },
@@ -37,7 +39,7 @@ async def ready(state: AppStateDependency, response: Response) -> ReadinessRespo
 
 
 @router.get("/openapi.json", include_in_schema=False)
-@requires(Permission.ANYONE)
+@requires(Permission.READER)
 async def openapi_description(request: Request) -> dict[str, Any]:
     description: dict[str, Any] = request.app.openapi()
     return description

@@ -30,6 +30,8 @@ async function show(search) {
       signal: underway.signal,
       headers: { Accept: "text/html" },
     });
+    // The session has ended: the page itself says what to do.
+    if (response.status === 401) return location.reload();
     const html = await response.text();
     if (number < shown) return;
     shown = number;

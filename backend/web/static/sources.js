@@ -31,6 +31,8 @@ async function refresh() {
   clearTimeout(refreshTimer);
   const response = await fetch(part.dataset.part, { headers: { Accept: "text/html" } }).catch(() => null);
   if (response?.status === 404) return location.assign("/sources");
+  // The session has ended: the page itself says what to do.
+  if (response?.status === 401) return location.reload();
   const text = response?.ok ? await response.text() : shownHtml;
   if (text !== shownHtml) replace(text);
   shownHtml = text;

@@ -49,11 +49,18 @@ export async function send(method, url, body) {
   return response.json();
 }
 
+/** What shows the server that a page of this session sends the request. */
+const csrfToken = () => document.querySelector('meta[name="csrf-token"]')?.content ?? "";
+
 async function request(url, body, signal, method = "POST") {
   try {
     return await fetch(url, {
       method,
-      headers: { "Content-Type": "application/json", Accept: "text/event-stream, application/json" },
+      headers: {
+        "Content-Type": "application/json",
+        Accept: "text/event-stream, application/json",
+        "X-CSRF-Token": csrfToken(),
+      },
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
     });

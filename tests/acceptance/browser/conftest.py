@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.support.browser import CHROMIUM, FLAGS, Opens, Watched
+from tests.support.serving import link_to
 
 # A machine that does much else at once is slow to check the citations of an answer.
 expect.set_options(timeout=30_000)
@@ -36,6 +37,7 @@ def opens(browser: Browser) -> Opens:
         options = {"viewport": {"width": 1280, "height": 860}, **options}
         context = browser.new_context(**options)
         context.set_default_timeout(15_000)
+        context.request.get(link_to(address), max_redirects=0)
         watched = Watched(context.new_page(), address)
         yield watched
         context.close()

@@ -8,7 +8,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.api.app import Api, create_app
-from backend.api.authorization import LocalAuthenticator
+from backend.api.authorization import MachineAuthenticator
+from backend.api.dependencies import AppState
 from backend.container import Container
 from backend.settings import Settings
 from backend.store import sources
@@ -30,6 +31,7 @@ FILES = {
     ),
 }
 SOURCE = "wiki"
+ADDRESS = "http://127.0.0.1:8321"
 
 
 def write_files(folder: Path) -> None:
@@ -61,13 +63,23 @@ def client_of(container: Container, *tokens: str) -> Iterator[TestClient]:
 
 @contextmanager
 def ready(app: Api) -> Iterator[TestClient]:
-    with TestClient(app, base_url="http://127.0.0.1:8321") as client:
+    with TestClient(app, base_url=ADDRESS, headers=authorization(app)) as client:
         assert app.state.app_state.warmup.ready.wait(60), app.state.app_state.warmup.status()
         yield client
 
 
 def api(container: Container, *tokens: str) -> Api:
-    return create_app(container, LocalAuthenticator(Readers.of(*tokens)))
+    return create_app(container, owner(container, *tokens))
+
+
+def owner(container: Container, *tokens: str) -> MachineAuthenticator:
+    return MachineAuthenticator(container.machine_secret, Readers.of(*tokens))
+
+
+def authorization(app: Api) -> dict[str, str]:
+    """The header that programs of the owner send."""
+    state: AppState = app.state.app_state
+    return {"Authorization": f"Bearer {state.current.container.machine_secret.value}"}
 
 
 @pytest.fixture(scope="session")

@@ -19,10 +19,9 @@ from backend.api.authorization import (
 )
 from backend.container import Container
 from backend.web import routes as pages
+from backend.web.sign_in import mount_link
 from connectors.access import Readers
-from tests.unit.backend.api.conftest import SOURCE, api
-
-ADDRESS = "http://127.0.0.1:8321"
+from tests.unit.backend.api.conftest import ADDRESS, SOURCE, api, authorization
 
 
 class Stranger:
@@ -42,6 +41,7 @@ def _whole(container: Container) -> FastAPI:
     """The API with the pages on it, as it is served."""
     app = api(container)
     pages.mount(app)
+    mount_link(app, container.machine_secret)
     return app
 
 
@@ -62,7 +62,7 @@ def test_only_what_reveals_nothing_is_open_to_anyone(container: Container) -> No
         if get_permission(getattr(one, "endpoint", None)) is Permission.ANYONE
     }
     static = {path for path in open_to_anyone if path.startswith("/static/")}
-    nothing = {"/healthz", "/readyz", "/openapi.json", "/favicon.ico"}
+    nothing = {"/healthz", "/readyz", "/favicon.ico", "/link"}
     assert open_to_anyone - static <= nothing
 
 
@@ -79,7 +79,7 @@ def test_a_route_without_a_rule_is_named_and_keeps_the_server_from_starting(
 def test_a_route_without_a_rule_answers_nobody(container: Container) -> None:
     app = api(container)
     app.get("/forgotten")(lambda: "secret")
-    refused = TestClient(app, base_url=ADDRESS).get("/forgotten")
+    refused = TestClient(app, base_url=ADDRESS, headers=authorization(app)).get("/forgotten")
     assert refused.status_code == 403
     assert "secret" not in refused.text
 

@@ -8,10 +8,9 @@ from fastapi.testclient import TestClient
 from starlette.responses import PlainTextResponse, Response
 
 from backend.api.app import Api, create_app
-from backend.api.authorization import LocalAuthenticator, Permission, requires
+from backend.api.authorization import Permission, requires
 from backend.container import Container
 from backend.schemas.system import ProblemDetails
-from connectors.access import Readers
 from connectors.errors import (
     ActionRequiredError,
     ConflictError,
@@ -24,14 +23,15 @@ from connectors.errors import (
     TemporarilyUnavailableError,
 )
 from indexing.runtime.deadline import DeadlineExceededError
-
-ADDRESS = "http://127.0.0.1:8321"
+from tests.unit.backend.api.conftest import ADDRESS, authorization, owner
 
 
 def _failing(container: Container, error: Exception) -> TestClient:
-    app = create_app(container, LocalAuthenticator(Readers.of()))
+    app = create_app(container, owner(container))
     _add(app, error)
-    return TestClient(app, base_url=ADDRESS, raise_server_exceptions=False)
+    return TestClient(
+        app, base_url=ADDRESS, headers=authorization(app), raise_server_exceptions=False
+    )
 
 
 def _add(app: Api, error: Exception) -> None:
@@ -135,7 +135,8 @@ def _page(request: Request, problem: ProblemDetails) -> Response:
 def test_people_are_shown_a_page(
     container: Container, path: str, accept: str, *, is_page: bool
 ) -> None:
-    app = create_app(container, LocalAuthenticator(Readers.of()), error_page=_page)
-    got = TestClient(app, base_url=ADDRESS).get(path, headers={"accept": accept})
+    app = create_app(container, owner(container), error_page=_page)
+    client = TestClient(app, base_url=ADDRESS, headers=authorization(app))
+    got = client.get(path, headers={"accept": accept})
     assert got.status_code == 404
     assert got.text.startswith("/nowhere: There is no page") is is_page

@@ -9,10 +9,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.api.app import create_app
-from backend.api.authorization import LocalAuthenticator
 from backend.chat.prompts import judging_prompt
 from backend.container import Container
-from connectors.access import Readers
 from tests.support.scripted_model import (
     Call,
     HangUp,
@@ -26,7 +24,14 @@ from tests.support.scripted_model import (
     ToolUse,
 )
 from tests.support.serving import Event, events
-from tests.unit.backend.api.conftest import SOURCE, client_of, connected, make_container, ready
+from tests.unit.backend.api.conftest import (
+    SOURCE,
+    client_of,
+    connected,
+    make_container,
+    owner,
+    ready,
+)
 
 QUESTION = "How long is parental leave?"
 CITED = "Parents may stay away from work for half a year on full wages"
@@ -102,9 +107,7 @@ def test_results_say_where_they_stand_and_are_short(client: TestClient) -> None:
 
 
 def test_the_answer_is_rendered_by_what_the_server_was_given(container: Container) -> None:
-    app = create_app(
-        container, LocalAuthenticator(Readers.of()), lambda answer: f"<b>{answer.question}</b>"
-    )
+    app = create_app(container, owner(container), lambda answer: f"<b>{answer.question}</b>")
     with ready(app) as client:
         assert _asked(client)[-1].data["html"] == f"<b>{QUESTION}</b>"
 

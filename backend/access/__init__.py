@@ -1,0 +1,1 @@
+"""Who is asking: how an asker proves who they are."""

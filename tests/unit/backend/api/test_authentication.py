@@ -1,0 +1,241 @@
+"""Nobody is answered without the secret of the machine, or a session that began with it."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from fastapi import Request
+from fastapi.routing import iter_route_contexts
+from fastapi.testclient import TestClient
+
+from backend.access.machine_secret import SESSION_LIFETIME
+from backend.api.app import Api
+from backend.api.authorization import Permission, get_permission, requires
+from backend.container import Container
+from backend.web import routes as pages
+from backend.web.sign_in import mount_link
+from tests.unit.backend.api.conftest import ADDRESS, SOURCE, api, authorization
+
+PAGE = {"accept": "text/html"}
+SEARCH = {"query": "leave"}
+
+
+@pytest.fixture(scope="module")
+def app(container: Container) -> Iterator[Api]:
+    """The whole server, ready."""
+    app = api(container)
+    pages.mount(app)
+    mount_link(app, container.machine_secret)
+    with TestClient(app, base_url=ADDRESS):
+        assert app.state.app_state.warmup.ready.wait(60)
+        yield app
+
+
+@pytest.fixture
+def stranger(app: Api) -> TestClient:
+    """A client that proves nothing."""
+    return TestClient(app, base_url=ADDRESS, follow_redirects=False)
+
+
+@pytest.fixture
+def browser(stranger: TestClient, container: Container) -> TestClient:
+    """One that has opened a link."""
+    assert _open_link(stranger, container.machine_secret.make_link_code()).status_code == 303
+    return stranger
+
+
+def _open_link(client: TestClient, code: str) -> Any:
+    return client.get("/link", params={"code": code}, headers=PAGE)
+
+
+def _requests(app: Api) -> Iterator[tuple[str, str, Permission | None]]:
+    """Every method and path of the router, with the rule of its route."""
+    names = {"name": SOURCE, "document_id": f"{SOURCE}:leave.md", "number": "1", "version": "0"}
+    for context in iter_route_contexts(app.routes):
+        route = context.original_route
+        path = re.sub(
+            r"\{(\w+)(?::\w+)?\}",
+            lambda found: names.get(found[1], "x"),
+            getattr(route, "path", ""),
+        )
+        for method in getattr(route, "methods", None) or ("GET",):
+            yield method, path, get_permission(getattr(route, "endpoint", None))
+
+
+def test_no_route_but_those_open_to_anyone_answers_a_stranger(
+    app: Api, stranger: TestClient
+) -> None:
+    requests = list(_requests(app))
+    assert len(requests) > 30
+    for method, path, permission in requests:
+        answer = stranger.request(method, path)
+        assert (answer.status_code == 401) is (
+            permission is not Permission.ANYONE or path == "/link"
+        ), path
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/no/such/page", b""),
+        ("GET", "/healthz/", b""),
+        ("POST", "/api/search", b"not JSON"),
+        ("POST", "/api/search", b"\xff"),
+        ("PATCH", "/api/documents", b""),
+        ("OPTIONS", "/api/search", b""),
+        ("HEAD", "/", b""),
+        ("GET", "/api//documents", b""),
+        ("GET", "/static/../api/documents", b""),
+        ("GET", "/static/0/%2e%2e/%2e%2e/api/documents", b""),
+    ],
+)
+def test_a_stranger_learns_nothing_of_what_exists(
+    stranger: TestClient, method: str, path: str, body: bytes
+) -> None:
+    json_type = {"content-type": "application/json"}
+    refused = stranger.request(method, path, content=body, headers=json_type)
+    assert refused.status_code == 401
+    assert refused.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_a_program_is_told_in_a_problem_and_a_browser_on_a_page(stranger: TestClient) -> None:
+    problem = stranger.get("/api/documents", headers=PAGE)
+    assert problem.headers["content-type"] == "application/problem+json"
+    assert "machine.secret" in problem.json()["advice"]
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_a_program_is_known_by_the_secret(
+    stranger: TestClient, container: Container, scheme: str
+) -> None:
+    known = {"authorization": f"{scheme} {container.machine_secret.value}"}
+    assert stranger.get("/api/sources", headers=known).status_code == 200
+    assert stranger.post("/api/search", json=SEARCH, headers=known).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    ["", "Bearer", "Bearer ", "Bearer wrong", "Basic {secret}", "{secret}", "Bearer {secret}x", "Bearer {link}", "Bearer {session}"],
+)  # fmt: skip
+def test_any_other_header_proves_nothing(
+    browser: TestClient, container: Container, authorization: str
+) -> None:
+    """Not even beside a session that is valid: what a client says of itself has to be true."""
+    secret = container.machine_secret
+    given = authorization.format(
+        secret=secret.value, link=secret.make_link_code(), session=secret.make_session()
+    )
+    assert browser.get("/api/sources", headers={"authorization": given}).status_code == 401
+
+
+def test_the_secret_is_read_from_the_header_alone(
+    stranger: TestClient, container: Container
+) -> None:
+    secret = container.machine_secret
+    for name in ("code", "token", "secret", "access_token"):
+        assert stranger.get("/api/sources", params={name: secret.value}).status_code == 401
+    assert _open_link(stranger, secret.value).status_code == 401
+
+
+def test_a_link_begins_a_session_and_leaves_the_address(
+    stranger: TestClient, container: Container
+) -> None:
+    code = container.machine_secret.make_link_code()
+    opened = _open_link(stranger, code)
+    assert (opened.status_code, opened.headers["location"]) == (303, "/")
+    cookie = opened.headers["set-cookie"]
+    assert re.search(r"; HttpOnly; Max-Age=2592000; Path=/; SameSite=lax$", cookie)
+    assert code not in cookie
+    assert container.machine_secret.value not in cookie
+    assert opened.headers["cache-control"] == "no-store"
+    assert opened.headers["referrer-policy"] == "same-origin"
+    assert stranger.get("/api/sources").status_code == 200
+
+
+def test_a_link_leads_nowhere_else(stranger: TestClient, container: Container) -> None:
+    code = container.machine_secret.make_link_code()
+    elsewhere = {"code": code, "next": "//evil.example", "url": "https://evil.example"}
+    opened = stranger.get("/link", params=elsewhere, headers={"host": "localhost:8321"})
+    assert opened.headers["location"] == "/"
+
+
+@pytest.mark.parametrize("code", ["", "1", "..", "x" * 150, "1.2.3"])
+def test_another_link_lets_nobody_in(stranger: TestClient, code: str) -> None:
+    refused = _open_link(stranger, code)
+    assert refused.status_code == 401
+    assert "set-cookie" not in refused.headers
+
+
+def test_a_session_that_somebody_chose_is_none(stranger: TestClient, container: Container) -> None:
+    """Fixation: a cookie that was set before does not become a session, and opening a link replaces it."""
+    secret = container.machine_secret
+    stranger.cookies.set(secret.cookie_name, "chosen")
+    assert stranger.get("/api/sources").status_code == 401
+    opened = _open_link(stranger, secret.make_link_code())
+    assert "chosen" not in opened.headers["set-cookie"]
+
+
+def test_a_session_ends(stranger: TestClient, container: Container) -> None:
+    secret = container.machine_secret
+    ended = secret.make_session(datetime.now(UTC) - SESSION_LIFETIME)
+    stranger.cookies.set(secret.cookie_name, ended)
+    assert stranger.get("/api/sources").status_code == 401
+
+
+def test_a_session_outlives_the_server(browser: TestClient, container: Container) -> None:
+    restarted = TestClient(api(container.reopen()), base_url=ADDRESS)
+    restarted.cookies = browser.cookies
+    assert restarted.get("/metrics").status_code == 200
+
+
+def _csrf_token(browser: TestClient) -> str:
+    found = re.search('<meta name="csrf-token" content="([0-9a-f]{64})">', browser.get("/ask").text)
+    assert found
+    return found[1]
+
+
+def test_a_page_of_the_session_may_change_something(browser: TestClient) -> None:
+    proof = {"x-csrf-token": _csrf_token(browser)}
+    assert browser.post("/api/search", json=SEARCH, headers=proof).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_without_the_proof_of_its_page_a_session_changes_nothing(
+    browser: TestClient, container: Container, method: str
+) -> None:
+    secret = container.machine_secret
+    foreign = secret.csrf_token(secret.make_session())
+    for proof in ({}, {"x-csrf-token": ""}, {"x-csrf-token": foreign}):
+        refused = browser.request(method, "/api/search", json=SEARCH, headers=proof)
+        assert refused.status_code == 403
+        assert "Reload the page" in refused.json()["advice"]
+
+
+def test_a_program_needs_no_proof_and_is_shown_none(app: Api) -> None:
+    program = TestClient(app, base_url=ADDRESS, headers=authorization(app))
+    assert program.post("/api/search", json=SEARCH).status_code == 200
+    assert "csrf-token" not in program.get("/ask").text
+
+
+def test_a_page_of_another_site_is_refused_with_the_cookie_too(browser: TestClient) -> None:
+    proof = {"x-csrf-token": _csrf_token(browser), "origin": "http://evil.example"}
+    assert browser.post("/api/search", json=SEARCH, headers=proof).status_code == 403
+
+
+def test_a_route_beside_one_that_is_open_is_not(container: Container) -> None:
+    """Two routes of one path, such as two methods: a stranger reaches neither."""
+    app = api(container)
+
+    @requires(Permission.ANYONE)
+    def opened() -> None: ...
+
+    @requires(Permission.READER)
+    def closed(request: Request) -> str:
+        return str(request.url)
+
+    app.get("/both")(opened)
+    app.post("/both")(closed)
+    stranger = TestClient(app, base_url=ADDRESS)
+    assert [stranger.request(each, "/both").status_code for each in ("GET", "POST")] == [401, 401]
