@@ -52,9 +52,8 @@ def _unauthorized() -> Problem:
     return Problem(
         problem(
             401,
-            "Quarry does not know who you are.",
-            "In a browser, open the link that quarry serve printed, or run quarry link for a new one. Programs send"
-            " the header Authorization: Bearer, with the secret in the file machine.secret of Quarry's home.",
+            "Quarry answers only the person who runs it.",
+            "Send the header Authorization: Bearer, with the secret in the file machine.secret of Quarry's home.",
         ),
         CHALLENGE,
     )

@@ -62,7 +62,8 @@ def mount(app: FastAPI) -> None:
 
 def error_page(request: Request, problem: ProblemDetails) -> Response:
     """Render a problem as a page."""
-    return page(request, "error.html", "", {"problem": problem}, problem.status)
+    template = "not_signed_in.html" if problem.status == 401 else "error.html"
+    return page(request, template, "", {"problem": problem}, problem.status)
 
 
 def parse_address(request: Request) -> Address:

@@ -100,7 +100,7 @@ def test_a_stranger_learns_nothing_of_what_exists(
     assert refused.headers["www-authenticate"].startswith("Bearer")
 
 
-def test_a_program_is_told_in_a_problem_and_a_browser_on_a_page(stranger: TestClient) -> None:
+def test_a_program_is_told_what_to_send(stranger: TestClient) -> None:
     problem = stranger.get("/api/documents", headers=PAGE)
     assert problem.headers["content-type"] == "application/problem+json"
     assert "machine.secret" in problem.json()["advice"]
