@@ -41,9 +41,7 @@ class Owner:
     readers: Readers
 
 
-def make_app(
-    container: Container, owner: Owner, processes: ServerProcesses | None = None
-) -> Api:
+def make_app(container: Container, owner: Owner, processes: ServerProcesses | None = None) -> Api:
     """The API with the pages, for the owner."""
     authenticator = MachineAuthenticator(owner.secret, owner.readers)
     app = create_app(container, authenticator, answer_html, routes.error_page, processes)
