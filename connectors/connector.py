@@ -82,6 +82,9 @@ class DocumentListing:
     access: Access
 
 
+ListingItem: TypeAlias = DocumentListing | Checkpoint
+
+
 class Capability(StrEnum):
     CONTENT = "content"
     """The source yields documents."""
@@ -144,10 +147,14 @@ class Connector(Protocol):
         """
         ...
 
-    def listing(self) -> Iterator[DocumentListing]:
-        """Yield every existing document, readable or not, in a stable order.
+    def listing(self, since: Checkpoint | None) -> Iterator[ListingItem]:
+        """Yield every existing document, readable or not, in a stable order, and a checkpoint wherever resuming is
+        safe.
 
-        A document whose readers are unknown is listed as readable by nobody.
+        A document whose readers are unknown is listed as readable by nobody. `None` starts from the beginning, as
+        does a checkpoint that cannot be read; a checkpoint of `changes` is none of a listing. From a checkpoint on
+        come all documents that were not listed before it; one that was may come again. A source that is listed
+        with few requests, or from a local disk, need not yield any.
 
         Raises:
             TemporarilyUnavailableError: the source does not answer at present.

@@ -121,9 +121,10 @@ def _gather(database: Database, run: Run) -> Evidence:
 def _find_change(database: Database, run: Run) -> tuple[frozenset[str], datetime | None]:
     """Return what a person changed between the last listing of the missing documents and this run, and when."""
     listing = missing_documents.find_last_listing(database, run)
-    if not listing:
+    before = runs.find_first_of_listing(database, run.source, listing) if listing else None
+    if before is None:
         return frozenset(), None
-    since = runs.find(database, listing).started_at
+    since = before.started_at
     for entry in audit.list_entries(database, subject=run.source, limit=_ENTRIES):
         if entry.action == "edit" and entry.outcome == "done" and since < entry.at < run.started_at:
             changed = entry.detail.get("changed")

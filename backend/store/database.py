@@ -35,7 +35,7 @@ from connectors.errors import (
     TemporarilyUnavailableError,
 )
 
-LATEST = "0008"
+LATEST = "0009"
 """The migration that `tables.py` describes."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"

@@ -22,13 +22,14 @@ from sqlalchemy import (
     update,
 )
 
-from backend.store import batches, conjunctions, failures, run_progress
+from backend.store import batches, conjunctions, failures, listings, run_progress
 from backend.store.database import Database, exclusive, inserting, upsert
 from backend.store.document_contents import encode_document
 from backend.store.documents import read_access, read_document
 from backend.store.tables import contents, document_readers, documents, sources
 from backend.store.tables import failures as failure_rows
 from connectors.access import NOBODY, Access
+from connectors.connector import Checkpoint
 from connectors.document import Document
 from indexing.index.protocols import IndexedDocument
 from indexing.ingestion.ledger import (
@@ -128,15 +129,26 @@ class StoredLedger:
             yield from page
             after = page[-1].id
 
-    def mark_seen(self, source: str, listing: int, ids: Sequence[str]) -> None:
+    def mark_seen(
+        self, source: str, listing: int, ids: Sequence[str], reached: Checkpoint | None = None
+    ) -> None:
         with self.database.writing() as connection:
+            exclusive(connection)
             source_id = read_source_ids(connection)[source]
-            for table, key in _BY_DOCUMENT:
-                connection.execute(
-                    update(table)
-                    .where(table.c.source_id == source_id, key.in_(ids))
-                    .values(listing=listing)
+            listings.mark_listed(connection, source_id, listing, ids)
+            if reached is not None:
+                listings.save_reached(connection, source_id, listing, reached)
+
+    def count_seen(self, source: str, listing: int) -> int:
+        with self.database.reading() as connection:
+            source_id = read_source_ids(connection)[source]
+            seen = union(
+                *(
+                    select(key).where(table.c.source_id == source_id, table.c.listing == listing)
+                    for table, key in listings.BY_DOCUMENT
                 )
+            )
+            return connection.scalar(select(func.count()).select_from(seen.subquery())) or 0
 
     def unseen(self, source: str, listing: int) -> Iterator[str]:
         after = ""
@@ -187,7 +199,7 @@ class StoredLedger:
                     select(key.label("id")).where(
                         table.c.source_id == source_id, table.c.listing != listing, key > after
                     )
-                    for table, key in _BY_DOCUMENT
+                    for table, key in listings.BY_DOCUMENT
                 )
             )
             return list(connection.scalars(unseen.order_by("id").limit(_PAGE)))
@@ -198,7 +210,6 @@ class StoredLedger:
 _ENTRIES = select(documents, contents.c.document_id.is_not(None).label("kept")).outerjoin(
     contents, and_(contents.c.document_id == documents.c.id, contents.c.content.is_not(None))
 )
-_BY_DOCUMENT = ((documents, documents.c.id), (failure_rows, failure_rows.c.document_id))
 
 
 def read_source_ids(connection: Connection) -> dict[str, int]:
@@ -232,6 +243,8 @@ class LedgerWriter:
             raise ValueError(f"no such source in the ledger: {', '.join(sorted(unknown))}")
         for kind, group in groupby(changes, type):
             self._savers[kind](self, list(group))
+        present = {read for change in changes if (read := _read_id(change)) is not None}
+        listings.mark_present(self.connection, sorted(present))
 
     def _save_stored(self, group: Sequence[Stored]) -> None:
         latest = {change.document.id: change for change in group}
@@ -384,5 +397,16 @@ def _source_name(change: LedgerChange) -> str | None:
             return document.source
         case Failed(source=source) | Unread(source=source) | CheckpointReset(source=source):
             return source
+        case _:
+            return None
+
+
+def _read_id(change: LedgerChange) -> str | None:
+    """Return the document that the source has just been found to hold."""
+    match change:
+        case Stored(document=document):
+            return document.id
+        case VersionSeen(document_id=each) | Touched(document_id=each) | Failed(document_id=each):
+            return each
         case _:
             return None

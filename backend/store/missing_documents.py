@@ -43,7 +43,7 @@ def iterate_missing(database: Database, run: Run) -> Iterator[MissingDocument]:
 
 
 def find_last_listing(database: Database, run: Run) -> int:
-    """Return the number of the last run that still listed one of them; 0 if none did."""
+    """Return the number of the last listing that still contained one of them; 0 if none did."""
     query = select(func.max(documents.c.listing)).where(*_is_missing(run))
     with database.reading() as connection:
         return connection.scalar(query) or 0
@@ -63,7 +63,7 @@ def _is_missing(run: Run) -> list[ColumnElement[bool]]:
     """Numbers of listings grow. What was indexed after the listing was there again, or is new."""
     conditions: list[ColumnElement[bool]] = [
         documents.c.source_id == select_source_id(run.source),
-        documents.c.listing < run.id,
+        documents.c.listing < run.listing,
     ]
     if run.finished_at is not None:
         conditions.append(documents.c.indexed_at <= run.finished_at)

@@ -72,6 +72,8 @@ class Run:
     stage_at: datetime | None = None
     """Since when it is in its stage."""
     embedding: Embedding | None = None
+    listing: int = 0
+    """The number of the listing that it applied; 0 if none."""
 
     def progress_at(self, now: datetime) -> Progress:
         """Return how far it is in its stage."""
@@ -126,6 +128,14 @@ def find(database: Database, run: int) -> Run:
     if row is None:
         raise LookupError(f"no run {run}")
     return to_run(row)
+
+
+def find_first_of_listing(database: Database, source: str, listing: int) -> Run | None:
+    """Return the run that began the listing of this number."""
+    query = SELECT_RUNS.where(sources.c.name == source, runs.c.listing == listing)
+    with database.reading() as connection:
+        row = connection.execute(query.order_by(runs.c.id).limit(1)).one_or_none()
+    return None if row is None else to_run(row)
 
 
 def latest(database: Database, source: str | None = None) -> dict[str, Run]:
@@ -199,4 +209,5 @@ def to_run(row: Row[tuple[object, ...]]) -> Run:
         total=row.total,
         stage_at=row.stage_at,
         embedding=None if row.embedding is None else Embedding(**row.embedding),
+        listing=row.listing or 0,
     )

@@ -192,13 +192,23 @@ def _due(state: _State, now: datetime, is_gone: Callable[[Run], bool]) -> Due | 
         return Due(source=state.name, kind="removal", since=removal)
     if state.paused:
         return None
-    asked = any(entry.asked_at for entry in state.entries.values())
-    if latest is not None and not asked:
+    if latest is not None and not _is_asked_since(state, latest):
         if latest.state == "waiting":
             return _due_again(latest, now)
         if latest.state in {"running", "interrupted"} and latest.kind in _RESUMABLE:
             return _due_restart(latest)
     return _earliest_due(state, now)
+
+
+def _is_asked_since(state: _State, latest: Run) -> bool:
+    """Return whether a person asked for a run after the latest one was last tried, if it waits.
+
+    A request does not let a source be asked again and again that wants to be waited for.
+    """
+    asked = [entry.asked_at for entry in state.entries.values() if entry.asked_at is not None]
+    if latest.state != "waiting":
+        return bool(asked)
+    return any(at > (latest.stage_at or latest.started_at) for at in asked)
 
 
 def _due_again(run: Run, now: datetime) -> Due | None:

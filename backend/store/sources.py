@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database, exclusive
-from backend.store.tables import batches, runs, schedule, sources
+from backend.store.tables import batches, listings, runs, schedule, sources
 from connectors.connector import Checkpoint, validate_source_name
 from connectors.errors import ConflictError, NotConfiguredError, NotFoundError
 
@@ -110,7 +110,8 @@ def edit(
 ) -> Source:
     """Change the settings of a source and, if one is given, its sealed credential.
 
-    Other settings reset the checkpoint, because the former ones selected what lies before it.
+    Other settings reset the checkpoint, because the former ones selected what lies before it. An unfinished listing
+    starts anew: by other settings or another account it would contain other documents.
 
     Raises:
         NotFoundError: there is none of this name.
@@ -123,6 +124,8 @@ def edit(
     with database.writing() as connection:
         exclusive(connection)
         connection.execute(update(sources).where(sources.c.name == name).values(values))
+        listed = update(listings).where(listings.c.source_id == select_source_id(name))
+        connection.execute(listed.values(started_at=None, checkpoint=None))
     return find(database, name)
 
 
@@ -188,7 +191,7 @@ def remove(database: Database, name: str) -> None:
     source = find(database, name)
     try:
         with database.writing() as connection:
-            for table in (batches, schedule, runs):
+            for table in (batches, listings, schedule, runs):
                 connection.execute(delete(table).where(table.c.source_id == source.id))
             connection.execute(delete(sources).where(sources.c.id == source.id))
     except IntegrityError as error:

@@ -154,6 +154,7 @@ runs = Table(
     Column("total", Integer),  # documents of the stage, where known
     Column("stage_at", Moment),  # since when it is in the stage
     Column("embedding", JSON(none_as_null=True)),  # `indexing.ingestion.progress.Embedding`
+    Column("listing", Integer),  # the number of the listing that it applied
     Index(None, "source_id", "id"),
     # The database itself prevents two concurrent runs of a source.
     Index(
@@ -164,6 +165,15 @@ runs = Table(
         postgresql_where=text("state = 'running'"),
     ),
     sqlite_autoincrement=True,
+)
+
+listings = Table(
+    "listings",
+    metadata,
+    Column("source_id", ForeignKey("sources.id"), primary_key=True),
+    Column("number", Integer, nullable=False),  # of the latest; increases with every listing
+    Column("checkpoint", Text),  # from where it resumes
+    Column("started_at", Moment),  # NULL: it is finished
 )
 
 batches = Table(

@@ -12,9 +12,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from backend.store import batches, failures, run_progress, run_transitions, runs, schedule, sources
+from backend.store import (
+    batches,
+    failures,
+    listings,
+    run_progress,
+    run_transitions,
+    runs,
+    schedule,
+    sources,
+)
 from backend.store.database import Database
 from backend.store.runs import RunEndedError
 from backend.store.schedule import LISTING_KINDS, Due
@@ -38,12 +47,15 @@ from backend.sync.run_lease import (
     this_process,
 )
 from backend.sync.run_steps import RunContext, claim_batches
-from connectors.connector import Change, Connector, DocumentListing
+from connectors.connector import Change, Connector
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
 from indexing.ingestion.executor import BatchWorker
+from indexing.ingestion.listing_pages import group_listing
 from indexing.ingestion.pipeline import Pipeline
 from indexing.ingestion.progress import ProgressMeter, RunCounters
+
+T = TypeVar("T")
 
 FETCH_KINDS = frozenset({"first", "incremental", "retry"})
 LIGHT_KINDS = frozenset({*LISTING_KINDS, "removal"})
@@ -205,22 +217,22 @@ def _compare_listing(work: _RunWork) -> None:
     context, accepted = work.context, work.due.accepted or 0
     work.writer.begin("listing")
     context.heartbeat.record_progress("the source listed what it has")
-    listing = _while_owned(work.connector.listing(), context.heartbeat)
+    listing = listings.resume(context.database, context.run)
+    items = _while_owned(work.connector.listing(listing.since), context.heartbeat)
+    pages = _while_owned(group_listing(items), context.heartbeat)
     if work.due.kind == "prune":
-        steps = context.pipeline.reconcile(listing, context.run, work.tally, accepted=accepted)
+        steps = context.pipeline.reconcile(pages, listing.number, work.tally, accepted=accepted)
     else:
-        steps = context.pipeline.sync_access(listing, context.run, work.tally, accepted)
+        steps = context.pipeline.sync_access(pages, listing.number, work.tally, accepted)
     _exhaust(work.writer.steps(steps), context.heartbeat)
 
 
-def _while_owned(
-    listing: Iterable[DocumentListing], heartbeat: Heartbeat
-) -> Iterator[DocumentListing]:
-    """Yield the listing as long as the run belongs to this worker: nothing late is written."""
-    for listed in listing:
+def _while_owned(items: Iterable[T], heartbeat: Heartbeat) -> Iterator[T]:
+    """Yield the items as long as the run belongs to this worker: nothing late is written."""
+    for item in items:
         heartbeat.check()
         heartbeat.record_progress()
-        yield listed
+        yield item
 
 
 def _exhaust(steps: Generator[object, None, None], heartbeat: Heartbeat) -> None:
@@ -279,20 +291,20 @@ class _RunCloser:
         database, run = self._database, self._run
         match error:
             case None:
-                self._note()
+                self._note(self._finish_listing())
                 self._settle()
                 run_transitions.close(database, run, "done")
             case RunEndedError():
                 run_transitions.close(database, run, "interrupted", _STOPPED)
             case DeletionNeedsApprovalError():
-                self._note()
+                self._note(self._finish_listing())
                 run_transitions.require_decision(database, run, str(error), to_decision(error))
             case TemporarilyUnavailableError():
                 run_transitions.suspend(
                     database, run, str(error), datetime.now(UTC) + error.retry_after
                 )
             case ActionRequiredError():
-                self._note()
+                self._note(self._began)
                 run_transitions.close(database, run, "failed", str(error))
             case _ if is_bug(error):
                 run_transitions.requeue(database, run, "failed", describe_error(error))
@@ -306,9 +318,15 @@ class _RunCloser:
             only = None if kind == "prune" else kind
             run_transitions.settle_decisions(self._database, source, LISTED_AGAIN, only)
 
-    def _note(self) -> None:
+    def _finish_listing(self) -> datetime:
+        """Return since when the run has compared: what was asked for later is not done by it."""
+        if self._due.kind not in LISTING_KINDS:
+            return self._began
+        return listings.finish(self._database, self._due.source) or self._began
+
+    def _note(self, began: datetime) -> None:
         due = self._due
         if due.kind != "removal":
             kind = schedule.schedule_kind(due.kind)
             kinds = LISTING_KINDS if kind == "prune" else (kind,)
-            schedule.record_end(self._database, due.source, kinds, self._began)
+            schedule.record_end(self._database, due.source, kinds, began)

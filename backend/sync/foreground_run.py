@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from threading import Event
 from typing import Any, get_args
 
-from backend.store import batches, run_progress, run_transitions, runs, schedule, sources
+from backend.store import batches, listings, run_progress, run_transitions, runs, schedule, sources
 from backend.store.database import Database
 from backend.store.runs import RunEndedError, RunState
 from backend.store.sources import Source
@@ -19,6 +19,7 @@ from connectors.connector import Change, Connector
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
 from indexing.ingestion.executor import BatchWorker, ProgressSteps
+from indexing.ingestion.listing_pages import group_listing
 from indexing.ingestion.pipeline import EmptyListing, Pipeline
 from indexing.ingestion.progress import Outcome, Progress, ProgressMeter, Report, RunCounters
 
@@ -33,7 +34,7 @@ def sync(
     """Sync a source; the report is yielded last.
 
     Whatever ends it (an error, an interrupt, a closed generator, a killed process), the next run continues
-    from the last checkpoint, with the batches that are still open.
+    from the last checkpoint, of the changes and of the listing, with the batches that are still open.
 
     Raises:
         TemporarilyUnavailableError: the source has a run already or does not answer, or this run was paused,
@@ -55,8 +56,9 @@ def sync(
         run_progress.enter_stage(database, run, "indexing", context.count_unread(connector))
         yield from _FetchAndIndex(context, connector, stopping, tally).steps()
         writer.begin("listing")
-        listing = pipeline.reconcile(connector.listing(), run, tally, when_empty)
-        yield from writer.steps(listing)
+        listing = listings.resume(database, run)
+        pages = group_listing(connector.listing(listing.since))
+        yield from writer.steps(pipeline.reconcile(pages, listing.number, tally, when_empty))
     yield _report(database, run, tally)
 
 
@@ -176,10 +178,14 @@ def _close_sync(database: Database, source: str, run: int) -> Iterator[None]:
     kinds: tuple[str, ...] = ()
     try:
         yield
-        state, error, kinds = "done", None, ("incremental", *schedule.LISTING_KINDS)
+        listed_since = listings.finish(database, source) or began
+        schedule.record_end(database, source, schedule.LISTING_KINDS, listed_since)
+        state, error, kinds = "done", None, ("incremental",)
         run_transitions.settle_decisions(database, source, LISTED_AGAIN)
     except DeletionNeedsApprovalError as failure:
-        schedule.record_end(database, source, ("incremental", *schedule.LISTING_KINDS), began)
+        listed_since = listings.finish(database, source) or began
+        schedule.record_end(database, source, schedule.LISTING_KINDS, listed_since)
+        schedule.record_end(database, source, ("incremental",), began)
         run_transitions.require_decision(database, run, str(failure), to_decision(failure))
         raise
     except (TemporarilyUnavailableError, ActionRequiredError) as failure:

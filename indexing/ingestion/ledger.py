@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Protocol, TypeAlias
 
 from connectors.access import Access
+from connectors.connector import Checkpoint
 from connectors.document import Document
 from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import IndexedDocument
@@ -220,8 +221,14 @@ class Ledger(Protocol):
         """Yield what the index should hold of the source, in order of ids, from above the id `after`."""
         ...
 
-    def mark_seen(self, source: str, listing: int, ids: Sequence[str]) -> None:
-        """Record that this listing contains the documents."""
+    def mark_seen(
+        self, source: str, listing: int, ids: Sequence[str], reached: Checkpoint | None = None
+    ) -> None:
+        """Record that this listing contains the documents, and where it resumes after them."""
+        ...
+
+    def count_seen(self, source: str, listing: int) -> int:
+        """Count the documents and failures of the source that the listing contains."""
         ...
 
     def unseen(self, source: str, listing: int) -> Iterator[str]:

@@ -13,7 +13,7 @@ from itertools import islice
 
 from connectors.access import Access
 from connectors.batched import batched
-from connectors.connector import Change, Checkpoint, DocumentListing
+from connectors.connector import Change, Checkpoint
 from connectors.document import Document
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import Amend, Delete, IndexedDocument, IndexWriter
@@ -37,6 +37,7 @@ from indexing.ingestion.ledger import (
     Restored,
     Unread,
 )
+from indexing.ingestion.listing_pages import ListingPage
 from indexing.ingestion.planner import (
     EmbedStep,
     Step,
@@ -112,7 +113,7 @@ class Pipeline:
 
     def reconcile(
         self,
-        listing: Iterable[DocumentListing],
+        listing: Iterable[ListingPage],
         number: int,
         counters: RunCounters,
         when_empty: EmptyListing = EmptyListing.REFUSE,
@@ -123,7 +124,9 @@ class Pipeline:
         Nothing is deleted unless the listing is complete.
 
         Args:
-            number: differs from that of every earlier listing.
+            listing: from where its last try ended.
+            number: differs from that of every other listing of the source. What earlier tries of this one
+                contained counts as listed.
             accepted: how many missing documents a person has approved.
 
         Raises:
@@ -137,7 +140,7 @@ class Pipeline:
 
     def sync_access(
         self,
-        listing: Iterable[DocumentListing],
+        listing: Iterable[ListingPage],
         number: int,
         counters: RunCounters,
         accepted: int = 0,
@@ -148,13 +151,14 @@ class Pipeline:
         Access is applied even if too many documents are missing: a revoked permission may not wait for an
         approval.
         """
-        held, listed = self.ledger.count(self.source), 0
-        meter = ProgressMeter(self.source, "listing", total=held)
-        for page in batched(listing, _PAGE_SIZE):
-            listed += len(page)
+        held = self.ledger.count(self.source)
+        left = max(0, held - self.ledger.count_seen(self.source, number))
+        meter = ProgressMeter(self.source, "listing", total=left)
+        for page in listing:
             self._apply_listing(page, number, counters)
-            yield meter.advance(page[-1].document_id, len(page))
-        missing = self._count_missing(number)
+            last = page.documents[-1].document_id if page.documents else None
+            yield meter.advance(last, len(page.documents))
+        listed, missing = self.ledger.count_seen(self.source, number), self._count_missing(number)
         DeletionGuard(source=self.source, held=held, listed=listed, missing=missing).check(accepted)
 
     def repair(self, counters: RunCounters) -> ProgressSteps:
@@ -187,10 +191,10 @@ class Pipeline:
                 case _:
                     yield validate_change(change, self.source)
 
-    def _apply_listing(
-        self, page: Sequence[DocumentListing], number: int, counters: RunCounters
-    ) -> None:
-        access = {check_owner(listed.document_id, self.source): listed.access for listed in page}
+    def _apply_listing(self, page: ListingPage, number: int, counters: RunCounters) -> None:
+        access = {
+            check_owner(listed.document_id, self.source): listed.access for listed in page.documents
+        }
         entries = self.ledger.entries(list(access))
         amended = (
             _amend_access(each, access[each], "amended")
@@ -199,7 +203,7 @@ class Pipeline:
         )
         unread = (WriteStep((Unread(self.source, each),)) for each in access if each not in entries)
         self._executor.run(Plan((*amended, *unread)), counters)
-        self.ledger.mark_seen(self.source, number, list(access))
+        self.ledger.mark_seen(self.source, number, list(access), page.reached)
 
     def _count_missing(self, number: int) -> int:
         """Count the documents that the listing did not contain, without failures."""

@@ -95,7 +95,8 @@ class Made:
     def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
         yield from (self.document(int(each.partition(":")[2])) for each in document_ids)
 
-    def listing(self) -> Iterator[DocumentListing]:
+    def listing(self, since: Checkpoint | None) -> Iterator[DocumentListing]:
+        del since
         yield from (
             DocumentListing(f"{self.source}:{number:07}", EVERYBODY) for number in range(self.count)
         )

@@ -20,6 +20,7 @@ from connectors.connector import (
     Check,
     Checkpoint,
     Deletion,
+    DocumentListing,
     Unchanged,
     Unreadable,
 )
@@ -28,6 +29,7 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from tests.contract.connector_worlds.held import (
     Held,
     documents,
+    list_documents,
     numbers,
     run,
     run_into,
@@ -70,6 +72,11 @@ PAGE_SIZES = (
     "connectors.sources.website.crawler.BATCH_SIZE",
 )
 """What the sources read at once: of 60 items they would ask for one page only."""
+REQUESTS_AN_HOUR = 20
+FEW_A_REQUEST = {name: 4 for name in PAGE_SIZES if name.endswith(".PAGE_SIZE")} | {
+    "connectors.sources.confluence.pagination._OVERLAP": 1
+}
+"""What makes a listing take several hours of so few requests."""
 READABLE = [number for number in range(ITEMS) if number != UNREADABLE]
 MIDDLE, LATE = ITEMS // 2, ITEMS - 10
 """Items of the second page and of the last."""
@@ -234,7 +241,7 @@ def test_an_unreadable_document_that_was_mended_is_yielded(world: World) -> None
 
 @having()
 def test_the_listing_covers_all_that_a_run_yields(world: World) -> None:
-    listed = {one.document_id: one.access for one in world.connect().listing()}
+    listed = {one.document_id: one.access for one in list_documents(world.connect())}
     held = Held()
     run(world.connect(), held)
     assert len(listed) == ITEMS
@@ -244,9 +251,59 @@ def test_the_listing_covers_all_that_a_run_yields(world: World) -> None:
 
 @having()
 def test_the_listing_has_a_stable_order_and_the_present_access(world: World) -> None:
-    first, second = (list(world.connect().listing()) for _ in range(2))
+    first, second = (list(list_documents(world.connect())) for _ in range(2))
     assert first == second
     assert {one.access for one in first} == {world.readers(number) for number in range(ITEMS)}
+
+
+@having()
+def test_a_listing_resumes_at_any_checkpoint_and_lists_the_rest(world: World) -> None:
+    items = list(world.connect().listing(None))
+    whole = {one for one in items if isinstance(one, DocumentListing)}
+    places = [at for at, one in enumerate(items) if isinstance(one, Checkpoint)]
+    for at in scaled([*places[:1], *places[-2:]], places, "connectors"):
+        before = {one for one in items[:at] if isinstance(one, DocumentListing)}
+        reached = items[at]
+        assert isinstance(reached, Checkpoint)
+        rest = list_documents(world.connect(), Checkpoint(reached.value.encode().decode()))
+        assert before | set(rest) == whole
+
+
+@having()
+def test_a_listing_checkpoint_that_cannot_be_read_begins_from_the_start(world: World) -> None:
+    whole = list(list_documents(world.connect()))
+    checkpoints = [one for one in run(world.connect(), Held()) if isinstance(one, Checkpoint)]
+    for value in ("", "{", "[]", '{"of": "another time"}', checkpoints[0].value):
+        assert list(list_documents(world.connect(), Checkpoint(value))) == whole
+
+
+@having(Limits)
+def test_under_a_budget_of_requests_a_listing_comes_to_its_end(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock of the test's: an hour begins when the requests of the one before are used up."""
+    assert isinstance(world, Limits)
+    for name, value in FEW_A_REQUEST.items():
+        monkeypatch.setattr(name, value)
+    whole = set(list_documents(world.connect()))
+    found: set[DocumentListing] = set()
+    reached, hours = None, 0
+    while True:
+        world.limit(REQUESTS_AN_HOUR)
+        hours += 1
+        assert hours <= ITEMS, "each hour must come further"
+        try:
+            for item in world.connect().listing(reached):
+                match item:
+                    case DocumentListing():
+                        found.add(item)
+                    case Checkpoint():
+                        reached = item
+        except TemporarilyUnavailableError:
+            continue
+        break
+    assert found == whole
+    assert (hours > 1) == (reached is not None)
 
 
 @having()
@@ -255,7 +312,7 @@ def test_what_was_removed_is_known_from_the_listing_or_a_deletion(world: World) 
     run(world.connect(), held)
     world.remove(5)
     run(world.connect(), held)
-    held.prune(world.connect().listing())
+    held.prune(list_documents(world.connect()))
     assert held.numbers == [number for number in READABLE if number != 5]
 
 
@@ -302,7 +359,7 @@ def test_what_was_moved_is_held_once(world: World) -> None:
     before = {number_of(one.title): one.id for one in held.documents.values()}
     world.move(12)
     changed = numbers(run(world.connect(), held))
-    held.prune(world.connect().listing())
+    held.prune(list_documents(world.connect()))
     after = {number_of(one.title): one.id for one in held.documents.values()}
     assert set(changed) <= {12}
     assert held.numbers == READABLE
@@ -319,7 +376,7 @@ def test_an_item_that_fails_ends_nothing_and_is_read_once_it_can_be(world: World
     names = {number_of(one.item): one.document_id for one in held.unreadable.values()}
     assert names.keys() == {UNREADABLE, 12}
     assert held.numbers == [number for number in READABLE if number != 12]
-    assert names[12] in {one.document_id for one in world.connect().listing()}
+    assert names[12] in {one.document_id for one in list_documents(world.connect())}
     world.heal(12)
     assert numbers(world.connect().refetch([names[12]])) == [12]
 
@@ -429,7 +486,7 @@ def test_malformed_answers_are_never_taken_for_fewer_items(
     world.mend()
     world.garble(how, answered)
     with suppress(TemporarilyUnavailableError, ActionRequiredError):
-        held.prune(world.connect().listing())
+        held.prune(list_documents(world.connect()))
     assert held.numbers == READABLE
 
 
@@ -448,7 +505,7 @@ def test_a_listing_whose_pages_move_meanwhile_is_whole(world: World, how: str) -
     held = Held()
     run(world.connect(), held)
     besides = world.shift(Shift(how))
-    held.prune(world.connect().listing())
+    held.prune(list_documents(world.connect()))
     assert _without(held.numbers, besides) == _without(READABLE, besides)
 
 
@@ -459,7 +516,7 @@ def test_a_crowd_of_items_passes_through_flat_memory(
     assert isinstance(world, Crowds)
     crowd = pytestconfig.getoption("crowd")
     connector = world.crowd(crowd)
-    assert _passed(connector.listing()) == crowd
+    assert _passed(list_documents(connector)) == crowd
     changes = connector.changes(None, Held().known)
     assert _passed(one for one in changes if isinstance(one, Document)) == crowd
 
@@ -485,7 +542,7 @@ def _every_question(world: World, ids: Sequence[str]) -> list[Callable[[], objec
     """All that is asked of a source, each of a new connector."""
     return [
         lambda: list(world.connect().changes(None, Held().known)),
-        lambda: list(world.connect().listing()),
+        lambda: list(list_documents(world.connect())),
         lambda: list(world.connect().refetch(ids)),
     ]
 

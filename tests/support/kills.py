@@ -38,6 +38,7 @@ from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.ledger import Ledger
 from indexing.ingestion.pipeline import Pipeline
 from indexing.local import open_writer
+from tests.contract.connector_worlds.held import list_documents
 
 SOURCE = "desk"
 DRAWERS = 8
@@ -304,7 +305,9 @@ def check(place: Kept, name: str) -> None:
 
 def _in_source(place: Kept, name: str) -> Iterator[Document]:
     connector = place.connector(sources.find(place.database, name))
-    access: dict[str, Access] = {each.document_id: each.access for each in connector.listing()}
+    access: dict[str, Access] = {
+        each.document_id: each.access for each in list_documents(connector)
+    }
     for change in connector.changes(None, lambda ids: dict.fromkeys(ids[:0], "")):
         if isinstance(change, Document):
             assert change.access == access[change.id]

@@ -104,12 +104,22 @@ class MemoryLedger:
                 access = row.document.access if row.chunks else NOBODY
                 yield IndexedDocument(each, row.generation, row.chunks, row.content_hash, access)
 
-    def mark_seen(self, source: str, listing: int, ids: Sequence[str]) -> None:
+    def mark_seen(
+        self, source: str, listing: int, ids: Sequence[str], reached: Checkpoint | None = None
+    ) -> None:
+        del reached
         self._check_source(source)
         self._update(ids, listing=listing)
         for each in ids:
             if each in self.failures:
                 self.failures[each] = replace(self.failures[each], listing=listing)
+
+    def count_seen(self, source: str, listing: int) -> int:
+        unseen = set(self.unseen(source, listing))
+        failed = {
+            each for each, failure in self.failures.items() if failure.failed.source == source
+        }
+        return len((failed | self._rows_of(source).keys()) - unseen)
 
     def unseen(self, source: str, listing: int) -> Iterator[str]:
         rows = {each for each, row in self._rows_of(source).items() if row.listing != listing}

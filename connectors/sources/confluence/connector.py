@@ -12,8 +12,8 @@ from connectors.connector import (
     Check,
     Checkpoint,
     Deletion,
-    DocumentListing,
     KnownVersions,
+    ListingItem,
     make_checks,
 )
 from connectors.errors import (
@@ -31,6 +31,7 @@ from connectors.sources.confluence.client import ConfluenceClient
 from connectors.sources.confluence.cloud_site import CloudSite
 from connectors.sources.confluence.data_center_site import DataCenterSite
 from connectors.sources.confluence.document_reader import DocumentReader
+from connectors.sources.confluence.listing import list_documents
 from connectors.sources.confluence.models import ContentKind
 from connectors.sources.confluence.permissions import PermissionReader
 from connectors.sources.confluence.settings import (
@@ -105,8 +106,8 @@ class ConfluenceConnector:
                 else:
                     yield Deletion(document_id)
 
-    def listing(self) -> Iterator[DocumentListing]:
-        """Yield every page, blog post and attachment with its current readers.
+    def listing(self, since: Checkpoint | None) -> Iterator[ListingItem]:
+        """Yield every page, blog post and attachment with its current readers, with a checkpoint after each content.
 
         What is in the trash, archived, or hidden from the token is not listed.
 
@@ -115,11 +116,7 @@ class ConfluenceConnector:
             ActionRequiredError: the token, its permissions or the settings must be corrected.
         """
         with self._connect() as client:
-            run = self._start_run(client)
-            for space in run.spaces:
-                for kind in ContentKind:
-                    for contents, _ in run.list_contents(space, kind, ""):
-                        yield from run.reader.list_documents(contents)
+            yield from list_documents(self._start_run(client), since)
 
     def check(self) -> Iterator[Check]:
         """Test the connection, and the readers of the first 20 spaces."""

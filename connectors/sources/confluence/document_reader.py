@@ -52,15 +52,17 @@ class DocumentReader:
             if context.has_attachments:
                 yield from self._read_attachments(page, known)
 
-    def list_documents(self, contents: Sequence[Content]) -> Iterator[DocumentListing]:
+    def list_documents(
+        self, contents: Sequence[Content]
+    ) -> Iterator[tuple[Content, Sequence[DocumentListing]]]:
+        """Yield each content with its documents: the page itself and its attachments."""
         for content, context in self._read_contexts(contents):
             access = self.permissions.get_access(content.space, context)
-            yield DocumentListing(get_page_id(self.source, content.id), access)
+            ids = [get_page_id(self.source, content.id)]
             if context.has_attachments:
                 with required(f"the attachments of {content.title!r}"):
-                    attachments = self._list_attachments(content)
-                    for document_id in index_by_document_id(attachments, self.source):
-                        yield DocumentListing(document_id, access)
+                    ids += index_by_document_id(self._list_attachments(content), self.source)
+            yield content, [DocumentListing(each, access) for each in ids]
 
     def refetch_page(self, content: Content) -> Iterator[Change]:
         """Read a page, changed or not, with its attachments."""

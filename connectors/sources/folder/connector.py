@@ -66,13 +66,14 @@ class FolderConnector:
         tree.check_unchanged()
         yield Checkpoint(json.dumps({"after": None}))
 
-    def listing(self) -> Iterator[DocumentListing]:
+    def listing(self, since: Checkpoint | None) -> Iterator[DocumentListing]:
         """Yield every file with its present readers. No file is opened.
 
         Raises:
             TemporarilyUnavailableError: the disk does not answer, or went away during the walk.
             SourceError: the folder or one in it cannot be listed, or the access file is malformed.
         """
+        del since
         tree, reader, rules = self._open()
         for entry in tree.walk():
             if isinstance(entry, InaccessiblePath):

@@ -162,8 +162,9 @@ class GitConnector:
         """See `Connector.refetch`."""
         return self._branch.refetch(document_ids)
 
-    def listing(self) -> Iterator[DocumentListing]:
+    def listing(self, since: Checkpoint | None) -> Iterator[DocumentListing]:
         """Yield every file and who may read it now; no file contents are fetched. See `Connector.listing`."""
+        del since
         return self._branch.listing()
 
     def check(self) -> Iterator[Check]:

@@ -98,6 +98,29 @@ class SyncCheckpoint:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ListingPosition:
+    """How far a listing has come. Repositories are listed in the order of their ids."""
+
+    repository: int = 0
+    part: str = ""
+    position: str = ""
+    """Only the part can parse it; empty for its beginning."""
+
+    @classmethod
+    def parse(cls, since: Checkpoint | None) -> Self:
+        """Parse a checkpoint; one that is not valid starts from the beginning."""
+        match load_checkpoint(since):
+            case {"github listing": [int(repository), str(part), str(position)]}:
+                return cls(repository, part, position)
+            case _:
+                return cls()
+
+    def to_checkpoint(self) -> Checkpoint:
+        position = [self.repository, self.part, self.position]
+        return Checkpoint(json.dumps({"github listing": position}))
+
+
 def get_part_key(repository_id: int, part: str) -> str:
     return f"{repository_id}/{part}"
 

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from connectors.access import Access
 from connectors.connector import (
@@ -17,8 +17,8 @@ from connectors.connector import (
     Check,
     Checkpoint,
     Deletion,
-    DocumentListing,
     KnownVersions,
+    ListingItem,
     make_checks,
 )
 from connectors.errors import ActionRequiredError, SourceAuthError, TemporarilyUnavailableError
@@ -27,7 +27,11 @@ from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import AccessDeniedError, ApiAccount, required
 from connectors.http_client.response import MalformedResponse
 from connectors.registry import SourceKind
-from connectors.sources.github.checkpoint import SyncCheckpoint, get_part_key
+from connectors.sources.github.checkpoint import (
+    ListingPosition,
+    SyncCheckpoint,
+    get_part_key,
+)
 from connectors.sources.github.client import GitHubClient
 from connectors.sources.github.content_reader import (
     Part,
@@ -154,8 +158,8 @@ class GitHubConnector:
                     if ids:
                         yield from part.refetch(context, ids)
 
-    def listing(self) -> Iterator[DocumentListing]:
-        """Yield every document with the current readers of its repository.
+    def listing(self, since: Checkpoint | None) -> Iterator[ListingItem]:
+        """Yield every document with the current readers of its repository, with a checkpoint for each page.
 
         What the token may no longer read is not listed.
 
@@ -163,11 +167,29 @@ class GitHubConnector:
             TemporarilyUnavailableError: GitHub is not available, or its rate limit is exceeded.
             ActionRequiredError: the token, its permissions or the settings must be corrected.
         """
+        start = ListingPosition.parse(since)
         with self._start_run() as run:
             for repository in self._select_repositories(run.client).repositories:
-                context = run.open(repository)
-                for part in self._parts:
-                    yield from part.listing(context)
+                if repository.id >= start.repository:
+                    yield from self._list_repository(run.open(repository), start)
+
+    def _list_repository(
+        self, context: RepositoryContext, start: ListingPosition
+    ) -> Iterator[ListingItem]:
+        """List the parts of a repository, from where the listing was interrupted if it was in this one."""
+        names = [part.name for part in self._parts]
+        is_begun = context.repository.id == start.repository and start.part in names
+        for part in self._parts[names.index(start.part) if is_begun else 0 :]:
+            is_first = is_begun and part.name == start.part
+            beginning = ListingPosition(context.repository.id, part.name)
+            reached = start if is_first else beginning
+            yield reached.to_checkpoint()
+            for item in part.listing(context, reached.position):
+                match item:
+                    case PartPosition(position):
+                        yield replace(reached, position=position).to_checkpoint()
+                    case _:
+                        yield item
 
     def check(self) -> Iterator[Check]:
         """Test the connection, and the readers of the first 20 private repositories."""

@@ -98,7 +98,15 @@ class Part(Protocol):
         """Read documents of this part again. See `Connector.refetch`."""
         ...
 
-    def listing(self, context: RepositoryContext) -> Iterator[DocumentListing]: ...
+    def listing(
+        self, context: RepositoryContext, position: str
+    ) -> Iterator[DocumentListing | PartPosition]:
+        """Yield the documents, and a `PartPosition` wherever resuming is safe.
+
+        Args:
+            position: the last `PartPosition` of an interrupted listing; empty for the beginning.
+        """
+        ...
 
     def probe(self, context: RepositoryContext) -> None:
         """Send one small request, to test the permission."""

@@ -99,13 +99,17 @@ class DiscussionsPart:
             else:
                 yield self._read(context, discussion)
 
-    def listing(self, context: RepositoryContext) -> Iterator[DocumentListing]:
-        for page, _ in self._iterate_pages(context, _NUMBERS_QUERY, _OLDEST_FIRST, ""):
+    def listing(
+        self, context: RepositoryContext, position: str
+    ) -> Iterator[DocumentListing | PartPosition]:
+        for page, cursor in self._iterate_pages(context, _NUMBERS_QUERY, _OLDEST_FIRST, position):
             for raw in page:
                 with required(f"the discussions of {context.repository.name}"):
                     number = get_field(raw, "number", int)
                 document_id = context.to_document_id(f"discussions/{number}")
                 yield DocumentListing(document_id, context.access.access)
+            if cursor:
+                yield PartPosition(cursor)
 
     def probe(self, context: RepositoryContext) -> None:
         next(self._iterate_pages(context, _NUMBERS_QUERY, _OLDEST_FIRST, ""), None)

@@ -94,7 +94,9 @@ class GitPart:
                 return
         yield from map(Deletion, document_ids)
 
-    def listing(self, context: RepositoryContext) -> Iterator[DocumentListing]:
+    def listing(self, context: RepositoryContext, position: str) -> Iterator[DocumentListing]:
+        """Yield all files, which a few requests fetch: there is no position to resume from."""
+        del position
         with self._branch(context) as branch:
             if branch is not None:
                 yield from branch.listing()

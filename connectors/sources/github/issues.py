@@ -83,11 +83,14 @@ class IssuesPart:
         for document_id in document_ids:
             yield self._refetch_issue(context, int(context.to_name(document_id)))
 
-    def listing(self, context: RepositoryContext) -> Iterator[DocumentListing]:
+    def listing(
+        self, context: RepositoryContext, position: str
+    ) -> Iterator[DocumentListing | PartPosition]:
         """Yield each issue once, although one that changes meanwhile is listed again."""
         # A bit for each number: a repository may have millions.
         seen = bytearray()
-        for page in self._iterate_pages(context, ""):
+        since = position if is_timestamp(position) else ""
+        for page in self._iterate_pages(context, since):
             for issue in page.issues:
                 index, bit = issue.number >> 3, 1 << (issue.number & 7)
                 seen.extend(bytes(max(0, index + 1 - len(seen))))
@@ -95,6 +98,7 @@ class IssuesPart:
                     seen[index] |= bit
                     document_id = context.to_document_id(str(issue.number))
                     yield DocumentListing(document_id, context.access.access)
+            yield PartPosition(page.resume_since)
 
     def probe(self, context: RepositoryContext) -> None:
         next(self._iterate_pages(context, ""), None)

@@ -211,8 +211,10 @@ class ImapConnector:
         with self._mailbox() as mailbox:
             yield from sync.refetch(mailbox, self._documents(mailbox), document_ids)
 
-    def listing(self) -> Iterator[DocumentListing]:
-        """See `Connector.listing`."""
+    def listing(self, since: Checkpoint | None) -> Iterator[DocumentListing]:
+        """See `Connector.listing`. It yields no checkpoints: conversations are known once all headers are read, 500 with
+        each request."""
+        del since
         with self._mailbox() as mailbox:
             yield from sync.listing(mailbox, self._documents(mailbox))
 

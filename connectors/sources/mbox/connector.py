@@ -89,8 +89,9 @@ class MboxConnector:
         files = self._files()
         yield from sync.refetch(files, self._documents(files), document_ids)
 
-    def listing(self) -> Iterator[DocumentListing]:
+    def listing(self, since: Checkpoint | None) -> Iterator[DocumentListing]:
         """See `Connector.listing`."""
+        del since
         files = self._files()
         yield from sync.listing(files, self._documents(files))
 

@@ -51,6 +51,19 @@ class SyncCheckpoint:
         return Checkpoint(json.dumps({"slack": self.state, "at": position}))
 
 
+def parse_listing_position(since: Checkpoint | None) -> Position | None:
+    """Return down to where a listing has come; None if it starts from the beginning."""
+    match load_checkpoint(since):
+        case {"slack listing": [str(channel), str(latest)]} if not latest or is_ts(latest):
+            return Position(channel, latest)
+        case _:
+            return None
+
+
+def make_listing_checkpoint(position: Position) -> Checkpoint:
+    return Checkpoint(json.dumps({"slack listing": [position.channel, position.latest]}))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiRunState:
     """The state of a run that uses the API. Times are Unix times by the clock of this machine."""

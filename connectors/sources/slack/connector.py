@@ -15,8 +15,8 @@ from connectors.connector import (
     Change,
     Check,
     Checkpoint,
-    DocumentListing,
     KnownVersions,
+    ListingItem,
     make_checks,
 )
 from connectors.errors import ActionRequiredError, SourceError
@@ -120,9 +120,10 @@ class SlackConnector:
         with self._open_threads() as threads:
             yield from sync.refetch(threads, document_ids)
 
-    def listing(self) -> Iterator[DocumentListing]:
+    def listing(self, since: Checkpoint | None) -> Iterator[ListingItem]:
+        """Yield the threads channel by channel, with a checkpoint after each page. See `Connector.listing`."""
         with self._open_threads() as threads:
-            yield from sync.list_threads(threads)
+            yield from sync.list_threads(threads, since)
 
     def check(self) -> Iterator[Check]:
         yield from make_checks(*self._find_problems())

@@ -9,12 +9,18 @@ from connectors.connector import (
     Deletion,
     DocumentListing,
     KnownVersions,
+    ListingItem,
     Unreadable,
 )
 from connectors.document import Document
 from connectors.errors import TemporarilyUnavailableError
 from connectors.http_client.response import ResponseError, ServerError
-from connectors.sources.slack.checkpoint import Position, SyncCheckpoint
+from connectors.sources.slack.checkpoint import (
+    Position,
+    SyncCheckpoint,
+    make_listing_checkpoint,
+    parse_listing_position,
+)
 from connectors.sources.slack.client import SlackNotFoundError
 from connectors.sources.slack.models import BEGINNING, Message, is_ts, parse_ts
 from connectors.sources.slack.thread_document import ThreadConverter
@@ -36,17 +42,24 @@ def iterate_changes(
     yield plan.checkpoint.complete()
 
 
-def list_threads(threads: ThreadConverter) -> Iterator[DocumentListing]:
-    workspace = threads.workspace
-    for channel in workspace.list_channels():
-        context: ChannelContext | None = None
-        for page in _iterate_pages(workspace, channel, BEGINNING, ""):
-            context = context or workspace.get_context(channel)
-            for message in page.messages:
-                if message.is_indexed:
-                    yield DocumentListing(
-                        threads.to_document_id(channel.id, message.ts), context.access
-                    )
+def list_threads(threads: ThreadConverter, since: Checkpoint | None) -> Iterator[ListingItem]:
+    """Yield the threads channel by channel, newest first, with a checkpoint after each page."""
+    start = parse_listing_position(since) or Position("", "")
+    for channel in threads.workspace.list_channels():
+        if channel.id >= start.channel:
+            latest = start.latest if channel.id == start.channel else ""
+            yield from _list_channel(threads, channel, latest)
+
+
+def _list_channel(threads: ThreadConverter, channel: Channel, latest: str) -> Iterator[ListingItem]:
+    context: ChannelContext | None = None
+    for page in _iterate_pages(threads.workspace, channel, BEGINNING, latest):
+        context = context or threads.workspace.get_context(channel)
+        for message in page.messages:
+            if message.is_indexed:
+                document_id = threads.to_document_id(channel.id, message.ts)
+                yield DocumentListing(document_id, context.access)
+        yield make_listing_checkpoint(Position(channel.id, page.lowest))
 
 
 def refetch(threads: ThreadConverter, document_ids: Sequence[str]) -> Iterator[Change]:

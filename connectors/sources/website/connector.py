@@ -7,7 +7,7 @@ can start again anywhere, and a checkpoint only counts the URLs.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -20,12 +20,14 @@ from connectors.connector import (
     Deletion,
     DocumentListing,
     KnownVersions,
+    ListingItem,
     Unchanged,
     Unreadable,
     find_fault,
     make_checks,
 )
 from connectors.document import Document
+from connectors.errors import TemporarilyUnavailableError
 from connectors.extraction.registry import HTML, extract
 from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.http_client.address_guard import parse_allowed_networks
@@ -68,6 +70,9 @@ from connectors.sources.website.settings import (
 from connectors.sources.website.sitemaps import list_pages
 from connectors.sources.website.urls import host_of, normalize_url, path_segments
 from connectors.text_cleaning import parse_time, to_utc
+
+_SAVED_SHARE = 0.1
+"""Of the known URLs, how many are visited between two checkpoints of a listing."""
 
 
 class WebsiteConnector:
@@ -126,16 +131,33 @@ class WebsiteConnector:
             for document_id in document_ids:
                 yield self._reread(fetcher, document_id)
 
-    def listing(self) -> Iterator[DocumentListing]:
-        """Crawl the site, and yield all documents, readable or not. See `Connector.listing`."""
-        with self._crawler() as crawler:
-            for batch in crawler.batches():
-                for pending in batch:
-                    for result in crawler.visit(pending):
-                        if not isinstance(result, RemovedPage):
-                            yield DocumentListing(self._id(result.url), self._access)
+    def listing(self, since: Checkpoint | None) -> Iterator[ListingItem]:
+        """Crawl the site, and yield all documents, readable or not. See `Connector.listing`.
+
+        A checkpoint holds all URLs that are known. So there is one where the site asks to wait, and otherwise one only
+        when so many more were visited that saving them costs little.
+        """
+        visited, saved = 0, 0
+        with self._crawler(since) as crawler:
+            try:
+                for batch in crawler.batches():
+                    for pending in batch:
+                        yield from self._list(crawler.visit(pending))
+                        visited += 1
+                    if visited - saved >= crawler.known_count * _SAVED_SHARE:
+                        saved = visited
+                        yield crawler.to_checkpoint()
+            except TemporarilyUnavailableError:
+                if crawler.is_started:
+                    yield crawler.to_checkpoint()
+                raise
             if crawler.first_skipped:
                 yield DocumentListing(self._id(crawler.first_skipped), self._access)
+
+    def _list(self, results: Iterable[CrawlResult]) -> Iterator[DocumentListing]:
+        for result in results:
+            if not isinstance(result, RemovedPage):
+                yield DocumentListing(self._id(result.url), self._access)
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
@@ -153,8 +175,8 @@ class WebsiteConnector:
                         check_start_page(url, fetcher.fetch_page(url))
 
     @contextmanager
-    def _crawler(self) -> Iterator[Crawler]:
-        with self._fetcher() as fetcher, Crawler(fetcher, self._settings) as crawler:
+    def _crawler(self, since: Checkpoint | None = None) -> Iterator[Crawler]:
+        with self._fetcher() as fetcher, Crawler(fetcher, self._settings, since) as crawler:
             yield crawler
 
     @contextmanager

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from lxml.html import HtmlElement
 
 from connectors.closing import Closing
+from connectors.connector import Checkpoint
 from connectors.errors import SourceError, TemporarilyUnavailableError
 from connectors.extraction import registry
 from connectors.extraction.encoding import decode
@@ -74,11 +75,16 @@ CrawlResult: TypeAlias = DocumentPage | UnchangedPage | RemovedPage | Unreadable
 class Crawler(Closing):
     """Its memory does not grow with the site."""
 
-    def __init__(self, fetcher: Fetcher, settings: WebsiteSettings) -> None:
+    def __init__(
+        self, fetcher: Fetcher, settings: WebsiteSettings, since: Checkpoint | None = None
+    ) -> None:
+        """`since` is where an earlier crawl ended."""
         self._fetcher = fetcher
         self._settings = settings
         self._scope = fetcher.scope
         self._frontier = Frontier(settings.pages)
+        self.is_started = since is not None and self._frontier.restore(since.value)
+        """Whether all start pages, or all pages of the sitemaps, are known."""
         self._failures = 0
 
     def close(self) -> None:
@@ -91,6 +97,13 @@ class Crawler(Closing):
             TemporarilyUnavailableError: a sitemap cannot be read now.
             ActionRequiredError: a sitemap cannot be read at all.
         """
+        if not self.is_started:
+            self._add_start()
+            self.is_started = True
+        while batch := self._frontier.next_batch(BATCH_SIZE):
+            yield batch
+
+    def _add_start(self) -> None:
         start_urls = self._settings.start_urls()
         match self._settings.read:
             case Crawl():
@@ -98,8 +111,15 @@ class Crawler(Closing):
             case Sitemap():
                 pages = list_pages(self._fetcher, start_urls)
                 self._frontier.add(page for page in pages if self._scope.includes(page.url))
-        while batch := self._frontier.next_batch(BATCH_SIZE):
-            yield batch
+
+    def to_checkpoint(self) -> Checkpoint:
+        """Return from where another crawl goes on: all known URLs, visited or not."""
+        return Checkpoint(self._frontier.dump())
+
+    @property
+    def known_count(self) -> int:
+        """The number of known URLs."""
+        return self._frontier.count
 
     @property
     def first_skipped(self) -> str | None:
@@ -124,10 +144,11 @@ class Crawler(Closing):
         """
         if not self._frontier.claim(pending.url):
             return
-        result = self._fetcher.fetch_page(pending.url, headers)
-        if self._is_start_page(pending):
-            check_start_page(pending.url, result)
-        self._count_failures(result)
+        try:
+            result = self._fetch(pending, headers)
+        except TemporarilyUnavailableError:
+            self._frontier.release(pending.url)
+            raise
         match result:
             case FetchedPage(url=url):
                 if url != pending.url:
@@ -141,6 +162,13 @@ class Crawler(Closing):
                 yield RemovedPage(pending.url)
             case FetchFailed(error):
                 yield UnreadablePage(pending.url, str(error))
+
+    def _fetch(self, pending: PendingUrl, headers: Mapping[str, str]) -> FetchResult:
+        result = self._fetcher.fetch_page(pending.url, headers)
+        if self._is_start_page(pending):
+            check_start_page(pending.url, result)
+        self._count_failures(result)
+        return result
 
     def _is_start_page(self, pending: PendingUrl) -> bool:
         is_crawl = isinstance(self._settings.read, Crawl)

@@ -1,8 +1,12 @@
 """The crawl frontier: URLs that are to be visited, or were visited; kept on disk."""
 
+import base64
+import json
 import sqlite3
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from connectors.closing import Closing
 
@@ -16,6 +20,10 @@ create index pending on page (depth, number) where not is_done;
 _ADD = "insert or ignore into page (url, depth, last_modified) values (?, ?, ?)"
 _NEXT = (
     "select url, depth, last_modified from page where not is_done order by depth, number limit ?"
+)
+_ROWS = "select url, depth, last_modified, is_done, is_canonical from page order by number"
+_RESTORE = (
+    "insert into page (url, depth, last_modified, is_done, is_canonical) values (?, ?, ?, ?, ?)"
 )
 
 
@@ -38,7 +46,8 @@ class Frontier(Closing):
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._database.executescript(f"pragma synchronous = off; {_SCHEMA}")
         self._max_urls = max_urls
-        self._count = 0
+        self.count = 0
+        """Of the URLs that were added."""
         self.first_skipped: str | None = None
         """The first URL beyond the limit."""
 
@@ -49,9 +58,9 @@ class Frontier(Closing):
         """Add URLs; those that are known already are ignored."""
         self._database.execute("begin")
         for page in pages:
-            if self._count < self._max_urls:
+            if self.count < self._max_urls:
                 row = (page.url, page.depth, page.last_modified)
-                self._count += self._database.execute(_ADD, row).rowcount
+                self.count += self._database.execute(_ADD, row).rowcount
             elif self.first_skipped is None and not self._contains(page.url):
                 self.first_skipped = page.url
         self._database.execute("commit")
@@ -73,6 +82,37 @@ class Frontier(Closing):
         )
         return claimed.rowcount == 1
 
+    def release(self, url: str) -> None:
+        """Mark a URL as not visited, because its visit failed."""
+        self._database.execute("update page set is_done = 0 where url = ?", (url,))
+
+    def dump(self) -> str:
+        """Return the whole frontier as a text, in about ten bytes a URL."""
+        compressor = zlib.compressobj()
+        packed = bytearray()
+        for line in self._lines():
+            packed += compressor.compress(line.encode())
+        return base64.b85encode(packed + compressor.flush()).decode()
+
+    def restore(self, text: str) -> bool:
+        """Fill an empty frontier with what `dump` returned, and return whether the text could be read."""
+        try:
+            head, *rows = _parse_lines(text)
+            self._database.execute("begin")
+            self._database.executemany(_RESTORE, rows)
+        except (ValueError, TypeError, zlib.error, sqlite3.Error):
+            if self._database.in_transaction:
+                self._database.execute("rollback")
+            return False
+        self._database.execute("commit")
+        self.count, self.first_skipped = head
+        return True
+
+    def _lines(self) -> Iterator[str]:
+        yield json.dumps([self.count, self.first_skipped])
+        for row in self._database.execute(_ROWS):
+            yield f"\n{json.dumps(row)}"
+
     def next_batch(self, size: int) -> list[PendingUrl]:
         """Return the next URLs, by depth, then in the order in which they were added."""
         return [PendingUrl(*row) for row in self._database.execute(_NEXT, (size,)).fetchall()]
@@ -80,3 +120,21 @@ class Frontier(Closing):
     def _contains(self, url: str) -> bool:
         found = self._database.execute("select 1 from page where url = ?", (url,))
         return found.fetchone() is not None
+
+
+def _parse_lines(text: str) -> list[Any]:
+    """Raises ValueError, zlib.error: it is not what `Frontier.dump` returns."""
+    found = [json.loads(line) for line in zlib.decompress(base64.b85decode(text)).splitlines()]
+    match found:
+        case [[int(), str() | None], *rows] if all(_is_row(row) for row in rows):
+            return found
+        case _:
+            raise ValueError("not a frontier")
+
+
+def _is_row(row: object) -> bool:
+    match row:
+        case [str(), int(), str() | None, 0 | 1, 0 | 1]:
+            return True
+        case _:
+            return False

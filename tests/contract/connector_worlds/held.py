@@ -85,6 +85,15 @@ def run_into(
     return None
 
 
+def list_documents(
+    connector: Connector, since: Checkpoint | None = None
+) -> Iterator[DocumentListing]:
+    """What a listing from there on contains, without its checkpoints."""
+    for item in connector.listing(since):
+        if isinstance(item, DocumentListing):
+            yield item
+
+
 def documents(changes: Iterable[Change]) -> list[Document]:
     return [change for change in changes if isinstance(change, Document)]
 

@@ -11,7 +11,7 @@ from connectors.access import Access
 from connectors.document import Document
 from connectors.sources.github.connector import GitHubConnector
 from connectors.sources.github.settings import GitHubCredential, GitHubSettings
-from tests.contract.connector_worlds.held import Held, documents, run
+from tests.contract.connector_worlds.held import Held, documents, list_documents, run
 from tests.support.repository import Repository
 from tests.support.services.github import TOKEN, GitHub
 from tests.support.services.github_state import Issue, Repo
@@ -76,4 +76,4 @@ def only(source: GitHubConnector) -> Document:
 
 
 def readers(source: GitHubConnector) -> dict[str, Access]:
-    return {one.document_id: one.access for one in source.listing()}
+    return {one.document_id: one.access for one in list_documents(source)}

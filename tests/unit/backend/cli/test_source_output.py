@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from backend.cli import app
-from backend.store import run_progress, run_transitions
+from backend.store import listings, run_progress, run_transitions
 from backend.store.database import Database, open_database
 from backend.store.ledger import StoredLedger
 from backend.sync.run_lease import is_gone, this_process
@@ -170,7 +170,7 @@ def test_a_decision_is_shown_with_what_would_go_and_what_to_type(
     store = Store(database, StoredLedger(database))
     store.hold(*(document(f"docs:{number:02}") for number in range(5)))
     run = run_transitions.begin(database, "docs", "prune", this_process(), is_gone)
-    store.ledger.mark_seen("docs", run, ["docs:00"])
+    store.ledger.mark_seen("docs", listings.resume(database, run).number, ["docs:00"])
     numbers = {"held": 5, "listed": 1, "missing": 4}
     run_transitions.require_decision(database, run, "Much is gone.", numbers)
     output = cli.invoke(app, ["sources", "decision", "docs", "--limit", "3"]).output.splitlines()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from backend.sources.decisions import Evidence, explain_missing, find_common_place
-from backend.store import run_transitions, schedule
+from backend.store import listings, run_transitions, schedule
 from backend.store.runs import Run
 from backend.sync.run_lease import this_process
 from connectors.document import Document
@@ -41,7 +41,9 @@ def undecided(store: Store, held: int, *paths: str) -> None:
 
 def _list(store: Store, *paths: str) -> int:
     run = run_transitions.begin(store.database, "desk", "prune", this_process(), _gone)
-    store.ledger.mark_seen("desk", run, [f"desk:{path}" for path in paths])
+    listing = listings.resume(store.database, run)
+    store.ledger.mark_seen("desk", listing.number, [f"desk:{path}" for path in paths])
+    listings.finish(store.database, "desk")
     return run
 
 

@@ -12,7 +12,16 @@ import pytest
 from sqlalchemy import update
 
 from backend.sources.service import SourceService
-from backend.store import batches, failures, run_transitions, runs, schedule, sources, tables
+from backend.store import (
+    batches,
+    failures,
+    listings,
+    run_transitions,
+    runs,
+    schedule,
+    sources,
+    tables,
+)
 from backend.store.database import Database
 from backend.store.runs import Process, Run
 from backend.store.sources import Source
@@ -30,6 +39,7 @@ from connectors.connector import (
     Deletion,
     DocumentListing,
     KnownVersions,
+    ListingItem,
     Unreadable,
 )
 from connectors.document import Document
@@ -63,7 +73,7 @@ def nothing(number: int) -> None:
 class Shelf:
     """A source whose documents are those on it; `before` may do something else at one of them.
 
-    It cannot be listed where `refusal` says why.
+    It cannot be listed where `refusal` says why. Where it has a `budget`, it lists so many at a time.
     """
 
     source: str
@@ -71,6 +81,8 @@ class Shelf:
     before: Callable[[int], Change | None] = nothing
     again_asked: list[str] = field(default_factory=list)
     refusal: str = ""
+    budget: int | None = None
+    listed: list[str] = field(default_factory=list)
 
     def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         del since
@@ -88,11 +100,17 @@ class Shelf:
             self.again_asked.append(each)
             yield there.get(each, Deletion(each))
 
-    def listing(self) -> Iterator[DocumentListing]:
+    def listing(self, since: Checkpoint | None) -> Iterator[ListingItem]:
         if self.refusal:
             raise ActionRequiredError(self.refusal)
-        for each in self.documents:
+        after = since.value if since else ""
+        for number, each in enumerate(one for one in self.documents if one.id > after):
+            if self.budget is not None and number >= self.budget:
+                raise TemporarilyUnavailableError("Too many requests.", timedelta(hours=1))
+            self.listed.append(each.id)
             yield DocumentListing(each.id, each.access)
+            if self.budget is not None:
+                yield Checkpoint(each.id)
 
     def check(self) -> Iterator[Check]:
         yield from ()
@@ -281,6 +299,79 @@ def test_a_deletion_check_that_fails_leaves_the_decision_and_one_that_succeeds_s
     due_again(office, "prune")
     worked(office, lambda: office.state() == "done")
     assert service.status("desk").decision is None
+
+
+def test_a_listing_goes_on_where_its_last_try_ended_also_in_another_run(office: Office) -> None:
+    office.fill("desk", 8)
+    worked(office, done(office, "first"))
+    shelf, engine, hr = office.shelves["desk"], office.engine(), Access.to(["group:hr"])
+    shelf.documents = [replace(one, access=hr) for one in shelf.documents[:7]]
+    shelf.budget = 3
+    due_again(office, "prune")
+    assert engine.light_due()
+    assert office.state() == "waiting"
+    # What it has listed may be read by the new readers; what it has not reached is not missing.
+    assert office.store.ledger.entries(["desk:0002"])["desk:0002"].access == hr
+    assert office.store.ledger.count("desk") == 8
+    # A document that is new since lies before the place that the listing has reached.
+    shelf.documents.insert(1, document("desk:0000b"))
+    schedule.record_end(office.database, "desk", ["prune"], datetime.now(UTC))
+    due_again(office, "incremental")
+    worked(office, lambda: office.latest().kind == "incremental" and office.state() == "done")
+    for _ in range(2):
+        due_again(office, "prune")
+        assert engine.light_due()
+    assert office.state() == "done"
+    assert shelf.listed == [f"desk:{number:04}" for number in range(7)]
+    held = [each.id for each in office.store.ledger.scan("desk", "")]
+    assert held == ["desk:0000", "desk:0000b", *(f"desk:{number:04}" for number in range(1, 7))]
+    assert office.agrees()
+
+
+def test_a_listing_whose_process_was_killed_goes_on_where_it_was(office: Office) -> None:
+    office.fill("desk", 6)
+    worked(office, done(office, "first"))
+    shelf, killed = office.shelves["desk"], Process("elsewhere", 1, "1")
+    shelf.budget = 6
+    run = run_transitions.begin(office.database, "desk", "prune", killed, alive)
+    listing = listings.resume(office.database, run)
+    seen = ["desk:0000", "desk:0001"]
+    office.store.ledger.mark_seen("desk", listing.number, seen, Checkpoint(seen[-1]))
+    expired = update(tables.runs).values(lease_until=datetime.now(UTC) - timedelta(minutes=1))
+    with office.database.writing() as connection:
+        connection.execute(expired.where(tables.runs.c.id == run))
+    assert office.engine().light_due()
+    assert (office.latest().kind, office.state()) == ("prune", "done")
+    assert shelf.listed == [f"desk:{number:04}" for number in range(2, 6)]
+    assert office.store.ledger.count("desk") == 6
+
+
+def test_who_asks_during_a_listing_gets_one_that_begins_later(office: Office) -> None:
+    office.fill("desk", 4)
+    worked(office, done(office, "first"))
+    shelf, engine = office.shelves["desk"], office.engine()
+    shelf.budget = 2
+    due_again(office, "permissions")
+    assert engine.light_due()
+    due_again(office, "permissions")
+    assert engine.light_due()
+    assert office.state() == "done"
+    shelf.budget = None
+    assert engine.light_due()
+    ids = [f"desk:{number:04}" for number in range(4)]
+    assert shelf.listed == [*ids, *ids]
+    assert not engine.light_due()
+
+
+def test_what_was_asked_for_does_not_ask_a_source_again_that_wants_to_be_waited_for(
+    office: Office,
+) -> None:
+    office.fill("desk", 4)
+    worked(office, done(office, "first"))
+    office.shelves["desk"].budget = 2
+    due_again(office, "permissions")
+    assert office.engine().light_due()
+    assert not office.engine().light_due()
 
 
 @pytest.mark.parametrize(("held", "left"), [(100, 50), (1000, 800), (60, 30)])
@@ -545,7 +636,8 @@ def test_who_comes_back_late_writes_nothing(office: Office) -> None:
     shelf = office.shelves["desk"]
     listing = shelf.listing
 
-    def late() -> Iterator[DocumentListing]:
+    def late(since: Checkpoint | None) -> Iterator[ListingItem]:
+        del since
         hanging.set()
         back.wait(SOON)
         yield DocumentListing("desk:0000", Access.to(["user:mallory@example.com"]))

@@ -77,7 +77,8 @@ class Shelf:
                 yield each
             yield Checkpoint(str(number))
 
-    def listing(self) -> Iterator[DocumentListing]:
+    def listing(self, since: Checkpoint | None) -> Iterator[DocumentListing]:
+        del since
         for each in self.documents:
             yield DocumentListing(each.id, each.access)
 

@@ -26,6 +26,7 @@ from connectors.connector import (
     Checkpoint,
     Deletion,
     DocumentListing,
+    ListingItem,
     Unchanged,
     Unreadable,
 )
@@ -45,6 +46,7 @@ from indexing.index.protocols import (
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.executor import ProgressSteps
 from indexing.ingestion.ledger import Removed, Restored
+from indexing.ingestion.listing_pages import group_listing
 from indexing.ingestion.pipeline import Difference, EmptyListing, Pipeline, find_differences
 from indexing.ingestion.progress import Progress, Report, RunCounters, UnreadableItem
 from tests.support.indexing_run import StrictLedger, index_changes
@@ -147,7 +149,9 @@ class Desk:
         self.listings += 1
         number = self.listings
         return self.run(
-            lambda counters: self.pipeline.reconcile(listed, number, counters, when_empty)
+            lambda counters: self.pipeline.reconcile(
+                group_listing(listed), number, counters, when_empty
+            )
         )
 
     def repair(self) -> Report:
@@ -574,8 +578,32 @@ def test_a_listing_that_breaks_off_deletes_nothing(desk: Desk) -> None:
         raise TemporarilyUnavailableError("the server is away", retry_after=timedelta(minutes=1))
 
     with pytest.raises(TemporarilyUnavailableError):
-        desk.run(lambda counters: desk.pipeline.reconcile(listing(), 9, counters))
+        desk.run(lambda counters: desk.pipeline.reconcile(group_listing(listing()), 9, counters))
     assert desk.writer.held.keys() == {"desk:a", "desk:b"}
+
+
+def test_what_an_earlier_try_of_a_listing_contained_counts_as_listed(desk: Desk) -> None:
+    desk.index(*(document(f"desk:{name}") for name in "abcd"))
+
+    def first_try() -> Iterator[ListingItem]:
+        yield DocumentListing("desk:a", HR)
+        yield Checkpoint("after a")
+        raise TemporarilyUnavailableError("Too many requests.", retry_after=timedelta(hours=1))
+
+    with pytest.raises(TemporarilyUnavailableError):
+        desk.run(lambda counters: desk.pipeline.reconcile(group_listing(first_try()), 9, counters))
+    assert desk.ledger.entries(["desk:a"])["desk:a"].access == HR
+    rest = group_listing([DocumentListing(f"desk:{name}", EVERYBODY) for name in "bc"])
+    report = desk.run(lambda counters: desk.pipeline.reconcile(rest, 9, counters))
+    assert counts(report) == {"deleted": 1}
+    assert desk.writer.held.keys() == {"desk:a", "desk:b", "desk:c"}
+
+
+def test_a_listing_whose_last_try_found_nothing_more_is_not_empty(desk: Desk) -> None:
+    desk.index(document("desk:a"), document("desk:b"))
+    desk.ledger.mark_seen("desk", 9, ["desk:a"])
+    report = desk.run(lambda counters: desk.pipeline.reconcile([], 9, counters))
+    assert counts(report) == {"deleted": 1}
 
 
 def test_nothing_wrong_is_nothing_to_repair(desk: Desk) -> None:
@@ -725,7 +753,8 @@ def _sync(desk: Desk, writer: IndexWriter, state: dict[str, tuple[str, Access]])
         pass
     for _ in index_changes(desk.database, pipeline, changes(), counters):
         pass
-    for _ in pipeline.reconcile(listing, desk.listings, counters, EmptyListing.ACCEPT):
+    pages = group_listing(listing)
+    for _ in pipeline.reconcile(pages, desk.listings, counters, EmptyListing.ACCEPT):
         pass
 
 

@@ -15,7 +15,7 @@ from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.confluence.connector import ConfluenceConnector
 from connectors.sources.confluence.settings import ConfluenceCredential, ConfluenceSettings
-from tests.contract.connector_worlds.held import Held, documents, run
+from tests.contract.connector_worlds.held import Held, documents, list_documents, run
 from tests.support.services.confluence import (
     EMAIL,
     LONG_AGO,
@@ -96,7 +96,7 @@ def only(source: ConfluenceConnector) -> Document:
 
 def readers(source: ConfluenceConnector) -> dict[str, Access]:
     """Of the listing; a run says the same."""
-    listed = {one.document_id.removeprefix("wiki:"): one.access for one in source.listing()}
+    listed = {one.document_id.removeprefix("wiki:"): one.access for one in list_documents(source)}
     actual = documents(run(source, Held()))
     assert listed == {one.id.removeprefix("wiki:"): one.access for one in actual}
     return listed
@@ -169,7 +169,7 @@ def test_an_attachment_is_a_document_of_its_own_below_its_page(
         source = place.connect(largest_attachment=1000)
         run(source, held)
         again = list(source.refetch(["wiki:att31", "wiki:att99"]))
-        listed = {one.document_id for one in source.listing()}
+        listed = {one.document_id for one in list_documents(source)}
     plan = held.documents["wiki:att31"]
     assert [each.text for each in plan.sections] == ["Buy a lathe."]
     assert plan.parents == ("Space HB", "Lathe")
@@ -234,7 +234,7 @@ def test_incomplete_restrictions_are_requested_completely(
     service.max_restrictions = 25
     service.people = {**PEOPLE, **{one: Profile(name=one, email=f"{one}@x.test") for one in names}}
     with served(service) as place:
-        (found,) = (one.access for one in place.connect().listing())
+        (found,) = (one.access for one in list_documents(place.connect()))
     assert found == Access.to(f"user:{one}@x.test" for one in names[:300])
 
 
@@ -336,7 +336,7 @@ def test_trashed_archived_and_hidden_pages_are_gone(kind: Callable[..., Confluen
         space.change(1, status="trashed")
         space.change(2, status="archived")
         space.change(3, hidden=True)
-        held.prune(source.listing())
+        held.prune(list_documents(source))
         again = list(source.refetch(["wiki:1", "wiki:2", "wiki:3"]))
     assert held.documents.keys() == {"wiki:4"}
     assert again == [Deletion("wiki:1"), Deletion("wiki:2"), Deletion("wiki:3")]

@@ -8,7 +8,7 @@ import pytest
 
 from connectors.connector import Deletion, Unreadable
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from tests.contract.connector_worlds.held import Held, documents, run
+from tests.contract.connector_worlds.held import Held, documents, list_documents, run
 from tests.support.services.confluence import (
     LONG_AGO,
     Attachment,
@@ -56,13 +56,13 @@ def test_a_listing_with_one_failed_response_is_complete_or_an_error_and_grants_n
     service.groups = {"staff": ["cy"]}
     with served(service) as place:
         source = place.connect()
-        right = {one.document_id: one.access.readers for one in source.listing()}
+        right = {one.document_id: one.access.readers for one in list_documents(source)}
         request = len(place.server.log)
         assert request > 7
         for before in range(request):
             service.requests_before_fault, service.fault = before, Once(instead)
             try:
-                actual = {one.document_id: one.access.readers for one in source.listing()}
+                actual = {one.document_id: one.access.readers for one in list_documents(source)}
             except (ActionRequiredError, TemporarilyUnavailableError):
                 continue
             assert actual.keys() == right.keys(), before
@@ -189,7 +189,7 @@ def test_a_user_name_equal_to_the_key_of_another_user_is_not_confused_with_it() 
     with served(service) as place:
         sly = {"8a7f-bob": place.service.people["cy"]}
         service.people = {**service.people, **sly}
-        access = {one.document_id: one.access for one in place.connect().listing()}
+        access = {one.document_id: one.access for one in list_documents(place.connect())}
     assert access == {"wiki:1": people("cy"), "wiki:2": people("bob")}
 
 
@@ -202,7 +202,7 @@ def test_an_address_without_confluence_is_an_error(
         served(service) as place,
         pytest.raises(ActionRequiredError, match="there is no Confluence at"),
     ):
-        list(place.connect().listing())
+        list(list_documents(place.connect()))
 
 
 def test_a_page_in_the_trash_is_a_deletion_when_refetched(

@@ -24,6 +24,7 @@ from connectors.sources.folder import connector as folder_module
 from connectors.sources.folder.connector import FolderConnector
 from connectors.sources.folder.folder_tree import check_listable
 from connectors.sources.folder.settings import FolderSettings
+from tests.contract.connector_worlds.held import list_documents
 from tests.support.files import email, pdf
 
 C = TypeVar("C")
@@ -102,7 +103,7 @@ def test_hidden_files_folders_and_litter_are_left_out(tmp_path: Path) -> None:
         },
     )
     assert list(documents(folder(tmp_path))) == ["kb:e"]
-    assert [one.document_id for one in folder(tmp_path).listing()] == ["kb:e"]
+    assert [one.document_id for one in list_documents(folder(tmp_path))] == ["kb:e"]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,9 @@ def test_globs_choose_the_files(
     put(tmp_path, dict.fromkeys(["a.md", "x/b.md", "x/c.txt", "x/drafts/d.md"], "text"))
     connector = folder(tmp_path, **settings)
     assert [one.metadata["path"] for one in documents(connector).values()] == expected
-    assert [one.document_id for one in connector.listing()] == [f"kb:{path}" for path in expected]
+    assert [one.document_id for one in list_documents(connector)] == [
+        f"kb:{path}" for path in expected
+    ]
 
 
 def test_a_second_run_yields_nothing(tmp_path: Path) -> None:
@@ -161,7 +164,7 @@ def test_a_renamed_file_is_a_new_one_and_the_listing_lacks_the_old(tmp_path: Pat
     held = versions(folder(tmp_path))
     (tmp_path / "a.md").rename(tmp_path / "b.md")
     assert [one.id for one in of(Document, run(folder(tmp_path), held))] == ["kb:b.md"]
-    assert [one.document_id for one in folder(tmp_path).listing()] == ["kb:b.md"]
+    assert [one.document_id for one in list_documents(folder(tmp_path))] == ["kb:b.md"]
 
 
 @pytest.mark.parametrize("version", ["", "nonsense", "0:1:1:aa", "1:1:1", f"2:1:1:{'a' * 64}"])
@@ -187,7 +190,7 @@ def test_the_access_file_says_who_may_read_and_is_not_indexed(tmp_path: Path) ->
         "kb:it/b.md": NOBODY,
     }
     assert {key: one.access for key, one in documents(folder(tmp_path)).items()} == expected
-    listed = list(folder(tmp_path).listing())
+    listed = list(list_documents(folder(tmp_path)))
     assert listed == [DocumentListing(key, access) for key, access in expected.items()]
 
 
@@ -196,12 +199,12 @@ def test_the_listing_reports_new_rules_for_unchanged_files(tmp_path: Path) -> No
     held = versions(folder(tmp_path))
     put(tmp_path, {"access.yaml": "rules: []"})
     assert not of(Document, run(folder(tmp_path), held))
-    assert list(folder(tmp_path).listing()) == [DocumentListing("kb:a.md", NOBODY)]
+    assert list(list_documents(folder(tmp_path))) == [DocumentListing("kb:a.md", NOBODY)]
 
 
 def test_a_malformed_access_file_stops_everything_before_the_first_file(tmp_path: Path) -> None:
     put(tmp_path, {"access.yaml": "rules:\n  - match: a**\n", "a.md": "x"})
-    for start in (lambda: run(folder(tmp_path)), lambda: list(folder(tmp_path).listing())):
+    for start in (lambda: run(folder(tmp_path)), lambda: list(list_documents(folder(tmp_path)))):
         with pytest.raises(ActionRequiredError, match=r"access\.yaml, line 2: "):
             start()
 
@@ -223,7 +226,7 @@ def test_an_access_file_that_cannot_be_read_does_not_open_the_folder_to_all(tmp_
     (tmp_path / "access.yaml").unlink()
     (tmp_path / "access.yaml").mkdir()
     with pytest.raises(ActionRequiredError, match="must be a file"):
-        list(folder(tmp_path).listing())
+        list(list_documents(folder(tmp_path)))
 
 
 @pytest.mark.parametrize("name", ["nowhere", "file", "loop"])
@@ -231,7 +234,7 @@ def test_a_folder_that_is_not_there_never_looks_empty(tmp_path: Path, name: str)
     put(tmp_path, {"file": "x"})
     (tmp_path / "loop").symlink_to("loop")
     connector = folder(tmp_path / name)
-    for start in (lambda: run(connector), lambda: list(connector.listing())):
+    for start in (lambda: run(connector), lambda: list(list_documents(connector))):
         with pytest.raises(ActionRequiredError, match="cannot be opened"):
             start()
 
@@ -239,7 +242,7 @@ def test_a_folder_that_is_not_there_never_looks_empty(tmp_path: Path, name: str)
 def test_a_folder_that_goes_away_during_a_listing_is_tried_later(tmp_path: Path) -> None:
     root = tmp_path / "disk"
     put(root, {"a.md": "x", "b/c.md": "y"})
-    listing = folder(root).listing()
+    listing = list_documents(folder(root))
     next(listing)
     root.rename(tmp_path / "elsewhere")
     with pytest.raises(TemporarilyUnavailableError, match="went away"):
@@ -249,7 +252,7 @@ def test_a_folder_that_goes_away_during_a_listing_is_tried_later(tmp_path: Path)
 def test_another_folder_in_the_place_of_the_first_is_noticed(tmp_path: Path) -> None:
     root = tmp_path / "disk"
     put(root, {"a.md": "x", "b/c.md": "y"})
-    listing = folder(root).listing()
+    listing = list_documents(folder(root))
     next(listing)
     root.rename(tmp_path / "elsewhere")
     root.mkdir()
@@ -291,7 +294,7 @@ def test_what_cannot_be_read_is_named_with_its_reason_and_ends_nothing(tmp_path:
         ("d.bin", "application/octet-stream is not a supported format"),
         ("f.txt", "301 bytes; the limit is 300"),
     ]
-    assert len(list(folder(tmp_path).listing())) == 6
+    assert len(list(list_documents(folder(tmp_path)))) == 6
     assert folder(tmp_path).count_documents() == 6
 
 
@@ -347,7 +350,7 @@ def test_names_of_any_kind_have_stable_ids_that_are_unicode(tmp_path: Path) -> N
     assert found["kb:/caf%E9.md"].link.endswith("/caf%E9.md")
     for one in found.values():
         "".join([one.id, one.title, one.link, str(one.metadata), *one.parents]).encode()
-    assert [one.document_id for one in folder(tmp_path).listing()] == list(found)
+    assert [one.document_id for one in list_documents(folder(tmp_path))] == list(found)
 
 
 def test_a_run_resumes_after_a_checkpoint_in_the_middle(
@@ -386,7 +389,7 @@ def test_checkpoints_are_ascii_whatever_the_names(tmp_path: Path) -> None:
 
 def test_an_empty_folder_is_a_whole_run(tmp_path: Path) -> None:
     assert [type(change) for change in run(folder(tmp_path))] == [Checkpoint]
-    assert list(folder(tmp_path).listing()) == []
+    assert list(list_documents(folder(tmp_path))) == []
 
 
 @pytest.mark.parametrize(
@@ -424,7 +427,7 @@ def test_a_folder_that_cannot_be_looked_into_is_named(tmp_path: Path) -> None:
     (unreadable,) = of(Unreadable, changes)
     assert unreadable.reason == "File name too long"
     assert [one.id for one in of(Document, changes)] == ["kb:e.md"]
-    listed = [one.document_id for one in folder(tmp_path).listing()]
+    listed = [one.document_id for one in list_documents(folder(tmp_path))]
     assert listed == [unreadable.document_id, "kb:e.md"]
 
 

@@ -22,6 +22,7 @@ from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.git_repository.credentials import GitCredential, Token
 from connectors.sources.git.connector import GitConnector, GitSettings
+from tests.contract.connector_worlds.held import list_documents
 from tests.support.repository import Delete, Move, Repository, Write
 from tests.support.services.git_http import TOKEN, GitHttp
 from tests.support.services.serving import ReceivedRequest, Reply, redirect, serve
@@ -161,7 +162,7 @@ def test_links_other_repositories_hidden_files_and_litter_are_left_out(kb: Repos
     stream = f"commit refs/heads/main\ncommitter A <a@b> 1 +0000\ndata 1\nx\nfrom {commit}\n"
     kb.import_([stream.encode(), f"M 160000 {commit} other\n".encode()])
     assert describe(run(git(kb))) == ["Document e.md"]
-    assert list(git(kb).listing()) == [DocumentListing("kb:e.md", EVERYBODY)]
+    assert list(list_documents(git(kb))) == [DocumentListing("kb:e.md", EVERYBODY)]
 
 
 def test_a_file_that_becomes_a_link_is_gone(kb: Repository) -> None:
@@ -186,7 +187,9 @@ def test_globs_choose_the_files(
     kb.commit(*(Write(path, b"text") for path in ("a.md", "x/b.md", "x/c.txt", "x/drafts/d.md")))
     connector = git(kb, **settings)
     assert [one.metadata["path"] for one in documents(connector).values()] == expected
-    assert [one.document_id for one in connector.listing()] == [f"kb:{path}" for path in expected]
+    assert [one.document_id for one in list_documents(connector)] == [
+        f"kb:{path}" for path in expected
+    ]
 
 
 def test_other_globs_begin_from_the_start(kb: Repository) -> None:
@@ -266,7 +269,7 @@ def test_where_the_old_commit_is_gone_all_is_compared_and_nothing_lost(kb: Repos
     kb.git("gc", "--quiet", "--prune=now")
     again = list(git(kb).changes(last(changes), holding(held)))
     assert describe(again) == ["Document b.md"]
-    assert {one.document_id for one in git(kb).listing()} == {"kb:a.md", "kb:b.md"}
+    assert {one.document_id for one in list_documents(git(kb))} == {"kb:a.md", "kb:b.md"}
 
 
 def test_a_run_that_was_broken_off_ends_at_its_own_commit_and_goes_on(kb: Repository) -> None:
@@ -299,7 +302,7 @@ def test_what_the_owner_must_mend_is_said(
     with pytest.raises(ActionRequiredError, match=says):
         run(connector)
     with pytest.raises(ActionRequiredError, match=says):
-        list(connector.listing())
+        list(list_documents(connector))
     assert all(says in (one.fault or "") for one in connector.check())
 
 
@@ -309,7 +312,7 @@ def test_who_may_read_is_known_by_the_owner(kb: Repository) -> None:
         GitSettings.model_validate({"url": "/kb"})
     (found,) = documents(git(kb, readers=["group:hr", "user:Ann@Example.com"])).values()
     assert found.access == Access.to(["group:hr", "user:ann@example.com"])
-    assert [one.access for one in git(kb, readers=[]).listing()] == [NOBODY]
+    assert [one.access for one in list_documents(git(kb, readers=[]))] == [NOBODY]
 
 
 def test_an_access_file_decides_instead_and_is_no_document(kb: Repository) -> None:
@@ -331,7 +334,7 @@ def test_an_access_file_decides_instead_and_is_no_document(kb: Repository) -> No
 )  # fmt: skip
 def test_rules_that_are_not_understood_open_nothing(kb: Repository, file: Write, says: str) -> None:
     kb.commit(file, *put(b="1"))
-    for ask in (lambda: run(git(kb)), lambda: list(git(kb).listing())):
+    for ask in (lambda: run(git(kb)), lambda: list(list_documents(git(kb)))):
         with pytest.raises(ActionRequiredError, match=says):
             ask()
 
@@ -450,7 +453,7 @@ def test_only_the_contents_that_are_read_come_over_the_network(
         mirror = tmp_path / "mirror"
         connector = over_http(f"{service.url}/kb.git", mirror=str(mirror), exclude=["video.md"])
         assert list(documents(connector)) == ["kb:a.md"]
-        list(connector.listing())
+        list(list_documents(connector))
     assert _size(mirror) < 100_000
 
 

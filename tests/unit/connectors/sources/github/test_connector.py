@@ -11,7 +11,7 @@ from connectors.connector import Capability, Checkpoint, Deletion, Unreadable
 from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.github.settings import GitHubCredential, GitHubSettings
-from tests.contract.connector_worlds.held import Held, documents, run
+from tests.contract.connector_worlds.held import Held, documents, list_documents, run
 from tests.support.services.github import TOKEN, GitHub, denied, secondary_limit
 from tests.support.services.github_place import (
     board,
@@ -186,7 +186,7 @@ def test_all_repositories_of_an_owner_are_read_except_excluded_ones() -> None:
         one.put(Issue(number=7, title=f"Of {one.id}", body="x"))
     service = GitHub(*several, Repo(id=999, name="other/r"), members={"acme": []})
     with serve_github(service) as place:
-        found = place.connect("acme", exclude=("ACME/R2",)).listing()
+        found = list_documents(place.connect("acme", exclude=("ACME/R2",)))
         ids = [one.document_id for one in found]
     assert ids == [f"hub:{one}/7" for one in range(1, 251) if one != 2]
 

@@ -24,6 +24,7 @@ from connectors.sources.imap.connector import (
     ImapSettings,
     Password,
 )
+from tests.contract.connector_worlds.held import list_documents
 from tests.support.files import email, pdf
 from tests.support.services.imap import (
     HOST,
@@ -226,7 +227,7 @@ def test_conversations_that_grow_together_are_held_once(maildir: Maildir) -> Non
     assert gone == Deletion("mail:b@mail.example.com")
     assert isinstance(one, Document)
     assert [text for _, text in sections_of(one)] == ["First.", "Second.", "Third."]
-    assert {listed.document_id for listed in source.listing()} == set(held.versions)
+    assert {listed.document_id for listed in list_documents(source)} == set(held.versions)
 
 
 def test_hostile_messages_are_survived(maildir: Maildir) -> None:

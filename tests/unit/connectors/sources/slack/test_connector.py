@@ -19,7 +19,7 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.registry import create_connector
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import ApiSettings
-from tests.contract.connector_worlds.held import Held, documents, run
+from tests.contract.connector_worlds.held import Held, documents, list_documents, run
 from tests.support.services.serving import ReceivedRequest, Reply, reply_json, serve
 from tests.support.services.slack import SCOPES, TOKEN, SlackService, person, rate_limited
 
@@ -158,7 +158,7 @@ def test_an_answer_that_was_sent_to_the_channel_too_is_no_document(
     service.post("C1", "for all", ts=answer, thread_ts=root, subtype="thread_broadcast")
     service.post("C1", "<@U2> has joined the channel", subtype="channel_join")
     assert [one.id for one in documents(run(slack(url), Held()))] == [f"s:C1/{root}"]
-    assert [one.document_id for one in slack(url).listing()] == [f"s:C1/{root}"]
+    assert [one.document_id for one in list_documents(slack(url))] == [f"s:C1/{root}"]
 
 
 def test_who_speaks_is_named(service: SlackService, url: str) -> None:
@@ -420,7 +420,7 @@ def test_an_error_says_what_to_do(
     service.fault = lambda _: reply_json({"ok": False, **answer})
     for ask in (
         lambda: run(slack(url), Held()),
-        lambda: list(slack(url).listing()),
+        lambda: list(list_documents(slack(url))),
         lambda: list(slack(url).refetch(["s:C1/1.0"])),
     ):
         with pytest.raises(error, match=says):
@@ -436,7 +436,10 @@ def test_a_channel_that_is_no_longer_ours_is_passed_over(service: SlackService, 
     held = Held()
     with breaking_in(service, "G4"):
         assert texts(run(slack(url), held)) == ["Ann Lee: C3"]
-    assert [one.document_id.partition("/")[0] for one in slack(url).listing()] == ["s:C3", "s:G4"]
+    assert [one.document_id.partition("/")[0] for one in list_documents(slack(url))] == [
+        "s:C3",
+        "s:G4",
+    ]
     service.is_app = False
     assert texts(run(slack(url, compare_days=0.001 / _DAY), held)) == ["Ann Lee: C2", "Ann Lee: G4"]
 

@@ -15,7 +15,7 @@ from connectors.connector import Checkpoint
 from connectors.errors import ActionRequiredError
 from connectors.sources.slack.connector import Kinds, SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import ApiSettings, ExportSettings
-from tests.contract.connector_worlds.held import Held, documents, run
+from tests.contract.connector_worlds.held import Held, documents, list_documents, run
 from tests.support.services.serving import serve
 from tests.support.services.slack import TOKEN, SlackService, build_export, person
 
@@ -71,11 +71,11 @@ def test_an_export_gives_the_same_documents_as_the_api(tmp_path: Path) -> None:
     with serve(service) as server:
         by_api, listed = (
             documents(run(online(server.url), Held())),
-            list(online(server.url).listing()),
+            list(list_documents(online(server.url))),
         )
     assert len(by_api) == 60
     assert documents(run(exported(archive), Held())) == by_api
-    assert list(exported(archive).listing()) == listed
+    assert list(list_documents(exported(archive))) == listed
 
 
 def test_the_api_continues_where_an_export_ended(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_odd_messages_in_an_export_are_skipped(tmp_path: Path) -> None:
 
 def test_members_of_a_private_channel_are_those_that_the_export_lists(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "export.zip", build_export(acme()))
-    accesses = {one.document_id[2:4]: one.access for one in exported(archive).listing()}
+    accesses = {one.document_id[2:4]: one.access for one in list_documents(exported(archive))}
     inside = Access.to(["user:ann@example.com", "user:gus@example.com"])
     everyone = Access.to([*inside.readers, "user:bo@example.com"])
     assert accesses == {"C1": everyone, "G2": inside, "M3": inside, "D4": inside}

@@ -14,7 +14,7 @@ from connectors.http_client.address_guard import LOOPBACK
 from connectors.sources.slack.client import SlackAccount, SlackClient
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import ApiSettings
-from tests.contract.connector_worlds.held import Held, documents, run
+from tests.contract.connector_worlds.held import Held, documents, list_documents, run
 from tests.support.services.serving import Reply, redirect, serve
 from tests.support.services.slack import SCOPES, TOKEN, SlackService, person, rate_limited
 
@@ -53,7 +53,7 @@ def slack(url: str, **more: Any) -> SlackConnector:
 def readers(url: str, **more: Any) -> dict[str, Access]:
     """By channel; what a run says, which the listing says too."""
     found = {one.id: one.access for one in documents(run(slack(url, **more), Held()))}
-    assert {one.document_id: one.access for one in slack(url, **more).listing()} == found
+    assert {one.document_id: one.access for one in list_documents(slack(url, **more))} == found
     return {document_id[2:4]: access for document_id, access in found.items()}
 
 

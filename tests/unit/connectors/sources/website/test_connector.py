@@ -15,6 +15,7 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.retry_policy import RetryPolicy
 from connectors.sources.website.connector import WebsiteConnector
 from connectors.sources.website.settings import Header, WebsiteCredential, WebsiteSettings
+from tests.contract.connector_worlds.held import list_documents
 from tests.support.services.serving import RunningService, serve
 from tests.support.services.website import UNINDEXED, Resource, Site, moved, page
 
@@ -49,7 +50,7 @@ def _read(pages: Mapping[str, Resource], **settings: object) -> dict[str, Change
     """What a first run over a site yields, by path."""
     with _served(Site(pages)) as service:
         changes = _run(_connector(service.url, **settings))
-        listed = {one.document_id for one in _connector(service.url, **settings).listing()}
+        listed = {one.document_id for one in list_documents(_connector(service.url, **settings))}
     actual = {_id(change): change for change in changes}
     assert len(actual) == len(changes)
     assert actual.keys() == listed
@@ -193,12 +194,24 @@ def test_a_site_that_goes_down_is_not_asked_for_each_page() -> None:
     pages = {"/": page("Home", "Home.", links=[f"/{number}" for number in range(50)])}
     site = Site({**pages, **{f"/{number}": page("X", "X.") for number in range(50)}})
     with _served(site) as service:
-        walking = _connector(service.url).listing()
+        walking = list_documents(_connector(service.url))
         next(walking)
         site.pages = {path: replace(one, status=503) for path, one in site.pages.items()}
         with pytest.raises(TemporarilyUnavailableError):
             list(walking)
         assert len({request.path for request in service.log}) < 15
+
+
+def test_a_listing_that_does_not_know_all_start_pages_begins_again() -> None:
+    """Of two sitemaps the second is refused: what it lists must not be taken for missing."""
+    site = Site({"/a": page("A", "A."), "/two.xml": Resource(body=b"", status=503)})
+    with _served(site) as service:
+        urls = f"<urlset xmlns='urn:x'><url><loc>{service.url}/a</loc></url></urlset>"
+        site.pages["/one.xml"] = Resource(body=urls.encode(), media_type="text/xml")
+        read = {"kind": "sitemap", "more": [f"{service.url}/two.xml"]}
+        listing = _connector(f"{service.url}/one.xml", read=read).listing(None)
+        with pytest.raises(TemporarilyUnavailableError):
+            next(listing)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +241,7 @@ def test_a_start_page_that_cannot_be_read_ends_the_run(
 ) -> None:
     with _served(site) as service:
         connector = _connector(service.url)
-        for ask in (lambda: _run(connector), lambda: list(connector.listing())):
+        for ask in (lambda: _run(connector), lambda: list(list_documents(connector))):
             with pytest.raises(error, match=says):
                 ask()
         assert all(says in (one.fault or "") for one in connector.check())
@@ -273,7 +286,7 @@ def test_sitemaps_are_read_with_what_they_name() -> None:
         assert documents[0].updated_at == datetime(2024, 5, 1, tzinfo=UTC)
         site.pages["/1.gz"] = Resource(body=b"<html>Proxy</html>")
         with pytest.raises(TemporarilyUnavailableError, match="cannot be read as a sitemap"):
-            list(connector.listing())
+            list(list_documents(connector))
 
 
 def test_a_credential_goes_to_its_origin_alone() -> None:
