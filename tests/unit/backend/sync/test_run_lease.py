@@ -524,7 +524,7 @@ def test_what_a_bug_is_called() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.3, "0.3 seconds"), (119, "119 seconds"), (120, "2 minutes"), (900, "15 minutes")],
+    [(0.3, "0.3 seconds"), (119, "119 seconds"), (120, "2 minutes"), (3600, "60 minutes")],
 )
 def test_a_time_is_given_in_minutes_from_two_on(seconds: float, words: str) -> None:
     assert run_lease._minutes(timedelta(seconds=seconds)) == words
