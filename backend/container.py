@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from backend.store.credential_vault import Vault
     from backend.store.database import Database
     from backend.store.sources import Source
+    from connectors.access import Readers
     from connectors.connector import Connector
     from indexing.index.versions import IndexVersion
     from indexing.ingestion.executor import BatchWorker
@@ -62,6 +63,16 @@ class Container:
         from backend.store.database import open_database
 
         return open_database(self.database_url)
+
+    def resolve_readers(self, own: "Readers") -> "Readers":
+        """Return what an asker with these tokens may read as of now."""
+        from backend.store.group_presence import holds_groups
+
+        if self.settings.database_url is None and not holds_groups(self._database_file):
+            return own
+        from backend.access.readers import resolve_readers
+
+        return resolve_readers(self.database, own)
 
     @cached_property
     def vault(self) -> "Vault":

@@ -168,6 +168,32 @@ class Connector(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ReaderGroup:
+    """A group of a source, or a scope: what many documents share, such as a channel or a repository.
+
+    Documents name its token instead of its members, so that nothing is indexed again when one joins.
+    """
+
+    token: str
+    """`external:<id of the source>:<id of the group in the source>`."""
+    members: frozenset[str]
+    """Reader tokens: of people, or of other groups of the source."""
+
+
+@runtime_checkable
+class ListsGroups(Protocol):
+    """A connector whose documents name groups and scopes, which a permission sync asks it for."""
+
+    def groups(self) -> Iterator[ReaderGroup]:
+        """Yield once every group and scope that a document names, with all members that it has now.
+
+        One whose members cannot be read is yielded without members; one that is not yielded has none either.
+        Raises as `Connector.listing`.
+        """
+        ...
+
+
 @runtime_checkable
 class CountsDocuments(Protocol):
     """A connector that can count its documents at little cost."""

@@ -33,6 +33,7 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 class Asker:
     kind: AskerKind
     readers: Readers
+    """What the asker holds by itself; a route takes what follows from it by `ReadersDependency`."""
     is_owner: bool
     """Whether the asker may see and change what is connected."""
     csrf_token: str | None = None

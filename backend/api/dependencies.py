@@ -7,6 +7,8 @@ from typing import Annotated, TypeAlias
 from anyio import to_thread
 from fastapi import Depends, Request
 
+from backend.access.readers import resolve_readers
+from backend.api.authorization import AskerDependency
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import ActiveRequests
@@ -21,6 +23,7 @@ from backend.schemas.system import PartStatus
 from backend.search.search_service import SearchService
 from backend.sources.service import SourceService
 from backend.store.database import Database
+from connectors.access import Readers
 
 PATIENCE = 2.0
 """Seconds that a request waits for the server to be ready."""
@@ -85,6 +88,14 @@ async def get_search(container: ContainerDependency) -> SearchService:
 
 
 DatabaseDependency = Annotated[Database, Depends(get_database)]
+
+
+def get_readers(asker: AskerDependency, database: DatabaseDependency) -> Readers:
+    """Return what the asker may read, resolved once for the request."""
+    return resolve_readers(database, asker.readers)
+
+
+ReadersDependency = Annotated[Readers, Depends(get_readers)]
 ChatDependency = Annotated[ChatService, Depends(get_chat)]
 SearchDependency = Annotated[SearchService, Depends(get_search)]
 

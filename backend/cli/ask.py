@@ -168,7 +168,7 @@ def ask(
     as_json: Json = False,
 ) -> None:
     """Answer a question with sources; without a language model, show the passages that come closest."""
-    asker = command_line.readers(readers)
+    own = command_line.readers(readers)
     if not question.strip():
         raise typer.BadParameter("write a question", param_hint="QUESTION")
     with command_line.cli_errors(as_json):
@@ -178,7 +178,9 @@ def ask(
         )
         answer = command_line.retry_on_index_switch(
             container,
-            lambda container: ask_in_terminal(container, question, asker, file or [], console),
+            lambda container: ask_in_terminal(
+                container, question, container.resolve_readers(own), file or [], console
+            ),
         )
         if console is None:
             command_line.print_model(answer)

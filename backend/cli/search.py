@@ -86,7 +86,7 @@ def search(
     """Find the documents that match best, each by its best passage."""
     from backend.schemas.search import SearchResponse
 
-    asker = command_line.readers(readers)
+    own = command_line.readers(readers)
     filters = _filters(source, tag, media_type, since, until)
     if not query.strip():
         raise typer.BadParameter("write what to look for", param_hint="QUERY")
@@ -98,6 +98,7 @@ def search(
         ) -> tuple[SearchRequest, GroupedRanking, float]:
             service, narrowed = container.chat.search, filters
             began, deadline = time.perf_counter(), service.deadline()
+            asker = container.resolve_readers(own)
             if person:
                 known = resolve_people(service.index, person, asker, deadline)
                 narrowed = replace(filters, people=known)

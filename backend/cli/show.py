@@ -25,9 +25,10 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a document: its sections, their places, and who may read it."""
-    asker = command_line.readers(readers)
+    own = command_line.readers(readers)
     with command_line.cli_errors(as_json):
-        database = command_line.open_home().database
+        container = command_line.open_home()
+        database, asker = container.database, container.resolve_readers(own)
         found = stored.find(database, document, asker)
         named = [] if found else stored.find_by_name(database, document, asker, MOST_NAMED)
         if len(named) > 1:

@@ -1,8 +1,9 @@
 """The database: connections, transactions and migration of the tables, on SQLite and PostgreSQL."""
 
+import json
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,12 +15,17 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     Engine,
+    Select,
     Table,
+    Text,
     TypeDecorator,
+    cast,
     create_engine,
     event,
+    func,
     inspect,
     make_url,
+    select,
     text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
@@ -34,8 +40,9 @@ from connectors.errors import (
     NotConfiguredError,
     TemporarilyUnavailableError,
 )
+from indexing.text.normalization import is_storable
 
-LATEST = "0009"
+LATEST = "0010"
 """The migration that `tables.py` describes."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -141,6 +148,17 @@ def inserting(connection: Connection, table: Table) -> postgresql.Insert | sqlit
     """Return an insert that supports ON CONFLICT."""
     make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     return make(table)
+
+
+def select_texts(dialect: str, values: Iterable[str]) -> Select[tuple[str]]:
+    """Return a subquery of these texts, all in one parameter: databases limit the number of parameters.
+
+    Those that cannot be stored are left out: SQLite would read one only up to its first NUL.
+    """
+    texts = list(filter(is_storable, values))
+    if dialect == "postgresql":
+        return select(func.unnest(cast(texts, postgresql.ARRAY(Text))))
+    return select(func.json_each(json.dumps(texts)).table_valued("value").c.value)
 
 
 def upsert(

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, or_, select
 
 from backend.store import conjunctions
-from backend.store.database import Database
+from backend.store.database import Database, select_texts
 from backend.store.document_contents import decode_document
 from backend.store.sources import count_rows_by_source
 from backend.store.tables import contents, document_readers, documents, sources
@@ -52,7 +52,7 @@ def find(database: Database, document_id: str, readers: Readers) -> StoredDocume
         DamagedDataError: it may be read, but its content is lost.
     """
     with database.reading() as connection:
-        row = _read_row(connection, document_id, _may_read(readers))
+        row = _read_row(connection, document_id, _may_read(database, readers))
         document = row and _decode_row(connection, row)
     if row is None:
         return None
@@ -83,7 +83,7 @@ def list_readable(
     database: Database, readers: Readers, after: str, limit: int, source: str | None = None
 ) -> list[HeldDocument]:
     """Return at most `limit` documents that may be read, by id, starting after the id `after`."""
-    conditions = [documents.c.id > after, _may_read(readers)]
+    conditions = [documents.c.id > after, _may_read(database, readers)]
     if source is not None:
         conditions.append(sources.c.name == source)
     return _read_page(database, conditions, limit)
@@ -101,7 +101,7 @@ def find_by_name(database: Database, name: str, readers: Readers, limit: int) ->
         documents.c.id.endswith(f"/{name}", autoescape=True),
         documents.c.id.endswith(f":{name}", autoescape=True),
     )
-    return _read_page(database, [named, _may_read(readers)], limit)
+    return _read_page(database, [named, _may_read(database, readers)], limit)
 
 
 def count_by_source(database: Database, source: str | None = None) -> Mapping[str, int]:
@@ -141,10 +141,10 @@ def _delete_damaged(database: Database, document_id: str, damaged: bytes) -> Non
         connection.execute(delete(contents).where(*held))
 
 
-def _may_read(readers: Readers) -> ColumnElement[bool]:
+def _may_read(database: Database, readers: Readers) -> ColumnElement[bool]:
     return exists().where(
         document_readers.c.document_id == documents.c.id,
-        document_readers.c.reader.in_(sorted(readers.tokens)),
+        document_readers.c.reader.in_(select_texts(database.engine.name, readers.tokens)),
     )
 
 

@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database, exclusive
-from backend.store.tables import batches, listings, runs, schedule, sources
+from backend.store.tables import batches, listings, memberships, runs, schedule, sources
 from connectors.connector import Checkpoint, validate_source_name
 from connectors.errors import ConflictError, NotConfiguredError, NotFoundError
 
@@ -182,7 +182,7 @@ def set_paused(database: Database, name: str, at: datetime | None) -> None:
 
 
 def remove(database: Database, name: str) -> None:
-    """Delete a source without documents and failures, and its runs.
+    """Delete a source without documents and failures, with its runs, groups and scopes.
 
     Raises:
         ConflictError: it still has documents.
@@ -191,7 +191,7 @@ def remove(database: Database, name: str) -> None:
     source = find(database, name)
     try:
         with database.writing() as connection:
-            for table in (batches, listings, schedule, runs):
+            for table in (batches, listings, schedule, memberships, runs):
                 connection.execute(delete(table).where(table.c.source_id == source.id))
             connection.execute(delete(sources).where(sources.c.id == source.id))
     except IntegrityError as error:

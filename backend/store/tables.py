@@ -42,6 +42,8 @@ sources = Table(
     Column(
         "served", Integer, nullable=False, server_default="0"
     ),  # increases with every claimed batch
+    # Ids are never reused: reader tokens name a source by it.
+    sqlite_autoincrement=True,
 )
 
 
@@ -101,6 +103,18 @@ conjunction_readers = Table(
     Column("conjunction", ForeignKey("conjunctions.token"), primary_key=True),
     Column("clause", Integer, primary_key=True, autoincrement=False),
     Index(None, "conjunction", "clause"),
+    sqlite_with_rowid=False,
+)
+
+# Who belongs to the groups and scopes of a source; both are reader tokens.
+memberships = Table(
+    "memberships",
+    metadata,
+    Column("member", Text, primary_key=True),
+    Column("token", Text, primary_key=True),
+    Column("source_id", ForeignKey("sources.id"), nullable=False),
+    Column("pending", Integer, nullable=False),  # 1: counts only once the documents were compared
+    Index(None, "source_id", "token"),
     sqlite_with_rowid=False,
 )
 

@@ -193,6 +193,7 @@ def _sync_content(work: _RunWork) -> None:
     context = work.context
     context.heartbeat.record_progress("the index was compared with the ledger")
     _exhaust(work.writer.steps(context.pipeline.repair(work.tally)), context.heartbeat)
+    context.sync_first_groups(work.connector)
     total = None if work.due.kind == "retry" else context.count_unread(work.connector)
     run_progress.enter_stage(context.database, context.run, "indexing", total)
     # The connector asks the ledger for known versions, so that open batches must be indexed first.
@@ -224,7 +225,8 @@ def _compare_listing(work: _RunWork) -> None:
         steps = context.pipeline.reconcile(pages, listing.number, work.tally, accepted=accepted)
     else:
         steps = context.pipeline.sync_access(pages, listing.number, work.tally, accepted)
-    _exhaust(work.writer.steps(steps), context.heartbeat)
+    with context.syncing_groups(work.connector):
+        _exhaust(work.writer.steps(steps), context.heartbeat)
 
 
 def _while_owned(items: Iterable[T], heartbeat: Heartbeat) -> Iterator[T]:

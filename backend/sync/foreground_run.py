@@ -53,12 +53,14 @@ def sync(
         writer = ProgressWriter(database, run, tally)
         context.wait_until(context.is_still, "another worker to finish")
         yield from writer.steps(pipeline.repair(tally))
+        context.sync_first_groups(connector)
         run_progress.enter_stage(database, run, "indexing", context.count_unread(connector))
         yield from _FetchAndIndex(context, connector, stopping, tally).steps()
         writer.begin("listing")
-        listing = listings.resume(database, run)
-        pages = group_listing(connector.listing(listing.since))
-        yield from writer.steps(pipeline.reconcile(pages, listing.number, tally, when_empty))
+        with context.syncing_groups(connector):
+            listing = listings.resume(database, run)
+            pages = group_listing(connector.listing(listing.since))
+            yield from writer.steps(pipeline.reconcile(pages, listing.number, tally, when_empty))
     yield _report(database, run, tally)
 
 

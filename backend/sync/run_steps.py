@@ -2,14 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 
-from backend.store import batches, failures, run_progress, schedule
+from backend.access.group_sync import syncing_groups
+from backend.store import batches, failures, run_progress, schedule, sources
 from backend.store.database import Database
 from backend.sync.progress_writer import NO_MEASURE, Measure, measure_waiting
 from backend.sync.run_lease import ChangeNotifier, Heartbeat, is_dead, this_process
-from connectors.connector import Change, Connector, CountsDocuments
+from connectors.connector import Change, Connector, CountsDocuments, ListsGroups, ReaderGroup
 from indexing.ingestion.batching import Batch, ClaimedBatch, describe_last_change
 from indexing.ingestion.pipeline import Pipeline
 
@@ -72,6 +73,20 @@ class RunContext:
         held = self.pipeline.ledger.count(source) + failed
         return max(0, connector.count_documents() - held)
 
+    def syncing_groups(self, connector: Connector) -> AbstractContextManager[None]:
+        """Compare the groups of the source, around a comparison of its documents; see `group_sync`."""
+        if not isinstance(connector, ListsGroups):
+            return nullcontext()
+        source = sources.find(self.database, self.pipeline.source)
+        groups = self._while_owned(connector.groups())
+        return syncing_groups(self.database, self.run, source.id, groups)
+
+    def sync_first_groups(self, connector: Connector) -> None:
+        """Save the groups of a source without documents, so that its first ones have readers at once."""
+        if not self.pipeline.ledger.count(self.pipeline.source):
+            with self.syncing_groups(connector):
+                pass
+
     def is_still(self) -> bool:
         """Return whether no worker holds a batch of the source."""
         return batches.is_idle(self.database, self.pipeline.source, is_dead)
@@ -79,6 +94,13 @@ class RunContext:
     def is_indexed(self) -> bool:
         """Return whether the source has no open batches."""
         return not batches.count(self.database, self.pipeline.source)
+
+    def _while_owned(self, groups: Iterable[ReaderGroup]) -> Iterator[ReaderGroup]:
+        """Yield the groups as long as the run belongs to this process."""
+        for group in groups:
+            self.heartbeat.check()
+            self.heartbeat.record_progress()
+            yield group
 
     def _wait_for_room(self) -> None:
         self.wait_until(

@@ -10,6 +10,7 @@ from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
     ChatDependency,
     DatabaseDependency,
+    ReadersDependency,
     SearchDependency,
     SourcesDependency,
 )
@@ -77,27 +78,25 @@ AddressDependency = Annotated[Address, Depends(parse_address)]
 def search_page(
     request: Request,
     address: AddressDependency,
-    asker: AskerDependency,
+    readers: ReadersDependency,
     service: SearchDependency,
     database: DatabaseDependency,
     cancel_token: CancelTokenDependency,
 ) -> HTMLResponse:
-    values = search_values(service, database, address, asker.readers, cancel_token)
+    values = search_values(service, database, address, readers, cancel_token)
     return page(request, "search.html", "search", values)
 
 
 @requires(Permission.READER)
 def results(
     address: AddressDependency,
-    asker: AskerDependency,
+    readers: ReadersDependency,
     service: SearchDependency,
     database: DatabaseDependency,
     cancel_token: CancelTokenDependency,
 ) -> HTMLResponse:
     """Render the part of the search page that depends on the address."""
-    return part(
-        "results.html", search_values(service, database, address, asker.readers, cancel_token)
-    )
+    return part("results.html", search_values(service, database, address, readers, cancel_token))
 
 
 def search_values(
@@ -137,6 +136,7 @@ def ask_page(
     request: Request,
     chat: ChatDependency,
     asker: AskerDependency,
+    readers: ReadersDependency,
     database: DatabaseDependency,
     address: AddressDependency,
 ) -> HTMLResponse:
@@ -147,7 +147,7 @@ def ask_page(
         "is_owner": asker.is_owner,
         "chips": list_chips(address),
         "filters": filters_json(address),
-        "examples": list_examples(database, asker.readers),
+        "examples": list_examples(database, readers),
     }
     return page(request, "ask.html", "ask", values)
 
@@ -171,14 +171,14 @@ PassageDependency = Annotated[Passage | None, Depends(parse_passage)]
 def document_page(
     document_id: str,
     request: Request,
-    asker: AskerDependency,
+    readers: ReadersDependency,
     database: DatabaseDependency,
     passage: PassageDependency,
     begin: Annotated[int, Query(alias="from", ge=0, le=10**9)] = 0,
     q: Annotated[str, Query(max_length=search_url.LONGEST_QUERY)] = "",
 ) -> HTMLResponse:
     """Render a document at a passage; a missing one and one the asker may not read look alike."""
-    stored = documents.find(database, document_id, asker.readers)
+    stored = documents.find(database, document_id, readers)
     if stored is None:
         return page(request, "missing.html", "search", {"query": q}, 404)
     view = build_view(stored, passage, begin)

@@ -10,8 +10,13 @@ from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from backend.api import openapi, problem_details
-from backend.api.authorization import AskerDependency, Permission, requires
-from backend.api.dependencies import AnswerHtml, AppStateDependency, ChatDependency
+from backend.api.authorization import Permission, requires
+from backend.api.dependencies import (
+    AnswerHtml,
+    AppStateDependency,
+    ChatDependency,
+    ReadersDependency,
+)
 from backend.api.request_context import RequestContextDependency
 from backend.api.server_sent_events import Event, EventStream, from_thread
 from backend.chat.chat_state import ChatStateContainer
@@ -104,7 +109,7 @@ class AskBody(BaseModel):
 @requires(Permission.READER)
 def ask(
     body: AskBody,
-    asker: AskerDependency,
+    readers: ReadersDependency,
     chat: ChatDependency,
     state: AppStateDependency,
     context: RequestContextDependency,
@@ -118,7 +123,7 @@ def ask(
     context.query = body.question
     turn = ChatTurn(
         message=body.question,
-        readers=asker.readers,
+        readers=readers,
         deadline=Deadline.after(chat.seconds, context.cancel_token),
         history=tuple(ChatMessage(one.role, one.text) for one in body.history),
         filters=body.filters.filters(),

@@ -16,8 +16,8 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response, StreamingResponse
 
 from backend.api import openapi
-from backend.api.authorization import Asker, AskerDependency, Permission, requires
-from backend.api.dependencies import ContainerDependency
+from backend.api.authorization import Permission, requires
+from backend.api.dependencies import ContainerDependency, ReadersDependency
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import CancelTokenDependency
 from backend.container import Container
@@ -50,13 +50,13 @@ _POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 )
 @requires(Permission.READER)
 def list_documents(
-    asker: AskerDependency,
+    readers: ReadersDependency,
     container: ContainerDependency,
     source: Annotated[str | None, Query(max_length=100)] = None,
     after: Annotated[str, Query(max_length=10_000, description="`next` of the last answer")] = "",
     limit: Annotated[int, Query(ge=1, le=MOST_DOCUMENTS)] = 100,
 ) -> DocumentListResponse:
-    held = stored.list_readable(container.database, asker.readers, after, limit, source)
+    held = stored.list_readable(container.database, readers, after, limit, source)
     return DocumentListResponse(
         documents=tuple(map(DocumentSummary.model_validate, held)),
         next=held[-1].id if len(held) == limit else None,
@@ -73,15 +73,15 @@ def list_documents(
 @requires(Permission.READER)
 def document_original(
     document_id: str,
-    asker: AskerDependency,
+    readers: ReadersDependency,
     container: ContainerDependency,
     cancel_token: CancelTokenDependency,
 ) -> Response:
     """Only as it was when it was last synced: who may read a newer one is not known yet."""
-    found = find(container, document_id, asker.readers)
+    found = find(container, document_id, readers)
     if found is None:
         # A document may be named so. No source has both: a file is no folder.
-        return _show_named(document_id + _ENDING, asker, container, cancel_token)
+        return _show_named(document_id + _ENDING, readers, container, cancel_token)
     file = _file(container, found.document)
     if file is None:
         raise Problem(_CHANGED)
@@ -98,15 +98,15 @@ def document_original(
 def page_image(
     document_id: str,
     number: str,
-    asker: AskerDependency,
+    readers: ReadersDependency,
     container: ContainerDependency,
     cancel_token: CancelTokenDependency,
 ) -> Response:
     """Only of the file as it was when it was last synced."""
     name = f"{document_id}/pages/{number}"
-    if find(container, name, asker.readers) is not None:
-        return _show_named(name, asker, container, cancel_token)
-    found = find(container, document_id, asker.readers)
+    if find(container, name, readers) is not None:
+        return _show_named(name, readers, container, cancel_token)
+    found = find(container, document_id, readers)
     if found is None or not _PAGE_NUMBER.fullmatch(number):
         raise _no_document()
     if found.document.media_type != registry.PDF:
@@ -122,22 +122,22 @@ def page_image(
 @requires(Permission.READER)
 def show_document(
     document_id: str,
-    asker: AskerDependency,
+    readers: ReadersDependency,
     container: ContainerDependency,
     cancel_token: CancelTokenDependency,
 ) -> DocumentResponse:
     """404 for what does not exist, and for what you may not read."""
-    found = read_document(container, document_id, asker.readers, _deadline(container, cancel_token))
+    found = read_document(container, document_id, readers, _deadline(container, cancel_token))
     if found is None:
         raise _no_document()
     return found
 
 
 def _show_named(
-    document_id: str, asker: Asker, container: Container, cancel_token: CancelToken
+    document_id: str, readers: Readers, container: Container, cancel_token: CancelToken
 ) -> Response:
     """Show a document whose name ends like the path of another route."""
-    shown = show_document(document_id, asker, container, cancel_token)
+    shown = show_document(document_id, readers, container, cancel_token)
     return Response(shown.model_dump_json(), media_type="application/json")
 
 

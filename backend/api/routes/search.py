@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from backend.api.authorization import AskerDependency, Permission, requires
-from backend.api.dependencies import SearchDependency
+from backend.api.authorization import Permission, requires
+from backend.api.dependencies import ReadersDependency, SearchDependency
 from backend.api.request_context import RequestContextDependency
 from backend.schemas.search import (
     FacetsResponse,
@@ -81,7 +81,7 @@ class SearchBody(BaseModel):
 @requires(Permission.READER)
 def search(
     body: SearchBody,
-    asker: AskerDependency,
+    readers: ReadersDependency,
     service: SearchDependency,
     context: RequestContextDependency,
 ) -> SearchResponseWithFacets:
@@ -90,7 +90,7 @@ def search(
     deadline, filters = service.deadline(context.cancel_token), body.filters.filters()
     began = time.perf_counter()
     parsed = parse_query(body.query)
-    request = service.request(parsed, asker.readers, filters, deadline, body.spelling, body.infer)
+    request = service.request(parsed, readers, filters, deadline, body.spelling, body.infer)
     tool = service.tool(None, DocumentNumbers())
     found = find_grouped(tool, request, body.limit, body.group)
     response = SearchResponse.from_docs(

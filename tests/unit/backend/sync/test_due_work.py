@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import update
 
+from backend.access.readers import resolve_readers
 from backend.sources.service import SourceService
 from backend.store import (
     batches,
@@ -31,7 +32,7 @@ from backend.sync.run_lease import StallLimit, StoppedError, this_process
 from backend.sync.run_steps import MOST_OPEN
 from backend.sync.wakeup_messages import WakeupMessage
 from backend.sync.worker_threads import WorkerThreads
-from connectors.access import EVERYBODY, Access
+from connectors.access import EVERYBODY, Access, Readers
 from connectors.connector import (
     Change,
     Check,
@@ -40,6 +41,7 @@ from connectors.connector import (
     DocumentListing,
     KnownVersions,
     ListingItem,
+    ReaderGroup,
     Unreadable,
 )
 from connectors.document import Document
@@ -259,6 +261,38 @@ def test_what_left_the_source_is_found_by_a_prune_and_new_readers_by_a_permissio
     worked(office, done(office, "first", "permissions", "prune"))
     assert office.store.ledger.count("desk") == 4
     assert office.agrees()
+
+
+@dataclass
+class Channels(Shelf):
+    """A shelf whose documents name channels; these have members."""
+
+    members: dict[str, set[str]] = field(default_factory=dict)
+
+    def groups(self) -> Iterator[ReaderGroup]:
+        for token, members in self.members.items():
+            yield ReaderGroup(token, frozenset(members))
+
+
+def test_a_permissions_run_brings_members_and_changes_no_document(office: Office) -> None:
+    plans = f"external:{sources.find(office.database, 'desk').id}:plans"
+    shelf = Channels("desk", [document("desk:a", access=Access.to([plans]))])
+    office.shelves["desk"] = shelf
+    ann, bob = Readers.of("user:ann@x.de"), Readers.of("user:bob@x.de")
+
+    def members() -> list[Readers]:
+        held = ((each, resolve_readers(office.database, each)) for each in (ann, bob))
+        return [each for each, readers in held if plans in readers.tokens]
+
+    shelf.members = {plans: {"user:ann@x.de"}}
+    worked(office, done(office, "first"))
+    assert members() == [ann]
+    shelf.members = {plans: {"user:bob@x.de"}}
+    written = len(office.writer.log)
+    due_again(office, "permissions")
+    worked(office, done(office, "first", "permissions"))
+    assert members() == [bob]
+    assert len(office.writer.log) == written
 
 
 def test_a_listing_that_shrank_too_much_waits_for_a_person(office: Office) -> None:

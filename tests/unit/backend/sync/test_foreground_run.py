@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from backend.access.readers import resolve_readers
 from backend.sources.status import find_decision
 from backend.store import batches, documents, failures, run_transitions, runs, sources
 from backend.store.database import Database
@@ -31,6 +32,7 @@ from connectors.connector import (
     Deletion,
     DocumentListing,
     KnownVersions,
+    ReaderGroup,
     Unreadable,
 )
 from connectors.document import Document
@@ -95,6 +97,27 @@ def shelf(count: int) -> Shelf:
     return Shelf([document(f"desk:{number}") for number in range(count)])
 
 
+@dataclass
+class Channels(Shelf):
+    """A shelf whose documents name channels; these have members."""
+
+    members: dict[str, set[str]] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+
+    def groups(self) -> Iterator[ReaderGroup]:
+        self.events.append("groups")
+        for token, members in self.members.items():
+            yield ReaderGroup(token, frozenset(members))
+
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
+        self.events.append("changes")
+        return super().changes(since, known)
+
+    def listing(self, since: Checkpoint | None) -> Iterator[DocumentListing]:
+        self.events.append("listing")
+        return super().listing(since)
+
+
 @dataclass(frozen=True)
 class Room:
     store: Store
@@ -142,6 +165,37 @@ def report_of(steps: Iterator[Progress | Report]) -> Report:
     assert all(isinstance(step, Progress) for step in progress)
     assert isinstance(report, Report)
     return report
+
+
+def readable_by(room: Room, *tokens: str) -> list[str]:
+    asker = resolve_readers(room.store.database, Readers.of(*tokens))
+    return [one.id for one in documents.list_readable(room.store.database, asker, "", 10)]
+
+
+def test_who_joins_or_leaves_a_channel_changes_no_document(room: Room) -> None:
+    number = sources.find(room.store.database, "desk").id
+    plans, board = f"external:{number}:plans", f"external:{number}:board"
+    source = Channels(
+        [
+            document("desk:a", access=Access.to([plans])),
+            document("desk:b", access=Access.to_all([[plans], [board]])),
+        ],
+        members={plans: {"user:ann@x.de", "user:bob@x.de"}, board: {"user:bob@x.de"}},
+    )
+    # At first before the documents, so that they have readers as soon as they are indexed.
+    assert room.sync(source).documents == 2
+    assert source.events == ["groups", "changes", "groups", "listing"]
+    assert readable_by(room, "user:ann@x.de") == ["desk:a"]
+    assert readable_by(room, "user:bob@x.de") == ["desk:a", "desk:b"]
+    source.members = {plans: {"user:cy@x.de", "user:ann@x.de"}, board: {"user:ann@x.de"}}
+    written = len(room.writer.log)
+    report = room.sync(source)
+    assert (report.amended, report.documents, len(room.writer.log)) == (0, 0, written)
+    assert source.events[4:] == ["changes", "groups", "listing"]
+    assert readable_by(room, "user:ann@x.de") == ["desk:a", "desk:b"]
+    assert readable_by(room, "user:bob@x.de") == []
+    assert readable_by(room, "user:cy@x.de") == ["desk:a"]
+    assert readable_by(room) == []
 
 
 def test_a_run_indexes_reports_and_is_closed(room: Room) -> None:

@@ -1,6 +1,7 @@
 """`POST /api/search`."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,14 @@ from backend.search import facets
 from backend.search.query_syntax import parse_query
 from connectors.access import Readers
 from indexing.index.protocols import Filters
-from tests.unit.backend.api.conftest import SOURCE, client_of
+from tests.support.groups import save_groups
+from tests.unit.backend.api.conftest import (
+    SOURCE,
+    client_of,
+    connected,
+    make_container,
+    write_files,
+)
 
 QUERY = "paid leave of parents"
 A_WORD_OF_EACH = "leave class bike interlock note salary"
@@ -59,6 +67,34 @@ def test_nobody_finds_what_they_may_not_read(client: TestClient, container: Cont
     assert pay not in ids(client)
     with client_of(container, "group:finance") as finance:
         assert pay in ids(finance)
+
+
+def test_what_is_withdrawn_counts_for_the_next_request(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    write_files(folder)
+    container, ann = make_container(tmp_path), "user:ann@example.com"
+    # The first source of a database has the id 1.
+    rules = "rules:\n  - match: finance/**\n    readers: ['external:1:finance']\n"
+    (folder / "access.yaml").write_text(rules)
+    connected(container, folder)
+    pay = f"{SOURCE}:finance/pay.md"
+
+    def seen(of: TestClient) -> set[str]:
+        body = _found(of, query="salary band of a senior engineer")
+        assert set(body["facets"]["sources"].values()) == ({1} if body["results"] else set())
+        found = {one["document_id"] for one in body["results"]}
+        listed = {one["id"] for one in of.get("/api/documents").json()["documents"]}
+        assert found == listed
+        shown = of.get(f"/api/documents/{pay}").status_code
+        assert (shown == 200) is (pay in found)
+        return found
+
+    with client_of(container, ann) as client:
+        assert seen(client) == set()
+        save_groups(container.database, SOURCE, {"finance": ["team"], "team": [ann]})
+        assert seen(client) == {pay}
+        save_groups(container.database, SOURCE, {"finance": ["team"], "team": []})
+        assert seen(client) == set()
 
 
 def test_filters_narrow_and_facets_offer_the_rest(client: TestClient) -> None:

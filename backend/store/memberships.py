@@ -1,0 +1,99 @@
+"""Who belongs to the groups and scopes of sources, and what follows from it for those who ask.
+
+A group or scope is a reader token, its members are reader tokens too: people, or other groups. A row that is
+pending counts for nobody yet.
+"""
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection, delete, exists, func, insert, select, update
+
+from backend.store.database import Database, exclusive, select_texts
+from backend.store.runs import ended_error
+from backend.store.tables import conjunction_readers, conjunctions, memberships, runs
+
+
+def save_members(database: Database, run: int, token: str, members: Collection[str]) -> None:
+    """Delete the members of a group that it has no more, and add its new ones as pending.
+
+    Raises:
+        RunEndedError: the run does not belong to the caller any more; nothing is saved.
+    """
+    with database.writing() as connection:
+        source_id = _check_run(connection, run)
+        group = (memberships.c.source_id == source_id, memberships.c.token == token)
+        held = set(connection.scalars(select(memberships.c.member).where(*group)))
+        gone = memberships.c.member.in_(
+            select_texts(connection.dialect.name, held.difference(members))
+        )
+        connection.execute(delete(memberships).where(*group, gone))
+        rows = [
+            {"member": member, "token": token, "source_id": source_id, "pending": 1}
+            for member in sorted(set(members) - held)
+        ]
+        if rows:
+            connection.execute(insert(memberships), rows)
+
+
+def delete_groups(database: Database, run: int, kept: Collection[str]) -> None:
+    """Delete the groups of the run's source that are not among the kept ones. Raises as `save_members`."""
+    with database.writing() as connection:
+        source_id = _check_run(connection, run)
+        of_source = memberships.c.source_id == source_id
+        held = connection.scalars(select(memberships.c.token).where(of_source).distinct())
+        for token in set(held).difference(kept):
+            connection.execute(delete(memberships).where(of_source, memberships.c.token == token))
+
+
+def confirm_pending(database: Database, run: int) -> None:
+    """Let the pending members of the run's source count. Raises as `save_members`."""
+    with database.writing() as connection:
+        source_id = _check_run(connection, run)
+        pending = (memberships.c.source_id == source_id, memberships.c.pending == 1)
+        connection.execute(update(memberships).where(*pending).values(pending=0))
+
+
+def find_held_tokens(database: Database, own: Collection[str]) -> frozenset[str]:
+    """Return the tokens that holders of these hold besides: groups with their groups, and conjunctions met."""
+    with database.reading() as connection:
+        # One short query is all that a database without groups is asked.
+        has_groups, has_conjunctions = connection.execute(_HAS_ROWS).one()
+        groups = _find_groups(connection, own) if has_groups else frozenset()
+        met = _find_met(connection, groups.union(own)) if has_conjunctions else frozenset()
+    return groups | met
+
+
+_HAS_ROWS = select(exists().select_from(memberships), exists().select_from(conjunctions))
+
+
+def _find_groups(connection: Connection, own: Collection[str]) -> frozenset[str]:
+    """Return the groups of these tokens, their groups, and so on; groups may contain each other."""
+    confirmed = memberships.c.pending == 0
+    direct = select(memberships.c.token).where(
+        memberships.c.member.in_(select_texts(connection.dialect.name, own)), confirmed
+    )
+    groups = direct.cte("groups", recursive=True)
+    above = select(memberships.c.token).join(groups, memberships.c.member == groups.c.token)
+    return frozenset(connection.scalars(select(groups.union(above.where(confirmed)).c.token)))
+
+
+def _find_met(connection: Connection, held: Collection[str]) -> frozenset[str]:
+    """Return the conjunctions of which these tokens meet every clause."""
+    met = func.count(conjunction_readers.c.clause.distinct())
+    query = (
+        select(conjunctions.c.token)
+        .join(conjunction_readers)
+        .where(conjunction_readers.c.reader.in_(select_texts(connection.dialect.name, held)))
+        .group_by(conjunctions.c.token, conjunctions.c.clauses)
+        .having(met == conjunctions.c.clauses)
+    )
+    return frozenset(connection.scalars(query))
+
+
+def _check_run(connection: Connection, run: int) -> int:
+    exclusive(connection)
+    mine = select(runs.c.source_id).where(runs.c.id == run, runs.c.state == "running")
+    source_id: int | None = connection.scalar(mine)
+    if source_id is None:
+        raise ended_error(connection, run)
+    return source_id

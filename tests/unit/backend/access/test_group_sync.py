@@ -1,0 +1,139 @@
+"""Groups change in an order in which nobody may read what they may read neither before nor after."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from backend.access.group_sync import syncing_groups
+from backend.access.readers import resolve_readers
+from backend.store import run_transitions, sources
+from backend.store.runs import RunEndedError
+from backend.sync.run_lease import this_process
+from connectors.access import Readers
+from connectors.connector import ReaderGroup
+from connectors.errors import TemporarilyUnavailableError
+from indexing.ingestion.deletion_guard import DeletionGuard, DeletionNeedsApprovalError
+from tests.support.groups import save_groups, token_of
+from tests.support.store import Store, gone, store_at
+
+SILENT = TemporarilyUnavailableError("The source is silent.", timedelta(seconds=1))
+ANN, BOB, CY = (f"user:{name}@example.com" for name in ("ann", "bob", "cy"))
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    with store_at(database_url, "desk", "web") as store:
+        yield store
+
+
+def number(store: Store) -> int:
+    return sources.find(store.database, "desk").id
+
+
+def begin(store: Store) -> int:
+    return run_transitions.begin(store.database, "desk", "permissions", this_process(), gone)
+
+
+def group(store: Store, name: str, *members: str) -> ReaderGroup:
+    return ReaderGroup(token_of(number(store), name), frozenset(members))
+
+
+def members(store: Store, name: str) -> set[str]:
+    token = token_of(number(store), name)
+    askers = (ANN, BOB, CY)
+    return {
+        each for each in askers if token in resolve_readers(store.database, Readers.of(each)).tokens
+    }
+
+
+def test_who_left_counts_before_documents_are_compared_and_who_joined_after(store: Store) -> None:
+    save_groups(store.database, "desk", {"team": [ANN, BOB], "old": [ANN]})
+    listed = [group(store, "team", BOB, CY), group(store, "new", ANN)]
+    with syncing_groups(store.database, begin(store), number(store), listed):
+        assert members(store, "team") == {BOB}
+        assert members(store, "old") == set()
+        assert members(store, "new") == set()
+    assert members(store, "team") == {BOB, CY}
+    assert members(store, "new") == {ANN}
+
+
+def test_who_joined_waits_for_a_comparison_that_comes_to_its_end(store: Store) -> None:
+    save_groups(store.database, "desk", {"team": [ANN]})
+    run = begin(store)
+    with (
+        pytest.raises(TemporarilyUnavailableError),
+        syncing_groups(store.database, run, number(store), [group(store, "team", BOB)]),
+    ):
+        raise SILENT
+    assert members(store, "team") == set()
+    with syncing_groups(store.database, run, number(store), [group(store, "team", BOB, CY)]):
+        assert members(store, "team") == set()
+    assert members(store, "team") == {BOB, CY}
+
+
+def test_a_deletion_that_waits_for_approval_holds_nobody_up(store: Store) -> None:
+    too_many = DeletionNeedsApprovalError(
+        DeletionGuard(source="desk", held=100, listed=1, missing=99)
+    )
+    with (
+        pytest.raises(DeletionNeedsApprovalError),
+        syncing_groups(store.database, begin(store), number(store), [group(store, "team", BOB)]),
+    ):
+        raise too_many
+    assert members(store, "team") == {BOB}
+
+
+def test_a_listing_that_fails_takes_no_group_away(store: Store) -> None:
+    save_groups(store.database, "desk", {"team": [ANN], "rest": [BOB]})
+
+    def broken() -> Iterator[ReaderGroup]:
+        yield group(store, "team", ANN)
+        raise SILENT
+
+    with (
+        pytest.raises(TemporarilyUnavailableError),
+        syncing_groups(store.database, begin(store), number(store), broken()),
+    ):
+        pytest.fail("documents are compared with groups that are not known")
+    assert members(store, "rest") == {BOB}
+
+
+@pytest.mark.parametrize(
+    ("token", "member"),
+    [
+        ("group:board", ANN),
+        ("external:{other}:team", ANN),
+        ("external:{own}1:team", ANN),
+        ("public", ANN),
+        (ANN, BOB),
+        ("all:" + "0" * 64, ANN),
+        ("external:{own}:team", "external:{other}:team"),
+        ("external:{own}:team", "all:" + "0" * 64),
+        ("external:{own}:team", "user:Ann@example.com"),
+    ],
+)
+def test_a_source_changes_no_groups_but_its_own(store: Store, token: str, member: str) -> None:
+    own, other = number(store), sources.find(store.database, "web").id
+    listed = ReaderGroup(
+        token.format(own=own, other=other), frozenset({member.format(own=own, other=other)})
+    )
+    with (
+        pytest.raises(ValueError, match=r"not a group|may not be a member|not a reader|normalized"),
+        syncing_groups(store.database, begin(store), own, [listed]),
+    ):
+        pytest.fail("it was accepted")
+    asker = Readers.of(ANN, BOB)
+    assert resolve_readers(store.database, asker) == asker
+
+
+def test_a_run_that_another_took_over_saves_nothing(store: Store) -> None:
+    save_groups(store.database, "desk", {"team": [ANN]})
+    run = begin(store)
+    run_transitions.close(store.database, run, "interrupted", "It was stopped.")
+    with (
+        pytest.raises(RunEndedError),
+        syncing_groups(store.database, run, number(store), [group(store, "team", BOB)]),
+    ):
+        pytest.fail("it was saved")
+    assert members(store, "team") == {ANN}
