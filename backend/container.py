@@ -66,7 +66,7 @@ class Container:
 
     def resolve_readers(self, own: "Readers") -> "Readers":
         """Return what an asker with these tokens may read as of now."""
-        from backend.store.group_presence import holds_groups
+        from backend.access.group_presence import holds_groups
 
         if self.settings.database_url is None and not holds_groups(self._database_file):
             return own

@@ -11,8 +11,12 @@ from contextlib import contextmanager
 from backend.store import memberships
 from backend.store.database import Database
 from connectors.access import PUBLIC, parse_reader_token
+from connectors.batched import batched
 from connectors.connector import ReaderGroup
 from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
+
+_PAGE = 200
+"""Groups of one transaction."""
 
 
 @contextmanager
@@ -25,11 +29,12 @@ def syncing_groups(
         RunEndedError: the run does not belong to the caller any more.
         ValueError: a token is not one of this source.
     """
-    listed = set()
-    for group in groups:
-        _check_tokens(group, source)
-        memberships.save_members(database, run, group.token, group.members)
-        listed.add(group.token)
+    listed: set[str] = set()
+    for page in batched(groups, _PAGE):
+        for group in page:
+            _check_tokens(group, source)
+        memberships.save_members(database, run, {group.token: group.members for group in page})
+        listed.update(group.token for group in page)
     memberships.delete_groups(database, run, kept=listed)
     try:
         yield

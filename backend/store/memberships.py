@@ -4,7 +4,7 @@ A group or scope is a reader token, its members are reader tokens too: people, o
 pending counts for nobody yet.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 
 from sqlalchemy import Connection, delete, exists, func, insert, select, update
 
@@ -13,26 +13,43 @@ from backend.store.runs import ended_error
 from backend.store.tables import conjunction_readers, conjunctions, memberships, runs
 
 
-def save_members(database: Database, run: int, token: str, members: Collection[str]) -> None:
-    """Delete the members of a group that it has no more, and add its new ones as pending.
+def save_members(database: Database, run: int, groups: Mapping[str, frozenset[str]]) -> None:
+    """Delete the members that groups have no more, and add their new ones as pending.
 
     Raises:
         RunEndedError: the run does not belong to the caller any more; nothing is saved.
     """
     with database.writing() as connection:
         source_id = _check_run(connection, run)
-        group = (memberships.c.source_id == source_id, memberships.c.token == token)
-        held = set(connection.scalars(select(memberships.c.member).where(*group)))
-        gone = memberships.c.member.in_(
-            select_texts(connection.dialect.name, held.difference(members))
-        )
-        connection.execute(delete(memberships).where(*group, gone))
+        held = _read_members(connection, source_id, groups)
+        for token, members in groups.items():
+            if gone := held.get(token, set()) - members:
+                _delete_members(connection, token, gone)
         rows = [
             {"member": member, "token": token, "source_id": source_id, "pending": 1}
-            for member in sorted(set(members) - held)
+            for token, members in groups.items()
+            for member in members.difference(held.get(token, ()))
         ]
         if rows:
             connection.execute(insert(memberships), rows)
+
+
+def _read_members(
+    connection: Connection, source_id: int, tokens: Iterable[str]
+) -> dict[str, set[str]]:
+    query = select(memberships.c.token, memberships.c.member).where(
+        memberships.c.source_id == source_id,
+        memberships.c.token.in_(select_texts(connection.dialect.name, tokens)),
+    )
+    held: dict[str, set[str]] = {}
+    for token, member in connection.execute(query):
+        held.setdefault(token, set()).add(member)
+    return held
+
+
+def _delete_members(connection: Connection, token: str, gone: Iterable[str]) -> None:
+    which = memberships.c.member.in_(select_texts(connection.dialect.name, gone))
+    connection.execute(delete(memberships).where(memberships.c.token == token, which))
 
 
 def delete_groups(database: Database, run: int, kept: Collection[str]) -> None:
@@ -41,8 +58,8 @@ def delete_groups(database: Database, run: int, kept: Collection[str]) -> None:
         source_id = _check_run(connection, run)
         of_source = memberships.c.source_id == source_id
         held = connection.scalars(select(memberships.c.token).where(of_source).distinct())
-        for token in set(held).difference(kept):
-            connection.execute(delete(memberships).where(of_source, memberships.c.token == token))
+        gone = select_texts(connection.dialect.name, set(held).difference(kept))
+        connection.execute(delete(memberships).where(of_source, memberships.c.token.in_(gone)))
 
 
 def confirm_pending(database: Database, run: int) -> None:

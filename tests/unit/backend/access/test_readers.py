@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
+from backend.access.group_presence import holds_groups
 from backend.access.readers import resolve_readers
 from backend.store import sources, tables
-from backend.store.group_presence import holds_groups
 from connectors.access import Access, Readers
 from tests.support.groups import save_conjunctions, save_groups, token_of
 from tests.support.store import Store, store_at, store_with

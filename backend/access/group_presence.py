@@ -1,4 +1,4 @@
-"""Whether a SQLite database holds any group, asked without SQLAlchemy, which takes longer to load than a search."""
+"""Whether a SQLite database holds any group, asked without the store, which takes longer to load than a search."""
 
 import sqlite3
 from contextlib import closing
