@@ -91,7 +91,11 @@ class Capability(StrEnum):
     LISTING = "listing"
     """The source lists all its documents, so that deletions are found."""
     ACCESS = "access"
-    """The source knows who may read each document."""
+    """The source knows who may read each document; otherwise its settings say it of all of them."""
+
+
+FIXED_READERS = frozenset({Capability.CONTENT, Capability.LISTING})
+"""What a source can do whose settings say who may read it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from connectors.access import Access
 from connectors.connector import Capability, Connector, validate_source_name
 from connectors.errors import InvalidInputError
 from connectors.settings_form import Entry, Form, Path, TextField, get_path, to_label
@@ -42,6 +44,19 @@ def _find_nothing_missing(settings: BaseModel) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SyncIntervals:
+    """The default times from the end of a run to the start of the next one: short where a run costs little."""
+
+    content: timedelta = timedelta(minutes=15)
+    access: timedelta = timedelta(minutes=15)
+    deletions: timedelta = timedelta(hours=6)
+
+
+REMOTE_INTERVALS = SyncIntervals(access=timedelta(hours=1), deletions=timedelta(days=1))
+"""Of a service that is asked for all it has, page by page, whenever it is listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceKind(Generic[S, C]):
     connector: Callable[[str, S, C], Connector]
     """Makes a connector from the source's name, settings and credential, without connecting to it."""
@@ -50,6 +65,10 @@ class SourceKind(Generic[S, C]):
     capabilities: frozenset[Capability] = frozenset(Capability)
     title: str = ""
     """Display name; by default the name in the registry, capitalized."""
+    fixed_access: Callable[[S], Access] | None = None
+    """Returns the readers of all documents where the settings say them. Then the source has no `Capability.ACCESS`,
+    and is never asked for readers."""
+    intervals: SyncIntervals = SyncIntervals()
     find_missing: Callable[[S], str | None] = _find_nothing_missing
     """Returns what is missing that must exist before a source with these settings is added."""
 
@@ -124,6 +143,33 @@ def display_name(kind: str) -> str:
     """Return the title of a kind; of a kind that no longer exists, one made from its name."""
     known = SOURCE_KINDS.get(kind)
     return known.title if known and known.title else to_label(kind)
+
+
+def has_fixed_access(kind: str) -> bool:
+    """Return whether the settings of sources of this kind say who may read their documents."""
+    known = SOURCE_KINDS.get(kind)
+    return known is not None and known.fixed_access is not None
+
+
+def get_fixed_access(kind: str, settings: Mapping[str, object]) -> Access | None:
+    """Return the readers of all documents of a source; None if the source itself knows them.
+
+    Raises:
+        InvalidInputError: the settings are not valid.
+    """
+    known = get_source_kind(kind)
+    if known.fixed_access is None:
+        return None
+    try:
+        return known.fixed_access(known.settings.model_validate(settings))
+    except ValidationError as error:
+        raise InvalidInputError(f"the settings are not valid: {_format_errors(error)}") from None
+
+
+def get_intervals(kind: str) -> SyncIntervals:
+    """Return the default intervals of sources of this kind; also of a kind that no longer exists."""
+    known = SOURCE_KINDS.get(kind)
+    return known.intervals if known else SyncIntervals()
 
 
 def validate_source(

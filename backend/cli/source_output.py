@@ -107,6 +107,10 @@ def _notes(one: SourceResponse) -> Iterator[str]:
         yield one.run.error
     if one.overdue:
         yield one.overdue
+    if one.has_fixed_readers:
+        yield "Its settings say who may read it."
+    elif one.permissions_compared_at:
+        yield f"Permissions last compared {format_minute(one.permissions_compared_at)}."
 
 
 def format_decision(decision: Mapping[str, int]) -> str:

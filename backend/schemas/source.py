@@ -84,6 +84,10 @@ class SourceResponse(Schema):
     """Of each kind of run; null: not by itself."""
     intervals: dict[str, int]
     """Seconds from the end of a run to the next one of its kind; 0: never by itself."""
+    has_fixed_readers: bool = False
+    """Whether its settings say who may read it, so that the source is never asked for it."""
+    permissions_compared_at: datetime | None = None
+    """When the last comparison of its permissions began that came to its end."""
     notice: str | None = None
     """After a change: why what was saved is not synced now, such as that no worker runs."""
     overdue: str | None = None

@@ -33,7 +33,13 @@ from backend.store.sources import UNCHANGED, Source
 from backend.sync import wakeup_messages
 from connectors.connector import Capability
 from connectors.errors import ActionRequiredError, ConflictError, InvalidInputError, NotFoundError
-from connectors.registry import ValidatedSource, create_connector, get_source_kind, validate_source
+from connectors.registry import (
+    ValidatedSource,
+    create_connector,
+    get_source_kind,
+    has_fixed_access,
+    validate_source,
+)
 from indexing.text.plural_forms import pluralize
 
 Values: TypeAlias = Mapping[str, object]
@@ -122,7 +128,8 @@ class SourceService:
     def edit(self, name: str, settings: Values | None, credential: Values | None) -> SourceResponse:
         """Replace the settings, the credential or both; None keeps what is stored.
 
-        What was saved is tried as soon as possible, by a new run. Other settings let what was unreadable for good be tried again.
+        What was saved is tried as soon as possible, by a new run. Other settings let what was unreadable for good be tried again;
+        readers in them apply to all documents at once.
 
         Raises:
             InvalidSourceError: the settings or the credential are not valid; nothing is changed.
@@ -140,6 +147,9 @@ class SourceService:
             edited = sources.edit(database, name, checked.settings, sealed)
             if edited.settings != source.settings:
                 failures.forget_versions(database, source.id)
+                if has_fixed_access(source.kind):
+                    # Before the content sync: that may take hours to read again what it has read.
+                    schedule.request_run(database, name, "permissions")
             run_transitions.interrupt(database, name)
             if source.paused_at is None:
                 schedule.request_run(database, name, "incremental")
@@ -161,7 +171,7 @@ class SourceService:
                 capability=each.value,
                 works=each in able and faults.get(each) is None,
                 supported=each in able,
-                fault=faults.get(each) if each in able else "Sources of this kind cannot do it.",
+                fault=faults.get(each) or (None if each in able else _explain_unable(each)),
             )
             for each in Capability
         ]
@@ -215,8 +225,15 @@ class SourceService:
         return self._request("prune", name, "prune")
 
     def permissions(self, name: str) -> SourceActionResponse:
-        """Have a permission sync start as soon as possible."""
-        return self._request("permissions", name, "permissions")
+        """Have a permission sync start as soon as possible.
+
+        Raises ConflictError: the settings of the source say who may read it.
+        """
+        with self._audited("permissions", name) as (database, _):
+            _check_not_paused(database, name)
+            _check_asks_for_readers(sources.find(database, name))
+            schedule.request_run(database, name, "permissions")
+        return self._requested(name, _STARTED["permissions"].format(name))
 
     def decision(self, name: str, after: str = "", limit: int = 100) -> DecisionResponse:
         """Return what is to be decided. Raises NotFoundError: nothing is."""
@@ -281,13 +298,16 @@ class SourceService:
 
         Raises:
             ValueError: an interval is out of bounds, or runs of a kind have none.
+            ConflictError: of permission syncs, where the settings of the source say who may read it.
         """
         for interval in every.values():
             check_interval(interval or NEVER)
-        if unknown := set(every) - set(schedule.DEFAULT_INTERVALS):
+        if unknown := set(every) - set(schedule.SCHEDULED_KINDS):
             raise ValueError(f"runs of the kind {min(unknown)!r} have no interval")
         with self._audited("reschedule", name) as (database, details):
-            sources.find(database, name)
+            source = sources.find(database, name)
+            if "permissions" in every:
+                _check_asks_for_readers(source)
             for kind, interval in every.items():
                 schedule.set_interval(database, name, kind, interval)
                 details[kind] = None if interval is None else int(interval.total_seconds())
@@ -357,6 +377,20 @@ SOURCE_ACTIONS: Mapping[str, Callable[[SourceService, str], SourceActionResponse
     )
 )
 """Actions that need only the name of a source, by the word that commands and routes have for them."""
+
+
+def _explain_unable(capability: Capability) -> str:
+    if capability is Capability.ACCESS:
+        return "Its settings say who may read it."
+    return "Sources of this kind cannot do it."
+
+
+def _check_asks_for_readers(source: Source) -> None:
+    if has_fixed_access(source.kind):
+        raise ConflictError(
+            f"The settings of {source.name!r} say who may read it, so there is nothing to compare. To change them:"
+            f" quarry sources edit {source.name}"
+        )
 
 
 def _check_not_paused(database: Database, name: str) -> None:

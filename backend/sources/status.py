@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from backend.schemas.run import RunResponse
 from backend.schemas.source import SourceResponse
 from backend.sources.status_text import describe_activity
-from backend.store import batches, documents, failures, runs, schedule, sources, workers
+from backend.store import batches, documents, failures, listings, runs, schedule, sources, workers
 from backend.store.database import Database
 from backend.store.runs import Run
 from backend.store.sources import Source
 from backend.store.workers import LiveWorker
 from backend.sync import wakeup_messages
 from backend.sync.run_lease import is_gone
+from connectors.registry import has_fixed_access
 
 _DONE = ("documents", "unchanged", "amended", "deleted", "unreadable")
 """The counts of a run that add up to the documents it has dealt with."""
@@ -47,6 +48,7 @@ class _Counts:
     documents: Mapping[str, int]
     failures: Mapping[str, int]
     plans: Mapping[str, schedule.Schedule]
+    compared: Mapping[str, datetime]
     present: Sequence[LiveWorker]
 
     @classmethod
@@ -57,6 +59,7 @@ class _Counts:
             documents=documents.count_by_source(database, name),
             failures=failures.count_by_source(database, name),
             plans=schedule.read_plans(database, name),
+            compared=listings.list_compared(database, name),
             present=workers.list_live(database),
         )
 
@@ -83,6 +86,8 @@ def _to_status(database: Database, source: Source, counts: _Counts) -> SourceRes
         paused_at=source.paused_at,
         open_batches=counts.open_batches.get(name, 0),
         next_starts=dict(plan.starts),
+        has_fixed_readers=has_fixed_access(source.kind),
+        permissions_compared_at=counts.compared.get(name),
         intervals={kind: int(each.total_seconds()) for kind, each in plan.every.items()},
         overdue=None
         if is_active

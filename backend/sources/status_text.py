@@ -28,6 +28,7 @@ _STAGES: Mapping[str, str] = MappingProxyType(
         "repairing": "Checking the index",
         "indexing": "Indexing",
         "listing": "Comparing with the source",
+        "amending": "Changing who may read",
         "removing": "Removing",
     }
 )

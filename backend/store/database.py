@@ -42,7 +42,7 @@ from connectors.errors import (
 )
 from indexing.text.normalization import is_storable
 
-LATEST = "0010"
+LATEST = "0011"
 """The migration that `tables.py` describes."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, select, update
 
 from backend.store.database import Database, exclusive, upsert
 from backend.store.runs import ended_error
-from backend.store.sources import select_source_id
-from backend.store.tables import documents, failures, listings, runs
+from backend.store.sources import select_source_id, where_source
+from backend.store.tables import documents, failures, listings, runs, sources
 from connectors.connector import Checkpoint
 
 MAX_AGE = timedelta(days=7)
@@ -59,12 +59,24 @@ def resume(database: Database, run: int, max_age: timedelta = MAX_AGE) -> OpenLi
 
 def finish(database: Database, source: str) -> datetime | None:
     """Record that the listing was applied to its end, and return when it began; None if none was open."""
-    mine = listings.c.source_id == select_source_id(source)
+    unfinished = (
+        listings.c.source_id == select_source_id(source),
+        listings.c.started_at.is_not(None),
+    )
     with database.writing() as connection:
         exclusive(connection)
-        started_at = connection.scalar(select(listings.c.started_at).where(mine))
-        connection.execute(update(listings).where(mine).values(started_at=None, checkpoint=None))
+        started_at = connection.scalar(select(listings.c.started_at).where(*unfinished))
+        ended = {"started_at": None, "checkpoint": None, "compared_at": started_at}
+        connection.execute(update(listings).where(*unfinished).values(ended))
     return started_at
+
+
+def list_compared(database: Database, source: str | None = None) -> dict[str, datetime]:
+    """Return of all sources, or of one, when the last listing began that was applied to its end, by name."""
+    query = select(sources.c.name, listings.c.compared_at).join(sources)
+    compared = query.where(listings.c.compared_at.is_not(None), *where_source(source))
+    with database.reading() as connection:
+        return dict(connection.execute(compared).all())
 
 
 def save_reached(connection: Connection, source_id: int, number: int, reached: Checkpoint) -> None:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import product
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -15,7 +14,7 @@ from backend.store import documents, failures
 from backend.store import workers as attendance
 from backend.store.database import Database
 from backend.store.runs import OPEN
-from backend.store.schedule import DEFAULT_INTERVALS
+from backend.store.schedule import list_scheduled_kinds
 from backend.store.tables import batches, runs, schedule, sources
 
 _RECOUNT_SECONDS = 60.0
@@ -85,9 +84,11 @@ class Reckoning:
             latest = _latest(connection)
             unsettled = self._unsettled(connection, latest)
             found = self._settled + unsettled
-            names: dict[int, str] = dict(
-                connection.execute(select(sources.c.id, sources.c.name)).all()
-            )
+            rows = connection.execute(select(sources.c.id, sources.c.name, sources.c.kind)).all()
+            names: dict[int, str] = {row.id: row.name for row in rows}
+            scheduled = [
+                (row.name, kind) for row in rows for kind in list_scheduled_kinds(row.kind)
+            ]
             states = _states(connection, latest)
             open_batches, oldest = _batches(connection)
         documents, failed = self._held(found.outcomes), failures.count_by_source(self._database)
@@ -95,7 +96,7 @@ class Reckoning:
             sources=states,
             runs=found.runs,
             outcomes=found.outcomes,
-            successes=dict.fromkeys(product(names.values(), DEFAULT_INTERVALS), 0.0)
+            successes=dict.fromkeys(scheduled, 0.0)
             | {
                 (names[number], kind): at.timestamp()
                 for (number, kind), at in found.successes.items()

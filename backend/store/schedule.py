@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
 from typing import TypeAlias
 
 from sqlalchemy import Connection, func, select, update
@@ -15,6 +14,7 @@ from backend.store.runs import Run
 from backend.store.sources import where_source
 from backend.store.tables import batches, failures, schedule, sources
 from connectors.errors import NotFoundError
+from connectors.registry import get_intervals, has_fixed_access
 
 Starts: TypeAlias = dict[str, datetime | None]
 
@@ -23,14 +23,17 @@ CONTENT_KINDS = ("first", "incremental", "sync")
 LISTING_KINDS = ("permissions", "prune")
 """Kinds of run that compare the index with the complete listing of a source."""
 _RESUMABLE = (*CONTENT_KINDS, *LISTING_KINDS, "retry")
-DEFAULT_INTERVALS: Mapping[str, timedelta] = MappingProxyType(
-    {
-        "incremental": timedelta(minutes=15),
-        "permissions": timedelta(minutes=15),
-        "prune": timedelta(hours=6),
-    }
-)
-"""The time from the end of a run to the start of the next one of its kind."""
+SCHEDULED_KINDS = ("incremental", "permissions", "prune")
+"""Kinds of run that begin by themselves."""
+
+
+def list_scheduled_kinds(source_kind: str) -> tuple[str, ...]:
+    """Return the kinds of run that sources of a kind have by themselves.
+
+    A source whose settings say who may read it is not asked for it.
+    """
+    fixed = has_fixed_access(source_kind)
+    return tuple(kind for kind in SCHEDULED_KINDS if not (fixed and kind == "permissions"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,7 @@ class _State:
     """Everything that the schedule of one source depends on."""
 
     name: str
+    kind: str
     created_at: datetime
     paused: bool
     entries: Mapping[str, _Entry]
@@ -68,6 +72,10 @@ class _State:
 
     def entry(self, kind: str) -> _Entry:
         return self.entries.get(kind, _Entry())
+
+    @property
+    def scheduled_kinds(self) -> tuple[str, ...]:
+        return list_scheduled_kinds(self.kind)
 
 
 def request_run(database: Database, source: str, kind: str, accepted: int | None = None) -> None:
@@ -136,7 +144,7 @@ def read_plans(database: Database, source: str | None = None) -> dict[str, Sched
     return {
         state.name: Schedule(
             {kind: None if state.paused else at for kind, at in _starts(state).items()},
-            {kind: _every(state, kind) for kind in DEFAULT_INTERVALS},
+            {kind: _every(state, kind) for kind in state.scheduled_kinds},
         )
         for state in _states(database, source)
     }
@@ -231,7 +239,7 @@ def _earliest_due(state: _State, now: datetime) -> Due | None:
         return None
     kind = min(starts, key=lambda each: starts[each])
     accepted = state.entry(kind).accepted
-    if state.open_batches and kind in LISTING_KINDS:
+    if state.open_batches and kind in LISTING_KINDS and kind in state.scheduled_kinds:
         # A comparison needs an up-to-date index: what was fetched is indexed first.
         return Due(source=state.name, kind="incremental", since=starts[kind])
     if kind == "incremental" and state.entry(kind).last_at is None:
@@ -240,14 +248,28 @@ def _earliest_due(state: _State, now: datetime) -> Due | None:
 
 
 def _starts(state: _State) -> dict[str, datetime | None]:
-    starts = {kind: _start(state, kind) for kind in DEFAULT_INTERVALS}
+    starts = {kind: _start(state, kind) for kind in state.scheduled_kinds}
+    if "permissions" not in starts:
+        # Other readers in the settings are applied to the documents that are held.
+        starts["permissions"] = state.entry("permissions").asked_at
     asked = state.entry("retry").asked_at
     return starts | {"retry": asked or state.retry_at}
 
 
 def _every(state: _State, kind: str) -> timedelta:
     every = state.entry(kind).every
-    return DEFAULT_INTERVALS[kind] if every is None else every
+    return _default_interval(state.kind, kind) if every is None else every
+
+
+def _default_interval(source_kind: str, kind: str) -> timedelta:
+    intervals = get_intervals(source_kind)
+    match kind:
+        case "incremental":
+            return intervals.content
+        case "permissions":
+            return intervals.access
+        case _:
+            return intervals.deletions
 
 
 def _start(state: _State, kind: str) -> datetime | None:
@@ -267,7 +289,9 @@ def _start(state: _State, kind: str) -> datetime | None:
 
 def _states(database: Database, name: str | None = None) -> list[_State]:
     """Read the state of all sources, or of one."""
-    query = select(sources.c.id, sources.c.name, sources.c.created_at, sources.c.paused_at)
+    query = select(
+        sources.c.id, sources.c.name, sources.c.kind, sources.c.created_at, sources.c.paused_at
+    )
     query = query.where(*where_source(name))
     latest = runs.latest(database, name)
     retries = select(failures.c.source_id, func.min(failures.c.next_try)).group_by(
@@ -282,6 +306,7 @@ def _states(database: Database, name: str | None = None) -> list[_State]:
     return [
         _State(
             name=row.name,
+            kind=row.kind,
             created_at=row.created_at,
             paused=row.paused_at is not None,
             entries=entries.get(row.id, {}),

@@ -188,6 +188,7 @@ listings = Table(
     Column("number", Integer, nullable=False),  # of the latest; increases with every listing
     Column("checkpoint", Text),  # from where it resumes
     Column("started_at", Moment),  # NULL: it is finished
+    Column("compared_at", Moment),  # when the last whole one began
 )
 
 batches = Table(

@@ -47,8 +47,10 @@ from backend.sync.run_lease import (
     this_process,
 )
 from backend.sync.run_steps import RunContext, claim_batches
+from connectors.access import Access
 from connectors.connector import Change, Connector
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.registry import get_fixed_access
 from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
 from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.listing_pages import group_listing
@@ -88,6 +90,8 @@ class _RunWork:
     context: RunContext
     writer: ProgressWriter
     tally: RunCounters
+    fixed_access: Access | None
+    """Who may read all documents, where the settings say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +181,16 @@ class Engine:
                 _exhaust(remove_documents(context, writer, tally), heartbeat)
                 sources.remove(home.database, due.source)
             else:
-                _carry_out(_RunWork(due, home.connector(source), context, writer, tally))
+                access = get_fixed_access(source.kind, source.settings)
+                work = _RunWork(due, home.connector(source), context, writer, tally, access)
+                _carry_out(work)
         return True
 
 
 def _carry_out(work: _RunWork) -> None:
-    if work.due.kind in LISTING_KINDS:
+    if work.due.kind == "permissions" and work.fixed_access is not None:
+        _apply_fixed_access(work, work.fixed_access)
+    elif work.due.kind in LISTING_KINDS:
         _compare_listing(work)
     else:
         _sync_content(work)
@@ -227,6 +235,18 @@ def _compare_listing(work: _RunWork) -> None:
         steps = context.pipeline.sync_access(pages, listing.number, work.tally, accepted)
     with context.syncing_groups(work.connector):
         _exhaust(work.writer.steps(steps), context.heartbeat)
+
+
+def _apply_fixed_access(work: _RunWork, access: Access) -> None:
+    """Apply the readers of the settings to what is held; the source is not asked, however large it is."""
+    context = work.context
+    # What was read before the settings were changed has the former readers.
+    run_progress.enter_stage(context.database, context.run, "indexing")
+    context.wait_until(context.is_indexed, "earlier batches to be indexed")
+    work.writer.begin("amending")
+    context.heartbeat.record_progress("the readers of the settings were applied")
+    steps = context.pipeline.set_access(access, work.tally)
+    _exhaust(work.writer.steps(steps), context.heartbeat)
 
 
 def _while_owned(items: Iterable[T], heartbeat: Heartbeat) -> Iterator[T]:

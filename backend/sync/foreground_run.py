@@ -17,6 +17,7 @@ from backend.sync.run_lease import ChangeNotifier, Heartbeat, is_gone, this_proc
 from backend.sync.run_steps import RunContext, claim_batches
 from connectors.connector import Change, Connector
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.registry import get_fixed_access
 from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
 from indexing.ingestion.executor import BatchWorker, ProgressSteps
 from indexing.ingestion.listing_pages import group_listing
@@ -53,6 +54,8 @@ def sync(
         writer = ProgressWriter(database, run, tally)
         context.wait_until(context.is_still, "another worker to finish")
         yield from writer.steps(pipeline.repair(tally))
+        if (access := get_fixed_access(source.kind, source.settings)) is not None:
+            yield from writer.steps(pipeline.set_access(access, tally))
         context.sync_first_groups(connector)
         run_progress.enter_stage(database, run, "indexing", context.count_unread(connector))
         yield from _FetchAndIndex(context, connector, stopping, tally).steps()

@@ -161,6 +161,19 @@ class Pipeline:
         listed, missing = self.ledger.count_seen(self.source, number), self._count_missing(number)
         DeletionGuard(source=self.source, held=held, listed=listed, missing=missing).check(accepted)
 
+    def set_access(self, access: Access, counters: RunCounters) -> ProgressSteps:
+        """Let these readers, and no others, read all documents of the source. The source is not asked."""
+        meter = ProgressMeter(self.source, "amending", total=self.ledger.count(self.source))
+        for page in batched(self.ledger.scan(self.source, ""), _PAGE_SIZE):
+            entries = self.ledger.entries([document.id for document in page])
+            steps = (
+                _amend_access(each, access, "amended")
+                for each, entry in entries.items()
+                if entry.access != access
+            )
+            self._executor.run(Plan(tuple(steps)), counters)
+            yield meter.advance(page[-1].id, len(page))
+
     def repair(self, counters: RunCounters) -> ProgressSteps:
         """Bring the index in line with the ledger, from the kept sections, without the source.
 

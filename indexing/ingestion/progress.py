@@ -13,7 +13,7 @@ Outcome: TypeAlias = Literal[
     "documents", "chunks", "embedded", "unchanged", "amended", "deleted", "restored"
 ]
 TimedStage: TypeAlias = Literal["read", "chunk", "embed", "write"]
-Stage: TypeAlias = Literal["repairing", "indexing", "listing", "removing"]
+Stage: TypeAlias = Literal["repairing", "indexing", "listing", "amending", "removing"]
 """What a run does to the documents of its source."""
 
 MAX_NAMED_FAILURES = 100

@@ -25,7 +25,7 @@ from connectors.errors import (
 from connectors.files.paths import PathFilter
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import ApiAccount, required
-from connectors.registry import SourceKind
+from connectors.registry import REMOTE_INTERVALS, SourceKind
 from connectors.sources.confluence.checkpoint import SyncCheckpoint
 from connectors.sources.confluence.client import ConfluenceClient
 from connectors.sources.confluence.cloud_site import CloudSite
@@ -232,4 +232,5 @@ SOURCE_KIND = SourceKind(
     settings=ConfluenceSettings,
     credential=ConfluenceCredential,
     title="Confluence",
+    intervals=REMOTE_INTERVALS,
 )

@@ -40,7 +40,7 @@ from connectors.git_repository.remote_url import (
 from connectors.git_repository.repository import Repository
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.setting_types import PrivateHosts
-from connectors.registry import SourceKind
+from connectors.registry import REMOTE_INTERVALS, SourceKind
 from connectors.setting_types import AbsolutePath, GlobPatterns, ReaderTokens
 from connectors.sources.git.web_links import Hosting, detect_hosting, file_link
 
@@ -208,4 +208,9 @@ class GitConnector:
         return file_link(self._remote, self._hosting, branch, parts)
 
 
-SOURCE_KIND = SourceKind(connector=GitConnector, settings=GitSettings, credential=GitCredential)
+SOURCE_KIND = SourceKind(
+    connector=GitConnector,
+    settings=GitSettings,
+    credential=GitCredential,
+    intervals=REMOTE_INTERVALS,
+)

@@ -26,7 +26,7 @@ from connectors.git_repository.file_documents import FORMAT_VERSION
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import AccessDeniedError, ApiAccount, required
 from connectors.http_client.response import MalformedResponse
-from connectors.registry import SourceKind
+from connectors.registry import REMOTE_INTERVALS, SourceKind
 from connectors.sources.github.checkpoint import (
     ListingPosition,
     SyncCheckpoint,
@@ -319,4 +319,5 @@ SOURCE_KIND = SourceKind(
     settings=GitHubSettings,
     credential=GitHubCredential,
     title="GitHub",
+    intervals=REMOTE_INTERVALS,
 )

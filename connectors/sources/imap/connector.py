@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from connectors.access import Access
 from connectors.connector import (
+    FIXED_READERS,
     Change,
     Check,
     Checkpoint,
@@ -25,7 +26,7 @@ from connectors.http_client.setting_types import PrivateHosts
 from connectors.mail import sync
 from connectors.mail.conversation_document import ConversationDocuments
 from connectors.mail.headers import Envelope
-from connectors.registry import SourceKind
+from connectors.registry import REMOTE_INTERVALS, SourceKind
 from connectors.setting_types import GlobPatterns, MailboxOwner, ReaderTokens, mailbox_access
 from connectors.sources.imap.folders import Folder, select_folders
 from connectors.sources.imap.mailbox import ImapMailbox
@@ -275,4 +276,7 @@ SOURCE_KIND = SourceKind(
     settings=ImapSettings,
     credential=ImapCredential,
     title="Mail (IMAP)",
+    capabilities=FIXED_READERS,
+    fixed_access=ImapSettings.access,
+    intervals=REMOTE_INTERVALS,
 )

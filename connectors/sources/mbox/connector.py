@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from connectors.access import Access
 from connectors.connector import (
+    FIXED_READERS,
     Change,
     Check,
     Checkpoint,
@@ -142,5 +143,10 @@ def _connector(source: str, settings: MboxSettings, credential: NoCredential) ->
 
 
 SOURCE_KIND = SourceKind(
-    connector=_connector, settings=MboxSettings, credential=NoCredential, title="Mail (mbox files)"
+    connector=_connector,
+    settings=MboxSettings,
+    credential=NoCredential,
+    title="Mail (mbox files)",
+    capabilities=FIXED_READERS,
+    fixed_access=MboxSettings.access,
 )

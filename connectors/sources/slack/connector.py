@@ -24,7 +24,7 @@ from connectors.files.paths import GlobPattern, matches_any
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import required
 from connectors.http_client.response import ResponseError
-from connectors.registry import SourceKind
+from connectors.registry import REMOTE_INTERVALS, SourceKind
 from connectors.setting_types import GlobPatterns
 from connectors.sources.slack import sync
 from connectors.sources.slack.api_workspace import ApiWorkspace, Scope
@@ -208,5 +208,8 @@ def _parse_globs(patterns: Sequence[str]) -> list[GlobPattern]:
 
 
 SOURCE_KIND = SourceKind(
-    connector=SlackConnector, settings=SlackSettings, credential=SlackCredential
+    connector=SlackConnector,
+    settings=SlackSettings,
+    credential=SlackCredential,
+    intervals=REMOTE_INTERVALS,
 )

@@ -9,11 +9,11 @@ can start again anywhere, and a checkpoint only counts the URLs.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from connectors.access import Access
 from connectors.connector import (
+    FIXED_READERS,
     Change,
     Check,
     Checkpoint,
@@ -35,7 +35,7 @@ from connectors.http_client.client import WebClient
 from connectors.http_client.request import Authorization
 from connectors.http_client.response import Response
 from connectors.http_client.retry_policy import DEFAULT_RETRY_POLICY, RetryPolicy
-from connectors.registry import SourceKind
+from connectors.registry import SourceKind, SyncIntervals
 from connectors.sources.website.crawler import (
     Crawler,
     CrawlResult,
@@ -88,7 +88,7 @@ class WebsiteConnector:
         start_url = settings.start_urls()[0]
         self._source = source
         self._settings = settings
-        self._access = Access.to(settings.readers)
+        self._access = settings.access()
         self._authorization = _make_authorization(start_url, credential)
         self._retry_policy = retry_policy
         is_encrypted = start_url.startswith("https:")
@@ -329,4 +329,8 @@ SOURCE_KIND = SourceKind(
     settings=WebsiteSettings,
     credential=WebsiteCredential,
     title="Website",
+    capabilities=FIXED_READERS,
+    fixed_access=WebsiteSettings.access,
+    # Each run requests all pages.
+    intervals=SyncIntervals(content=timedelta(hours=6), deletions=timedelta(days=1)),
 )

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from connectors.access import Access
 from connectors.http_client.setting_types import PrivateHosts
 from connectors.setting_types import GlobPatterns, ReaderTokens
 from connectors.sources.website.urls import Scope, host_of, normalize_url, parse_globs, parse_host
@@ -118,6 +119,9 @@ class WebsiteSettings(BaseModel):
             if scope.excludes(url):
                 raise ValueError(f"exclude must not match {url}, where reading begins")
         return self
+
+    def access(self) -> Access:
+        return Access.to(self.readers)
 
     def start_urls(self) -> tuple[str, ...]:
         """Return the start pages, or the sitemaps."""

@@ -4,14 +4,18 @@ from pathlib import Path
 
 import pytest
 
+from connectors.access import Access
 from connectors.connector import Capability
-from connectors.errors import ActionRequiredError
+from connectors.errors import ActionRequiredError, InvalidInputError
 from connectors.registry import (
     SOURCE_KINDS,
     InvalidSourceError,
     NoCredential,
     create_connector,
     display_name,
+    get_fixed_access,
+    get_intervals,
+    has_fixed_access,
     validate_source,
 )
 
@@ -26,6 +30,32 @@ def test_a_connector_is_built_from_stored_settings(tmp_path: Path) -> None:
 def test_every_kind_says_what_it_can_do() -> None:
     assert SOURCE_KINDS["folder"].capabilities == frozenset(Capability)
     assert SOURCE_KINDS["folder"].credential is NoCredential
+
+
+@pytest.mark.parametrize("kind", sorted(SOURCE_KINDS))
+def test_readers_are_known_to_a_source_or_fixed_by_its_settings(kind: str) -> None:
+    asks = Capability.ACCESS in SOURCE_KINDS[kind].capabilities
+    assert asks != has_fixed_access(kind)
+    assert has_fixed_access(kind) == (kind in {"imap", "mbox", "web"})
+
+
+def test_fixed_readers_are_those_of_the_settings() -> None:
+    mail = Access.to(["user:ann@example.com"])
+    assert get_fixed_access("mbox", {"path": "/mail", "owner": "Ann@example.com"}) == mail
+    site = {"url": "https://example.com/", "readers": ["group:staff"]}
+    assert get_fixed_access("web", site) == Access.to(["group:staff"])
+    assert get_fixed_access("folder", {"path": "/kb"}) is None
+    with pytest.raises(InvalidInputError, match="settings are not valid: url: Field required"):
+        get_fixed_access("web", {"readers": ["public"]})
+    assert not has_fixed_access("fax")
+
+
+def test_expensive_sources_are_asked_seldom_by_default() -> None:
+    local, remote, site = map(get_intervals, ("folder", "slack", "web"))
+    assert local.access < remote.access
+    assert local.deletions < remote.deletions
+    assert local.content == remote.content < site.content
+    assert get_intervals("fax") == local
 
 
 def test_a_kind_is_loaded_when_it_is_looked_at() -> None:

@@ -11,9 +11,11 @@ from backend.store import (
     audit,
     batches,
     failures,
+    listings,
     run_progress,
     run_transitions,
     schedule,
+    sources,
     workers,
 )
 from backend.store.runs import Process
@@ -322,3 +324,38 @@ def test_what_was_saved_is_tried_at_once_unless_the_source_is_paused(store: Stor
         service.edit(name, {"path": "/tmp"}, None)
     due = schedule.list_due(store.database, datetime.now(UTC), alive)
     assert [(one.source, one.kind) for one in due] == [("desk", "incremental")]
+
+
+def test_readers_in_the_settings_are_compared_with_nothing_and_applied_when_they_change(
+    store: Store,
+) -> None:
+    site = {"url": "https://example.com/", "readers": ["public"]}
+    sources.add(store.database, "site", "web", site)
+    schedule.record_end(store.database, "site", ["incremental", "prune"], datetime.now(UTC))
+    service = source_service(store.database)
+    refused = pytest.raises(ConflictError, match="settings of 'site' say who may read it")
+    with refused:
+        service.permissions("site")
+    with refused:
+        service.reschedule("site", {"permissions": timedelta(hours=1)})
+    status = service.status("site")
+    assert status.has_fixed_readers
+    assert "permissions" not in status.intervals
+    assert status.next_starts["permissions"] is None
+    service.edit("site", site | {"readers": ["group:staff"]}, None)
+    assert [one.kind for one in schedule.list_due(store.database, datetime.now(UTC), alive)][
+        -1:
+    ] == ["permissions"]
+
+
+def test_it_is_known_since_when_permissions_are_compared(store: Store) -> None:
+    service = source_service(store.database)
+    assert service.status("desk").permissions_compared_at is None
+    run, before = begun(store, "permissions"), datetime.now(UTC)
+    listings.resume(store.database, run)
+    assert service.status("desk").permissions_compared_at is None
+    listings.finish(store.database, "desk")
+    compared_at = service.status("desk").permissions_compared_at
+    assert compared_at is not None
+    assert before <= compared_at <= datetime.now(UTC)
+    assert not service.status("desk").has_fixed_readers

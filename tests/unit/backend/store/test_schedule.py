@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backend.store import failures, run_transitions, schedule
+from backend.store import failures, run_transitions, schedule, sources
 from backend.store.runs import Process, Run
 from backend.store.schedule import Due
 from indexing.ingestion.ledger import Failed
@@ -146,3 +146,19 @@ def test_one_source_can_be_asked_about_alone(store: Store) -> None:
     now = datetime.now(UTC)
     assert [one.source for one in schedule.list_due(store.database, now, alive, "desk")] == ["desk"]
     assert schedule.list_due(store.database, now, alive, "web") == []
+
+
+def test_a_source_with_readers_in_its_settings_is_asked_for_them_by_no_schedule(
+    store: Store,
+) -> None:
+    settings = {"url": "https://example.com/", "readers": ["public"]}
+    sources.add(store.database, "site", "web", settings)
+    schedule.record_end(store.database, "site", ["incremental", "prune"], datetime.now(UTC))
+    schedule.set_interval(store.database, "site", "permissions", MINUTE)
+    found = schedule.list_due(store.database, datetime.now(UTC) + 300 * MINUTE, alive, "site")
+    assert found == []
+    plan = schedule.read_plans(store.database, "site")["site"]
+    assert plan.every == {"incremental": 360 * MINUTE, "prune": 1440 * MINUTE}
+    schedule.request_run(store.database, "site", "permissions")
+    (due,) = schedule.list_due(store.database, datetime.now(UTC), alive, "site")
+    assert due.kind == "permissions"

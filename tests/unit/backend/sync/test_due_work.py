@@ -380,6 +380,46 @@ def test_a_listing_whose_process_was_killed_goes_on_where_it_was(office: Office)
     assert office.store.ledger.count("desk") == 6
 
 
+def test_other_readers_in_the_settings_reach_all_documents_before_anything_is_read_again(
+    office: Office,
+) -> None:
+    ann, bo = ({"path": "/mail", "owner": f"{name}@example.com"} for name in ("ann", "bo"))
+    sources.add(office.database, "mail", "mbox", ann)
+    office.shelves["mail"] = shelf = Shelf("mail")
+    office.fill("mail", 5)
+    sources.set_paused(office.database, "desk", datetime.now(UTC))
+    worked(office, lambda: office.state("mail") == "done")
+    assert shelf.listed == []
+    source_service(office.database).edit("mail", bo, None)
+    shelf.refusal = "The disk is not mounted."
+    assert office.engine().light_due("mail")
+    assert (office.latest("mail").kind, office.state("mail")) == ("permissions", "done")
+    held = [office.writer.held[f"mail:{number:04}"] for number in range(5)]
+    assert {one.chunks[0].access for one in held} == {Access.to(["user:bo@example.com"])}
+    assert office.agrees()
+
+
+def test_what_was_read_for_the_former_readers_is_indexed_before_there_are_others(
+    office: Office,
+) -> None:
+    settings = {"path": "/mail", "owner": "bo@example.com"}
+    sources.add(office.database, "mail", "mbox", settings)
+    office.shelves["mail"] = Shelf("mail")
+    begun = run_transitions.begin(office.database, "mail", "first", this_process(), alive)
+    batches.save(office.database, begun, [document("mail:0001")], None)
+    run_transitions.close(office.database, begun, "interrupted")
+    schedule.request_run(office.database, "mail", "permissions")
+    sources.set_paused(office.database, "desk", datetime.now(UTC))
+    worked(office, lambda: _is_done(office, "mail", "permissions"))
+    readers = office.store.ledger.entries(["mail:0001"])["mail:0001"].access
+    assert readers == Access.to(["user:bo@example.com"])
+
+
+def _is_done(office: Office, source: str, kind: str) -> bool:
+    history = runs.history(office.database, source)
+    return any((run.kind, run.state) == (kind, "done") for run in history)
+
+
 def test_who_asks_during_a_listing_gets_one_that_begins_later(office: Office) -> None:
     office.fill("desk", 4)
     worked(office, done(office, "first"))

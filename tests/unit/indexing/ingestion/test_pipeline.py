@@ -606,6 +606,16 @@ def test_a_listing_whose_last_try_found_nothing_more_is_not_empty(desk: Desk) ->
     assert counts(report) == {"deleted": 1}
 
 
+def test_fixed_readers_apply_to_all_documents_of_a_source(desk: Desk) -> None:
+    desk.index_other_source()
+    desk.index(document("desk:a"), document("desk:b", access=HR))
+    report = desk.run(lambda counters: desk.pipeline.set_access(HR, counters))
+    assert counts(report) == {"amended": 1}
+    assert [each.access for each in desk.documents()] == [HR, HR]
+    assert desk.writer.held["web:a"].chunks[0].access == EVERYBODY
+    assert counts(desk.run(lambda counters: desk.pipeline.set_access(HR, counters))) == {}
+
+
 def test_nothing_wrong_is_nothing_to_repair(desk: Desk) -> None:
     desk.index(document("desk:a"), document("desk:b"))
     before = len(desk.writer.log)

@@ -133,10 +133,10 @@ def test_how_often_it_is_read_is_changed(http: TestClient) -> None:
     _add(http)
     response = http.put(f"{WIKI}/schedule", json={"incremental": 3_600, "prune": 0})
     assert response.json()["told"] == (
-        "wiki: content sync every hour; permission sync every 15 minutes; deletion check never."
+        "wiki: content sync every hour; permission sync every hour; deletion check never."
     )
     intervals = http.get(WIKI).json()["intervals"]
-    assert intervals == {"incremental": 3_600, "permissions": 900, "prune": 0}
+    assert intervals == {"incremental": 3_600, "permissions": 3_600, "prune": 0}
     http.put(f"{WIKI}/schedule", json={"incremental": None})
     assert http.get(WIKI).json()["intervals"] == {**intervals, "incremental": 900}
 
