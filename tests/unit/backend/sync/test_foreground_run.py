@@ -16,7 +16,7 @@ from sqlalchemy import update
 
 from backend.access.readers import resolve_readers
 from backend.sources.status import find_decision
-from backend.store import batches, documents, failures, run_transitions, runs, sources
+from backend.store import batches, documents, failures, listings, run_transitions, runs, sources
 from backend.store.database import Database
 from backend.store.runs import Process, Run
 from backend.store.sources import Source
@@ -32,6 +32,7 @@ from connectors.connector import (
     Deletion,
     DocumentListing,
     KnownVersions,
+    ListingItem,
     ReaderGroup,
     Unreadable,
 )
@@ -45,8 +46,9 @@ from indexing.index.protocols import Filters
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.ledger import Failed
+from indexing.ingestion.listing_pages import group_listing
 from indexing.ingestion.pipeline import EmptyListing, Pipeline
-from indexing.ingestion.progress import Progress, Report
+from indexing.ingestion.progress import Progress, Report, RunCounters
 from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
 from tests.support.memory_index_writer import MemoryIndexWriter
@@ -79,7 +81,7 @@ class Shelf:
                 yield each
             yield Checkpoint(str(number))
 
-    def listing(self, since: Checkpoint | None) -> Iterator[DocumentListing]:
+    def listing(self, since: Checkpoint | None) -> Iterator[ListingItem]:
         del since
         for each in self.documents:
             yield DocumentListing(each.id, each.access)
@@ -113,7 +115,7 @@ class Channels(Shelf):
         self.events.append("changes")
         return super().changes(since, known)
 
-    def listing(self, since: Checkpoint | None) -> Iterator[DocumentListing]:
+    def listing(self, since: Checkpoint | None) -> Iterator[ListingItem]:
         self.events.append("listing")
         return super().listing(since)
 
@@ -459,6 +461,59 @@ def test_a_killed_run_is_taken_over_and_ended_by_the_next(tmp_path: Path) -> Non
     assert [run.state for run in runs.history(store.database, "desk")] == ["done", "interrupted"]
     entries = [each.id for each in store.ledger.scan("desk", "")]
     assert entries == [each.id for each in pipeline.writer.scan()]
+
+
+@dataclass
+class PagedShelf(Shelf):
+    """A shelf that can be listed from any of its documents on."""
+
+    listed_since: list[Checkpoint | None] = field(default_factory=list)
+
+    def listing(self, since: Checkpoint | None) -> Iterator[ListingItem]:
+        self.listed_since.append(since)
+        for each in self.documents:
+            if since is None or each.id > since.value:
+                yield DocumentListing(each.id, each.access)
+                yield Checkpoint(each.id)
+
+
+def _die_while_listing(folder: Path) -> None:
+    """Apply two pages of a listing; a kill ends the process before the third."""
+    store = _opened(folder)
+    run = run_transitions.begin(store.database, "desk", "prune", this_process(), is_gone)
+    listing = listings.resume(store.database, run)
+
+    def items() -> Iterator[ListingItem]:
+        for number, item in enumerate(PagedShelf(shelf(9).documents).listing(listing.since)):
+            if number == 10:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield item
+
+    pages = group_listing(items(), size=2)
+    for _ in _pipeline(store, folder).reconcile(pages, listing.number, RunCounters()):
+        pass
+
+
+def test_a_listing_whose_process_is_killed_goes_on_and_deletes_only_what_is_missing(
+    tmp_path: Path,
+) -> None:
+    store = _opened(tmp_path)
+    source = sources.find(store.database, "desk")
+    report_of(sync(store.database, source, shelf(9), _pipeline(store, tmp_path)))
+    process = multiprocessing.get_context("spawn").Process(
+        target=_die_while_listing, args=(tmp_path,), daemon=True
+    )
+    process.start()
+    process.join(timeout=60)
+    assert process.exitcode == -signal.SIGKILL
+    desk = PagedShelf(shelf(8).documents)
+    source = sources.find(store.database, "desk")
+    report = report_of(sync(store.database, source, desk, _pipeline(store, tmp_path)))
+    (reached,) = desk.listed_since
+    assert reached is not None
+    assert "desk:1" <= reached.value <= "desk:4"
+    assert report.deleted == 1
+    assert [each.id for each in store.ledger.scan("desk", "")] == [one.id for one in desk.documents]
 
 
 def test_a_folder_is_kept_in_step(tmp_path: Path) -> None:
