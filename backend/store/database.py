@@ -8,9 +8,11 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import (
     URL,
+    BindParameter,
     Connection,
     DateTime,
     Dialect,
@@ -19,6 +21,7 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    bindparam,
     cast,
     create_engine,
     event,
@@ -151,14 +154,28 @@ def inserting(connection: Connection, table: Table) -> postgresql.Insert | sqlit
 
 
 def select_texts(dialect: str, values: Iterable[str]) -> Select[tuple[str]]:
-    """Return a subquery of these texts, all in one parameter: databases limit the number of parameters.
+    """Return a subquery of these texts, all in one parameter: databases limit the number of parameters."""
+    return _select_from(dialect, encode_texts(dialect, values))
+
+
+def select_bound_texts(dialect: str, name: str) -> Select[tuple[str]]:
+    """Return such a subquery for a parameter of this name, whose value `encode_texts` makes."""
+    return _select_from(dialect, bindparam(name))
+
+
+def encode_texts(dialect: str, values: Iterable[str]) -> Sequence[str]:
+    """Return these texts as one parameter.
 
     Those that cannot be stored are left out: SQLite would read one only up to its first NUL.
     """
     texts = list(filter(is_storable, values))
+    return texts if dialect == "postgresql" else json.dumps(texts)
+
+
+def _select_from(dialect: str, texts: Sequence[str] | BindParameter[Any]) -> Select[tuple[str]]:
     if dialect == "postgresql":
         return select(func.unnest(cast(texts, postgresql.ARRAY(Text))))
-    return select(func.json_each(json.dumps(texts)).table_valued("value").c.value)
+    return select(func.json_each(texts).table_valued("value").c.value)
 
 
 def upsert(

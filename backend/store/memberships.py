@@ -5,12 +5,21 @@ pending counts for nobody yet.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 
-from sqlalchemy import Connection, delete, exists, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, exists, func, insert, select, update
 
-from backend.store.database import Database, exclusive, select_texts
+from backend.store.database import (
+    Database,
+    encode_texts,
+    exclusive,
+    select_bound_texts,
+    select_texts,
+)
 from backend.store.runs import ended_error
 from backend.store.tables import conjunction_readers, conjunctions, memberships, runs
+
+_TOKENS = "tokens"
 
 
 def save_members(database: Database, run: int, groups: Mapping[str, frozenset[str]]) -> None:
@@ -84,27 +93,42 @@ _HAS_ROWS = select(exists().select_from(memberships), exists().select_from(conju
 
 
 def _find_groups(connection: Connection, own: Collection[str]) -> frozenset[str]:
-    """Return the groups of these tokens, their groups, and so on; groups may contain each other."""
-    confirmed = memberships.c.pending == 0
-    direct = select(memberships.c.token).where(
-        memberships.c.member.in_(select_texts(connection.dialect.name, own)), confirmed
-    )
-    groups = direct.cte("groups", recursive=True)
-    above = select(memberships.c.token).join(groups, memberships.c.member == groups.c.token)
-    return frozenset(connection.scalars(select(groups.union(above.where(confirmed)).c.token)))
+    return _find(connection, _select_groups(connection.dialect.name), own)
 
 
 def _find_met(connection: Connection, held: Collection[str]) -> frozenset[str]:
-    """Return the conjunctions of which these tokens meet every clause."""
+    return _find(connection, _select_met(connection.dialect.name), held)
+
+
+def _find(
+    connection: Connection, query: Select[tuple[str]], tokens: Collection[str]
+) -> frozenset[str]:
+    encoded = encode_texts(connection.dialect.name, tokens)
+    return frozenset(connection.scalars(query, {_TOKENS: encoded}))
+
+
+# To build a query takes as long as to find the groups of a person.
+@cache
+def _select_groups(dialect: str) -> Select[tuple[str]]:
+    """Select the groups of some tokens, their groups, and so on; groups may contain each other."""
+    own, confirmed = select_bound_texts(dialect, _TOKENS), memberships.c.pending == 0
+    direct = select(memberships.c.token).where(memberships.c.member.in_(own), confirmed)
+    groups = direct.cte("groups", recursive=True)
+    above = select(memberships.c.token).join(groups, memberships.c.member == groups.c.token)
+    return select(groups.union(above.where(confirmed)).c.token)
+
+
+@cache
+def _select_met(dialect: str) -> Select[tuple[str]]:
+    """Select the conjunctions of which some tokens meet every clause."""
     met = func.count(conjunction_readers.c.clause.distinct())
-    query = (
+    return (
         select(conjunctions.c.token)
         .join(conjunction_readers)
-        .where(conjunction_readers.c.reader.in_(select_texts(connection.dialect.name, held)))
+        .where(conjunction_readers.c.reader.in_(select_bound_texts(dialect, _TOKENS)))
         .group_by(conjunctions.c.token, conjunctions.c.clauses)
         .having(met == conjunctions.c.clauses)
     )
-    return frozenset(connection.scalars(query))
 
 
 def _check_run(connection: Connection, run: int) -> int:
