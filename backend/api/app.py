@@ -10,8 +10,8 @@ from starlette.types import ASGIApp
 
 from backend.api import openapi, problem_details
 from backend.api.access_log import AccessLogMiddleware
-from backend.api.authentication import AuthenticationMiddleware
-from backend.api.authorization import Authenticator, check_permission, find_unprotected_routes
+from backend.api.authentication import AuthenticationMiddleware, Authenticator
+from backend.api.authorization import check_permission, find_unprotected_routes
 from backend.api.dependencies import AnswerHtml, AppState
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import ErrorPage

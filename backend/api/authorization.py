@@ -8,21 +8,23 @@ permission; a route without one is open to nobody.
 def sources(...): ...
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
-from backend.access.machine_secret import MachineSecret
+from backend.access.api_tokens import ALL_SCOPES, TokenScope
 from backend.api.problem_details import Problem, problem
+from backend.store.audit import OWNER
 from connectors.access import Readers
 
-AskerKind: TypeAlias = Literal["local"]
+AskerKind: TypeAlias = Literal["local", "token"]
 
 _ATTRIBUTE = "quarry_permission"
 _ASKER = "quarry.asker"
@@ -36,36 +38,11 @@ class Asker:
     """What the asker holds by itself; a route takes what follows from it by `ReadersDependency`."""
     is_owner: bool
     """Whether the asker may see and change what is connected."""
+    scopes: frozenset[TokenScope] = ALL_SCOPES
+    actor: str = OWNER
+    """Who the audit says it was."""
     csrf_token: str | None = None
     """What a request that changes something must carry; None where no browser sends the credential by itself."""
-
-
-class Authenticator(Protocol):
-    """Identifies the asker of a request."""
-
-    async def authenticate(self, request: Request) -> Asker | None:
-        """Return None if the request proves nothing, or what it should prove is invalid."""
-
-
-@dataclass(frozen=True, slots=True)
-class MachineAuthenticator:
-    """Recognizes the owner of this Quarry by the secret of the machine, or by a session that began with it."""
-
-    secret: MachineSecret
-    readers: Readers
-
-    async def authenticate(self, request: Request) -> Asker | None:
-        if (authorization := request.headers.get("authorization")) is not None:
-            scheme, _, given = authorization.partition(" ")
-            is_known = scheme.lower() == "bearer" and self.secret.is_equal(given.strip())
-            return self._owner() if is_known else None
-        session = request.cookies.get(self.secret.cookie_name)
-        if session is None or not self.secret.is_session(session):
-            return None
-        return self._owner(self.secret.csrf_token(session))
-
-    def _owner(self, csrf_token: str | None = None) -> Asker:
-        return Asker(kind="local", readers=self.readers, is_owner=True, csrf_token=csrf_token)
 
 
 def set_asker(scope: Scope, asker: Asker | None) -> None:
@@ -93,8 +70,24 @@ class Permission(StrEnum):
     """The route returns nothing of the documents or the sources."""
     READER = "reader"
     """The route returns only what the asker's readers may read."""
+    QUESTIONER = "questioner"
+    """The route answers a question from what the asker's readers may read."""
     OWNER = "owner"
     """The route shows or changes the sources."""
+    OBSERVER = "observer"
+    """The route shows the metrics of the server."""
+
+
+_SCOPES: Mapping[Permission, TokenScope] = MappingProxyType(
+    {
+        Permission.READER: TokenScope.SEARCH,
+        Permission.QUESTIONER: TokenScope.ASK,
+        Permission.OWNER: TokenScope.ADMIN,
+        Permission.OBSERVER: TokenScope.METRICS,
+    }
+)
+"""What a token must be made for, where a route is not open to anyone."""
+_OWNERS = {Permission.OWNER, Permission.OBSERVER}
 
 
 def requires(permission: Permission) -> Callable[[Endpoint], Endpoint]:
@@ -143,17 +136,15 @@ async def check_permission(request: Request) -> None:
     Raises:
         Problem: 403.
     """
-    asker = find_asker(request.scope)
-    match get_permission(request.scope.get("endpoint")):
-        case Permission.ANYONE:
-            return
-        case Permission.READER if asker:
-            return
-        case Permission.OWNER if asker and asker.is_owner:
-            return
-        case Permission.READER | Permission.OWNER:
-            raise Problem(problem(403, "Only the owner of this Quarry may do this."))
-        case None:
-            raise Problem(
-                problem(403, "This route declares no permission, so it is open to nobody.")
-            )
+    permission = get_permission(request.scope.get("endpoint"))
+    if permission is Permission.ANYONE:
+        return
+    if permission is None:
+        raise Problem(problem(403, "This route declares no permission, so it is open to nobody."))
+    asker, scope = await get_asker(request), _SCOPES[permission]
+    if permission in _OWNERS and not asker.is_owner:
+        raise Problem(problem(403, "Only the owner of this Quarry may do this."))
+    if scope not in asker.scopes:
+        detail = f"The API token is not made for this: it lacks the scope {scope}."
+        challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
+        raise Problem(problem(403, detail), {"WWW-Authenticate": challenge})

@@ -100,8 +100,10 @@ ChatDependency = Annotated[ChatService, Depends(get_chat)]
 SearchDependency = Annotated[SearchService, Depends(get_search)]
 
 
-async def get_source_service(container: ContainerDependency) -> SourceService:
-    return SourceService.of(container)
+async def get_source_service(
+    container: ContainerDependency, asker: AskerDependency
+) -> SourceService:
+    return SourceService.of(container, asker.actor)
 
 
 SourcesDependency = Annotated[SourceService, Depends(get_source_service)]

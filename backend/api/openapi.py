@@ -47,7 +47,8 @@ SYNC_EVENTS = (
 BEARER: Json = {
     "type": "http",
     "scheme": "bearer",
-    "description": "The secret of the machine: machine.secret in the home of Quarry.",
+    "description": "An API token (quarry tokens create), or the secret of the machine: machine.secret in the home of"
+    " Quarry.",
 }
 
 

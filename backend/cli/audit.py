@@ -1,4 +1,4 @@
-"""`quarry audit`: who did what to which source, when, and with what outcome."""
+"""`quarry audit`: who did what to which source or API token, when, and with what outcome."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +22,7 @@ def audit(
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Number of actions to show.")] = 50,
     as_json: Json = False,
 ) -> None:
-    """List the actions on sources: who did what, when, and with what outcome."""
+    """List the actions on sources and API tokens: who did what, when, and with what outcome."""
     from backend.schemas.base import dump_all
     from backend.sources.service import SourceService
 
@@ -44,11 +44,11 @@ def _table(entries: "Sequence[AuditEntryResponse]") -> "Table":
     from backend.sources.status_text import format_details
 
     table = Table("time", "actor", "action", box=None, header_style="dim")
-    table.add_column("source", overflow="fold")
+    table.add_column("subject", overflow="fold")
     table.add_column("outcome")
     table.add_column("details", overflow="fold")
     for one in entries:
         time = f"{one.at.astimezone():%Y-%m-%d %H:%M:%S}"
-        cells = map(to_safe_text, (one.actor, one.action, one.source, one.outcome))
+        cells = map(to_safe_text, (one.actor, one.action, one.subject, one.outcome))
         table.add_row(time, *cells, to_safe_text(format_details(one.detail), "dim"))
     return table

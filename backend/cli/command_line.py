@@ -74,13 +74,17 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "show": ("show:show", "Show a document: its sections, their places, and who may read it."),
         "audit": (
             "audit:audit",
-            "List the actions on sources: who did what, when, and with what outcome.",
+            "List the actions on sources and API tokens: who did what, when, and with what outcome.",
         ),
         "serve": (
             "serve:serve",
             "Serve the pages and the HTTP API, for the person at this machine.",
         ),
         "link": ("link:link", "Print a link that lets a browser in to quarry serve."),
+        "tokens": (
+            "tokens:app",
+            "Create, list and revoke the API tokens that programs send to quarry serve.",
+        ),
         "worker": ("worker:worker", "Sync and index in the background, woken over the broker."),
         "beat": ("worker:beat", "Notify the workers over the broker of due runs. One is enough."),
         "add": ("sources:adding", "Add a source."),

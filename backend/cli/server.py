@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import uvicorn
 from rich.console import Console
 
+from backend.access.api_tokens import find_valid_token
 from backend.access.machine_secret import MachineSecret
 from backend.api.access_log import LOG
 from backend.api.app import Api, create_app
-from backend.api.authorization import MachineAuthenticator
+from backend.api.authentication import MachineAuthenticator
 from backend.api.dependencies import AppState
 from backend.api.request_timeout import TimedRequestProtocol
 from backend.api.server_processes import ServerProcesses
@@ -43,7 +44,9 @@ class Owner:
 
 def make_app(container: Container, owner: Owner, processes: ServerProcesses | None = None) -> Api:
     """The API with the pages, for the owner."""
-    authenticator = MachineAuthenticator(owner.secret, owner.readers)
+    authenticator = MachineAuthenticator(
+        owner.secret, owner.readers, lambda given: find_valid_token(container.database, given)
+    )
     app = create_app(container, authenticator, answer_html, routes.error_page, processes)
     routes.mount(app)
     mount_link(app, owner.secret)

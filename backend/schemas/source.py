@@ -189,14 +189,14 @@ class SourceActionResponse(Schema):
 
 
 class AuditEntryResponse(Schema):
-    """An action on a source: who did what, when, and with what outcome."""
+    """An action on a source or an API token: who did what, when, and with what outcome."""
 
     model_config = with_example(
         id=12,
         at=_MOMENT,
         actor="owner",
         action="reschedule",
-        source="handbook",
+        subject="handbook",
         outcome="done",
         detail={"prune": 86_400},
     )
@@ -205,9 +205,10 @@ class AuditEntryResponse(Schema):
     """Grows with time."""
     at: datetime
     actor: str
-    """`owner`: the person at the machine itself."""
+    """`owner`: the person at the machine itself; `token:NAME`: a program with that API token."""
     action: str
-    source: str
+    subject: str
+    """The name of a source, or `token:NAME` for an API token."""
     outcome: Literal["done", "refused"]
     detail: dict[str, object]
     """What was changed or requested; `refused` says why an action was refused. No credential is in it."""
@@ -219,7 +220,7 @@ class AuditEntryResponse(Schema):
             at=entry.at,
             actor=entry.actor,
             action=entry.action,
-            source=entry.subject,
+            subject=entry.subject,
             outcome=entry.outcome,
             detail=dict(entry.detail),
         )

@@ -68,8 +68,8 @@ class SourceService:
     actor: str = audit.OWNER
 
     @classmethod
-    def of(cls, container: Container) -> Self:
-        return cls(container.database, lambda: container.vault)
+    def of(cls, container: Container, actor: str = audit.OWNER) -> Self:
+        return cls(container.database, lambda: container.vault, actor)
 
     def get(self, name: str) -> Source:
         return sources.find(self.database, name)
@@ -107,7 +107,7 @@ class SourceService:
 
     def list_audited_sources(self) -> list[str]:
         """Return the names of all sources in the audit, those that were deleted too."""
-        return audit.list_subjects(self.database)
+        return audit.list_sources(self.database)
 
     def add(
         self, kind: str, settings: Values, credential: Values = _NOTHING, name: str | None = None

@@ -1,4 +1,4 @@
-"""The audit: who did what to which source, when, and with what outcome. Rows are only ever added."""
+"""The audit: who did what to which source or API token, when, and with what outcome. Rows are only ever added."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class AuditEntry:
     actor: str
     action: str
     subject: str
-    """The name of a source."""
+    """The name of a source, or `token:NAME`."""
     detail: Mapping[str, object]
 
     @property
@@ -74,7 +74,9 @@ def list_entries(
         return [AuditEntry(**row) for row in connection.execute(query).mappings()]
 
 
-def list_subjects(database: Database) -> list[str]:
+def list_sources(database: Database) -> list[str]:
     """Return the name of each source that has entries."""
+    # No name of a source contains a colon.
+    query = select(audit.c.subject).where(~audit.c.subject.contains(":")).distinct()
     with database.reading() as connection:
-        return sorted(connection.scalars(select(audit.c.subject).distinct()))
+        return sorted(connection.scalars(query))

@@ -237,6 +237,18 @@ workers = Table(
     Column("trouble", Text),  # why it cannot work
 )
 
+api_tokens = Table(
+    "api_tokens",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("digest", Text, nullable=False, unique=True),  # SHA-256 of the token
+    Column("scopes", JSON, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("last_used_at", Moment),  # NULL: never
+)
+
 audit = Table(
     "audit",
     metadata,

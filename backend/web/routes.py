@@ -239,7 +239,7 @@ def audit_page(
     source: Annotated[str, Query(max_length=100)] = "",
     before: Annotated[int | None, Query(ge=1, le=MOST_ID)] = None,
 ) -> HTMLResponse:
-    """Show who did what to which source, a page at a time."""
+    """Show who did what to which source or API token, a page at a time."""
     found = sources.list_audit(source=source or None, before=before, limit=AUDIT_PAGE + 1)
     values = {
         "entries": found[:AUDIT_PAGE],

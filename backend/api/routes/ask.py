@@ -106,7 +106,7 @@ class AskBody(BaseModel):
     responses={200: openapi.describe_stream(openapi.ANSWER_EVENTS)},
     summary="Answer a question, each sentence with its source",
 )
-@requires(Permission.READER)
+@requires(Permission.QUESTIONER)
 def ask(
     body: AskBody,
     readers: ReadersDependency,

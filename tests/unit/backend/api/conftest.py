@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from backend.access.api_tokens import find_valid_token
 from backend.api.app import Api, create_app
-from backend.api.authorization import MachineAuthenticator
+from backend.api.authentication import MachineAuthenticator
 from backend.api.dependencies import AppState
 from backend.container import Container
 from backend.settings import Settings
@@ -73,7 +74,11 @@ def api(container: Container, *tokens: str) -> Api:
 
 
 def owner(container: Container, *tokens: str) -> MachineAuthenticator:
-    return MachineAuthenticator(container.machine_secret, Readers.of(*tokens))
+    return MachineAuthenticator(
+        container.machine_secret,
+        Readers.of(*tokens),
+        lambda given: find_valid_token(container.database, given),
+    )
 
 
 def authorization(app: Api) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from fastapi import Request
 from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
 
+from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.machine_secret import SESSION_LIFETIME
 from backend.api.app import Api
 from backend.api.authorization import Permission, get_permission, requires
@@ -20,6 +21,38 @@ from tests.unit.backend.api.conftest import ADDRESS, SOURCE, api, authorization
 
 PAGE = {"accept": "text/html"}
 SEARCH = {"query": "leave"}
+A_WEEK = timedelta(days=7)
+
+
+NEEDED = {
+    TokenScope.SEARCH: Permission.READER,
+    TokenScope.ASK: Permission.QUESTIONER,
+    TokenScope.ADMIN: Permission.OWNER,
+    TokenScope.METRICS: Permission.OBSERVER,
+}
+ALLOWED = {
+    TokenScope.SEARCH: ("POST", "/api/search"),
+    TokenScope.ASK: ("POST", "/api/ask"),
+    TokenScope.ADMIN: ("GET", "/api/sources"),
+    TokenScope.METRICS: ("GET", "/metrics"),
+}
+BODIES: dict[str, Any] = {
+    "/api/search": SEARCH,
+    "/api/ask": {"question": "How long is parental leave?"},
+}
+
+
+@pytest.fixture
+def tokens(container: Container) -> Iterator[ApiTokenService]:
+    """At the end there is none."""
+    service = ApiTokenService(container.database)
+    yield service
+    for token in service.list_tokens():
+        service.revoke(token.name)
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +150,7 @@ def test_a_program_is_known_by_the_secret(
 
 @pytest.mark.parametrize(
     "authorization",
-    ["", "Bearer", "Bearer ", "Bearer wrong", "Basic {secret}", "{secret}", "Bearer {secret}x", "Bearer {link}", "Bearer {session}"],
+    ["", "Bearer", "Bearer ", "Bearer wrong", "Basic {secret}", "{secret}", "Bearer {secret}x", "Bearer {link}", "Bearer qry_{secret}", "Bearer {session}"],
 )  # fmt: skip
 def test_any_other_header_proves_nothing(
     browser: TestClient, container: Container, authorization: str
@@ -222,6 +255,60 @@ def test_a_program_needs_no_proof_and_is_shown_none(app: Api) -> None:
 def test_a_page_of_another_site_is_refused_with_the_cookie_too(browser: TestClient) -> None:
     proof = {"x-csrf-token": _csrf_token(browser), "origin": "http://evil.example"}
     assert browser.post("/api/search", json=SEARCH, headers=proof).status_code == 403
+
+
+def test_a_token_reaches_what_its_scopes_say(
+    app: Api, stranger: TestClient, tokens: ApiTokenService
+) -> None:
+    """Generated from the router: every route by every scope."""
+    bearers = {scope: _bearer(tokens.create(scope, [scope], A_WEEK)) for scope in TokenScope}
+    requests = list(_requests(app))
+    for scope, bearer in bearers.items():
+        for method, path, permission in requests:
+            if permission is Permission.ANYONE or permission == NEEDED[scope]:
+                continue
+            refused = stranger.request(method, path, headers=bearer)
+            assert refused.status_code == 403, (scope, path)
+            assert 'error="insufficient_scope"' in refused.headers["www-authenticate"]
+    for scope, (method, path) in ALLOWED.items():
+        answer = stranger.request(method, path, headers=bearers[scope], json=BODIES.get(path))
+        assert answer.status_code == 200, (scope, path)
+
+
+def test_every_rule_but_one_is_a_scope() -> None:
+    assert {*NEEDED.values(), Permission.ANYONE} == set(Permission)
+
+
+def test_a_token_that_has_ended_or_was_revoked_proves_nothing(
+    stranger: TestClient, tokens: ApiTokenService
+) -> None:
+    revoked = _bearer(tokens.create("revoked", TokenScope, A_WEEK))
+    assert stranger.get("/api/sources", headers=revoked).status_code == 200
+    tokens.revoke("revoked")
+    assert stranger.get("/api/sources", headers=revoked).status_code == 401
+    ended = tokens.create("ended", TokenScope, A_WEEK, datetime.now(UTC) - A_WEEK)
+    assert stranger.get("/api/sources", headers=_bearer(ended)).status_code == 401
+
+
+def test_a_token_is_read_from_the_header_alone(
+    stranger: TestClient, tokens: ApiTokenService, container: Container
+) -> None:
+    token = tokens.create("header", TokenScope, A_WEEK)
+    assert stranger.get("/api/sources", params={"token": token}).status_code == 401
+    assert _open_link(stranger, token).status_code == 401
+    stranger.cookies.set(container.machine_secret.cookie_name, token)
+    assert stranger.get("/api/sources").status_code == 401
+
+
+def test_what_a_token_did_is_in_the_audit_under_its_name(
+    app: Api, stranger: TestClient, tokens: ApiTokenService
+) -> None:
+    bearer = _bearer(tokens.create("deployer", [TokenScope.ADMIN], A_WEEK))
+    address = f"/api/admin/sources/{SOURCE}/test"
+    assert stranger.post(address, headers=bearer).status_code == 200
+    program = TestClient(app, base_url=ADDRESS, headers=authorization(app))
+    entries = program.get("/api/admin/audit", params={"actor": "token:deployer"}).json()
+    assert [(each["action"], each["subject"]) for each in entries] == [("test", SOURCE)]
 
 
 def test_a_route_beside_one_that_is_open_is_not(container: Container) -> None:

@@ -33,7 +33,7 @@ def test_json_has_the_last_actions_of_a_source(cli: CliRunner) -> None:
     cli.invoke(app, ["sources", "schedule", "docs", "--prune", "never"])
     arguments = ["audit", "--source", "docs", "--limit", "1", "--json"]
     (entry,) = json.loads(cli.invoke(app, arguments).output)
-    assert (entry["action"], entry["source"], entry["detail"]) == (
+    assert (entry["action"], entry["subject"], entry["detail"]) == (
         "reschedule",
         "docs",
         {"prune": 0},

@@ -19,7 +19,7 @@ print(*sorted(set(sys.modules) & {"sqlalchemy", "backend.store", "celery", "fast
 """
 
 
-GROUPS = {"add", "sources", "eval", "credentials"}
+GROUPS = {"add", "sources", "eval", "credentials", "tokens"}
 
 
 @pytest.mark.parametrize("name", sorted(_COMMANDS.keys() - GROUPS))

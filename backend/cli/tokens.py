@@ -1,0 +1,90 @@
+"""`quarry tokens`: what programs prove themselves with to `quarry serve`."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from backend.access.api_tokens import LONGEST_LIFETIME, ApiTokenService, TokenScope
+from backend.cli import command_line
+from backend.cli.command_line import Json, to_safe_text
+from backend.store.api_tokens import ApiToken
+
+app = typer.Typer(
+    help="Create, list and revoke the API tokens that programs send to quarry serve.",
+    no_args_is_help=True,
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the token.")]
+
+
+@app.command()
+def create(
+    name: Name,
+    scope: Annotated[list[TokenScope], typer.Option(help="What it may do. May be repeated.")],
+    days: Annotated[
+        int, typer.Option(min=1, max=LONGEST_LIFETIME.days, help="Days until it expires.")
+    ] = 90,
+    as_json: Json = False,
+) -> None:
+    """Create a token and print it. It is not shown again: only a hash of it is stored."""
+    with command_line.cli_errors(as_json):
+        token = _open_service().create(name, scope, timedelta(days=days))
+        if as_json:
+            command_line.print_json({"name": name, "token": token})
+        else:
+            print(token)
+
+
+@app.command(name="list")
+def list_tokens(as_json: Json = False) -> None:
+    """List the tokens: their scopes, their ends, and when each was last used."""
+    with command_line.cli_errors(as_json):
+        tokens = _open_service().list_tokens()
+        if as_json:
+            command_line.print_json([_to_json(token) for token in tokens])
+        elif tokens:
+            command_line.console().print(_table(tokens))
+        else:
+            command_line.console().print("No API tokens yet.")
+
+
+@app.command()
+def revoke(name: Name, as_json: Json = False) -> None:
+    """Revoke a token: no request that begins later is answered to it."""
+    with command_line.cli_errors(as_json):
+        _open_service().revoke(name)
+        if as_json:
+            command_line.print_json({"revoked": name})
+        else:
+            command_line.console().print(f"{name} is revoked.", markup=False)
+
+
+def _open_service() -> ApiTokenService:
+    return ApiTokenService(command_line.open_home().database)
+
+
+def _to_json(token: ApiToken) -> dict[str, object]:
+    return {
+        "name": token.name,
+        "scopes": list(token.scopes),
+        "created_at": token.created_at.isoformat(),
+        "expires_at": token.expires_at.isoformat(),
+        "last_used_at": token.last_used_at and token.last_used_at.isoformat(),
+    }
+
+
+def _table(tokens: Sequence[ApiToken]) -> Table:
+    table = Table("name", "scopes", "expires", "last used", box=None, header_style="dim")
+    now = datetime.now(UTC)
+    for token in tokens:
+        end = f"{token.expires_at.astimezone():%Y-%m-%d}"
+        table.add_row(
+            to_safe_text(token.name),
+            ", ".join(token.scopes),
+            end if now < token.expires_at else f"{end} (expired)",
+            f"{token.last_used_at.astimezone():%Y-%m-%d %H:%M}" if token.last_used_at else "never",
+        )
+    return table
