@@ -158,6 +158,7 @@ def test_a_file_is_answered_from(home: Home, tmp_path: Path) -> None:
     "arguments",
     [
         ("search", "x", "--as", "everybody"),  # not a reader token
+        ("search", "x", "--as", "all:00ff"),  # derived, so nobody may claim it
         ("search", "x", "--since", "soon"),  # not a day
         ("search", "   "),  # nothing to look for
         ("search", "x", "--limit", "0"),

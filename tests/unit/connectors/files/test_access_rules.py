@@ -58,6 +58,7 @@ def test_without_a_file_everybody_reads_everything() -> None:
         ("rules:\n  - match: a\n    reader: [public]\n", 3, "unknown key 'reader'"),
         ("rules:\n  - match: a\n    readers: public\n", 3, "must be a list"),
         ("rules:\n  - match: a\n    readers: [ann@example.com]\n", 3, "not a reader"),
+        ("rules:\n  - match: a\n    readers: [all:00ff]\n", 3, "not a reader"),
         ("rules:\n  - match: a\n    readers:\n      - public\n      - group\n", 5, "not a reader"),
         ("rules:\n  - match: a\n    readers: [[public]]\n", 3, "must be text"),
         ("rules:\n  - match: 2024\n    readers: []\n", 2, "must be text"),
