@@ -106,9 +106,10 @@ def test_what_came_of_a_batch_is_counted_by_its_run_once(store: Store) -> None:
     first, second = taken(store), taken(store)
     finish(store, first, documents=2, chunks=7)
     finish(store, second, documents=1, unreadable=1)
-    with pytest.raises(LeaseLostError):
+    with pytest.raises(LeaseLostError, match=str(first.number)):
         finish(store, first, documents=2)
     found = runs.find(store.database, run)
+    assert found.done == 2
     assert found.counts == {"documents": 3, "chunks": 7, "unreadable": 1}
     assert found.item == "leave.pdf"
 

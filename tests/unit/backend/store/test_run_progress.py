@@ -77,6 +77,19 @@ def test_a_run_that_makes_progress_waits_for_nothing(store: Store) -> None:
     run_progress.set_activity(database, run, waiting_for="The index is away.")
     run_progress.report_progress(database, run, progress("listing", 1, None, None), {})
     assert find(store, run).waiting_for is None
+    other = begin(store, "web")
+    for each in (run, other):
+        run_progress.enter_stage(database, each, "indexing")
+        batches.save(database, each, [Deletion("a")], None)
+    for source in ("desk", "web"):
+        held = batches.claim(database, ME, lambda process: process != ME, source)
+        assert held is not None
+        batches.postpone(database, [(held.number, held.fence)], TOMORROW, "The index is away.")
+    postponed = find(store, other)
+    assert (postponed.waiting_for, postponed.next_try) == ("The index is away.", TOMORROW)
+    run_progress.report_progress(database, run, progress("listing", 1, None, None), {})
+    assert (find(store, run).waiting_for, find(store, run).next_try) == (None, None)
+    assert find(store, other) == postponed
     run_transitions.suspend(database, run, "Later.", TOMORROW)
     with database.writing() as connection:
         run_progress.add_counts(connection, run, {"documents": 2}, done=2)
