@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from pytest_socket import socket_allow_hosts
 
 from tests.support.databases import Databases, PostgreSql, Redis, shared, sqlite_in
@@ -28,6 +28,8 @@ MAX_SECONDS = 5.0
 
 settings.register_profile("unhurried", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
+# A mutant is noticed by the first example that fails: a smaller one is not looked for.
+settings.register_profile("mutants", deadline=None, phases=(Phase.explicit, Phase.generate))
 settings.load_profile(scaled("unhurried", "thorough", "engines"))
 
 

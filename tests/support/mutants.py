@@ -24,6 +24,8 @@ BAR = 0.9
 ROOT = Path(__file__).parents[2]
 COPIES = ROOT / ".cache" / "mutants"
 COPIED = ("backend", "connectors", "indexing", "tests", "deploy")
+ARGUMENTS = ("-p", "no:cacheprovider", "--hypothesis-profile", "mutants")
+"""For pytest."""
 SURVIVED = {0, 33}
 """Exit codes of pytest's runs as mutmut keeps them: all tests passed; no test calls the function."""
 TIMES = 6.0
@@ -128,7 +130,7 @@ def _copy_tree(group: Group, copy: Path) -> None:
         "source_paths": "\n".join(group.modules),
         "pytest_add_cli_args_test_selection": "\n".join(group.tests),
         "pytest_add_cli_args": "\n".join(
-            ["-p", "no:cacheprovider", *(["-k", group.selected] if group.selected else [])]
+            [*ARGUMENTS, *(["-k", group.selected] if group.selected else [])]
         ),
         "timeout_multiplier": str(TIMES),
         "timeout_constant": str(START_SECONDS),

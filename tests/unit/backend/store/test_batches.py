@@ -18,6 +18,7 @@ from hypothesis.stateful import (
 from sqlalchemy import select, update
 
 from backend.store import batches, run_progress, run_transitions, runs, sources
+from backend.store.database import exclusive
 from backend.store.document_contents import decode_changes, encode_changes
 from backend.store.runs import Process, RunEndedError
 from backend.store.tables import batches as rows
@@ -470,6 +471,69 @@ def test_only_the_run_of_a_postponed_batch_waits(
     assert waiting.next_try is not None
     assert before + wait <= waiting.next_try <= after + wait
     assert runs.find(store.database, web).waiting_for is None
+
+
+def test_a_batch_waits_twice_as_long_after_its_second_try_give_or_take_a_third(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factors: list[tuple[float, float]] = []
+
+    def longest(low: float, high: float) -> float:
+        factors.append((low, high))
+        return high
+
+    monkeypatch.setattr(random, "uniform", longest)
+    save(store, reading(store), "a")
+    for seconds in (13, 26):
+        held = taken(store)
+        before = datetime.now(UTC)
+        batches.postpone(store.database, [(held.number, held.fence)], None, "The index is away.")
+        wait = timedelta(seconds=seconds)
+        with store.database.writing() as connection:
+            until = connection.scalar(select(rows.c.next_try))
+            connection.execute(update(rows).values(next_try=None))
+        assert until is not None
+        assert before + wait <= until <= datetime.now(UTC) + wait
+    assert factors == [(0.7, 1.3)] * 2
+
+
+def test_where_nothing_can_be_claimed_no_writer_is_waited_for(store: Store) -> None:
+    desk, web = reading(store), reading(store, "web")
+    save(store, web, "a")
+    save(store, web, "b")
+    taken(store, source="web")
+    save(store, desk, "c")
+    held = taken(store, source="desk")
+    later = datetime.now(UTC) + timedelta(minutes=5)
+    batches.postpone(store.database, [(held.number, held.fence)], later, "The index is away.")
+    with store.database.writing() as connection:
+        exclusive(connection)
+        assert claim(store, source="desk") is None
+
+
+def test_a_batch_that_is_held_is_postponed_beside_one_that_was_lost(store: Store) -> None:
+    run = reading(store)
+    for name in ("a", "b"):
+        save(store, run, name)
+    lost, held = taken(store), taken(store)
+    batches.release(store.database, [(lost.number, lost.fence)])
+    later = datetime.now(UTC) + timedelta(minutes=5)
+    both = [(each.number, each.fence) for each in (lost, held)]
+    batches.postpone(store.database, both, later, "The index is away.")
+    assert not held.is_current()
+    assert names(claim(store)) == ["a"]
+    assert claim(store) is None
+
+
+def test_a_run_that_has_ended_waits_for_no_postponed_batch(store: Store) -> None:
+    run = reading(store)
+    save(store, run, "a")
+    held = taken(store)
+    run_transitions.close(store.database, run, "failed")
+    later = datetime.now(UTC) + timedelta(minutes=5)
+    batches.postpone(store.database, [(held.number, held.fence)], later, "The index is away.")
+    found = runs.find(store.database, run)
+    assert (found.waiting_for, found.next_try) == (None, None)
 
 
 def test_the_run_of_a_finished_batch_is_found(store: Store) -> None:
