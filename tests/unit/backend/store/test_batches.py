@@ -223,6 +223,30 @@ def test_who_was_alone_for_long_does_not_wait_for_it(store: Store) -> None:
     assert _order(store, 3) == ["web", "desk", "web"]
 
 
+def _save_much_and_little(store: Store) -> int:
+    """The large batch of one source was served, and two of nine small ones of the other; return the first one's run."""
+    desk, web = reading(store, "desk"), reading(store, "web")
+    _save_large(store, desk, "desk:1")
+    for number in range(9):
+        save(store, web, f"web:{number}")
+    assert _order(store, 3) == ["desk", "web", "web"]
+    return desk
+
+
+def test_who_was_served_much_and_comes_back_waits_for_the_others(store: Store) -> None:
+    save(store, _save_much_and_little(store), "desk:2")
+    assert _order(store, 8) == ["web"] * 7 + ["desk"]
+
+
+def test_a_newcomer_takes_turns_with_who_waits_not_with_who_was_served_most(store: Store) -> None:
+    _save_much_and_little(store)
+    sources.add(store.database, "mail", "folder", {})
+    mail = reading(store, "mail")
+    for number in range(2):
+        save(store, mail, f"mail:{number}")
+    assert _order(store, 4) == ["web", "mail"] * 2
+
+
 def test_nothing_is_taken_of_a_source_that_is_paused_or_at_something_else(store: Store) -> None:
     run = reading(store)
     save(store, run, "desk:a")
