@@ -238,6 +238,23 @@ def test_who_was_served_much_and_comes_back_waits_for_the_others(store: Store) -
     assert _order(store, 8) == ["web"] * 7 + ["desk"]
 
 
+def test_the_source_with_fewest_batches_in_hand_is_next(store: Store) -> None:
+    save(store, _save_much_and_little(store), "desk:2")
+    assert [taken(store).source for _ in range(3)] == ["web", "desk", "web"]
+
+
+@pytest.mark.parametrize(
+    "state", ["waiting", "done", "failed", "interrupted", "needs a decision", "decided"]
+)
+def test_what_was_fetched_is_indexed_though_its_run_does_not_go_on(
+    store: Store, state: runs.RunState
+) -> None:
+    run = reading(store)
+    save(store, run, "desk:a")
+    run_transitions.close(store.database, run, state)
+    assert names(claim(store)) == ["desk:a"]
+
+
 def test_a_newcomer_takes_turns_with_who_waits_not_with_who_was_served_most(store: Store) -> None:
     _save_much_and_little(store)
     sources.add(store.database, "mail", "folder", {})
