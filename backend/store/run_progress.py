@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, case, func, select, update
+from sqlalchemy import Connection, case, func, literal, select, update
 
-from backend.store.database import Database, exclusive
+from backend.store.database import Database, Moment, exclusive
 from backend.store.runs import ended_error
 from backend.store.tables import batches, runs
 from indexing.ingestion.progress import Embedding, Progress
@@ -75,7 +75,8 @@ def report_progress(
     """Record what the run is doing, and add the counts since the last report."""
     with database.writing() as connection:
         exclusive(connection)
-        began = case((runs.c.stage == progress.stage, runs.c.stage_at), else_=datetime.now(UTC))
+        now = literal(datetime.now(UTC), Moment)
+        began = case((runs.c.stage == progress.stage, runs.c.stage_at), else_=now)
         values = {
             "stage": progress.stage,
             "stage_at": began,

@@ -13,7 +13,7 @@ from backend.store.tables import batches as batch_rows
 from backend.store.tables import runs as run_rows
 from connectors.connector import Deletion
 from connectors.errors import TemporarilyUnavailableError
-from tests.support.store import Store, alive, gone
+from tests.support.store import Store, alive
 
 ME = Process("here", 1, "1")
 OTHER = Process("there", 2, "3")
@@ -79,7 +79,14 @@ def test_who_takes_over_closes_the_run_and_gets_its_batches(store: Store) -> Non
     lost, other = begin(store), begin(store, "web")
     for run in (lost, other):
         batches.save(store.database, run.id, [Deletion("desk:a")], None)
-    taken = run_transitions.begin(store.database, "desk", "prune", OTHER, gone)
+    judged: list[Run] = []
+
+    def is_gone(run: Run) -> bool:
+        judged.append(run)
+        return True
+
+    taken = run_transitions.begin(store.database, "desk", "prune", OTHER, is_gone)
+    assert judged == [lost]
     error = "Its process ended before it was done."
     assert changes(store, lost) == {"state": "interrupted", "error": error, "finished_at": "now"}
     assert is_unchanged(store, other)
