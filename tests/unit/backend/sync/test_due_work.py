@@ -659,7 +659,7 @@ def _until_stopped(due: Callable[[], bool]) -> None:
 # What stands still.
 
 STILL = 0.6
-"""Seconds."""
+"""Seconds: less than the second after which a slow source is saved as far as it was read."""
 
 
 @contextmanager
@@ -687,7 +687,9 @@ def test_a_source_that_says_nothing_any_more_is_given_up_with_its_reason(office:
         waiting, given_up = runs.history(office.database, "desk")
         office.shelves["desk"].before = nothing
         back.set()
-    reason = "Nothing moved for 0.6 seconds while the source was read, after 'About desk:0003'."
+    reason = (
+        f"Nothing moved for {STILL} seconds while the source was read, after 'About desk:0003'."
+    )
     assert (given_up.state, given_up.error) == ("interrupted", reason)
     assert waiting.waiting_for == reason
     status = source_service(office.database).status("desk")

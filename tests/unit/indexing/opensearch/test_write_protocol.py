@@ -100,11 +100,14 @@ def test_a_deletion_is_seen_at_once_and_names_what_is_to_go() -> None:
     )
 
 
+OLD_READERS = Access.to(["group:a"])
+
+
 @pytest.mark.parametrize(
     ("change", "steps"),
     [
         # Chunks must be found by more readers before the commit, and by fewer only after it.
-        ({"access": Access.to(["public", "group:x"])}, "announced, committed, finished"),
+        ({"access": Access.to(["group:a", "group:x"])}, "announced, committed, finished"),
         ({"access": FINANCE}, "announced, committed, finished"),
         ({"sets": frozenset({"new"})}, "announced, committed, finished"),
         ({"access": NOBODY}, "committed, finished"),
@@ -112,13 +115,13 @@ def test_a_deletion_is_seen_at_once_and_names_what_is_to_go() -> None:
         ({"hidden": True}, "committed, finished"),
         ({"boost": 2.0}, "committed, finished"),
         # No label of the chunks changes.
-        ({"access": Access.to(["public"])}, "finished"),
+        ({"access": OLD_READERS}, "finished"),
         ({"hidden": False}, "finished"),
         ({}, "finished"),
     ],
 )
 def test_an_amendment_takes_as_many_steps_as_it_needs(change: dict[str, Any], steps: str) -> None:
-    before = held("a", "one", sets=frozenset({"old"}))
+    before = held("a", "one", sets=frozenset({"old"}), access=OLD_READERS)
     (step,) = plan_writes(items(Amend(document_id="a", **change)), known(before)).changes
     announced = replace(before.record, unfinished=True) if "announced" in steps else None
     assert step.announced == announced
