@@ -11,7 +11,7 @@ from sqlalchemy.exc import NoResultFound
 from backend.store import runs
 from backend.store.database import Database, exclusive, upsert
 from backend.store.runs import Run
-from backend.store.sources import where_source
+from backend.store.sources import select_source_id, where_source
 from backend.store.tables import batches, failures, schedule, sources
 from connectors.errors import NotFoundError
 from connectors.registry import get_intervals, has_fixed_access
@@ -85,6 +85,13 @@ def request_run(database: Database, source: str, kind: str, accepted: int | None
         NotFoundError: there is no such source.
     """
     _set(database, source, kind, {"asked_at": datetime.now(UTC), "accepted": accepted})
+
+
+def find_accepted(database: Database, source: str) -> int:
+    """Return how many missing documents a person has agreed to delete in a run that is still to come."""
+    mine = schedule.c.source_id == select_source_id(source)
+    with database.reading() as connection:
+        return connection.scalar(select(func.max(schedule.c.accepted)).where(mine)) or 0
 
 
 def set_interval(database: Database, source: str, kind: str, every: timedelta | None) -> None:

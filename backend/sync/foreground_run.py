@@ -63,7 +63,9 @@ def sync(
         with context.syncing_groups(connector):
             listing = listings.resume(database, run)
             pages = group_listing(connector.listing(listing.since))
-            yield from writer.steps(pipeline.reconcile(pages, listing.number, tally, when_empty))
+            accepted = schedule.find_accepted(database, source.name)
+            steps = pipeline.reconcile(pages, listing.number, tally, when_empty, accepted)
+            yield from writer.steps(steps)
     yield _report(database, run, tally)
 
 

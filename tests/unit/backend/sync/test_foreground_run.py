@@ -53,7 +53,15 @@ from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
 from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.stepped_embedder import SteppedEmbedder
-from tests.support.store import Store, document, gone, kept_texts, store_at, store_with
+from tests.support.store import (
+    Store,
+    document,
+    gone,
+    kept_texts,
+    source_service,
+    store_at,
+    store_with,
+)
 
 EMBEDDER = HashingEmbedder()
 
@@ -371,6 +379,19 @@ def test_an_empty_listing_needs_a_decision(room: Room) -> None:
     assert room.last().decision == {"held": 3, "listed": 0, "missing": 3}
     assert room.sync(shelf(0), EmptyListing.ACCEPT).deleted == 3
     assert find_decision(room.store.database, "desk") is None
+
+
+def test_a_sync_deletes_what_was_accepted_and_asks_again_for_more(room: Room) -> None:
+    room.sync(shelf(12))
+    service = source_service(room.store.database)
+    with pytest.raises(ActionRequiredError, match="10 of the 12"):
+        room.sync(shelf(2))
+    service.accept("desk")
+    with pytest.raises(ActionRequiredError, match="11 of the 12"):
+        room.sync(shelf(1))
+    service.accept("desk")
+    assert room.sync(shelf(1)).deleted == 11
+    assert (room.last().state, find_decision(room.store.database, "desk")) == ("done", None)
 
 
 def test_a_second_sync_is_refused_while_the_first_goes_on(room: Room) -> None:
