@@ -83,8 +83,8 @@ def explain_missing(evidence: Evidence) -> str:
             )
         case _:
             return (
-                "They were in several places, so no single folder went away. They were probably deleted, or the"
-                " account that Quarry uses has lost its access to a part of the source."
+                "No single folder or place went away with them. They were probably deleted, or the account that"
+                " Quarry uses has lost its access to a part of the source."
             )
 
 
