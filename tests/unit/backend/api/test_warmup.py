@@ -10,12 +10,16 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from backend.access.machine_secret import MachineSecret
 from backend.api import dependencies, warmup
+from backend.api.app import create_app
+from backend.api.authentication import MachineAuthenticator
 from backend.api.warmup import Part, Warmup
 from backend.schemas.system import ReadinessResponse
 from backend.version import read_version
+from connectors.access import Readers
 from connectors.errors import ActionRequiredError
-from tests.unit.backend.api.conftest import api, make_container
+from tests.unit.backend.api.conftest import api, authorization, make_container
 
 ADDRESS = "http://127.0.0.1:8321"
 SOON = 30.0
@@ -176,7 +180,11 @@ def test_a_home_that_cannot_be_is_reported_and_the_server_lives(
     monkeypatch.setattr(dependencies, "PATIENCE", 0.05)
     blocked = tmp_path / "state"
     blocked.write_text("a file where the folder should be", encoding="utf-8")
-    with TestClient(api(make_container(tmp_path)), base_url=ADDRESS) as client:
+    secret = MachineSecret("a secret that was read before the home went away")
+    asker = MachineAuthenticator(secret, Readers.of(), lambda _: None)
+    app = create_app(make_container(tmp_path), asker)
+    headers = {"Authorization": f"Bearer {secret.value}"}
+    with TestClient(app, base_url=ADDRESS, headers=headers) as client:
         assert client.get("/healthz").json() == {"status": "ok", "version": read_version()}
         while (ready := client.get("/readyz")).json()["parts"][0]["state"] == "waiting":
             time.sleep(0.01)
@@ -188,9 +196,10 @@ def test_a_home_that_cannot_be_is_reported_and_the_server_lives(
 
 
 def test_an_empty_home_becomes_ready(tmp_path: Path) -> None:
-    with TestClient(api(make_container(tmp_path)), base_url=ADDRESS) as client:
+    app = api(make_container(tmp_path))
+    with TestClient(app, base_url=ADDRESS, headers=authorization(app)) as client:
         found = client.post("/api/search", json={"query": "leave"})
         while found.status_code == 503:
             found = client.post("/api/search", json={"query": "leave"})
-        assert found.json()["results"] == []
+        assert (found.status_code, found.json()["results"]) == (200, [])
         assert client.get("/readyz").json()["ready"] is True
