@@ -40,7 +40,7 @@ class Access:
     """The clauses of a document, all of which an asker must meet, each by holding one of its tokens.
 
     Without a clause nobody may read it. Equal rights are equal values as far as clauses alone can show:
-    `Access.to` and `Access.to_all` normalize, and the constructor refuses what is not normalized.
+    `Access.to` and `Access.all_of` normalize, and the constructor refuses what is not normalized.
     """
 
     clauses: frozenset[Clause]
@@ -55,10 +55,10 @@ class Access:
     @classmethod
     def to(cls, tokens: Iterable[str]) -> "Access":
         """Return the access of those who hold one of the tokens."""
-        return cls.to_all([tokens])
+        return cls.all_of([tokens])
 
     @classmethod
-    def to_all(cls, clauses: Iterable[Iterable[str]]) -> "Access":
+    def all_of(cls, clauses: Iterable[Iterable[str]]) -> "Access":
         """Return the access of those who hold a token of each clause."""
         parsed = (frozenset(map(parse_reader_token, clause)) for clause in clauses)
         return cls(_normalize(frozenset(parsed)))
@@ -100,7 +100,7 @@ def parse_access(value: Sequence[str] | Sequence[Sequence[str]]) -> Access:
     """
     tokens = [each for each in value if isinstance(each, str)]
     clauses = [each for each in value if not isinstance(each, str)]
-    return Access.to_all([tokens, *clauses] if tokens or not clauses else clauses)
+    return Access.all_of([tokens, *clauses] if tokens or not clauses else clauses)
 
 
 def _normalize(clauses: frozenset[Clause]) -> frozenset[Clause]:

@@ -73,7 +73,7 @@ class ApiTokenService:
                 expires_at=now + lifetime,
             )
             details = {"scopes": chosen, "days": lifetime.days}
-            audit.record(database, "create_token", _subject(name), details, self.actor)
+            audit.record(database, "create_token", audit_name(name), details, self.actor)
         return token
 
     def list_tokens(self) -> list[ApiToken]:
@@ -88,7 +88,7 @@ class ApiTokenService:
         """
         with self.database.transaction() as database:
             api_tokens.remove(database, name)
-            audit.record(database, "revoke_token", _subject(name), {}, self.actor)
+            audit.record(database, "revoke_token", audit_name(name), {}, self.actor)
 
 
 def find_valid_token(
@@ -120,6 +120,6 @@ def _check(name: str, scopes: list[TokenScope], lifetime: timedelta) -> None:
         raise InvalidInputError(f"A token is valid for 1 to {LONGEST_LIFETIME.days} days.")
 
 
-def _subject(name: str) -> str:
-    """Return the subject of audit entries; no name of a source contains a colon."""
+def audit_name(name: str) -> str:
+    """Return what the audit calls a token, as subject and as actor; no name of a source contains a colon."""
     return f"token:{name}"

@@ -14,7 +14,7 @@ from fastapi import Request
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.access.api_tokens import PREFIX, TokenScope
+from backend.access.api_tokens import PREFIX, TokenScope, audit_name
 from backend.access.machine_secret import MachineSecret
 from backend.api.authorization import Asker, is_open_to_anyone, set_asker
 from backend.api.problem_details import Problem, problem
@@ -66,7 +66,7 @@ class MachineAuthenticator:
             readers=self.readers,
             is_owner=True,
             scopes=frozenset(map(TokenScope, token.scopes)),
-            actor=f"token:{token.name}",
+            actor=audit_name(token.name),
         )
 
     def _owner(self, csrf_token: str | None = None) -> Asker:

@@ -59,11 +59,7 @@ def save(
     payload = encode_changes(changes)
     ids = [document_id(change) for change in changes]
     with database.writing() as connection:
-        exclusive(connection)
-        mine = select(runs.c.source_id).where(runs.c.id == run, runs.c.state == "running")
-        source_id = connection.scalar(mine)
-        if source_id is None:
-            raise run_rows.ended_error(connection, run)
+        source_id = run_rows.lock_running(connection, run)
         if changes:
             row = {
                 "source_id": source_id,

@@ -48,7 +48,7 @@ def _read(connection: Connection, tokens: Iterable[str]) -> dict[str, Access]:
     clauses: dict[str, dict[int, set[str]]] = {}
     for reader, token, number in connection.execute(query):
         clauses.setdefault(token, {}).setdefault(number, set()).add(reader)
-    return {token: Access.to_all(each.values()) for token, each in clauses.items()}
+    return {token: Access.all_of(each.values()) for token, each in clauses.items()}
 
 
 def _is_derived(token: str) -> bool:

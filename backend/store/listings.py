@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection, select, update
 
 from backend.store.database import Database, exclusive, upsert
-from backend.store.runs import ended_error
+from backend.store.runs import lock_running
 from backend.store.sources import select_source_id, where_source
 from backend.store.tables import documents, failures, listings, runs, sources
 from connectors.connector import Checkpoint
@@ -39,11 +39,7 @@ def resume(database: Database, run: int, max_age: timedelta = MAX_AGE) -> OpenLi
     """
     now = datetime.now(UTC)
     with database.writing() as connection:
-        exclusive(connection)
-        mine = select(runs.c.source_id).where(runs.c.id == run, runs.c.state == "running")
-        source_id = connection.scalar(mine)
-        if source_id is None:
-            raise ended_error(connection, run)
+        source_id = lock_running(connection, run)
         latest = select(listings).where(listings.c.source_id == source_id)
         row = connection.execute(latest).one_or_none()
         if row is not None and row.checkpoint is not None and row.started_at > now - max_age:

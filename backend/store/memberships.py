@@ -12,12 +12,11 @@ from sqlalchemy import Connection, Select, delete, exists, func, insert, select,
 from backend.store.database import (
     Database,
     encode_texts,
-    exclusive,
     select_bound_texts,
     select_texts,
 )
-from backend.store.runs import ended_error
-from backend.store.tables import conjunction_readers, conjunctions, memberships, runs
+from backend.store.runs import lock_running
+from backend.store.tables import conjunction_readers, conjunctions, memberships
 
 _TOKENS = "tokens"
 
@@ -29,7 +28,7 @@ def save_members(database: Database, run: int, groups: Mapping[str, frozenset[st
         RunEndedError: the run does not belong to the caller any more; nothing is saved.
     """
     with database.writing() as connection:
-        source_id = _check_run(connection, run)
+        source_id = lock_running(connection, run)
         held = _read_members(connection, source_id, groups)
         for token, members in groups.items():
             if gone := held.get(token, set()) - members:
@@ -64,7 +63,7 @@ def _delete_members(connection: Connection, token: str, gone: Iterable[str]) -> 
 def delete_groups(database: Database, run: int, kept: Collection[str]) -> None:
     """Delete the groups of the run's source that are not among the kept ones. Raises as `save_members`."""
     with database.writing() as connection:
-        source_id = _check_run(connection, run)
+        source_id = lock_running(connection, run)
         of_source = memberships.c.source_id == source_id
         held = connection.scalars(select(memberships.c.token).where(of_source).distinct())
         gone = select_texts(connection.dialect.name, set(held).difference(kept))
@@ -74,7 +73,7 @@ def delete_groups(database: Database, run: int, kept: Collection[str]) -> None:
 def confirm_pending(database: Database, run: int) -> None:
     """Let the pending members of the run's source count. Raises as `save_members`."""
     with database.writing() as connection:
-        source_id = _check_run(connection, run)
+        source_id = lock_running(connection, run)
         pending = (memberships.c.source_id == source_id, memberships.c.pending == 1)
         connection.execute(update(memberships).where(*pending).values(pending=0))
 
@@ -129,12 +128,3 @@ def _select_met(dialect: str) -> Select[tuple[str]]:
         .group_by(conjunctions.c.token, conjunctions.c.clauses)
         .having(met == conjunctions.c.clauses)
     )
-
-
-def _check_run(connection: Connection, run: int) -> int:
-    exclusive(connection)
-    mine = select(runs.c.source_id).where(runs.c.id == run, runs.c.state == "running")
-    source_id: int | None = connection.scalar(mine)
-    if source_id is None:
-        raise ended_error(connection, run)
-    return source_id

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import Connection, Row, func, select
 
-from backend.store.database import Database
+from backend.store.database import Database, exclusive
 from backend.store.sources import select_source_id
 from backend.store.tables import runs, sources
 from connectors.errors import TemporarilyUnavailableError
@@ -158,6 +158,20 @@ def history(database: Database, source: str, limit: int = 20) -> list[Run]:
 
 
 SELECT_RUNS = select(runs, sources.c.name.label("source")).join(sources)
+
+
+def lock_running(connection: Connection, run: int) -> int:
+    """Return the id of the run's source, and let nobody else write before the transaction ends.
+
+    Raises:
+        RunEndedError: the run does not belong to the caller any more.
+    """
+    exclusive(connection)
+    mine = select(runs.c.source_id).where(runs.c.id == run, runs.c.state == "running")
+    source_id: int | None = connection.scalar(mine)
+    if source_id is None:
+        raise ended_error(connection, run)
+    return source_id
 
 
 def ended_error(connection: Connection, run: int) -> RunEndedError:

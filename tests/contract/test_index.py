@@ -580,8 +580,8 @@ def test_only_those_who_meet_every_clause_see_a_document(
     index: Index, writer: IndexWriter, read_path: ReadPath
 ) -> None:
     space, board = ["external:7:space"], ["group:board", "user:ann@example.com"]
-    restricted = Access.to_all([space, board])
-    narrower = Access.to_all([space, board, ["group:finance"]])
+    restricted = Access.all_of([space, board])
+    narrower = Access.all_of([space, board, ["group:finance"]])
     writer.write(
         [
             secret("a", access=Access.to(space)),
@@ -608,14 +608,14 @@ def test_one_clause_more_or_less_holds_when_the_write_returns(
     index: Index, writer: IndexWriter, read_path: ReadPath
 ) -> None:
     space, board = ["external:7:space"], ["group:board"]
-    both = Access.to_all([space, board])
+    both = Access.all_of([space, board])
     member, director = Readers.of(*space), holding([*space, *board], [both])
     writer.write([secret("a", access=Access.to(space))])
     steps = [
         (both, set[str](), {"a"}),
         (Access.to(space), {"a"}, {"a"}),
         (both, set[str](), {"a"}),
-        (Access.to_all([space, ["group:finance"]]), set[str](), set[str]()),
+        (Access.all_of([space, ["group:finance"]]), set[str](), set[str]()),
     ]
     for access, by_member, by_director in steps:
         writer.write([Amend(document_id="a", access=access)])
@@ -1277,7 +1277,7 @@ def test_the_survey_is_by_id(writer: IndexWriter) -> None:
 
 def test_the_survey_reports_who_finds_what(writer: IndexWriter) -> None:
     finance = Access.to(["group:finance", "user:ann@example.com"])
-    both = Access.to_all([["group:finance", "group:board"], ["external:7:space"]])
+    both = Access.all_of([["group:finance", "group:board"], ["external:7:space"]])
     writer.write(
         [
             document("a", "one"),
@@ -1321,7 +1321,7 @@ def _odd_documents() -> list[Replace]:
         document("b", "nobody's", access=NOBODY),
         document("c", generation=3),
         document("d", "hidden from all", hidden=True, readers=["group:finance"]),
-        document("e", "space and board", access=Access.to_all([["group:a"], ["group:b"]])),
+        document("e", "space and board", access=Access.all_of([["group:a"], ["group:b"]])),
         document("休暇/規程 é", "leave", readers=["external:drive:42", "user:ann@example.com"]),
     ]
 

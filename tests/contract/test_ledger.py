@@ -170,13 +170,13 @@ def test_amended_access_is_all_that_is_left_of_the_old(ledger: Ledger) -> None:
 
 
 def test_every_clause_of_a_conjunction_is_kept(ledger: Ledger) -> None:
-    both = Access.to_all([["group:hr", "user:ann@example.com"], ["external:7:space"]])
-    narrower = Access.to_all([["group:hr"], ["external:7:space"], ["group:board"]])
+    both = Access.all_of([["group:hr", "user:ann@example.com"], ["external:7:space"]])
+    narrower = Access.all_of([["group:hr"], ["external:7:space"], ["group:board"]])
     ledger.save_conjunctions([both, EVERYBODY, NOBODY])
     ledger.save_conjunctions([both, narrower])
     ledger.save([stored(document("desk:a", access=both)), stored(document("desk:b"))])
     # Not announced before.
-    other = Access.to_all([["group:c"], ["group:d"]])
+    other = Access.all_of([["group:c"], ["group:d"]])
     ledger.save([AccessAmended("desk:b", other), stored(document("web:c", access=narrower))])
     held = {"desk:a": both, "desk:b": other, "web:c": narrower}
     assert {each: entry.access for each, entry in ledger.entries(list(held)).items()} == held

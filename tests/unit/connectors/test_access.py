@@ -66,7 +66,7 @@ def test_tokens_that_are_not_normalized_are_refused() -> None:
 
 
 SPACE, BOARD = ["external:7:space"], ["group:board", "user:ann@example.com"]
-RESTRICTED = Access.to_all([SPACE, BOARD])
+RESTRICTED = Access.all_of([SPACE, BOARD])
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_clauses_that_restrict_nobody_fall_away_and_an_empty_one_admits_nobody(
     clauses: list[list[str]], same: list[list[str]]
 ) -> None:
     expected = frozenset(map(frozenset, same))
-    assert Access.to_all(clauses) == Access(expected)
+    assert Access.all_of(clauses) == Access(expected)
     given = frozenset(map(frozenset, clauses))
     if given != expected:
         with pytest.raises(ValueError, match="clauses are not normalized"):
@@ -112,8 +112,8 @@ def test_clauses_that_restrict_nobody_fall_away_and_an_empty_one_admits_nobody(
 def test_a_conjunction_is_one_token_that_its_clauses_alone_decide() -> None:
     (token,) = RESTRICTED.readers
     assert re.fullmatch(r"all:[0-9a-f]{64}", token)
-    assert Access.to_all([reversed(BOARD), SPACE]).readers == {token}
-    assert Access.to_all([SPACE, BOARD[:1]]).readers != {token}
+    assert Access.all_of([reversed(BOARD), SPACE]).readers == {token}
+    assert Access.all_of([SPACE, BOARD[:1]]).readers != {token}
     assert Access.to(BOARD).readers == frozenset(BOARD)
     assert EVERYBODY.readers == {"public"}
     assert NOBODY.readers == frozenset()
@@ -138,7 +138,7 @@ HELD = st.lists(TOKENS, max_size=4)
 def test_normalizing_changes_nobodys_right(clauses: list[list[str]], held: list[str]) -> None:
     asker = Readers.of(*held)
     meets_all = bool(clauses) and all(asker.tokens & set(clause) for clause in clauses)
-    assert asker.may_read(Access.to_all(clauses)) is meets_all
+    assert asker.may_read(Access.all_of(clauses)) is meets_all
 
 
 @given(st.lists(CLAUSES, max_size=4), HELD)
@@ -146,7 +146,7 @@ def test_one_token_of_the_flat_form_suffices_exactly_where_all_clauses_are_met(
     documents: list[list[list[str]]], held: list[str]
 ) -> None:
     asker = Readers.of(*held)
-    granted = [Access.to_all(clauses) for clauses in documents]
+    granted = [Access.all_of(clauses) for clauses in documents]
     met = {
         token
         for access in granted
@@ -159,7 +159,7 @@ def test_one_token_of_the_flat_form_suffices_exactly_where_all_clauses_are_met(
 
 @given(CLAUSES)
 def test_an_access_comes_back_from_json(clauses: list[list[str]]) -> None:
-    access = Access.to_all(clauses)
+    access = Access.all_of(clauses)
     assert parse_access(json.loads(json.dumps(access.to_json()))) == access
 
 

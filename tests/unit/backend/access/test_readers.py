@@ -60,8 +60,8 @@ def test_conjunctions_are_held_by_those_who_meet_every_clause(store: Store) -> N
     save_groups(store.database, "desk", {"space": [ANN, BOB], "lobby": ["public"]})
     number = sources.find(store.database, "desk").id
     space, lobby = token_of(number, "space"), token_of(number, "lobby")
-    restricted = Access.to_all([[space], ["group:board", BOB]])
-    open_to_board = Access.to_all([[lobby], ["group:board"]])
+    restricted = Access.all_of([[space], ["group:board", BOB]])
+    open_to_board = Access.all_of([[lobby], ["group:board"]])
     save_conjunctions(store.database, restricted, open_to_board)
     both = {*restricted.readers, *open_to_board.readers}
     assert held(store, ANN) == {"space", "lobby"}
@@ -72,7 +72,7 @@ def test_conjunctions_are_held_by_those_who_meet_every_clause(store: Store) -> N
 
 def test_what_is_withdrawn_counts_for_the_next_request(store: Store) -> None:
     number = sources.find(store.database, "desk").id
-    restricted = Access.to_all([[token_of(number, "space")], ["group:board"]])
+    restricted = Access.all_of([[token_of(number, "space")], ["group:board"]])
     save_conjunctions(store.database, restricted)
     save_groups(store.database, "desk", {"space": [ANN, BOB]})
     assert held(store, ANN, "group:board") == {"space", *restricted.readers}
@@ -125,7 +125,7 @@ def test_what_is_resolved_is_what_every_path_to_it_admits(
     number = sources.find(shelf.database, "desk").id
     save_groups(shelf.database, "desk", groups)
     granted = [
-        Access.to_all([[token_of(number, one) for one in clause] for clause in clauses])
+        Access.all_of([[token_of(number, one) for one in clause] for clause in clauses])
         for clauses in documents
     ]
     save_conjunctions(shelf.database, *granted)
@@ -151,7 +151,7 @@ def test_a_database_says_without_being_opened_whether_it_holds_groups(tmp_path: 
     assert holds_groups(file)
     save_groups(store.database, "desk", {})
     assert not holds_groups(file)
-    save_conjunctions(store.database, Access.to_all([[ANN], [BOB]]))
+    save_conjunctions(store.database, Access.all_of([[ANN], [BOB]]))
     assert holds_groups(file)
     with store.database.writing() as connection:
         connection.execute(delete(tables.conjunction_readers))

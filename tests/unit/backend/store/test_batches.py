@@ -79,7 +79,7 @@ def expire(store: Store, held: ClaimedBatch) -> None:
 def test_whatever_a_source_reports_is_reported_again_as_it_was() -> None:
     actual = (
         replace(document("desk:a", text="half a \ud800 character"), metadata={"team": ("a", "b")}),
-        document("desk:f", access=Access.to_all([["group:hr"], ["external:7:a", "group:b"]])),
+        document("desk:f", access=Access.all_of([["group:hr"], ["external:7:a", "group:b"]])),
         Deletion("desk:b"),
         Unchanged("desk:c", "7"),
         Unreadable(document_id="desk:d", item="d.pdf", reason="it is encrypted", link="file:d"),

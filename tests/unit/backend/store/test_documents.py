@@ -14,7 +14,7 @@ from tests.support.store import Store, damage_texts, document, kept_texts, lose_
 ANN = Readers.of("user:ann@example.com")
 HR = Readers.of("group:hr")
 STRANGER = Readers.of()
-BOTH = Access.to_all([["group:hr"], ["user:ann@example.com"]])
+BOTH = Access.all_of([["group:hr"], ["user:ann@example.com"]])
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_document_is_shown_to_its_readers(store: Store, access: Access, reader
         (BOTH, ANN),
         (BOTH, HR),
         (BOTH, Readers.of("user:ann@example.com", "group:hr")),  # no token is derived from these
-        (BOTH, Readers(Access.to_all([["group:hr"], ["group:ann"]]).readers)),
+        (BOTH, Readers(Access.all_of([["group:hr"], ["group:ann"]]).readers)),
         (NOBODY, STRANGER),
         (NOBODY, ANN),
         (Access.to(["group:hr"]), ANN),

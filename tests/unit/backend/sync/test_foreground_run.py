@@ -188,7 +188,7 @@ def test_who_joins_or_leaves_a_channel_changes_no_document(room: Room) -> None:
     source = Channels(
         [
             document("desk:a", access=Access.to([plans])),
-            document("desk:b", access=Access.to_all([[plans], [board]])),
+            document("desk:b", access=Access.all_of([[plans], [board]])),
         ],
         members={plans: {"user:ann@x.de", "user:bob@x.de"}, board: {"user:bob@x.de"}},
     )

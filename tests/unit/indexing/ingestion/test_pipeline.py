@@ -54,7 +54,7 @@ from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.store import damage_texts, lose_texts, store_with
 
 HR = Access.to(["group:hr"])
-HR_IN_SPACE = Access.to_all([["group:hr"], ["external:7:space"]])
+HR_IN_SPACE = Access.all_of([["group:hr"], ["external:7:space"]])
 
 
 @dataclass(frozen=True)

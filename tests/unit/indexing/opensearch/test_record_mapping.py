@@ -35,7 +35,7 @@ ACCESS = st.sampled_from(
         NOBODY,
         Access.to(["public"]),
         Access.to(["user:a@b", "group:ü x".replace(" ", "")]),
-        Access.to_all([["user:a@b", "group:ü"], ["external:wiki:space"]]),
+        Access.all_of([["user:a@b", "group:ü"], ["external:wiki:space"]]),
     ]
 )
 VERSIONS = st.builds(Version, st.text("0123456789abcdef", max_size=12), st.integers(0, 10**6))
