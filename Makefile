@@ -11,8 +11,8 @@ SERVED := backend connectors indexing tests deploy hatch_build.py
 help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
 	@echo "make demo         index the sample handbook, answer three questions, serve the page"
-	@echo "make test         install what is needed and run every check (the same as make check)"
-	@echo "make soak         the tests that take long, in four slices (SLICE=engines|connectors|faults|release for one)"
+	@echo "make test         install what is needed, then check style, types and imports and run the quick tests (the same as make check)"
+	@echo "make soak         the tests that take long, in slices (SLICE=slow|engines|connectors|faults|release for one)"
 	@echo "make mutants      change one thing in the code at a time and count the changes that tests notice (MODULES='backend.search.*')"
 	@echo "make evaluate     score the public question sets in DATA (default ../shared/data)"
 	@echo "make benchmarks   measure speed against named rivals (long)"
@@ -87,9 +87,9 @@ WITH_SERVERS = $(BIN)/python -m deploy.services.server during $(BIN)/python -m d
 unit: $(STAMP)-dev browser mail-server
 	@$(WITH_SERVERS) --version 2 $(PYTEST)
 
-# What takes long, in four slices: the newer OpenSearch and the thorough property tests; sources at full size; servers and
-# processes that fail; what is released. SLICE=... runs one of them.
-SLICES := engines connectors faults release
+# What takes long, in slices: whole processes, browsers and servers; the newer OpenSearch and the thorough property tests;
+# sources at full size; servers and processes that fail; what is released. SLICE=... runs one of them.
+SLICES := slow engines connectors faults release
 SLICE ?= $(SLICES)
 
 soak: $(STAMP)-dev browser mail-server

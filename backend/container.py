@@ -12,6 +12,8 @@ from backend.settings import Settings, variable
 
 if TYPE_CHECKING:
     from backend.access.machine_secret import MachineSecret
+    from backend.access.openid.provider import Provider
+    from backend.access.source_limits import SourceLimits
     from backend.composition.chat import ChatService
     from backend.composition.index import EmbeddingModel, IndexEngine
     from backend.store.credential_vault import Vault
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from backend.store.sources import Source
     from connectors.access import Readers
     from connectors.connector import Connector
+    from connectors.server_access import ServerAccess
     from indexing.index.versions import IndexVersion
     from indexing.ingestion.executor import BatchWorker
     from indexing.ingestion.ledger import Ledger
@@ -70,9 +73,10 @@ class Container:
 
         if self.settings.database_url is None and not holds_groups(self._database_file):
             return own
+        from backend.access.own_readers import add_groups_of_accounts
         from backend.access.readers import resolve_readers
 
-        return resolve_readers(self.database, own)
+        return resolve_readers(self.database, add_groups_of_accounts(self.database, own))
 
     @cached_property
     def vault(self) -> "Vault":
@@ -98,6 +102,51 @@ class Container:
         from backend.access.machine_secret import read_machine_secret
 
         return read_machine_secret(self.machine_secret_file)
+
+    @cached_property
+    def openid_provider(self) -> "Provider | None":
+        """The identity provider by which people may sign in, if one is set.
+
+        Raises:
+            NotConfiguredError: its settings are not valid.
+        """
+        issuer = self.settings.oidc_issuer
+        if issuer is None:
+            return None
+        from backend.access.openid.provider import Provider, ProviderSettings, parse_domains
+
+        secret = self.settings.oidc_client_secret
+        return Provider(
+            ProviderSettings(
+                issuer=issuer,
+                client_id=self.settings.oidc_client_id,
+                client_secret=secret.get_secret_value() if secret else None,
+                scopes=tuple(dict.fromkeys(["openid", *self.settings.oidc_scopes.split()])),
+                groups_claim=self.settings.oidc_groups_claim,
+                domains=parse_domains(self.settings.oidc_domains),
+                authority=self.settings.oidc_ca,
+            )
+        )
+
+    def find_source_objection(self, access: "ServerAccess") -> str | None:
+        """Say why a source of a source manager may not reach this.
+
+        Raises:
+            NotConfiguredError: the settings that allow it are not valid.
+        """
+        return self._source_limits.find_objection(access)
+
+    @cached_property
+    def _source_limits(self) -> "SourceLimits":
+        from backend.access.source_limits import SourceLimits
+        from connectors.errors import NotConfiguredError
+
+        roots, addresses = self.settings.source_roots, self.settings.source_addresses
+        try:
+            return SourceLimits.parse(roots, addresses, self.home)
+        except ValueError as error:
+            names = f"{variable('source_roots')} or {variable('source_addresses')}"
+            raise NotConfiguredError(f"{names} is not valid: {error}.") from error
 
     @property
     def machine_secret_file(self) -> Path:
@@ -152,11 +201,16 @@ class Container:
         return Container(self.settings.model_copy(update={"embedding_model": model}))
 
     def connector(self, source: "Source") -> "Connector":
-        """Raises ActionRequiredError: its settings or its credential are invalid, or no key decrypts that."""
+        """Raises ActionRequiredError: its settings or its credential are invalid, no key decrypts that, or it may not
+        reach what it is to read."""
+        from backend.access.source_owners import limit_owner
         from connectors.registry import create_connector
 
         credential = self.vault.open(source.credential) if source.credential else {}
-        return create_connector(source.kind, source.name, source.settings, credential)
+        limit = limit_owner(self.database, source.owner_id, self.find_source_objection)
+        return create_connector(
+            source.kind, source.name, source.settings, credential, source.id, limit
+        )
 
     def pipeline(self, source: "Source") -> "Pipeline":
         from indexing.ingestion.pipeline import Pipeline

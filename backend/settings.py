@@ -29,6 +29,33 @@ class Settings(BaseSettings):
         description="Keys that encrypt the credentials of sources, newest first, separated by"
         " commas; by default a generated key in credentials.key in the home",
     )
+    public_url: str | None = Field(
+        default=None,
+        description="The address that people open, such as https://quarry.example.com; needed where other machines reach quarry serve",
+    )
+    tls_certificate: Path | None = Field(
+        default=None,
+        description="File of the certificate of that address, with those between it and a known authority (PEM)",
+    )
+    tls_key: Path | None = Field(default=None, description="File of its private key (PEM)")
+    tls_terminated: bool = Field(
+        default=False,
+        description="Whether a proxy in front of quarry serve speaks TLS with the browsers",
+    )
+    trusted_proxies: str = Field(
+        default="",
+        description="Addresses or networks of proxies, separated by commas, whose X-Forwarded-For and X-Forwarded-Proto are believed",
+    )
+    source_roots: str = Field(
+        default="",
+        description="Folders of this machine, separated by commas, that the sources of source managers may read; by default"
+        " none. Sources of admins may read all that Quarry can",
+    )
+    source_addresses: str = Field(
+        default="",
+        description="Hosts, addresses and networks, separated by commas, that the sources of source managers may contact"
+        " in private networks (their setting private_hosts); by default none",
+    )
     workers: bool = Field(
         default=True,
         description="Whether quarry serve syncs the sources on their schedules",
@@ -49,6 +76,26 @@ class Settings(BaseSettings):
         ge=1,
         le=64,
         description="Threads for embedding questions, and as many again for passages; by default 1 where quarry serve has several processes",
+    )
+    searches_at_once: int = Field(
+        default=8,
+        ge=1,
+        le=1000,
+        description="Requests that each process of quarry serve works on at the same time, answers aside",
+    )
+    answers_at_once: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="Answers that each process of quarry serve works on at the same time; by default 8 with a language"
+        " model, and 2 without one",
+    )
+    requests_waiting: int = Field(
+        default=100,
+        ge=0,
+        le=100_000,
+        description="Searches, and as many answers, that may wait for their turn in each process of quarry serve; more"
+        " are refused with 503",
     )
 
     embedding_model: str = Field(
@@ -133,6 +180,35 @@ class Settings(BaseSettings):
     opensearch_vector_search: Literal["graph", "exact"] = Field(
         default="graph",
         description="graph: approximate, for any size; exact: all vectors that pass the filters",
+    )
+
+    oidc_issuer: str | None = Field(
+        default=None,
+        description="An OpenID provider by which people sign in: its issuer, such as https://login.example.com,"
+        " spelled as the provider does. Its redirect address is /sign-in/openid/callback",
+    )
+    oidc_client_id: str = Field(
+        default="quarry", min_length=1, description="Name by which the provider knows Quarry"
+    )
+    oidc_client_secret: SecretStr | None = Field(
+        default=None, description="Secret of Quarry at the provider; without one, PKCE alone"
+    )
+    oidc_scopes: str = Field(
+        default="openid email profile",
+        description="Scopes that Quarry asks for, separated by blanks; some providers state groups only with groups",
+    )
+    oidc_groups_claim: str = Field(
+        default="groups",
+        min_length=1,
+        description="Claim that holds the names of a person's groups; each is the reader group:NAME (a blank is %20)",
+    )
+    oidc_domains: str = Field(
+        default="",
+        description="Domains separated by commas for whose addresses the provider vouches (with email_verified);"
+        " people with such an address get an account when they sign in, others need one before",
+    )
+    oidc_ca: Path | None = Field(
+        default=None, description="CA certificates (PEM) of the provider besides the public ones"
     )
 
     search_seconds: float = Field(

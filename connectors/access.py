@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
+from urllib.parse import quote
 
 PUBLIC = "public"
 CONJUNCTION_PREFIX = "all:"
@@ -16,6 +17,8 @@ Clause: TypeAlias = frozenset[str]
 """Reader tokens, any of which suffices."""
 
 _TOKEN = re.compile(r"public|user:[^\s:@]+@[^\s:@]+|group:\S+|external:[^\s:]+:\S+")
+_ACCOUNT = "account/"
+_SAFE = "!$&'()*+,/:;=@~"
 _PUBLIC_CLAUSE: Clause = frozenset({PUBLIC})
 
 
@@ -32,7 +35,31 @@ def parse_reader_token(text: str) -> str:
             f"not a reader: {text!r}; write public, user:<email>, group:<id> or"
             " external:<source>:<id>"
         )
-    return token.lower() if token.startswith("user:") else token
+    return _fold_address(token) if token.startswith("user:") else token
+
+
+def _fold_address(token: str) -> str:
+    """Letters of other scripts whose lower case is a letter of ASCII would make an address somebody else's."""
+    lowered = token.lower()
+    if lowered.isascii() and not token.isascii():
+        raise ValueError(
+            f"not an address: {token!r} is written with letters that only look like it"
+        )
+    return lowered
+
+
+def make_external_token(source_id: int, local_id: str) -> str:
+    """Return the token of a group, a scope or an account of a source, by its id there."""
+    return f"external:{source_id}:{quote(local_id, safe=_SAFE)}"
+
+
+def make_account_token(source_id: int, local_id: str) -> str:
+    """Return the token of somebody's account at a source: a group whose member is the person."""
+    return make_external_token(source_id, f"{_ACCOUNT}{local_id}")
+
+
+def is_account_token(token: str) -> bool:
+    return token.startswith("external:") and token.split(":", 2)[2].startswith(_ACCOUNT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,18 @@ class Unreadable:
     """Set if this version can never be read: it is not tried again until the document has another one."""
 
 
-Change: TypeAlias = Document | Deletion | Unchanged | Unreadable | Checkpoint
+@dataclass(frozen=True, slots=True)
+class DocumentCount:
+    """How many documents a source has, readable or not.
+
+    Yielded before the documents themselves, where the source knows it at little cost: a first sync shows how much there
+    is to read.
+    """
+
+    documents: int
+
+
+Change: TypeAlias = Document | Deletion | Unchanged | Unreadable | Checkpoint | DocumentCount
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,27 +194,36 @@ class ReaderGroup:
     """`external:<id of the source>:<id of the group in the source>`."""
     members: frozenset[str]
     """Reader tokens: of people, or of other groups of the source."""
+    name: str = ""
+    """As people at the source know it."""
+
+
+GroupItem: TypeAlias = ReaderGroup | Checkpoint
 
 
 @runtime_checkable
 class ListsGroups(Protocol):
     """A connector whose documents name groups and scopes, which a permission sync asks it for."""
 
-    def groups(self) -> Iterator[ReaderGroup]:
-        """Yield once every group and scope that a document names, with all members that it has now.
+    def groups(self, since: Checkpoint | None) -> Iterator[GroupItem]:
+        """Yield once every group and scope that a document names, with all members that it has now, in a stable
+        order, and a checkpoint wherever resuming is safe.
 
         One whose members cannot be read is yielded without members; one that is not yielded has none either.
-        Raises as `Connector.listing`.
+        Checkpoints are as those of `Connector.listing`, whose errors it raises.
         """
         ...
 
 
 @runtime_checkable
-class CountsDocuments(Protocol):
-    """A connector that can count its documents at little cost."""
+class DerivesAccess(Protocol):
+    """A connector whose document ids say who may read them, by the channel or the repository in them.
 
-    def count_documents(self) -> int:
-        """Count all documents, readable or not. Raises as `Connector.listing`."""
+    A permission sync asks it for groups alone: it compares no listing.
+    """
+
+    def derive_access(self, document_id: str) -> Access:
+        """Return the access of a document, without asking the source."""
         ...
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from connectors.access import Access
 from connectors.connector import Capability, Connector, validate_source_name
 from connectors.errors import InvalidInputError
+from connectors.server_access import FindObjection, ServerAccess, allow_all
 from connectors.settings_form import Entry, Form, Path, TextField, get_path, to_label
 
 S = TypeVar("S", bound=BaseModel)
@@ -31,6 +32,10 @@ _MODULES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Each module defines a `SOURCE_KIND`."""
+
+
+NOT_STORED = 0
+"""Stands for the id of a source that is not stored, such as one that is entered just now."""
 
 
 class NoCredential(BaseModel):
@@ -56,12 +61,22 @@ REMOTE_INTERVALS = SyncIntervals(access=timedelta(hours=1), deletions=timedelta(
 """Of a service that is asked for all it has, page by page, whenever it is listed."""
 
 
+def without_groups(
+    connector: Callable[[str, S, C], Connector],
+) -> Callable[[str, int, S, C], Connector]:
+    """Adapt a connector that has no groups, and so needs no id of its source."""
+    return lambda source, _, settings, credential: connector(source, settings, credential)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceKind(Generic[S, C]):
-    connector: Callable[[str, S, C], Connector]
-    """Makes a connector from the source's name, settings and credential, without connecting to it."""
+    connector: Callable[[str, int, S, C], Connector]
+    """Makes a connector from the source's name, id, settings and credential, without connecting to it. The id is in
+    the tokens of its groups."""
     settings: type[S]
     credential: type[C]
+    server_access: Callable[[S], ServerAccess]
+    """Returns what of the server and its networks a source with these settings reaches."""
     capabilities: frozenset[Capability] = frozenset(Capability)
     title: str = ""
     """Display name; by default the name in the registry, capitalized."""
@@ -73,10 +88,15 @@ class SourceKind(Generic[S, C]):
     """Returns what is missing that must exist before a source with these settings is added."""
 
     def create_connector(
-        self, source: str, settings: Mapping[str, object], credential: Mapping[str, object]
+        self,
+        source: str,
+        source_id: int,
+        settings: Mapping[str, object],
+        credential: Mapping[str, object],
     ) -> Connector:
         return self.connector(
             source,
+            source_id,
             self.settings.model_validate(settings),
             self.credential.model_validate(credential),
         )
@@ -177,8 +197,11 @@ def validate_source(
     settings: Mapping[str, object],
     credential: Mapping[str, object] = MappingProxyType({}),
     name: str | None = None,
+    find_objection: FindObjection = allow_all,
 ) -> ValidatedSource:
     """Validate what was entered for a source. Without a name, it is named after what it reads.
+
+    What the source may not reach is not looked at, so that no message tells whether it exists.
 
     Raises:
         InvalidSourceError: the name, the settings or the credential are invalid. The network is not used.
@@ -195,9 +218,9 @@ def validate_source(
         validate_source_name(chosen_name)
     except ValueError as error:
         raise InvalidSourceError([FieldError(("name",), str(error))]) from error
-    if missing := known.find_missing(validated):
+    if fault := find_objection(known.server_access(validated)) or known.find_missing(validated):
         raise InvalidSourceError(
-            [FieldError(("settings", _get_primary_key(known.settings)), missing)]
+            [FieldError(("settings", _get_primary_key(known.settings)), fault)]
         )
     create_connector(kind, chosen_name, settings, credential)
     stored = validated.model_dump(mode="json", exclude_unset=True)
@@ -239,20 +262,38 @@ def _suggest_name(kind: str, settings: BaseModel) -> str:
     return re.sub(r"[\s:]+", "-", last.strip())[:100] or kind
 
 
+def find_source_objection(
+    kind: str, settings: Mapping[str, object], find_objection: FindObjection
+) -> str | None:
+    """Return what is objected to in what a source with these settings reaches of the server.
+
+    Raises:
+        ValueError: the settings are not valid.
+        InvalidInputError: there is no such kind.
+    """
+    known = get_source_kind(kind)
+    return find_objection(known.server_access(known.settings.model_validate(settings)))
+
+
 def create_connector(
     kind: str,
     source: str,
     settings: Mapping[str, object],
     credential: Mapping[str, object] = MappingProxyType({}),
+    source_id: int = NOT_STORED,
+    find_objection: FindObjection = allow_all,
 ) -> Connector:
-    """Create the connector of a source from its name and its stored settings and credential.
+    """Create the connector of a source from its name, its stored settings and credential, and its id.
 
     Raises:
-        InvalidInputError: the kind, the name, the settings or the credential are invalid.
+        InvalidInputError: the kind, the name, the settings or the credential are invalid, or there is an objection to
+            what the source reaches.
     """
     known = get_source_kind(kind)
     try:
-        return known.create_connector(validate_source_name(source), settings, credential)
+        if objection := find_source_objection(kind, settings, find_objection):
+            raise InvalidInputError(objection)
+        return known.create_connector(validate_source_name(source), source_id, settings, credential)
     except ValidationError as error:
         # Not chained: the error holds the values, credentials too.
         raise InvalidInputError(

@@ -14,6 +14,13 @@ def _normalize_readers(readers: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(parse_reader_token, readers))
 
 
+def _check_public_readers(readers: tuple[str, ...]) -> tuple[str, ...]:
+    for reader in readers:
+        if reader.startswith("external:"):
+            raise ValueError(f"{reader!r} is of a source: write public, user:<email> or group:<id>")
+    return readers
+
+
 def _check_globs(patterns: tuple[str, ...]) -> tuple[str, ...]:
     for pattern in patterns:
         GlobPattern.parse(pattern)
@@ -38,6 +45,9 @@ def mailbox_access(owner: str, readers: Sequence[str]) -> Access:
 
 
 ReaderTokens: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_normalize_readers)]
+
+PublicReaders: TypeAlias = Annotated[ReaderTokens, AfterValidator(_check_public_readers)]
+"""Who may read what the source shows to everybody."""
 
 AbsolutePath: TypeAlias = Annotated[Path, AfterValidator(Path.absolute)]
 

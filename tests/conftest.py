@@ -12,7 +12,7 @@ from hypothesis import Phase, settings
 from pytest_socket import socket_allow_hosts
 
 from tests.support.databases import Databases, PostgreSql, Redis, shared, sqlite_in
-from tests.support.soak import MARKERS, is_selected, scaled
+from tests.support.soak import MARKERS, SLICE, is_selected, scaled
 
 EARLY = (
     "tests/unit/indexing/embedding/test_equality.py",
@@ -24,7 +24,7 @@ EARLY = (
 )
 """What takes longest, so that no process is left with it alone at the end; and first what imports torch."""
 MAX_SECONDS = 5.0
-"""A test that takes longer is to be marked: `soak`, or `deep` with smaller numbers for `make test`."""
+"""A test of `make test` that takes longer is to be marked: `soak`, or `deep` with smaller numbers for `make test`."""
 
 settings.register_profile("unhurried", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
@@ -71,7 +71,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _is_slow(report: pytest.TestReport) -> bool:
-    is_marked = not MARKERS.isdisjoint(report.keywords)
+    is_marked = bool(SLICE) or not MARKERS.isdisjoint(report.keywords)
     return report.when == "call" and report.duration > MAX_SECONDS and not is_marked
 
 

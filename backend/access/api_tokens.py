@@ -1,17 +1,18 @@
 """API tokens: what a program proves itself with, for what it is meant to do, and until when."""
 
-import hashlib
 import re
-import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from backend.store import api_tokens, audit
+from backend.access.random_secrets import digest, make_random_secret
+from backend.store import api_tokens, audit, people
 from backend.store.api_tokens import ApiToken
+from backend.store.audit import Actor
 from backend.store.database import Database
-from connectors.errors import InvalidInputError
+from backend.store.people import Person
+from connectors.errors import ConflictError, InvalidInputError
 
 PREFIX = "qry_"
 """Of every token, so that it is recognized where it should not be, such as in a repository."""
@@ -19,7 +20,6 @@ LONGEST_LIFETIME = timedelta(days=366)
 USE_PRECISION = timedelta(minutes=1)
 """A use is recorded if the last recorded one is at least so long ago."""
 
-_BYTES = 32
 _NAME = re.compile(r"[\w.@-]{1,100}")
 
 
@@ -41,10 +41,14 @@ ALL_SCOPES = frozenset(TokenScope)
 
 @dataclass(frozen=True, slots=True)
 class ApiTokenService:
-    """All that can be done to API tokens. Each action is one transaction that includes its audit entry."""
+    """All that can be done to the API tokens of a person, or to service tokens, which are of nobody.
+
+    Each action is one transaction that includes its audit entry.
+    """
 
     database: Database
-    actor: str = audit.OWNER
+    actor: Actor = audit.OWNER
+    owner: Person | None = None
 
     def create(
         self,
@@ -62,8 +66,9 @@ class ApiTokenService:
         now = now or datetime.now(UTC)
         chosen = sorted(set(scopes))
         _check(name, chosen, lifetime)
-        token = f"{PREFIX}{secrets.token_urlsafe(_BYTES)}"
+        token = f"{PREFIX}{make_random_secret()}"
         with self.database.transaction() as database:
+            self._check_owner(database)
             api_tokens.add(
                 database,
                 name=name,
@@ -71,13 +76,14 @@ class ApiTokenService:
                 scopes=chosen,
                 created_at=now,
                 expires_at=now + lifetime,
+                person_id=self.owner.id if self.owner else None,
             )
             details = {"scopes": chosen, "days": lifetime.days}
-            audit.record(database, "create_token", audit_name(name), details, self.actor)
+            self._record(database, "create_token", name, details)
         return token
 
     def list_tokens(self) -> list[ApiToken]:
-        """Return all tokens by name, also those that have expired."""
+        """Return all tokens by name, whose ever they are, also those that have expired."""
         return api_tokens.list_tokens(self.database)
 
     def revoke(self, name: str) -> None:
@@ -87,26 +93,36 @@ class ApiTokenService:
             NotFoundError: there is none of this name.
         """
         with self.database.transaction() as database:
-            api_tokens.remove(database, name)
-            audit.record(database, "revoke_token", audit_name(name), {}, self.actor)
+            api_tokens.remove(database, name, self.owner.id if self.owner else None)
+            self._record(database, "revoke_token", name, {})
+
+    def _check_owner(self, database: Database) -> None:
+        """The request began before the transaction, in which the account may be disabled."""
+        owner = people.find(database, self.owner.id) if self.owner else None
+        if self.owner and (owner is None or owner.disabled_at is not None):
+            raise ConflictError("The account is disabled.")
+
+    def _record(
+        self, database: Database, action: str, name: str, details: Mapping[str, object]
+    ) -> None:
+        audit.record(database, action, audit_name(name, self.owner), details, self.actor)
 
 
 def find_valid_token(
     database: Database, given: str, now: datetime | None = None
-) -> ApiToken | None:
-    """Return the token that was given, if it exists and has not expired, and record its use."""
+) -> tuple[ApiToken, Person | None] | None:
+    """Return the token that was given and its owner, if it is valid, and record its use.
+
+    It is not if it has expired, or if the account of its owner is disabled.
+    """
     now = now or datetime.now(UTC)
-    token = api_tokens.find_by_digest(database, digest(given))
-    if token is None or token.expires_at <= now:
+    found = api_tokens.find_with_owner(database, digest(given))
+    if found is None or found[0].expires_at <= now:
         return None
+    token, _ = found
     if token.last_used_at is None or now - token.last_used_at >= USE_PRECISION:
         api_tokens.record_use(database, token, now)
-    return token
-
-
-def digest(token: str) -> str:
-    """Return what is stored. A token is random, so that a fast hash without salt cannot be reversed."""
-    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+    return found
 
 
 def _check(name: str, scopes: list[TokenScope], lifetime: timedelta) -> None:
@@ -120,6 +136,6 @@ def _check(name: str, scopes: list[TokenScope], lifetime: timedelta) -> None:
         raise InvalidInputError(f"A token is valid for 1 to {LONGEST_LIFETIME.days} days.")
 
 
-def audit_name(name: str) -> str:
+def audit_name(name: str, owner: Person | None) -> str:
     """Return what the audit calls a token, as subject and as actor; no name of a source contains a colon."""
-    return f"token:{name}"
+    return f"token:{name}" if owner is None else f"token:{name} of {owner.email}"

@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-_TABLES = ("memberships", "conjunctions")
+_TABLES = ("memberships", "conjunctions", "group_members")
 
 
 def holds_groups(file: Path) -> bool:

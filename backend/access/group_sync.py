@@ -5,37 +5,45 @@ before documents are compared, and what it gained counts only after: a document 
 joined since, or come to one that somebody left.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-from backend.store import memberships
+from backend.store import group_listings, memberships
 from backend.store.database import Database
 from connectors.access import PUBLIC, parse_reader_token
-from connectors.batched import batched
-from connectors.connector import ReaderGroup
+from connectors.connector import Checkpoint, GroupItem, ReaderGroup
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
 
 _PAGE = 200
-"""Groups of one transaction."""
+"""Groups of one transaction, at most."""
+_MEMBERS = 20_000
+"""Members of one transaction, after which it is ended: of many large groups memory holds a few."""
 
 
 @contextmanager
 def syncing_groups(
-    database: Database, run: int, source: int, groups: Iterable[ReaderGroup]
+    database: Database,
+    run: int,
+    source: int,
+    list_groups: Callable[[Checkpoint | None], Iterable[GroupItem]],
 ) -> Iterator[None]:
     """Delete memberships that ended before the block, and let new ones count after it, unless it fails.
+
+    Groups are listed from where the last try ended; not again if only the block failed.
 
     Raises:
         RunEndedError: the run does not belong to the caller any more.
         ValueError: a token is not one of this source.
     """
-    listed: set[str] = set()
-    for page in batched(groups, _PAGE):
-        for group in page:
-            _check_tokens(group, source)
-        memberships.save_members(database, run, {group.token: group.members for group in page})
-        listed.update(group.token for group in page)
-    memberships.delete_groups(database, run, kept=listed)
+    listing = group_listings.resume(database, run)
+    if not listing.is_whole:
+        for page in _group_pages(list_groups(listing.since)):
+            for group in page.groups:
+                _check_tokens(group, source)
+            memberships.save_groups(database, run, page.groups, page.reached)
+        memberships.delete_unlisted(database, run)
     try:
         yield
     except DeletionNeedsApprovalError:
@@ -43,6 +51,35 @@ def syncing_groups(
         memberships.confirm_pending(database, run)
         raise
     memberships.confirm_pending(database, run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    groups: Sequence[ReaderGroup]
+    reached: Checkpoint | None
+    """Everything before it is in this page or in earlier ones; None if the page has none."""
+
+
+def _group_pages(items: Iterable[GroupItem]) -> Iterator[_Page]:
+    """Group a listing into pages; an error of the source is raised after a page of what came before it."""
+    groups: list[ReaderGroup] = []
+    reached: Checkpoint | None = None
+    members = 0
+    try:
+        for item in items:
+            match item:
+                case ReaderGroup():
+                    groups.append(item)
+                    members += len(item.members)
+                case Checkpoint():
+                    reached = item
+            if len(groups) >= _PAGE or members >= _MEMBERS:
+                yield _Page(groups, reached)
+                groups, reached, members = [], None, 0
+    except (TemporarilyUnavailableError, ActionRequiredError):
+        yield _Page(groups, reached)
+        raise
+    yield _Page(groups, reached)
 
 
 def _check_tokens(group: ReaderGroup, source: int) -> None:

@@ -56,7 +56,10 @@ class MachineSecret:
     @property
     def cookie_name(self) -> str:
         """A name of its own: cookies of an address are shared by all its ports, and with them by other Quarrys."""
-        return f"quarry-session-{self._sign('cookie', '')[:8]}"
+        return self.name_cookie("session")
+
+    def name_cookie(self, purpose: str) -> str:
+        return f"quarry-{purpose}-{self._sign('cookie', '')[:8]}"
 
     def _issue(self, purpose: Purpose, now: datetime | None) -> str:
         issued = int((now or datetime.now(UTC)).timestamp())

@@ -12,20 +12,22 @@ from backend.api import openapi, problem_details
 from backend.api.access_log import AccessLogMiddleware
 from backend.api.authentication import AuthenticationMiddleware, Authenticator
 from backend.api.authorization import check_permission, find_unprotected_routes
-from backend.api.dependencies import AnswerHtml, AppState
+from backend.api.dependencies import AnswerHtml, AppState, take_turn
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import ErrorPage
+from backend.api.public_address import PublicAddress
 from backend.api.request_context import DisconnectMiddleware
 from backend.api.request_guard import RequestGuardMiddleware
-from backend.api.routes import admin, ask, documents, health, metrics, search, sources
+from backend.api.request_pools import RequestPools
+from backend.api.routes import admin, ask, documents, explain, health, metrics, search, sources
 from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry, no_other_servers
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
 from backend.version import read_version
 
-THREADS = 8
-"""Worker threads for requests. A search keeps a processor busy: more threads would only wait."""
+SPARE_THREADS = 4
+"""Worker threads beside those of the requests that have their turn: for authentication, and for scrapes."""
 LAST_STEP = 1.0
 """Seconds that a sync has to finish a step when the server stops."""
 
@@ -43,7 +45,8 @@ class Api(FastAPI):
     def build_middleware_stack(self) -> ASGIApp:
         state: AppState = self.state.app_state
         app = DisconnectMiddleware(
-            RequestGuardMiddleware(super().build_middleware_stack()), state.active_requests
+            RequestGuardMiddleware(super().build_middleware_stack(), state.public_address),
+            state.active_requests,
         )
         process = state.processes.name if state.processes else None
         return AccessLogMiddleware(app, state.metrics.observe_request, process)
@@ -60,6 +63,7 @@ def create_app(
     answer_html: AnswerHtml = ask.plain_html,
     error_page: ErrorPage | None = None,
     processes: ServerProcesses | None = None,
+    public_address: PublicAddress | None = None,
 ) -> Api:
     """Create the API of a container. It warms up when it starts.
 
@@ -67,13 +71,15 @@ def create_app(
         answer_html: renders an answer as sanitized HTML.
         error_page: renders a problem for browsers, outside of the API.
         processes: of this server, where it has several.
+        public_address: under which others reach it; None where this machine alone does.
     """
     app = Api(
         title="Quarry",
         version=read_version(),
         description=DESCRIPTION,
         lifespan=_lifespan,
-        dependencies=[Depends(check_permission)],
+        # A slot is given back before the response is sent: a client may be slow to take it.
+        dependencies=[Depends(check_permission), Depends(take_turn, scope="function")],
         responses=openapi.PROBLEMS,
         generate_unique_id_function=lambda route: route.name,
         # The pages of these load scripts from other hosts; and no telemetry leaves the server.
@@ -84,6 +90,7 @@ def create_app(
     )
     current = CurrentContainer(container)
     warmup = Warmup(current.parts(), current.reopen_if_switched)
+    server_metrics = Metrics(current, warmup, processes)
     app.state.app_state = AppState(
         current=current,
         warmup=warmup,
@@ -91,15 +98,18 @@ def create_app(
             lambda: current.container, processes.other_servers if processes else no_other_servers
         ),
         answer_html=answer_html,
-        metrics=Metrics(current, warmup, processes),
+        metrics=server_metrics,
+        authenticator=authenticator,
+        pools=RequestPools.of(container.settings, server_metrics),
         processes=processes,
+        public_address=public_address,
     )
     # Around the routes, within the handlers of errors: what it refuses is answered as every other problem is.
     app.router.middleware_stack = AuthenticationMiddleware(
         app.router.middleware_stack, authenticator, app.routes
     )
     problem_details.register(app, error_page)
-    for routes in (search, ask, documents, sources, admin, health, metrics):
+    for routes in (search, ask, documents, explain, sources, admin, health, metrics):
         app.include_router(routes.router)
     return app
 
@@ -109,7 +119,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     if unprotected := list(find_unprotected_routes(app.routes)):
         raise ValueError(f"routes without a permission: {', '.join(unprotected)}")
     state: AppState = app.state.app_state
-    to_thread.current_default_thread_limiter().total_tokens = THREADS
+    threads = state.current.container.settings.searches_at_once + SPARE_THREADS
+    to_thread.current_default_thread_limiter().total_tokens = threads
     state.warmup.start()
     yield
     state.warmup.stop()

@@ -7,25 +7,36 @@ import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, TypeAlias
+from urllib.parse import parse_qsl
 
 from anyio import to_thread
 from fastapi import Request
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.access.api_tokens import PREFIX, TokenScope, audit_name
 from backend.access.machine_secret import MachineSecret
+from backend.access.networks import normalize_address
+from backend.access.roles import Role
 from backend.api.authorization import Asker, is_open_to_anyone, set_asker
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import get_request_context
 from backend.store.api_tokens import ApiToken
+from backend.store.audit import Actor
+from backend.store.people import Person
 from connectors.access import Readers
 
 CSRF_HEADER = "x-csrf-token"
 CHALLENGE: Mapping[str, str] = MappingProxyType({"WWW-Authenticate": 'Bearer realm="Quarry"'})
 """Of every answer with the status 401."""
+CSRF_FIELD = "csrf_token"
+"""Of a form that a browser sends without a script."""
 _SAFE = {"GET", "HEAD", "OPTIONS"}
+_FORM = "application/x-www-form-urlencoded"
+
+FindToken: TypeAlias = Callable[[str], tuple[ApiToken, Person | None] | None]
+"""Returns the valid token that was given, and its owner; reads the database."""
 
 
 class Authenticator(Protocol):
@@ -43,34 +54,50 @@ class MachineAuthenticator:
 
     secret: MachineSecret
     readers: Readers
-    find_token: Callable[[str], ApiToken | None]
-    """Returns the valid token that was given; reads the database."""
+    find_token: FindToken
 
     async def authenticate(self, request: Request) -> Asker | None:
-        if (authorization := request.headers.get("authorization")) is not None:
-            scheme, _, given = authorization.partition(" ")
-            return await self._by_bearer(given.strip()) if scheme.lower() == "bearer" else None
+        if "authorization" in request.headers:
+            return await self._by_bearer(request)
         session = request.cookies.get(self.secret.cookie_name)
         if session is None or not self.secret.is_session(session):
             return None
         return self._owner(self.secret.csrf_token(session))
 
-    async def _by_bearer(self, given: str) -> Asker | None:
-        if not given.startswith(PREFIX):
-            return self._owner() if self.secret.is_equal(given) else None
-        token = await to_thread.run_sync(self.find_token, given)
-        if token is None:
-            return None
-        return Asker(
-            kind="token",
-            readers=self.readers,
-            is_owner=True,
-            scopes=frozenset(map(TokenScope, token.scopes)),
-            actor=audit_name(token.name),
-        )
+    async def _by_bearer(self, request: Request) -> Asker | None:
+        given = read_bearer(request)
+        if given.startswith(PREFIX):
+            found = await to_thread.run_sync(self.find_token, given)
+            return found and make_token_asker(*found, self.readers, read_address(request))
+        return self._owner() if self.secret.is_equal(given) else None
 
     def _owner(self, csrf_token: str | None = None) -> Asker:
-        return Asker(kind="local", readers=self.readers, is_owner=True, csrf_token=csrf_token)
+        return Asker(kind="local", readers=self.readers, role=Role.ADMIN, csrf_token=csrf_token)
+
+
+def read_bearer(request: Request) -> str:
+    """Return what a program proves itself with; nothing where it uses another scheme."""
+    scheme, _, given = request.headers["authorization"].partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
+
+
+def read_address(request: Request) -> str | None:
+    """Return where a request comes from."""
+    return normalize_address(request.client.host) if request.client else None
+
+
+def make_token_asker(
+    token: ApiToken, owner: Person | None, readers: Readers, address: str | None
+) -> Asker:
+    """Return who sends a token: never more than its owner is now."""
+    return Asker(
+        kind="token",
+        readers=readers,
+        role=Role(owner.role) if owner else Role.ADMIN,
+        scopes=frozenset(map(TokenScope, token.scopes)),
+        person=owner,
+        actor=Actor(audit_name(token.name, owner), address),
+    )
 
 
 class AuthenticationMiddleware:
@@ -89,35 +116,44 @@ class AuthenticationMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            request = Request(scope)
+            request = Request(scope, receive)
             asker = await self._authenticator.authenticate(request)
-            if asker is None and not is_open_to_anyone(self._routes, scope):
-                raise _unauthorized()
+            is_open = is_open_to_anyone(self._routes, scope)
+            if asker is None and not is_open:
+                raise _unauthorized(has_accounts=get_request_context(scope).has_accounts)
             if asker is not None:
                 get_request_context(scope).asker = asker.kind
-                _check_csrf_token(request, asker)
+                if not is_open:
+                    receive = await _check_csrf_token(request, asker)
             set_asker(scope, asker)
         await self._app(scope, receive, send)
 
 
-def _unauthorized() -> Problem:
-    return Problem(
-        problem(
-            401,
-            "Quarry answers only the person who runs it.",
-            "Send the header Authorization: Bearer, with an API token (quarry tokens create), or with the secret in the"
-            " file machine.secret of Quarry's home.",
-        ),
-        CHALLENGE,
+def _unauthorized(*, has_accounts: bool) -> Problem:
+    if has_accounts:
+        detail, secret = "Quarry answers only people who have signed in, and their programs.", ""
+    else:
+        detail = "Quarry answers only the person who runs it."
+        secret = ", or with the secret in the file machine.secret of Quarry's home"
+    advice = (
+        f"Send the header Authorization: Bearer, with an API token (quarry tokens create){secret}."
     )
+    return Problem(problem(401, detail, advice), CHALLENGE)
 
 
-def _check_csrf_token(request: Request, asker: Asker) -> None:
-    """Raises Problem: 403, a browser sends its session with a request that no page of that session made."""
+async def _check_csrf_token(request: Request, asker: Asker) -> Receive:
+    """Return what the application receives the request from, whose body may have been read.
+
+    Raises:
+        Problem: 403, a browser sends its session with a request that no page of that session made.
+    """
     if request.method in _SAFE or asker.csrf_token is None:
-        return
-    given = request.headers.get(CSRF_HEADER, "")
-    if not hmac.compare_digest(given.encode(errors="replace"), asker.csrf_token.encode()):
+        return request.receive
+    given, receive = request.headers.get(CSRF_HEADER), request.receive
+    if given is None and request.headers.get("content-type") == _FORM:
+        body = await request.body()
+        given, receive = _read_field(body, CSRF_FIELD), _replay(body, receive)
+    if not hmac.compare_digest((given or "").encode(errors="replace"), asker.csrf_token.encode()):
         raise Problem(
             problem(
                 403,
@@ -125,3 +161,18 @@ def _check_csrf_token(request: Request, asker: Asker) -> None:
                 "Reload the page, then try again.",
             )
         )
+    return receive
+
+
+def _read_field(body: bytes, name: str) -> str:
+    return dict(parse_qsl(body.decode(errors="replace"))).get(name, "")
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return what begins with a whole body and goes on with `receive`."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_again

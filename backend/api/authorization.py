@@ -4,7 +4,7 @@ Every route that returns anything of a document takes its asker from here. Every
 permission; a route without one is open to nobody.
 
 @app.get("/api/sources")
-@requires(Permission.OWNER)
+@requires(Permission.ADMIN)
 def sources(...): ...
 """
 
@@ -20,11 +20,13 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
 from backend.access.api_tokens import ALL_SCOPES, TokenScope
+from backend.access.roles import Role
 from backend.api.problem_details import Problem, problem
-from backend.store.audit import OWNER
+from backend.store.audit import OWNER, Actor
+from backend.store.people import Person
 from connectors.access import Readers
 
-AskerKind: TypeAlias = Literal["local", "token"]
+AskerKind: TypeAlias = Literal["local", "session", "token"]
 
 _ATTRIBUTE = "quarry_permission"
 _ASKER = "quarry.asker"
@@ -36,13 +38,19 @@ class Asker:
     kind: AskerKind
     readers: Readers
     """What the asker holds by itself; a route takes what follows from it by `ReadersDependency`."""
-    is_owner: bool
-    """Whether the asker may see and change what is connected."""
+    role: Role
     scopes: frozenset[TokenScope] = ALL_SCOPES
-    actor: str = OWNER
+    person: Person | None = None
+    """Whose session or token it is; None for the owner of the machine, and for a service token."""
+    actor: Actor = OWNER
     """Who the audit says it was."""
     csrf_token: str | None = None
     """What a request that changes something must carry; None where no browser sends the credential by itself."""
+
+    @property
+    def turn_key(self) -> str:
+        """Whose turns the requests take in the pools: sessions and tokens of a person share them."""
+        return f"person:{self.person.id}" if self.person else self.actor.name
 
 
 def set_asker(scope: Scope, asker: Asker | None) -> None:
@@ -68,26 +76,34 @@ AskerDependency = Annotated[Asker, Depends(get_asker)]
 class Permission(StrEnum):
     ANYONE = "anyone"
     """The route returns nothing of the documents or the sources."""
-    READER = "reader"
+    SEARCH = "search"
     """The route returns only what the asker's readers may read."""
-    QUESTIONER = "questioner"
+    ASK = "ask"
     """The route answers a question from what the asker's readers may read."""
-    OWNER = "owner"
-    """The route shows or changes the sources."""
-    OBSERVER = "observer"
+    SOURCES = "sources"
+    """The route shows or changes the sources that exist for the asker: all for admins, their own for source managers."""
+    ADMIN = "admin"
+    """The route shows or changes what only admins look after."""
+    METRICS = "metrics"
     """The route shows the metrics of the server."""
+    ACCOUNTS = "accounts"
+    """The route shows or changes people, their groups, or API tokens. An admin reaches it by a session; no token
+    does, because it could make one that may more, or outlives it."""
+    ACCOUNT = "account"
+    """The route is about the asker's own account. A person reaches it by a session; no token does."""
 
 
 _SCOPES: Mapping[Permission, TokenScope] = MappingProxyType(
     {
-        Permission.READER: TokenScope.SEARCH,
-        Permission.QUESTIONER: TokenScope.ASK,
-        Permission.OWNER: TokenScope.ADMIN,
-        Permission.OBSERVER: TokenScope.METRICS,
+        Permission.SEARCH: TokenScope.SEARCH,
+        Permission.ASK: TokenScope.ASK,
+        Permission.SOURCES: TokenScope.ADMIN,
+        Permission.ADMIN: TokenScope.ADMIN,
+        Permission.METRICS: TokenScope.METRICS,
     }
 )
 """What a token must be made for, where a route is not open to anyone."""
-_OWNERS = {Permission.OWNER, Permission.OBSERVER}
+_FOR_ADMINS = {Permission.ADMIN, Permission.METRICS, Permission.ACCOUNTS}
 
 
 def requires(permission: Permission) -> Callable[[Endpoint], Endpoint]:
@@ -141,10 +157,17 @@ async def check_permission(request: Request) -> None:
         return
     if permission is None:
         raise Problem(problem(403, "This route declares no permission, so it is open to nobody."))
-    asker, scope = await get_asker(request), _SCOPES[permission]
-    if permission in _OWNERS and not asker.is_owner:
-        raise Problem(problem(403, "Only the owner of this Quarry may do this."))
-    if scope not in asker.scopes:
+    asker = await get_asker(request)
+    if permission is Permission.ACCOUNT and asker.kind != "session":
+        raise Problem(problem(403, "Only a person who has signed in may do this."))
+    if permission is Permission.ACCOUNTS and asker.kind == "token":
+        raise Problem(problem(403, "Only an admin who has signed in may do this."))
+    if permission is Permission.SOURCES and asker.role is Role.MEMBER:
+        detail = "Only an admin or a source manager of this Quarry may do this."
+        raise Problem(problem(403, detail))
+    if permission in _FOR_ADMINS and asker.role is not Role.ADMIN:
+        raise Problem(problem(403, "Only an admin of this Quarry may do this."))
+    if (scope := _SCOPES.get(permission)) and scope not in asker.scopes:
         detail = f"The API token is not made for this: it lacks the scope {scope}."
         challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
         raise Problem(problem(403, detail), {"WWW-Authenticate": challenge})

@@ -1,19 +1,30 @@
 """The state that all routes share, and their dependencies."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias
 
 from anyio import to_thread
 from fastapi import Depends, Request
 
+from backend.access.api_tokens import TokenScope
+from backend.access.document_readers import AllReaders, FindReaders, OwnReaders
 from backend.access.readers import resolve_readers
-from backend.api.authorization import AskerDependency
+from backend.access.roles import Role
+from backend.api.authentication import Authenticator
+from backend.api.authorization import (
+    Asker,
+    AskerDependency,
+    Permission,
+    get_asker,
+    get_permission,
+)
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import Problem, problem
-from backend.api.request_context import ActiveRequests
+from backend.api.public_address import PublicAddress
+from backend.api.request_context import ActiveRequests, get_request_context
+from backend.api.request_pools import RequestPools
 from backend.api.server_processes import ServerProcesses
-from backend.api.server_sent_events import Streams
 from backend.api.sync_runs import SyncRunRegistry
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.composition.chat import ChatService
@@ -23,10 +34,14 @@ from backend.schemas.system import PartStatus
 from backend.search.search_service import SearchService
 from backend.sources.service import SourceService
 from backend.store.database import Database
+from backend.store.sources import EVERY_SOURCE, SourceChoice, SourcesOf
 from connectors.access import Readers
 
 PATIENCE = 2.0
 """Seconds that a request waits for the server to be ready."""
+
+NOBODY = 0
+"""The id of no person."""
 
 AnswerHtml: TypeAlias = Callable[[AnswerResponse], str]
 """Renders an answer as sanitized HTML."""
@@ -39,9 +54,11 @@ class AppState:
     sync_runs: SyncRunRegistry
     answer_html: AnswerHtml
     metrics: Metrics
+    pools: RequestPools
+    authenticator: Authenticator
     processes: ServerProcesses | None = None
+    public_address: PublicAddress | None = None
     active_requests: ActiveRequests = field(default_factory=ActiveRequests)
-    streams: Streams = field(default_factory=Streams)
 
 
 async def get_app_state(request: Request) -> AppState:
@@ -50,6 +67,20 @@ async def get_app_state(request: Request) -> AppState:
 
 
 AppStateDependency = Annotated[AppState, Depends(get_app_state)]
+
+
+_WITHOUT_TURN = {Permission.ANYONE, Permission.METRICS}
+"""Probes and scrapes are answered however busy the server is."""
+
+
+async def take_turn(request: Request, state: AppStateDependency) -> AsyncIterator[None]:
+    """Hold a slot of the pool of searches while the function of the route runs."""
+    if get_permission(request.scope.get("endpoint")) in _WITHOUT_TURN:
+        yield
+        return
+    asker, context = await get_asker(request), get_request_context(request.scope)
+    async with state.pools.searches.slot(asker.turn_key, context.cancel_token):
+        yield
 
 
 async def get_container(state: AppStateDependency) -> Container:
@@ -90,20 +121,47 @@ async def get_search(container: ContainerDependency) -> SearchService:
 DatabaseDependency = Annotated[Database, Depends(get_database)]
 
 
+async def get_account_database(state: AppStateDependency) -> Database:
+    """Return the database, also while the index is not ready: accounts do not need it."""
+    return state.current.container.database
+
+
+AccountDatabaseDependency = Annotated[Database, Depends(get_account_database)]
+
+
 def get_readers(asker: AskerDependency, database: DatabaseDependency) -> Readers:
     """Return what the asker may read, resolved once for the request."""
     return resolve_readers(database, asker.readers)
 
 
+def get_find_readers(
+    asker: AskerDependency,
+    database: DatabaseDependency,
+    readers: Annotated[Readers, Depends(get_readers)],
+) -> FindReaders:
+    """Return how to find the readers of a document: all of them for an admin, for others only themselves."""
+    if asker.role is Role.ADMIN and TokenScope.ADMIN in asker.scopes:
+        return AllReaders(database)
+    return OwnReaders(database, asker.readers, readers)
+
+
+FindReadersDependency = Annotated[FindReaders, Depends(get_find_readers)]
 ReadersDependency = Annotated[Readers, Depends(get_readers)]
 ChatDependency = Annotated[ChatService, Depends(get_chat)]
 SearchDependency = Annotated[SearchService, Depends(get_search)]
 
 
+def choose_sources(asker: Asker) -> SourceChoice:
+    """Return the sources that exist for an asker."""
+    if asker.role is Role.ADMIN:
+        return EVERY_SOURCE
+    return SourcesOf(asker.person.id if asker.person else NOBODY)
+
+
 async def get_source_service(
     container: ContainerDependency, asker: AskerDependency
 ) -> SourceService:
-    return SourceService.of(container, asker.actor)
+    return SourceService.of(container, asker.actor, choose_sources(asker))
 
 
 SourcesDependency = Annotated[SourceService, Depends(get_source_service)]

@@ -68,6 +68,19 @@ class Metrics:
             buckets=_SEARCH_BUCKETS,
             registry=self._counted,
         )
+        self._waited = Histogram(
+            "quarry_pool_wait_seconds",
+            "Seconds that requests waited for their turn, by pool.",
+            ["pool"],
+            buckets=_SEARCH_BUCKETS,
+            registry=self._counted,
+        )
+        self._refused = Counter(
+            "quarry_pool_refused",
+            "Requests that were refused because too many waited, by pool.",
+            ["pool"],
+            registry=self._counted,
+        )
         self._answers = Histogram(
             "quarry_answer_seconds",
             "Seconds that answers took, to their last word.",
@@ -86,6 +99,13 @@ class Metrics:
             self._searches.observe(seconds)
         elif route in _ANSWERS:
             self._answers.observe(seconds)
+
+    def waited(self, pool: str, seconds: float) -> None:
+        """Implements `backend.api.request_pools.PoolObserver`."""
+        self._waited.labels(pool).observe(seconds)
+
+    def refused(self, pool: str) -> None:
+        self._refused.labels(pool).inc()
 
     def render(self) -> bytes:
         return generate_latest(self._looked_up) + generate_latest(self._summed())

@@ -133,6 +133,17 @@ IMAGE: Json = {
         "image/webp": {"schema": {"type": "string", "format": "binary"}, "example": "RIFF…"}
     },
 }
+AUDIT_FILE: Json = {
+    "description": "The actions, newest first",
+    "content": {
+        "text/csv": {
+            "schema": {"type": "string"},
+            "example": "id,at,actor,address,action,subject,outcome,detail\r\n"
+            "12,2026-03-02T09:30:00Z,owner,,pause,handbook,done,{}\r\n",
+        },
+        "application/jsonl": {"schema": {"type": "string"}},
+    },
+}
 UNREADY: Json = {
     "description": "Some part is not ready",
     "content": {

@@ -22,6 +22,8 @@ class RequestContext:
         self.is_answered = False
         self.asker: str | None = None
         """The kind of the asker, once it is authenticated."""
+        self.has_accounts = False
+        """Whether people sign in, as far as the authentication of the request has asked."""
         self.query = ""
         """The query or the question; logged at level DEBUG only."""
 

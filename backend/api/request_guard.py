@@ -8,15 +8,14 @@ headers: Host holds that name, Origin and Sec-Fetch-Site name the other site.
 
 import ipaddress
 import re
-from collections.abc import Callable
 from types import MappingProxyType
-from typing import TypeAlias
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.api.problem_details import problem, response
+from backend.api.public_address import PublicAddress
 from backend.schemas.system import ProblemDetails
 
 MOST_BYTES = 1_000_000
@@ -40,10 +39,11 @@ HEADERS = MappingProxyType(
 )
 """Of every answer that does not say otherwise."""
 
-KnowsHost: TypeAlias = Callable[[str], bool]
-
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?::\d{1,5})?")
 _OWN_SITE = {"same-origin", "none"}
+_FOR_PROBES = {"/healthz", "/readyz"}
+"""What a load balancer asks by the address of the machine."""
+_HSTS = "max-age=31536000"
 
 
 def is_this_machine(name: str) -> bool:
@@ -57,9 +57,13 @@ def is_this_machine(name: str) -> bool:
 
 
 class RequestGuardMiddleware:
-    def __init__(self, app: ASGIApp, knows_host: KnowsHost = is_this_machine) -> None:
+    """Lets requests to this machine in, or to the site, where others reach the server under an address of its own."""
+
+    def __init__(self, app: ASGIApp, site: PublicAddress | None = None) -> None:
         self._app = app
-        self._knows_host = knows_host
+        self._site = site
+        strict = {"Strict-Transport-Security": _HSTS} if site else {}
+        self._headers = {**HEADERS, **strict}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -68,42 +72,68 @@ class RequestGuardMiddleware:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 found = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in self._headers.items():
                     found.setdefault(name, value)
             await send(message)
 
         if refusal := self._refusal(scope):
             return await response(refusal)(scope, receive, send_with_headers)
+        if self._site:
+            # A proxy may speak TLS for it: addresses that are made of the request are those that people open.
+            scope["scheme"] = "https"
         return await self._app(scope, _limit_body(receive), send_with_headers)
 
     def _refusal(self, scope: Scope) -> ProblemDetails | None:
         headers = Headers(scope=scope)
         return (
-            _foreign_host(headers, self._knows_host)
-            or _foreign_origin(headers, scope["scheme"])
+            self._foreign_host(headers, scope["path"])
+            or _foreign_origin(headers, self._origin(scope, headers))
             or _foreign_site(headers, scope["method"])
             or _too_long(headers)
         )
 
+    def _foreign_host(self, headers: Headers, path: str) -> ProblemDetails | None:
+        hosts = headers.getlist("host")
+        if path in _FOR_PROBES:
+            return None
+        if self._site is None:
+            return None if _is_addressed_to_this_machine(hosts) else _not_this_machine(hosts)
+        return None if self._site.is_host(hosts) else _not_the_site(hosts, self._site)
 
-def _foreign_host(headers: Headers, knows_host: KnowsHost) -> ProblemDetails | None:
-    hosts = headers.getlist("host")
+    def _origin(self, scope: Scope, headers: Headers) -> str:
+        return self._site.url if self._site else f"{scope['scheme']}://{headers.get('host')}"
+
+
+def _is_addressed_to_this_machine(hosts: list[str]) -> bool:
     found = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
-    if found and knows_host(found["v6"] or found["name"]):
-        return None
-    host = repr(hosts[0][:100]) if hosts else "nobody"
+    return found is not None and is_this_machine(found["v6"] or found["name"])
+
+
+def _not_the_site(hosts: list[str], site: PublicAddress) -> ProblemDetails:
     return problem(
         421,
-        f"The request is addressed to {host}, which is not a name of this machine. Without accounts,"
-        " Quarry answers this machine alone; under another name, a foreign web page could read your"
-        " documents through your browser (DNS rebinding).",
+        f"The request is addressed to {_quote(hosts)}, which is not the address of this Quarry.",
+        f"Use {site.url}, or set QUARRY_PUBLIC_URL to the address that people open.",
+    )
+
+
+def _quote(hosts: list[str]) -> str:
+    return repr(hosts[0][:100]) if hosts else "nobody"
+
+
+def _not_this_machine(hosts: list[str]) -> ProblemDetails:
+    return problem(
+        421,
+        f"The request is addressed to {_quote(hosts)}, which is not a name of this machine. Without"
+        " QUARRY_PUBLIC_URL, Quarry answers this machine alone; under another name, a foreign web page"
+        " could read your documents through your browser (DNS rebinding).",
         "Use http://127.0.0.1 or http://localhost, with the port that quarry serve printed.",
     )
 
 
-def _foreign_origin(headers: Headers, scheme: str) -> ProblemDetails | None:
+def _foreign_origin(headers: Headers, own: str) -> ProblemDetails | None:
     origin = headers.get("origin")
-    if origin is None or origin.lower() == f"{scheme}://{headers['host']}".lower():
+    if origin is None or origin.lower() == own.lower():
         return None
     return _from_elsewhere(f"from a page of {origin[:100]!r}")
 

@@ -9,7 +9,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import closing, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
@@ -20,8 +20,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from backend.api import problem_details
-from backend.api.problem_details import problem
+from backend.api.problem_details import Problem, problem
 from backend.api.request_context import RequestContext, get_request_context
+from backend.api.request_pools import FairPool
 
 KEEP_ALIVE = 15.0
 """Seconds of silence after which a comment is sent, so that no proxy closes the stream."""
@@ -29,8 +30,6 @@ PATIENCE = 60.0
 """Seconds that a client may take to read what is sent; after that its stream is closed."""
 MOST_WAITING = 64
 """Events of one stream that lie in memory."""
-MOST_STREAMS = 100
-"""At the same time; each has a thread."""
 
 LOG = logging.getLogger("quarry.events")
 
@@ -59,42 +58,32 @@ BROKEN = Event(
 )
 
 
-class Streams:
-    """How many are open; known to the event loop alone."""
-
-    def __init__(self, most: int = MOST_STREAMS) -> None:
-        self._free = most
-
-    def enter(self) -> bool:
-        if not self._free:
-            return False
-        self._free -= 1
-        return True
-
-    def leave(self) -> None:
-        self._free += 1
-
-
 class EventStream(Response):
-    """An answer of events. The last is `done` or `error`."""
+    """An answer of events. The last is `done` or `error`.
+
+    It begins when the asker has a slot of the pool, and is refused if it gets none.
+    """
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: Callable[[], Events], streams: Streams) -> None:
+    def __init__(self, events: Callable[[], Events], pool: FairPool, asker: str) -> None:
         self.status_code = 200
         self.background = None
         self._events = events
-        self._streams = streams
+        self._pool = pool
+        self._asker = asker
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._streams.enter():
-            full = problem(503, "Too many streams are open.", "Try again soon.")
-            return await problem_details.response(full, {"Retry-After": "5"})(scope, receive, send)
-        try:
-            return await self._stream(send, get_request_context(scope))
-        finally:
-            self._streams.leave()
+        context = get_request_context(scope)
+        async with AsyncExitStack() as held:
+            try:
+                await held.enter_async_context(self._pool.slot(self._asker, context.cancel_token))
+            except Problem as refusal:
+                refused = problem_details.response(refusal.problem, refusal.headers)
+                await refused(scope, receive, send)
+                return
+            await self._stream(send, context)
 
     async def _stream(self, send: Send, context: RequestContext) -> None:
         start = {

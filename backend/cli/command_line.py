@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
@@ -72,19 +73,32 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "Answer a question with sources; without a language model, show the passages that come closest.",
         ),
         "show": ("show:show", "Show a document: its sections, their places, and who may read it."),
+        "explain": (
+            "explain:explain",
+            "Say why somebody does not find a document: what it requires, and what they hold.",
+        ),
+        "look": (
+            "look:look",
+            "Look as the administrator whether a document exists, and who may read it.",
+        ),
         "audit": (
             "audit:audit",
-            "List the actions on sources and API tokens: who did what, when, and with what outcome.",
+            "List what was done to sources, people, groups and API tokens: by whom, when, and with what outcome.",
         ),
         "serve": (
             "serve:serve",
-            "Serve the pages and the HTTP API, for the person at this machine.",
+            "Serve the pages and the HTTP API: for the person at this machine, or for people with accounts.",
         ),
         "link": ("link:link", "Print a link that lets a browser in to quarry serve."),
         "tokens": (
             "tokens:app",
             "Create, list and revoke the API tokens that programs send to quarry serve.",
         ),
+        "users": (
+            "users:app",
+            "Invite people, and change, disable or verify their accounts.",
+        ),
+        "groups": ("groups:app", "Make groups of people, and say who is in them."),
         "worker": ("worker:worker", "Sync and index in the background, woken over the broker."),
         "beat": ("worker:beat", "Notify the workers over the broker of due runs. One is enough."),
         "add": ("sources:adding", "Add a source."),
@@ -345,3 +359,27 @@ class _Interruption:
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(self._exit_code)
+
+
+def parse_moment(text: str | None, option: str) -> datetime | None:
+    """Return the moment that an ISO date or time names; a day begins at midnight here.
+
+    Raises:
+        typer.BadParameter: it is neither.
+    """
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError) as error:
+        raise typer.BadParameter(
+            f"{text!r} is not a day such as 2026-03-31", param_hint=option
+        ) from error
+
+
+def parse_end(text: str | None, option: str) -> datetime | None:
+    """Return the end of the day that is named; a time of day is taken as it is."""
+    moment = parse_moment(text, option)
+    if moment is None or text is None:
+        return None
+    return moment + timedelta(days=1) if len(text.strip()) <= len("2026-03-31") else moment

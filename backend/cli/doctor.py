@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from backend.access.openid.provider import Provider
 from backend.chat.llm.client import make_complete
 from backend.cli import command_line
 from backend.cli.command_line import Json
@@ -59,6 +60,7 @@ def run_checks(container: Container) -> Sequence[DoctorCheck]:
         ("index", lambda: check_index(container)),
         ("language model", lambda: _check_language_model(container.chat)),
         ("workers", lambda: _check_workers(settings, container.database)),
+        ("identity provider", lambda: check_provider(container.openid_provider)),
     ]
     unused = {
         *(() if engine.is_opensearch else ("opensearch",)),
@@ -75,6 +77,22 @@ def check_cluster(health: ClusterHealth) -> DoctorCheck:
         state="failed" if failed else "warning" if warnings else "ok",
         detail=_describe_cluster(health),
         advice="; ".join(failed + warnings) or None,
+    )
+
+
+def check_provider(provider: Provider | None) -> DoctorCheck:
+    """Raises NotConfiguredError, TemporarilyUnavailableError: it is none, or does not respond."""
+    name = "identity provider"
+    if provider is None:
+        return DoctorCheck(name=name, state="off", detail="none is set: people sign in by password")
+    provider.read_metadata()
+    domains = ", ".join(sorted(provider.settings.domains))
+    advice = f"to let people in who have no account, set {variable('oidc_domains')}"
+    return DoctorCheck(
+        name=name,
+        state="ok" if domains else "warning",
+        detail=f"{provider.settings.issuer} responds; it vouches for {domains or 'no domain'}",
+        advice=None if domains else advice,
     )
 
 

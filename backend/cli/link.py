@@ -20,6 +20,7 @@ def link(
     host: Annotated[str, typer.Option(help="The address of quarry serve.")] = "127.0.0.1",
 ) -> None:
     """Print a link that lets a browser in to quarry serve."""
+    from backend.store.people import has_people
     from connectors.errors import ActionRequiredError
 
     with command_line.cli_errors(as_json=False):
@@ -27,6 +28,10 @@ def link(
         if not container.machine_secret_file.exists():
             raise ActionRequiredError(
                 f"No quarry serve has run with the home {container.home} yet. Start it; it prints a link."
+            )
+        if container.settings.public_url or has_people(container.database):
+            raise ActionRequiredError(
+                "People sign in to this Quarry: open it in a browser. A link of the machine lets nobody in."
             )
         address = f"[{host}]" if ":" in host else host
         print(make_link(f"http://{address}:{port}", container.machine_secret))

@@ -4,7 +4,7 @@ import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -151,28 +151,10 @@ def _filters(
         sources=chosen(sources),
         tags=chosen(tags),
         media_types=chosen(media_types),
-        updated=DateRange(_moment(since, "--since"), _day_after(until)),
+        updated=DateRange(
+            command_line.parse_moment(since, "--since"), command_line.parse_end(until, "--until")
+        ),
     )
-
-
-def _moment(text: str | None, option: str) -> datetime | None:
-    """The moment that an ISO date or time names; a day begins at midnight here."""
-    if text is None:
-        return None
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except ValueError as error:
-        raise typer.BadParameter(
-            f"{text!r} is not a day such as 2026-03-31", param_hint=option
-        ) from error
-
-
-def _day_after(text: str | None) -> datetime | None:
-    """The end of the day that is named; a time of day is taken as it is."""
-    moment = _moment(text, "--until")
-    if moment is None or text is None:
-        return None
-    return moment + timedelta(days=1) if len(text.strip()) <= len("2026-03-31") else moment
 
 
 def print_results(console: Console, query: str, docs: Sequence[SearchDoc], seconds: float) -> None:

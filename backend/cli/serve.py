@@ -1,7 +1,6 @@
-"""`quarry serve`: the page and the HTTP API, for the person at this machine."""
+"""`quarry serve`: the page and the HTTP API."""
 
 import asyncio
-import ipaddress
 import logging
 import socket
 from datetime import timedelta
@@ -15,6 +14,7 @@ from backend.api.access_log import log_start
 from backend.api.app import Api
 from backend.cli import command_line
 from backend.cli.command_line import As, say_stopping
+from backend.cli.listening import Listening, plan_listening
 from backend.cli.serve_processes import serve_by_processes
 from backend.cli.server import (
     SYNC_GRACE,
@@ -31,29 +31,9 @@ from backend.sync.due_work import Engine
 from backend.sync.run_lease import StallLimit
 from backend.sync.worker_threads import WorkerThreads
 from backend.worker.logs import configure_logging
-from connectors.errors import ActionRequiredError
+from connectors.errors import ActionRequiredError, InvalidInputError
 
 MOST_PROCESSES = 64
-
-
-def loopback(host: str) -> str:
-    """The address of this machine that `host` names.
-
-    Raises:
-        ValueError: others could reach it.
-    """
-    named = "127.0.0.1" if host.lower() == "localhost" else host
-    try:
-        if ipaddress.ip_address(named).is_loopback:
-            return named
-    except ValueError:
-        pass
-    raise ValueError(
-        f"{host} can be reached from other machines. Quarry has no accounts yet, and without TLS"
-        " its secret and your documents could be read on the way. It serves"
-        " 127.0.0.1 (or localhost, or ::1) alone; from another machine, use a tunnel, such as:"
-        " ssh -L 8321:127.0.0.1:8321 this-machine"
-    )
 
 
 def open_listener(address: str, port: int) -> socket.socket:
@@ -80,13 +60,18 @@ def open_listener(address: str, port: int) -> socket.socket:
 
 
 def run_server(
-    container: Container, bound: socket.socket, owner: Owner, console: Console, log_level: int
+    container: Container,
+    bound: socket.socket,
+    owner: Owner,
+    listening: Listening,
+    console: Console,
+    log_level: int,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, then end within seconds, also with streams open."""
     configure_logging()
     log_requests(log_level)
     log_start()
-    server = _Server(make_app(container, owner), bound, console, owner)
+    server = _Server(make_app(container, owner, listening), listening, bound, console, owner)
     server.run(sockets=[bound])
     end_process(console, server.unfinished())
 
@@ -94,10 +79,18 @@ def run_server(
 class _Server(Server):
     """The server of a single process, which also syncs."""
 
-    def __init__(self, app: Api, bound: socket.socket, console: Console, owner: Owner) -> None:
-        super().__init__(app)
+    def __init__(
+        self,
+        app: Api,
+        listening: Listening,
+        bound: socket.socket,
+        console: Console,
+        owner: Owner,
+    ) -> None:
+        super().__init__(app, listening)
         current = self.state.current
-        self._settings = settings = current.container.settings
+        self._container = current.container
+        settings = self._container.settings
         engine = Engine(
             lambda: current.container,
             bound=StallLimit(still=timedelta(minutes=settings.still_minutes)),
@@ -114,7 +107,7 @@ class _Server(Server):
         await super().startup(sockets)
         if self._workers:
             self._workers.start()
-        announce(self._console, self._bound, self._owner, self._settings)
+        announce(self._console, self._bound, self._owner, self._container)
 
     async def stop_workers(self) -> None:
         if self._workers:
@@ -133,7 +126,11 @@ def serve(
         int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")
     ] = 8321,
     host: Annotated[
-        str, typer.Option(help="A loopback address: 127.0.0.1, localhost or ::1.")
+        str,
+        typer.Option(
+            help="The address to listen at. One that other machines reach, such as 0.0.0.0, needs"
+            " QUARRY_PUBLIC_URL, and TLS by QUARRY_TLS_CERTIFICATE and QUARRY_TLS_KEY or by a proxy."
+        ),
     ] = "127.0.0.1",
     processes: Annotated[
         int,
@@ -149,18 +146,18 @@ def serve(
         bool, typer.Option("--debug", help="Also log queries and questions, which are private.")
     ] = False,
 ) -> None:
-    """Serve the pages and the HTTP API, for the person at this machine."""
+    """Serve the pages and the HTTP API: for the person at this machine, or for people with accounts."""
     asker = command_line.readers(readers)
-    try:
-        address = loopback(host)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--host") from error
     with command_line.cli_errors(as_json=False):
-        bound = open_listener(address, port)
-        level = logging.DEBUG if debug else logging.INFO
         container = command_line.open_home()
+        try:
+            listening = plan_listening(host, container.settings)
+        except InvalidInputError as error:
+            raise typer.BadParameter(str(error), param_hint="--host") from error
+        bound = open_listener(listening.address, port)
+        level = logging.DEBUG if debug else logging.INFO
         owner = Owner(container.machine_secret, asker)
         if processes == 1:
-            run_server(container, bound, owner, command_line.console(), level)
+            run_server(container, bound, owner, listening, command_line.console(), level)
         else:
-            serve_by_processes(container.settings, bound, owner, level, processes)
+            serve_by_processes(container.settings, bound, owner, listening, level, processes)

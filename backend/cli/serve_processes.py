@@ -16,6 +16,7 @@ from multiprocessing.synchronize import Semaphore
 from backend.api.access_log import log_start
 from backend.api.server_processes import SYNC_WORKER, ServerProcesses, make_shared_folder
 from backend.cli import command_line
+from backend.cli.listening import Listening
 from backend.cli.server import (
     BACKLOG,
     SYNC_GRACE,
@@ -56,6 +57,7 @@ class ServerPlan:
     processes: ServerProcesses
     bound: socket.socket
     owner: Owner
+    listening: Listening
     log_level: int
     first: Semaphore
     """Acquired by the first process, which accepts connections at once."""
@@ -64,7 +66,12 @@ class ServerPlan:
 
 
 def serve_by_processes(
-    settings: Settings, bound: socket.socket, owner: Owner, log_level: int, count: int
+    settings: Settings,
+    bound: socket.socket,
+    owner: Owner,
+    listening: Listening,
+    log_level: int,
+    count: int,
 ) -> None:
     """Serve by so many processes until Ctrl-C or SIGTERM, then end all of them within seconds.
 
@@ -82,7 +89,7 @@ def serve_by_processes(
         supervised = [
             SupervisedProcess(each.name, run_server, (plan,))
             for each in (ServerProcesses(folder, f"server {n}") for n in range(1, count + 1))
-            for plan in [ServerPlan(each, bound, owner, log_level, first, announcement)]
+            for plan in [ServerPlan(each, bound, owner, listening, log_level, first, announcement)]
         ]
         if syncs_by_itself(settings):
             processes = ServerProcesses(folder, SYNC_WORKER)
@@ -133,9 +140,10 @@ class SharedSocketServer(Server):
     """
 
     def __init__(self, plan: ServerPlan, container: Container) -> None:
-        super().__init__(make_app(container, plan.owner, plan.processes), _ACCEPTED_AT_ONCE)
+        app = make_app(container, plan.owner, plan.listening, plan.processes)
+        super().__init__(app, plan.listening, _ACCEPTED_AT_ONCE)
         self._plan = plan
-        self._settings = container.settings
+        self._container = container
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         is_first = self._plan.first.acquire(block=False)
@@ -145,7 +153,7 @@ class SharedSocketServer(Server):
             await asyncio.sleep(_LOOK)
         await super().startup(sockets)
         if sockets and self._plan.announcement.acquire(block=False):
-            announce(command_line.console(), sockets[0], self._plan.owner, self._settings)
+            announce(command_line.console(), sockets[0], self._plan.owner, self._container)
 
     def end(self) -> None:
         self.should_exit = True

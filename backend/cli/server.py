@@ -12,18 +12,35 @@ from rich.console import Console
 
 from backend.access.api_tokens import find_valid_token
 from backend.access.machine_secret import MachineSecret
+from backend.access.openid.code_flow import CodeFlow
+from backend.access.own_readers import find_own_readers
+from backend.access.passwords import PasswordQueue, Passwords
+from backend.access.people import PeopleService
+from backend.access.sessions import find_person
 from backend.api.access_log import LOG
+from backend.api.account_authentication import (
+    AccountAuthenticator,
+    AccountCookies,
+    AccountPresence,
+)
 from backend.api.app import Api, create_app
 from backend.api.authentication import MachineAuthenticator
 from backend.api.dependencies import AppState
 from backend.api.request_timeout import TimedRequestProtocol
 from backend.api.server_processes import ServerProcesses
 from backend.cli.link import make_link
+from backend.cli.listening import Listening, find_public_address
 from backend.container import Container
 from backend.settings import Settings
-from backend.web import routes
+from backend.store.api_tokens import ApiToken
+from backend.store.people import Person, has_people
+from backend.web import routes, urls
+from backend.web.account_pages import AccountPages
 from backend.web.answer_html import answer_html
-from backend.web.sign_in import mount_link
+from backend.web.machine_link import mount_link
+from backend.web.openid_pages import OpenIdPages
+from backend.web.password_reset_pages import PasswordResetPages
+from backend.web.sign_in import SignInPages
 from connectors.access import Readers
 
 GRACE = 1
@@ -42,21 +59,56 @@ class Owner:
     readers: Readers
 
 
-def make_app(container: Container, owner: Owner, processes: ServerProcesses | None = None) -> Api:
-    """The API with the pages, for the owner."""
-    authenticator = MachineAuthenticator(
-        owner.secret, owner.readers, lambda given: find_valid_token(container.database, given)
-    )
-    app = create_app(container, authenticator, answer_html, routes.error_page, processes)
+def make_app(
+    container: Container,
+    owner: Owner,
+    listening: Listening,
+    processes: ServerProcesses | None = None,
+) -> Api:
+    """The API with the pages: for the owner, or for people once there are accounts."""
+    site = listening.public_address
+    cookies = AccountCookies.of_site() if site else AccountCookies.of_machine(owner.secret)
+    # Whoever reaches it over the network has an account: the secret of the machine is for this machine.
+    accounts = AccountPresence(lambda: site is not None or has_people(container.database))
+    authenticator = make_authenticator(container, owner, cookies, accounts)
+    app = create_app(container, authenticator, answer_html, routes.error_page, processes, site)
     routes.mount(app)
-    mount_link(app, owner.secret)
+    if site is None:
+        mount_link(app, owner.secret)
+    provider = container.openid_provider
+    name = provider.settings.host if provider else None
+    passwords, queue = Passwords(), PasswordQueue()
+    sign_in = SignInPages(container, cookies, passwords, queue, name)
+    sign_in.mount(app)
+    AccountPages(container, cookies, passwords, queue).mount(app)
+    PasswordResetPages(container, passwords, queue).mount(app)
+    if provider is not None:
+        cookie = "__Host-quarry-openid" if site else owner.secret.name_cookie("openid")
+        OpenIdPages(container, cookies, sign_in, provider, CodeFlow(provider), cookie).mount(app)
     return app
+
+
+def make_authenticator(
+    container: Container, owner: Owner, cookies: AccountCookies, accounts: AccountPresence
+) -> AccountAuthenticator:
+    def find_token(given: str) -> tuple[ApiToken, Person | None] | None:
+        return find_valid_token(container.database, given)
+
+    return AccountAuthenticator(
+        machine=MachineAuthenticator(owner.secret, owner.readers, find_token),
+        cookies=cookies,
+        service_readers=owner.readers,
+        accounts=accounts,
+        find_token=find_token,
+        find_person=lambda session: find_person(container.database, session),
+        find_readers=lambda person: find_own_readers(container.database, person),
+    )
 
 
 class Server(uvicorn.Server):
     """Ends streams and syncs first when it stops."""
 
-    def __init__(self, app: Api, accepted_at_once: int = BACKLOG) -> None:
+    def __init__(self, app: Api, listening: Listening, accepted_at_once: int = BACKLOG) -> None:
         config = uvicorn.Config(
             app,
             http=TimedRequestProtocol,
@@ -65,7 +117,10 @@ class Server(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,
+            proxy_headers=bool(listening.trusted_proxies),
+            forwarded_allow_ips=listening.trusted_proxies,
+            ssl_certfile=listening.certificate,
+            ssl_keyfile=listening.key,
             timeout_graceful_shutdown=GRACE,
             backlog=accepted_at_once,
         )
@@ -93,19 +148,39 @@ class Server(uvicorn.Server):
         return self.state.sync_runs.unfinished()
 
 
-def announce(console: Console, bound: socket.socket, owner: Owner, settings: Settings) -> None:
+def announce(console: Console, bound: socket.socket, owner: Owner, container: Container) -> None:
     """Say where the server is and what to do."""
-    asker = ", ".join(sorted(owner.readers.tokens))
-    url = _url(bound)
+    settings, site = container.settings, find_public_address(container.settings)
+    url = site.url if site else _url(bound)
     console.print(f"Quarry is at {url}", style="bold", markup=False)
-    for line in (
-        f"Open it in a browser by this link, which is valid for an hour: {make_link(url, owner.secret)}",
-        f"It answers you alone, as {asker}. quarry link prints another link. Ctrl-C ends it.",
-    ):
+    lines: tuple[str, ...] = _invite_owner(url, owner)
+    if has_people(container.database):
+        lines = ("It answers people who have signed in, and their programs. Ctrl-C ends it.",)
+    elif site:
+        lines = _set_up(url, container)
+    if site:
+        lines += (f"It listens at {_url(bound).partition('://')[2]}.",)
+    for line in lines:
         console.print(line, markup=False, soft_wrap=True)
     if settings.workers and settings.broker_url is not None:
         note = "quarry worker and quarry beat sync the sources, over the broker."
         console.print(note, markup=False, soft_wrap=True)
+
+
+def _set_up(url: str, container: Container) -> tuple[str, ...]:
+    link = urls.make_link(url, "/invitation", PeopleService(container.database).set_up())
+    return (
+        f"Make the first account by this link, which is valid once, for an hour: {link}",
+        "It answers nobody else until then. Ctrl-C ends it.",
+    )
+
+
+def _invite_owner(url: str, owner: Owner) -> tuple[str, ...]:
+    asker = ", ".join(sorted(owner.readers.tokens))
+    return (
+        f"Open it in a browser by this link, which is valid for an hour: {make_link(url, owner.secret)}",
+        f"It answers you alone, as {asker}. quarry link prints another link. Ctrl-C ends it.",
+    )
 
 
 def syncs_by_itself(settings: Settings) -> bool:

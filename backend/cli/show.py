@@ -1,11 +1,13 @@
 """`quarry show`: one document as it was read."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from backend.access.document_readers import AllReaders
 from backend.cli import command_line
 from backend.cli.command_line import As, Json, to_safe_text
 from backend.schemas.document import DocumentContent, PlaceResponse
@@ -38,19 +40,21 @@ def show(
             found = stored.find(database, named[0].id, asker)
         if found is None:
             command_line.fail(f"There is no document {document!r} that you may read.", as_json)
-        content = DocumentContent.from_stored(found)
+        who = AllReaders(database).find(found.document.access)
+        content = DocumentContent.from_stored(found, who)
         if as_json:
             command_line.print_model(content)
         else:
-            print_document(command_line.console(), content)
+            print_document(command_line.console(), content, who.describe())
 
 
-def print_document(console: Console, one: DocumentContent) -> None:
+def print_document(console: Console, one: DocumentContent, readers: Sequence[str]) -> None:
     console.print(to_safe_text(one.title, "bold"))
     console.print(to_safe_text(one.link, "blue"), soft_wrap=True)
-    readers = ", ".join(one.readers) or "nobody"
     date = f", {one.updated_at:%Y-%m-%d}" if one.updated_at else ""
-    console.print(Text(f"{one.source}{date}, readable by {readers}", "dim"))
+    console.print(Text(f"{one.source}{date}, readable by", "dim"))
+    for reader in readers or ("nobody",):
+        console.print(to_safe_text(f"  {reader}", "dim"))
     for section in one.sections:
         console.print()
         console.print(to_safe_text(_format_place(section.place), "cyan"))

@@ -107,6 +107,8 @@ def _notes(one: SourceResponse) -> Iterator[str]:
         yield one.run.error
     if one.overdue:
         yield one.overdue
+    if one.owner:
+        yield f"Looked after by {one.owner}."
     if one.has_fixed_readers:
         yield "Its settings say who may read it."
     elif one.permissions_compared_at:

@@ -225,6 +225,27 @@ def _run(action: "Callable[[SourceService], SourceActionResponse]", as_json: boo
 
 
 @app.command()
+def owner(
+    name: SourceName,
+    email: Annotated[
+        str | None, typer.Argument(metavar="[EMAIL]", help="Of an admin or a source manager.")
+    ] = None,
+    admins: Annotated[bool, typer.Option("--admins", help="No single person: all admins.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Change who looks after a source."""
+    if (email is None) is not admins:
+        raise typer.BadParameter("Give either an address or --admins.")
+    with command_line.cli_errors(as_json):
+        changed = _service().set_owner(name, email)
+        if as_json:
+            command_line.print_model(changed)
+        else:
+            message = f"{name} is looked after by {changed.owner or 'the admins'}."
+            command_line.console().print(message, markup=False, soft_wrap=True)
+
+
+@app.command()
 def pause(name: SourceName, as_json: Json = False) -> None:
     """Stop the current run, and start none until the source is resumed."""
     _run(lambda service: service.pause(name), as_json)

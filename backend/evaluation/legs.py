@@ -39,7 +39,9 @@ def build_legs(index: Index, embedder: Embedder, understanding: Understanding) -
 
     def hybrid(text: str, vector: Vector) -> list[str]:
         alpha = HYBRID_ALPHA * understanding.share_of(text)
-        return _rank(index, IndexQuery(text=text, vector=vector, alpha=alpha, size=HITS))
+        scale = understanding.cosine_scale
+        query = IndexQuery(text=text, vector=vector, alpha=alpha, scale=scale, size=HITS)
+        return _rank(index, query)
 
     def search(text: str, _: Vector) -> list[str]:
         tool = SearchTool(

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import JsonValue
 
 from backend.schemas.base import Schema, SpanPair, with_example
-from connectors.access import describe_readers
+from connectors.access import Access, describe_readers
 
 if TYPE_CHECKING:
-    from backend.store.documents import StoredDocument
+    from backend.access.administrator_look import DocumentLook
+    from backend.access.document_readers import DocumentReaders
+    from backend.store.documents import HeldDocument, StoredDocument
     from indexing.chunking.chunk import Chunk
 
 _DOCUMENT: dict[str, JsonValue] = {
@@ -31,6 +33,22 @@ class DocumentSummary(Schema):
     readers: tuple[str, ...]
     chunks: int
     updated_at: datetime | None
+
+    @classmethod
+    def from_held(cls, held: "HeldDocument", access: Access) -> Self:
+        """
+        Args:
+            access: what the asker may know of it.
+        """
+        return cls(
+            id=held.id,
+            title=held.title,
+            source=held.source,
+            link=held.link,
+            readers=tuple(describe_readers(access)),
+            chunks=held.chunks,
+            updated_at=held.updated_at,
+        )
 
 
 class DocumentListResponse(Schema):
@@ -56,18 +74,29 @@ class SectionResponse(Schema):
     place: PlaceResponse
 
 
+class AdmittedReaderResponse(Schema):
+    reader: str
+    """A reader token: a person, a group that is not a source's, or `public`."""
+    member_of: tuple[str, ...]
+    """The names of the groups that admit the reader, the last of which the document names; empty if it names the reader."""
+
+
 class DocumentContent(Schema):
     id: str
     title: str
     source: str
     link: str
     readers: tuple[str, ...]
+    """The reader tokens that the document names; to those who are no admins, only theirs."""
+    admitted: tuple[AdmittedReaderResponse, ...]
+    """The first hundred who may read it; to those who are no admins, only they themselves."""
+    admitted_count: int
     updated_at: datetime | None
     sections: tuple[SectionResponse, ...]
 
     @classmethod
-    def from_stored(cls, stored: "StoredDocument") -> Self:
-        return cls(**_content(stored))
+    def from_stored(cls, stored: "StoredDocument", who: "DocumentReaders") -> Self:
+        return cls(**_content(stored, who))
 
 
 class ChunkResponse(Schema):
@@ -79,6 +108,8 @@ class ChunkResponse(Schema):
 class DocumentResponse(DocumentContent):
     model_config = with_example(
         **_DOCUMENT,
+        admitted=[{"reader": "public", "member_of": []}],
+        admitted_count=1,
         sections=[
             {
                 "kind": "text",
@@ -107,10 +138,15 @@ class DocumentResponse(DocumentContent):
 
     @classmethod
     def from_index(
-        cls, stored: "StoredDocument", chunks: "Iterable[Chunk]", *, has_original: bool
+        cls,
+        stored: "StoredDocument",
+        chunks: "Iterable[Chunk]",
+        who: "DocumentReaders",
+        *,
+        has_original: bool,
     ) -> Self:
         return cls(
-            **_content(stored),
+            **_content(stored, who),
             media_type=stored.document.media_type,
             has_original=has_original,
             synced_at=stored.indexed_at,
@@ -118,14 +154,56 @@ class DocumentResponse(DocumentContent):
         )
 
 
-def _content(stored: "StoredDocument") -> dict[str, Any]:
+def _content(stored: "StoredDocument", who: "DocumentReaders") -> dict[str, Any]:
     document = stored.document
     return {
         "id": document.id,
         "title": document.title,
         "source": document.source,
         "link": document.link,
-        "readers": tuple(describe_readers(document.access)),
+        **_who(who),
         "updated_at": document.updated_at,
         "sections": tuple(map(SectionResponse.model_validate, document.sections)),
     }
+
+
+def _who(who: "DocumentReaders") -> dict[str, Any]:
+    return {
+        "readers": tuple(describe_readers(who.access)),
+        "admitted": tuple(
+            AdmittedReaderResponse(reader=one.token, member_of=one.groups) for one in who.admitted
+        ),
+        "admitted_count": who.count,
+    }
+
+
+class DocumentLookResponse(Schema):
+    model_config = with_example(
+        id="handbook:finance/pay.md",
+        title="Salary bands",
+        source="handbook",
+        readers=["group:finance"],
+        admitted=[{"reader": "group:finance", "member_of": []}],
+        admitted_count=1,
+        indexed_at="2025-11-03T09:30:00Z",
+    )
+
+    id: str
+    title: str
+    source: str
+    readers: tuple[str, ...]
+    """The reader tokens that the document names."""
+    admitted: tuple[AdmittedReaderResponse, ...]
+    """The first hundred who may read it."""
+    admitted_count: int
+    indexed_at: datetime
+
+    @classmethod
+    def from_look(cls, look: "DocumentLook") -> Self:
+        return cls(
+            id=look.id,
+            title=look.title,
+            source=look.source,
+            indexed_at=look.indexed_at,
+            **_who(look.who),
+        )

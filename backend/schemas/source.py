@@ -86,6 +86,8 @@ class SourceResponse(Schema):
     """Seconds from the end of a run to the next one of its kind; 0: never by itself."""
     has_fixed_readers: bool = False
     """Whether its settings say who may read it, so that the source is never asked for it."""
+    owner: str | None = None
+    """E-mail address of the person who looks after it; null: the admins."""
     permissions_compared_at: datetime | None = None
     """When the last comparison of its permissions began that came to its end."""
     notice: str | None = None
@@ -195,6 +197,7 @@ class AuditEntryResponse(Schema):
         id=12,
         at=_MOMENT,
         actor="owner",
+        address=None,
         action="reschedule",
         subject="handbook",
         outcome="done",
@@ -205,7 +208,9 @@ class AuditEntryResponse(Schema):
     """Grows with time."""
     at: datetime
     actor: str
-    """`owner`: the person at the machine itself; `token:NAME`: a program with that API token."""
+    """`owner`: the person at the machine itself; `user:EMAIL`: a person; `token:NAME`: a program with that API token."""
+    address: str | None
+    """From where; null: from the machine itself."""
     action: str
     subject: str
     """The name of a source, or `token:NAME` for an API token."""
@@ -219,6 +224,7 @@ class AuditEntryResponse(Schema):
             id=entry.id,
             at=entry.at,
             actor=entry.actor,
+            address=entry.address,
             action=entry.action,
             subject=entry.subject,
             outcome=entry.outcome,

@@ -233,7 +233,7 @@ class Retriever:
         shares = {text: self.understanding.share_of(text) for text in texts}
         vectors, failures = self._embed(shares, options.deadline)
         queries = [
-            _build_query(
+            self._build_query(
                 variant,
                 shares[variant.embedded_text],
                 vectors.get(variant.embedded_text),
@@ -269,21 +269,30 @@ class Retriever:
             self.vectors.update(zip(new, vectors, strict=True))
         return {text: self.vectors[text] for text in texts}, ()
 
+    def _build_query(
+        self,
+        variant: VariantQuery,
+        share: float,
+        vector: Vector | None,
+        options: RetrievalOptions,
+    ) -> IndexQuery:
+        filters, narrowing = options.filters, variant.narrowing
+        return IndexQuery(
+            text=variant.text,
+            vector=vector,
+            alpha=_choose_alpha(variant) * share if vector is not None else 0.0,
+            scale=self.understanding.cosine_scale,
+            exact=options.exact,
+            size=options.hits,
+            filters=filters.narrowed_by(narrowing.filters) if narrowing else filters,
+            conditions=options.conditions,
+        )
 
-def _build_query(
-    variant: VariantQuery, share: float, vector: Vector | None, options: RetrievalOptions
-) -> IndexQuery:
-    base = KEYWORD_ALPHA if variant.name == "keyword" else HYBRID_ALPHA
-    narrowing = variant.narrowing
-    return IndexQuery(
-        text=variant.text,
-        vector=vector,
-        alpha=base * share if vector is not None else 0.0,
-        exact=options.exact,
-        size=options.hits,
-        filters=options.filters.narrowed_by(narrowing.filters) if narrowing else options.filters,
-        conditions=options.conditions,
-    )
+
+def _choose_alpha(variant: VariantQuery) -> float:
+    """Of keywords alone a vector says little; keywords that are searched with the vector of their message have its share."""
+    own_vector = variant.name == "keyword" and variant.message is None
+    return KEYWORD_ALPHA if own_vector else HYBRID_ALPHA
 
 
 def _drop_unrelated_to(variant: VariantQuery, hits: Sequence[Hit], floor: float) -> tuple[Hit, ...]:

@@ -9,6 +9,7 @@ from backend.schemas.source import DecisionResponse, MissingDocumentResponse
 from backend.sources.status import find_decision
 from backend.sources.status_text import describe_no_decision
 from backend.store import audit, missing_documents, runs
+from backend.store.audit import AuditFilter
 from backend.store.database import Database
 from backend.store.runs import Run
 from connectors.errors import NotFoundError
@@ -83,7 +84,7 @@ def explain_missing(evidence: Evidence) -> str:
             )
         case _:
             return (
-                "No single folder or place went away with them. They were probably deleted, or the account that"
+                "No single folder accounts for the missing documents. They were probably deleted, or the account that"
                 " Quarry uses has lost its access to a part of the source."
             )
 
@@ -125,7 +126,7 @@ def _find_change(database: Database, run: Run) -> tuple[frozenset[str], datetime
     if before is None:
         return frozenset(), None
     since = before.started_at
-    for entry in audit.list_entries(database, subject=run.source, limit=_ENTRIES):
+    for entry in audit.list_entries(database, AuditFilter(subject=run.source), limit=_ENTRIES):
         if entry.action == "edit" and entry.outcome == "done" and since < entry.at < run.started_at:
             changed = entry.detail.get("changed")
             return frozenset(map(str, changed if isinstance(changed, list) else ())), entry.at

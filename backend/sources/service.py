@@ -12,6 +12,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Self, TypeAlias
 
+from backend.access.source_owners import find_new_owner, limit_owner
 from backend.container import Container
 from backend.schemas.run import RunResponse
 from backend.schemas.source import (
@@ -27,24 +28,31 @@ from backend.sources.decisions import read_decision
 from backend.sources.intervals import NEVER, check_interval, format_interval
 from backend.sources.status_text import describe_no_decision, run_label
 from backend.store import audit, failures, run_transitions, runs, schedule, sources, workers
+from backend.store.audit import EVERY_ENTRY, Actor, AuditFilter
 from backend.store.credential_vault import Vault
 from backend.store.database import Database
-from backend.store.sources import UNCHANGED, Source
+from backend.store.sources import EVERY_SOURCE, UNCHANGED, Source, SourceChoice, SourcesOf
 from backend.sync import wakeup_messages
 from connectors.connector import Capability
 from connectors.errors import ActionRequiredError, ConflictError, InvalidInputError, NotFoundError
 from connectors.registry import (
+    FieldError,
+    InvalidSourceError,
     ValidatedSource,
     create_connector,
+    find_source_objection,
     get_source_kind,
     has_fixed_access,
     validate_source,
 )
+from connectors.server_access import FindObjection
 from indexing.text.plural_forms import pluralize
 
 Values: TypeAlias = Mapping[str, object]
 Details: TypeAlias = dict[str, object]
 
+_ADMINS = "admins"
+"""What the audit calls the owner of a source that no single person owns."""
 _NOTHING: Values = MappingProxyType({})
 _STARTED: Mapping[str, str] = MappingProxyType(
     {
@@ -65,21 +73,33 @@ class SourceService:
     database: Database
     open_vault: Callable[[], Vault]
     """Called only where a credential is stored or read: it creates a key file where there is none."""
-    actor: str = audit.OWNER
+    find_objection: FindObjection
+    """Says what a source whose owner is no admin may not reach."""
+    actor: Actor = audit.OWNER
+    choice: SourceChoice = EVERY_SOURCE
+    """The sources that exist for the asker: another's is found no more than one that does not exist."""
 
     @classmethod
-    def of(cls, container: Container, actor: str = audit.OWNER) -> Self:
-        return cls(container.database, lambda: container.vault, actor)
+    def of(
+        cls, container: Container, actor: Actor = audit.OWNER, choice: SourceChoice = EVERY_SOURCE
+    ) -> Self:
+        return cls(
+            container.database,
+            lambda: container.vault,
+            container.find_source_objection,
+            actor,
+            choice,
+        )
 
     def get(self, name: str) -> Source:
-        return sources.find(self.database, name)
+        return self._find(self.database, name)
 
     def status(self, name: str) -> SourceResponse:
-        return status.read_status(self.database, name)
+        return status.read_status(self.database, name, self.choice)
 
     def list_statuses(self) -> list[SourceResponse]:
         """Return all sources by name."""
-        return status.read_statuses(self.database)
+        return status.read_statuses(self.database, self.choice)
 
     def list_runs(self, name: str, limit: int) -> list[RunResponse]:
         """Return the last runs, newest first."""
@@ -91,19 +111,25 @@ class SourceService:
         found = failures.list_failures(self.database, self.get(name).name)
         return [FailureResponse.model_validate(each) for each in islice(found, limit)]
 
+    def list_all_failures(self, name: str | None, limit: int) -> list[FailureResponse]:
+        """Return those of all sources, or of one, by id; none where there is no such source."""
+        found = failures.list_failures(self.database, name, self.choice)
+        return [FailureResponse.model_validate(each) for each in islice(found, limit)]
+
     def list_audit(
-        self,
-        *,
-        source: str | None = None,
-        actor: str | None = None,
-        before: int | None = None,
-        limit: int = 100,
+        self, which: AuditFilter = EVERY_ENTRY, *, before: int | None = None, limit: int = 100
     ) -> list[AuditEntryResponse]:
         """Return the last actions, newest first; `before` is the id of the last entry of the page before."""
-        found = audit.list_entries(
-            self.database, subject=source, actor=actor, before=before, limit=limit
-        )
+        found = audit.list_entries(self.database, which, before=before, limit=limit)
         return [AuditEntryResponse.from_entry(entry) for entry in found]
+
+    def iterate_audit(self, which: AuditFilter) -> Iterator[AuditEntryResponse]:
+        """Yield all actions, newest first, whatever their number."""
+        return map(AuditEntryResponse.from_entry, audit.iterate_entries(self.database, which))
+
+    def list_audited_actions(self) -> list[str]:
+        """Return the names of the actions in the audit."""
+        return audit.list_actions(self.database)
 
     def list_audited_sources(self) -> list[str]:
         """Return the names of all sources in the audit, those that were deleted too."""
@@ -119,10 +145,14 @@ class SourceService:
             InvalidInputError: there is no such kind.
             ConflictError: there is a source of this name.
         """
-        checked = validate_source(kind, settings, credential, name)
+        limit = limit_owner(self.database, self._person_id, self.find_objection)
+        checked = validate_source(kind, settings, credential, name, limit)
         with self._audited("add", checked.name) as (database, details):
             details["kind"] = kind
-            sources.add(database, checked.name, kind, checked.settings, self._sealed(checked))
+            sealed = self._sealed(checked)
+            sources.add(
+                database, checked.name, kind, checked.settings, sealed, owner_id=self._person_id
+            )
         return self._saved(checked.name)
 
     def edit(self, name: str, settings: Values | None, credential: Values | None) -> SourceResponse:
@@ -135,16 +165,18 @@ class SourceService:
             InvalidSourceError: the settings or the credential are not valid; nothing is changed.
             NotConfiguredError: no key opens the stored credential.
         """
-        with self._audited("edit", name) as (database, details):
-            source = sources.find(database, name)
+        with self._on_source("edit", name) as (database, source, details):
             checked = validate_source(
                 source.kind,
                 source.settings if settings is None else settings,
                 self._opened(source) if credential is None else credential,
                 name,
+                self._limit(database, source),
             )
+            if credential is None and checked.settings != source.settings:
+                self._check_own_credential(source)
             sealed = UNCHANGED if credential is None else self._sealed(checked)
-            edited = sources.edit(database, name, checked.settings, sealed)
+            edited = sources.edit(database, name, checked.settings, sealed, self._person_id)
             if edited.settings != source.settings:
                 failures.forget_versions(database, source.id)
                 if has_fixed_access(source.kind):
@@ -162,7 +194,10 @@ class SourceService:
         source = self.get(name)
         able = get_source_kind(source.kind).capabilities
         try:
-            connector = create_connector(source.kind, name, source.settings, self._opened(source))
+            limit = self._limit(self.database, source)
+            connector = create_connector(
+                source.kind, name, source.settings, self._opened(source), source.id, limit
+            )
             faults = {one.capability: one.fault for one in connector.check()}
         except ActionRequiredError as error:
             faults = dict.fromkeys(Capability, str(error))
@@ -181,8 +216,7 @@ class SourceService:
 
     def pause(self, name: str) -> SourceActionResponse:
         """Stop the current run, and start nothing until the source is resumed."""
-        with self._audited("pause", name) as (database, _):
-            sources.find(database, name)
+        with self._on_source("pause", name) as (database, _, _):
             sources.set_paused(database, name, datetime.now(UTC))
             run_transitions.stop(database, name, "paused")
         return SourceActionResponse(
@@ -191,8 +225,7 @@ class SourceService:
 
     def resume(self, name: str) -> SourceActionResponse:
         """Sync a paused source again; an interrupted run continues from its last checkpoint."""
-        with self._audited("resume", name) as (database, _):
-            sources.find(database, name)
+        with self._on_source("resume", name) as (database, _, _):
             last = runs.latest(database, name).get(name)
             sources.set_paused(database, name, None)
             if last is not None and last.state == "paused":
@@ -203,8 +236,7 @@ class SourceService:
 
     def cancel(self, name: str) -> SourceActionResponse:
         """Stop the current or waiting run. What it did is kept; the next one continues from there."""
-        with self._audited("cancel", name) as (database, details):
-            sources.find(database, name)
+        with self._on_source("cancel", name) as (database, _, details):
             last = runs.latest(database, name).get(name)
             if last is None or last.state not in runs.OPEN:
                 raise ConflictError(f"{name!r} has no current run.")
@@ -229,9 +261,9 @@ class SourceService:
 
         Raises ConflictError: the settings of the source say who may read it.
         """
-        with self._audited("permissions", name) as (database, _):
-            _check_not_paused(database, name)
-            _check_asks_for_readers(sources.find(database, name))
+        with self._on_source("permissions", name) as (database, source, _):
+            sources.check_not_paused(source)
+            _check_asks_for_readers(source)
             schedule.request_run(database, name, "permissions")
         return self._requested(name, _STARTED["permissions"].format(name))
 
@@ -248,8 +280,8 @@ class SourceService:
         Args:
             missing: how many deletions the person was shown; ConflictError if it is another number by now.
         """
-        with self._audited("accept", name) as (database, details):
-            decision = _find_decision(database, name)
+        with self._on_source("accept", name) as (database, source, details):
+            decision = _find_decision(database, source)
             if missing not in (None, decision["missing"]):
                 raise ConflictError(
                     f"By now {pluralize(decision['missing'], 'document')} of {name!r} are missing, not"
@@ -266,8 +298,8 @@ class SourceService:
 
     def keep(self, name: str) -> SourceActionResponse:
         """Delete nothing that the last run held back, and list the source again as soon as possible."""
-        with self._audited("keep", name) as (database, details):
-            details.update(_find_decision(database, name))
+        with self._on_source("keep", name) as (database, source, details):
+            details.update(_find_decision(database, source))
             message = f"All documents of {name} are kept. The source is listed again."
             run_transitions.settle_decisions(database, name, message)
             schedule.request_run(database, name, "prune")
@@ -275,8 +307,8 @@ class SourceService:
 
     def retry(self, name: str, document_ids: Sequence[str] | None = None) -> SourceActionResponse:
         """Try these failed documents again now, or all of them."""
-        with self._audited("retry", name) as (database, details):
-            _check_not_paused(database, name)
+        with self._on_source("retry", name) as (database, source, details):
+            sources.check_not_paused(source)
             count = failures.retry_now(database, name, document_ids)
             if not count:
                 raise ConflictError(_nothing_failed(database, name))
@@ -304,8 +336,7 @@ class SourceService:
             check_interval(interval or NEVER)
         if unknown := set(every) - set(schedule.SCHEDULED_KINDS):
             raise ValueError(f"runs of the kind {min(unknown)!r} have no interval")
-        with self._audited("reschedule", name) as (database, details):
-            source = sources.find(database, name)
+        with self._on_source("reschedule", name) as (database, source, details):
             if "permissions" in every:
                 _check_asks_for_readers(source)
             for kind, interval in every.items():
@@ -315,16 +346,31 @@ class SourceService:
 
     def delete(self, name: str) -> SourceActionResponse:
         """Cancel the current run and have the source removed, with all documents that it alone brought."""
-        with self._audited("delete", name) as (database, _):
-            sources.find(database, name)
+        with self._on_source("delete", name) as (database, _, _):
             run_transitions.stop(database, name, "cancelled")
             schedule.request_run(database, name, "removal")
         message = f"{name} is being removed, with all documents that it alone brought."
         return self._requested(name, message)
 
+    def set_owner(self, name: str, email: str | None) -> SourceResponse:
+        """Have another person look after the source, or with None the admins.
+
+        Raises:
+            InvalidInputError: it is not an address.
+            ConflictError: the account of this address is disabled, its role is member, or the source reaches what
+                sources of that person may not.
+        """
+        with self._on_source("set_owner", name) as (database, source, details):
+            owner = None if email is None else find_new_owner(database, email)
+            self._check_reach(database, source, owner.id if owner else None)
+            details["before"] = sources.list_owners(database).get(source.id, _ADMINS)
+            sources.set_owner(database, name, owner.id if owner else None)
+            details["after"] = owner.email if owner else _ADMINS
+        return self.status(name)
+
     def _request(self, action: str, name: str, kind: str) -> SourceActionResponse:
-        with self._audited(action, name) as (database, _):
-            _check_not_paused(database, name)
+        with self._on_source(action, name) as (database, source, _):
+            sources.check_not_paused(source)
             schedule.request_run(database, name, kind)
         return self._requested(name, _STARTED[kind].format(name))
 
@@ -337,6 +383,39 @@ class SourceService:
         """Return the state, and why what was saved is not synced where no worker is there to do it."""
         waits = wakeup_messages.explain_no_worker(workers.list_live(self.database))
         return self.status(name).model_copy(update={"notice": waits})
+
+    @property
+    def _person_id(self) -> int | None:
+        """Whose sources they are; None: of the admins."""
+        return self.choice.person_id if isinstance(self.choice, SourcesOf) else None
+
+    def _find(self, database: Database, name: str) -> Source:
+        return sources.find(database, name, self.choice)
+
+    def _limit(self, database: Database, source: Source) -> FindObjection:
+        return limit_owner(database, source.owner_id, self.find_objection)
+
+    def _check_reach(self, database: Database, source: Source, owner_id: int | None) -> None:
+        """Raises ConflictError: the source reaches what sources of this owner may not."""
+        limit = limit_owner(database, owner_id, self.find_objection)
+        if objection := find_source_objection(source.kind, source.settings, limit):
+            raise ConflictError(objection)
+
+    def _check_own_credential(self, source: Source) -> None:
+        """Let nobody send the credential of somebody else to another place.
+
+        Raises InvalidSourceError: an asker who is no admin did not enter the stored one.
+        """
+        is_own = self._person_id in (None, source.credential_person_id)
+        if source.credential and not is_own:
+            reason = "Enter it again: somebody else entered the stored one, which other settings could send elsewhere."
+            raise InvalidSourceError([FieldError(("credential",), reason)])
+
+    @contextmanager
+    def _on_source(self, action: str, name: str) -> Iterator[tuple[Database, Source, Details]]:
+        """Begin an action on a source that exists for the asker, as `_audited` does."""
+        with self._audited(action, name) as (database, details):
+            yield database, self._find(database, name), details
 
     @contextmanager
     def _audited(self, action: str, name: str) -> Iterator[tuple[Database, Details]]:
@@ -393,16 +472,12 @@ def _check_asks_for_readers(source: Source) -> None:
         )
 
 
-def _check_not_paused(database: Database, name: str) -> None:
-    sources.check_not_paused(sources.find(database, name))
-
-
-def _find_decision(database: Database, name: str) -> Mapping[str, int]:
+def _find_decision(database: Database, source: Source) -> Mapping[str, int]:
     """Raises ConflictError: the source is paused, or nothing is to be decided."""
-    _check_not_paused(database, name)
-    run = status.find_decision(database, name)
+    sources.check_not_paused(source)
+    run = status.find_decision(database, source.name)
     if run is None or run.decision is None:
-        raise ConflictError(describe_no_decision(name))
+        raise ConflictError(describe_no_decision(source.name))
     return run.decision
 
 

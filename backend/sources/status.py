@@ -10,7 +10,7 @@ from backend.sources.status_text import describe_activity
 from backend.store import batches, documents, failures, listings, runs, schedule, sources, workers
 from backend.store.database import Database
 from backend.store.runs import Run
-from backend.store.sources import Source
+from backend.store.sources import EVERY_SOURCE, Source, SourceChoice
 from backend.store.workers import LiveWorker
 from backend.sync import wakeup_messages
 from backend.sync.run_lease import is_gone
@@ -20,18 +20,21 @@ _DONE = ("documents", "unchanged", "amended", "deleted", "unreadable")
 """The counts of a run that add up to the documents it has dealt with."""
 
 
-def read_status(database: Database, name: str) -> SourceResponse:
-    """Raises NotFoundError: there is no source of this name."""
+def read_status(
+    database: Database, name: str, choice: SourceChoice = EVERY_SOURCE
+) -> SourceResponse:
+    """Raises NotFoundError: there is no source of this name among those of the choice."""
     with database.snapshot() as snapshot:
-        source = sources.find(snapshot, name)
+        source = sources.find(snapshot, name, choice)
         return _to_status(snapshot, source, _Counts.read(snapshot, name))
 
 
-def read_statuses(database: Database) -> list[SourceResponse]:
-    """Return the state of all sources, by name."""
+def read_statuses(database: Database, choice: SourceChoice) -> list[SourceResponse]:
+    """Return the state of the sources of the choice, by name."""
     with database.snapshot() as snapshot:
         counts = _Counts.read(snapshot)
-        return [_to_status(snapshot, source, counts) for source in sources.list_sources(snapshot)]
+        chosen = sources.list_sources(snapshot, choice)
+        return [_to_status(snapshot, source, counts) for source in chosen]
 
 
 def find_decision(database: Database, name: str) -> Run | None:
@@ -49,6 +52,7 @@ class _Counts:
     failures: Mapping[str, int]
     plans: Mapping[str, schedule.Schedule]
     compared: Mapping[str, datetime]
+    owners: Mapping[int, str]
     present: Sequence[LiveWorker]
 
     @classmethod
@@ -60,6 +64,7 @@ class _Counts:
             failures=failures.count_by_source(database, name),
             plans=schedule.read_plans(database, name),
             compared=listings.list_compared(database, name),
+            owners=sources.list_owners(database),
             present=workers.list_live(database),
         )
 
@@ -86,6 +91,7 @@ def _to_status(database: Database, source: Source, counts: _Counts) -> SourceRes
         paused_at=source.paused_at,
         open_batches=counts.open_batches.get(name, 0),
         next_starts=dict(plan.starts),
+        owner=counts.owners.get(source.id),
         has_fixed_readers=has_fixed_access(source.kind),
         permissions_compared_at=counts.compared.get(name),
         intervals={kind: int(each.total_seconds()) for kind, each in plan.every.items()},

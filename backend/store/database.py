@@ -45,11 +45,12 @@ from connectors.errors import (
 )
 from indexing.text.normalization import is_storable
 
-LATEST = "0012"
+LATEST = "0018"
 """The migration that `tables.py` describes."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATION_LOCK = 7_361_502_114
+_EXCLUSIVE_LOCK = 7_361_502_115
 
 _IDLE_SECONDS = 60
 """After which PostgreSQL ends a transaction whose process has stopped in the middle of it."""
@@ -140,10 +141,11 @@ def upgrade(database: Database) -> None:
 def exclusive(connection: Connection) -> None:
     """Lock out other transactions that call this, until this one ends.
 
-    It locks the rows of all sources, in one order, so that no two transactions deadlock. Rows that refer to a
+    It locks the rows of all sources as well, in one order, so that no two transactions deadlock. Rows that refer to a
     source can be added meanwhile. SQLite has one writer at a time anyway.
     """
     if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _EXCLUSIVE_LOCK})
         connection.execute(text("SELECT id FROM sources ORDER BY id FOR NO KEY UPDATE"))
 
 

@@ -79,6 +79,16 @@ def list_documents(database: Database) -> Iterator[HeldDocument]:
         after = rows[-1].id
 
 
+def find_held(database: Database, name: str) -> HeldDocument | None:
+    """Return the document of an id or a link, regardless of permissions: only to explain to an
+    administrator who may read it.
+    """
+    for column in (documents.c.id, documents.c.link):
+        if found := _read_page(database, [column == name], 1):
+            return found[0]
+    return None
+
+
 def list_readable(
     database: Database, readers: Readers, after: str, limit: int, source: str | None = None
 ) -> list[HeldDocument]:

@@ -4,11 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, and_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
 
 from backend.store.backoff import exponential_backoff
 from backend.store.database import Database, inserting, upsert
-from backend.store.sources import count_rows_by_source, select_source_id, where_source
+from backend.store.sources import (
+    EVERY_SOURCE,
+    SourceChoice,
+    count_rows_by_source,
+    select_source_id,
+    where_chosen,
+    where_source,
+)
 from backend.store.tables import failures, sources
 from indexing.ingestion.ledger import Failed, Unread
 
@@ -70,12 +77,20 @@ def forget_versions(database: Database, source_id: int) -> None:
         connection.execute(final.values(version=None, next_try=datetime.now(UTC)))
 
 
-def list_failures(database: Database, source: str | None = None) -> Iterator[Failure]:
-    """Yield the failures of all sources, or of one, by document id: for the owner of the machine only."""
+def list_failures(
+    database: Database, source: str | None = None, choice: SourceChoice = EVERY_SOURCE
+) -> Iterator[Failure]:
+    """Yield the failures of the sources of the choice, or of one of them, by document id."""
     after = ""
-    while page := _read_page(database, source, after):
+    while page := _read_page(database, source, choice, after):
         yield from page
         after = page[-1].document_id
+
+
+def find(database: Database, document_id: str) -> Failure | None:
+    """Return why a document could not be read, if so: only for an administrator."""
+    found = _select_page(database, [failures.c.document_id == document_id])
+    return found[0] if found else None
 
 
 def count_by_source(database: Database, source: str | None = None) -> Mapping[str, int]:
@@ -142,11 +157,18 @@ def record_pending(
         connection.execute(inserting(connection, failures).on_conflict_do_nothing(), rows)
 
 
-def _read_page(database: Database, source: str | None, after: str) -> list[Failure]:
+def _read_page(
+    database: Database, source: str | None, choice: SourceChoice, after: str
+) -> list[Failure]:
+    chosen = (*where_source(source), *where_chosen(choice))
+    return _select_page(database, [failures.c.document_id > after, *chosen])
+
+
+def _select_page(database: Database, conditions: Sequence[ColumnElement[bool]]) -> list[Failure]:
     query = (
         select(failures, sources.c.name.label("source"))
         .join(sources)
-        .where(failures.c.document_id > after, *where_source(source))
+        .where(*conditions)
         .order_by(failures.c.document_id)
         .limit(_PAGE)
     )

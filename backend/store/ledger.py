@@ -14,6 +14,7 @@ from sqlalchemy import (
     bindparam,
     cast,
     delete,
+    exists,
     func,
     insert,
     null,
@@ -129,6 +130,12 @@ class StoredLedger:
             yield from page
             after = page[-1].id
 
+    def list_ungrouped(self, source: str) -> Iterator[str]:
+        after = ""
+        while page := self._read_ungrouped_page(source, after):
+            yield from page
+            after = page[-1]
+
     def mark_seen(
         self, source: str, listing: int, ids: Sequence[str], reached: Checkpoint | None = None
     ) -> None:
@@ -167,6 +174,21 @@ class StoredLedger:
             .limit(_PAGE)
         )
         with self.database.reading() as connection:
+            return list(connection.scalars(query))
+
+    def _read_ungrouped_page(self, source: str, after: str) -> list[str]:
+        with self.database.reading() as connection:
+            source_id = read_source_ids(connection)[source]
+            is_grouped = exists().where(
+                document_readers.c.document_id == documents.c.id,
+                document_readers.c.reader.startswith(f"external:{source_id}:"),
+            )
+            query = (
+                select(documents.c.id)
+                .where(documents.c.source_id == source_id, documents.c.id > after, ~is_grouped)
+                .order_by(documents.c.id)
+                .limit(_PAGE)
+            )
             return list(connection.scalars(query))
 
     def _read_scan_page(self, source: str, after: str) -> list[IndexedDocument]:

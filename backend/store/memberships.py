@@ -4,11 +4,12 @@ A group or scope is a reader token, its members are reader tokens too: people, o
 pending counts for nobody yet.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 
 from sqlalchemy import Connection, Select, delete, exists, func, insert, select, update
 
+from backend.store import group_listings
 from backend.store.database import (
     Database,
     encode_texts,
@@ -16,30 +17,62 @@ from backend.store.database import (
     select_texts,
 )
 from backend.store.runs import lock_running
-from backend.store.tables import conjunction_readers, conjunctions, memberships
+from backend.store.tables import (
+    batches,
+    conjunction_readers,
+    conjunctions,
+    document_readers,
+    memberships,
+    source_groups,
+)
+from connectors.connector import Checkpoint, ReaderGroup
 
 _TOKENS = "tokens"
 
 
-def save_members(database: Database, run: int, groups: Mapping[str, frozenset[str]]) -> None:
-    """Delete the members that groups have no more, and add their new ones as pending.
+def save_groups(
+    database: Database, run: int, groups: Sequence[ReaderGroup], reached: Checkpoint | None
+) -> None:
+    """Save a page of the listing of groups: delete the members that they have no more, and add their new ones.
+
+    These are pending, unless no document names the group yet: then it can admit nobody to anything else.
 
     Raises:
         RunEndedError: the run does not belong to the caller any more; nothing is saved.
     """
+    members = {group.token: group.members for group in groups}
     with database.writing() as connection:
         source_id = lock_running(connection, run)
-        held = _read_members(connection, source_id, groups)
-        for token, members in groups.items():
-            if gone := held.get(token, set()) - members:
+        held = _read_members(connection, source_id, members)
+        for token, present in members.items():
+            if gone := held.get(token, set()) - present:
                 _delete_members(connection, token, gone)
+        unused = _find_unused(connection, source_id, members)
         rows = [
-            {"member": member, "token": token, "source_id": source_id, "pending": 1}
-            for token, members in groups.items()
-            for member in members.difference(held.get(token, ()))
+            {
+                "member": member,
+                "token": token,
+                "source_id": source_id,
+                "pending": int(token not in unused),
+            }
+            for token, present in members.items()
+            for member in present.difference(held.get(token, ()))
         ]
         if rows:
             connection.execute(insert(memberships), rows)
+        group_listings.save_page(connection, source_id, groups, reached)
+
+
+def _find_unused(connection: Connection, source_id: int, tokens: Iterable[str]) -> set[str]:
+    """Return the tokens among these that were never listed, and that no document names."""
+    if connection.scalar(select(exists().where(batches.c.source_id == source_id))):
+        return set()  # What waits to be indexed may name any of them.
+    unused = set(tokens)
+    for named in (source_groups.c.token, conjunction_readers.c.reader, document_readers.c.reader):
+        among = select_texts(connection.dialect.name, unused)
+        if unused:
+            unused.difference_update(connection.scalars(select(named).where(named.in_(among))))
+    return unused
 
 
 def _read_members(
@@ -60,22 +93,23 @@ def _delete_members(connection: Connection, token: str, gone: Iterable[str]) -> 
     connection.execute(delete(memberships).where(memberships.c.token == token, which))
 
 
-def delete_groups(database: Database, run: int, kept: Collection[str]) -> None:
-    """Delete the groups of the run's source that are not among the kept ones. Raises as `save_members`."""
+def delete_unlisted(database: Database, run: int) -> None:
+    """Delete the groups that the listing did not contain, which is whole. Raises as `save_groups`."""
     with database.writing() as connection:
         source_id = lock_running(connection, run)
-        of_source = memberships.c.source_id == source_id
-        held = connection.scalars(select(memberships.c.token).where(of_source).distinct())
-        gone = select_texts(connection.dialect.name, set(held).difference(kept))
-        connection.execute(delete(memberships).where(of_source, memberships.c.token.in_(gone)))
+        group_listings.delete_unlisted(connection, source_id)
+        kept = select(source_groups.c.token).where(source_groups.c.source_id == source_id)
+        ended = (memberships.c.source_id == source_id, memberships.c.token.not_in(kept))
+        connection.execute(delete(memberships).where(*ended))
 
 
 def confirm_pending(database: Database, run: int) -> None:
-    """Let the pending members of the run's source count. Raises as `save_members`."""
+    """Let the pending members of the run's source count: the listing was applied. Raises as `save_groups`."""
     with database.writing() as connection:
         source_id = lock_running(connection, run)
         pending = (memberships.c.source_id == source_id, memberships.c.pending == 1)
         connection.execute(update(memberships).where(*pending).values(pending=0))
+        group_listings.finish(connection, source_id)
 
 
 def find_held_tokens(database: Database, own: Collection[str]) -> frozenset[str]:

@@ -30,20 +30,20 @@ def renew(
     _update(database, run, {"stage": stage, "item": item, "counts": dict(counts)})
 
 
-def enter_stage(database: Database, run: int, stage: str, total: int | None = None) -> None:
-    """Enter a stage; batches are claimed in the stage `indexing` alone.
-
-    Args:
-        total: how many documents it will deal with, where that is known.
-    """
+def enter_stage(database: Database, run: int, stage: str) -> None:
+    """Enter a stage; batches are claimed in the stage `indexing` alone."""
     values = {
         "stage": stage,
         "stage_at": datetime.now(UTC),
         "done": 0,
-        "total": total,
-        **dict.fromkeys(("item", "waiting_for", "embedding")),
+        **dict.fromkeys(("total", "item", "waiting_for", "embedding")),
     }
     _update(database, run, values)
+
+
+def set_total(database: Database, run: int, remaining: int) -> None:
+    """Record how many documents the stage has still to deal with."""
+    _update(database, run, {"total": runs.c.done + remaining})
 
 
 def set_activity(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
+from typing import TypeAlias
 
 from sqlalchemy import (
     ColumnElement,
@@ -19,7 +20,17 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database, exclusive
-from backend.store.tables import batches, listings, memberships, runs, schedule, sources
+from backend.store.tables import (
+    batches,
+    group_listings,
+    listings,
+    memberships,
+    people,
+    runs,
+    schedule,
+    source_groups,
+    sources,
+)
 from connectors.connector import Checkpoint, validate_source_name
 from connectors.errors import ConflictError, NotConfiguredError, NotFoundError
 
@@ -47,6 +58,35 @@ class Source:
     """As `credential_vault.Vault` sealed it."""
     paused_at: datetime | None = None
     """No run of it starts from then on, until it is resumed."""
+    owner_id: int | None = None
+    """The person who looks after it; None: the admins."""
+    credential_person_id: int | None = None
+    """The person who entered the credential; None: an admin."""
+
+
+@dataclass(frozen=True, slots=True)
+class EverySource:
+    """What admins look after, and what Quarry itself works on."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesOf:
+    """What one person looks after."""
+
+    person_id: int
+
+
+SourceChoice: TypeAlias = EverySource | SourcesOf
+"""The sources that exist for an asker."""
+EVERY_SOURCE = EverySource()
+
+
+def where_chosen(choice: SourceChoice) -> list[ColumnElement[bool]]:
+    match choice:
+        case EverySource():
+            return []
+        case SourcesOf(person_id):
+            return [sources.c.owner_id == person_id]
 
 
 def select_source_id(name: str) -> ScalarSelect[int]:
@@ -78,8 +118,9 @@ def add(
     kind: str,
     settings: Mapping[str, object],
     credential: str | None = None,
+    owner_id: int | None = None,
 ) -> Source:
-    """Add a source; the credential is sealed.
+    """Add a source; the credential is sealed, and entered by the owner.
 
     Raises:
         ValueError: the name cannot be the prefix of document ids.
@@ -91,6 +132,8 @@ def add(
         "settings": dict(settings),
         "credential": credential,
         "created_at": datetime.now(UTC),
+        "owner_id": owner_id,
+        "credential_person_id": owner_id,
     }
     try:
         with database.writing() as connection:
@@ -107,8 +150,9 @@ def edit(
     name: str,
     settings: Mapping[str, object],
     credential: str | Unchanged | None = UNCHANGED,
+    person_id: int | None = None,
 ) -> Source:
-    """Change the settings of a source and, if one is given, its sealed credential.
+    """Change the settings of a source and, if one is given, its sealed credential, entered by this person.
 
     Other settings reset the checkpoint, because the former ones selected what lies before it. An unfinished listing
     starts anew: by other settings or another account it would contain other documents.
@@ -120,12 +164,14 @@ def edit(
     if find(database, name).settings != values["settings"]:
         values["checkpoint"] = None
     if credential is not UNCHANGED:
-        values["credential"] = credential
+        values |= {"credential": credential, "credential_person_id": person_id}
     with database.writing() as connection:
         exclusive(connection)
         connection.execute(update(sources).where(sources.c.name == name).values(values))
         listed = update(listings).where(listings.c.source_id == select_source_id(name))
         connection.execute(listed.values(started_at=None, checkpoint=None))
+        grouped = update(group_listings).where(group_listings.c.source_id == select_source_id(name))
+        connection.execute(grouped.values(started_at=None, checkpoint=None))
     return find(database, name)
 
 
@@ -145,12 +191,14 @@ def reencrypt_credentials(database: Database, rotate: Callable[[str], str]) -> i
     return len(held)
 
 
-def find(database: Database, name: str) -> Source:
-    """Raises NotFoundError: there is none of this name."""
+def find(database: Database, name: str, choice: SourceChoice = EVERY_SOURCE) -> Source:
+    """Raises NotFoundError: there is none of this name among those of the choice."""
+    named = select(sources).where(sources.c.name == name, *where_chosen(choice))
     with database.reading() as connection:
-        row = connection.execute(select(sources).where(sources.c.name == name)).one_or_none()
+        row = connection.execute(named).one_or_none()
     if row is None:
-        names = ", ".join(source.name for source in list_sources(database)) or "none yet"
+        found = list_sources(database, choice)
+        names = ", ".join(source.name for source in found) or "none yet"
         raise NotFoundError(f"There is no source named {name!r}. There are: {names}.")
     return _to_source(row)
 
@@ -169,16 +217,34 @@ def find_name(database: Database, number: int) -> str | None:
         return connection.scalar(select(sources.c.name).where(sources.c.id == number))
 
 
-def list_sources(database: Database) -> list[Source]:
-    """Return all sources by name, in the order of code points: a database would use its own collation."""
+def list_sources(database: Database, choice: SourceChoice = EVERY_SOURCE) -> list[Source]:
+    """Return sources by name, in the order of code points: a database would use its own collation."""
+    chosen = select(sources).where(*where_chosen(choice))
     with database.reading() as connection:
-        found = [_to_source(row) for row in connection.execute(select(sources))]
+        found = [_to_source(row) for row in connection.execute(chosen)]
     return sorted(found, key=lambda source: source.name)
+
+
+def list_owners(database: Database) -> Mapping[int, str]:
+    """Return the address of each owner by the id of their source; sources of the admins are absent."""
+    owned = select(sources.c.id, people.c.email).join(people, sources.c.owner_id == people.c.id)
+    with database.reading() as connection:
+        return dict(connection.execute(owned).all())
+
+
+def set_owner(database: Database, name: str, person_id: int | None) -> None:
+    with database.writing() as connection:
+        changed = update(sources).where(sources.c.name == name)
+        connection.execute(changed.values(owner_id=person_id))
 
 
 def set_paused(database: Database, name: str, at: datetime | None) -> None:
     with database.writing() as connection:
         connection.execute(update(sources).where(sources.c.name == name).values(paused_at=at))
+
+
+_TABLES = (batches, listings, group_listings, schedule, memberships, source_groups, runs)
+"""What belongs to a source besides its documents and failures."""
 
 
 def remove(database: Database, name: str) -> None:
@@ -191,7 +257,7 @@ def remove(database: Database, name: str) -> None:
     source = find(database, name)
     try:
         with database.writing() as connection:
-            for table in (batches, listings, schedule, memberships, runs):
+            for table in _TABLES:
                 connection.execute(delete(table).where(table.c.source_id == source.id))
             connection.execute(delete(sources).where(sources.c.id == source.id))
     except IntegrityError as error:
@@ -210,6 +276,8 @@ def _to_source(row: Row[tuple[object, ...]]) -> Source:
         created_at=row.created_at,
         credential=row.credential,
         paused_at=row.paused_at,
+        owner_id=row.owner_id,
+        credential_person_id=row.credential_person_id,
     )
 
 

@@ -39,6 +39,8 @@ sources = Table(
     Column("created_at", Moment, nullable=False),
     Column("credential", Text),  # encrypted by `credential_vault`
     Column("paused_at", Moment),  # NULL: not paused
+    Column("owner_id", ForeignKey("people.id")),  # NULL: of the admins
+    Column("credential_person_id", ForeignKey("people.id")),  # who entered it; NULL: an admin
     Column(
         "served", Integer, nullable=False, server_default="0"
     ),  # increases with every claimed batch
@@ -116,6 +118,28 @@ memberships = Table(
     Column("pending", Integer, nullable=False),  # 1: counts only once the documents were compared
     Index(None, "source_id", "token"),
     sqlite_with_rowid=False,
+)
+
+# All groups and scopes of sources, those without members too.
+source_groups = Table(
+    "source_groups",
+    metadata,
+    Column("token", Text, primary_key=True),
+    Column("source_id", ForeignKey("sources.id"), nullable=False, index=True),
+    Column("name", Text, nullable=False),  # as people at the source know it
+    Column("listing", Integer, nullable=False),  # the last `group_listings.number` that had it
+    sqlite_with_rowid=False,
+)
+
+group_listings = Table(
+    "group_listings",
+    metadata,
+    Column("source_id", ForeignKey("sources.id"), primary_key=True),
+    Column("number", Integer, nullable=False),  # of the latest; increases with every listing
+    Column("checkpoint", Text),  # from where it resumes
+    Column("is_whole", Integer, nullable=False),  # 1: all were listed, documents are compared
+    Column("started_at", Moment),  # NULL: it is finished
+    Column("finished_at", Moment),  # when the last whole one was applied to its end
 )
 
 failures = Table(
@@ -241,12 +265,140 @@ api_tokens = Table(
     "api_tokens",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
     Column("digest", Text, nullable=False, unique=True),  # SHA-256 of the token
     Column("scopes", JSON, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment, nullable=False),
     Column("last_used_at", Moment),  # NULL: never
+    Column("person_id", ForeignKey("people.id")),  # NULL: a service token, of no person
+    Index(
+        "uq_api_tokens_service",
+        "name",
+        unique=True,
+        sqlite_where=text("person_id IS NULL"),
+        postgresql_where=text("person_id IS NULL"),
+    ),
+    Index(
+        "uq_api_tokens_personal",
+        "person_id",
+        "name",
+        unique=True,
+        sqlite_where=text("person_id IS NOT NULL"),
+        postgresql_where=text("person_id IS NOT NULL"),
+    ),
+)
+
+people = Table(
+    "people",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("email", Text, nullable=False, unique=True),  # normalized as in a reader token
+    Column("name", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("password_hash", Text),  # NULL: no password
+    Column("verified", Text),  # who vouches for the address; NULL: nobody
+    Column("created_at", Moment, nullable=False),
+    Column("disabled_at", Moment),  # NULL: active
+    sqlite_autoincrement=True,
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),  # SHA-256 of the cookie
+    Column("person_id", ForeignKey("people.id"), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("last_used_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("address", Text),
+    Column("user_agent", Text),
+    Index(None, "person_id"),
+)
+
+invitations = Table(
+    "invitations",
+    metadata,
+    Column("digest", Text, primary_key=True),  # SHA-256 of the code in the link
+    Column("email", Text, unique=True),
+    Column("role", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("invited_by", Text, nullable=False),
+)
+
+password_resets = Table(
+    "password_resets",
+    metadata,
+    Column("person_id", ForeignKey("people.id"), primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),  # SHA-256 of the code in the link
+    Column("expires_at", Moment, nullable=False),
+)
+
+# Addresses that people had before: documents may name them still.
+former_emails = Table(
+    "former_emails",
+    metadata,
+    Column("email", Text, primary_key=True),
+    Column("person_id", ForeignKey("people.id"), primary_key=True),
+)
+
+# From where somebody has signed in before.
+devices = Table(
+    "devices",
+    metadata,
+    Column("person_id", ForeignKey("people.id"), primary_key=True),
+    Column("digest", Text, primary_key=True),  # SHA-256 of the cookie
+    Column("seen_at", Moment, nullable=False),
+)
+
+sign_in_failures = Table(
+    "sign_in_failures",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("key", Text, nullable=False),  # SHA-256 of an account, an address or a device
+    Column("at", Moment, nullable=False),
+    Index(None, "key", "at"),
+    Index(None, "at"),
+)
+
+# Who a person is at an identity provider.
+identities = Table(
+    "identities",
+    metadata,
+    Column("issuer", Text, primary_key=True),
+    Column("subject", Text, primary_key=True),
+    Column("person_id", ForeignKey("people.id"), nullable=False),
+    Column("linked_at", Moment, nullable=False),
+    Column(
+        "stated_at", Moment
+    ),  # when the provider last said of the person what it says; NULL: never
+    Index(None, "person_id"),
+)
+
+# Sign-ins through a provider that have come back, until they could no longer do so.
+finished_attempts = Table(
+    "finished_attempts",
+    metadata,
+    Column("state", Text, primary_key=True),  # SHA-256
+    Column("expires_at", Moment, nullable=False),
+)
+
+groups = Table(
+    "groups",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("origin", Text, nullable=False),  # who says who is in it: an issuer, or `groups.OWN`
+)
+
+group_members = Table(
+    "group_members",
+    metadata,
+    Column("group_id", ForeignKey("groups.id"), primary_key=True),
+    Column("person_id", ForeignKey("people.id"), primary_key=True),
+    Index(None, "person_id"),
 )
 
 audit = Table(
@@ -258,6 +410,7 @@ audit = Table(
     Column("action", Text, nullable=False),
     Column("subject", Text, nullable=False),
     Column("detail", JSON, nullable=False),
+    Column("address", Text),  # from where; NULL: from the machine itself
     Index(None, "subject", "id"),
     sqlite_autoincrement=True,
 )

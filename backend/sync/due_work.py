@@ -7,7 +7,7 @@ nothing: its leases run out, and its work is due again.
 
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -48,7 +48,7 @@ from backend.sync.run_lease import (
 )
 from backend.sync.run_steps import RunContext, claim_batches
 from connectors.access import Access
-from connectors.connector import Change, Connector
+from connectors.connector import Change, Connector, DerivesAccess
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.registry import get_fixed_access
 from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
@@ -188,8 +188,11 @@ class Engine:
 
 
 def _carry_out(work: _RunWork) -> None:
-    if work.due.kind == "permissions" and work.fixed_access is not None:
+    is_of_access = work.due.kind == "permissions"
+    if is_of_access and work.fixed_access is not None:
         _apply_fixed_access(work, work.fixed_access)
+    elif is_of_access and isinstance(work.connector, DerivesAccess):
+        _compare_groups(work, work.connector)
     elif work.due.kind in LISTING_KINDS:
         _compare_listing(work)
     else:
@@ -202,13 +205,13 @@ def _sync_content(work: _RunWork) -> None:
     context.heartbeat.record_progress("the index was compared with the ledger")
     _exhaust(work.writer.steps(context.pipeline.repair(work.tally)), context.heartbeat)
     context.sync_first_groups(work.connector)
-    total = None if work.due.kind == "retry" else context.count_unread(work.connector)
-    run_progress.enter_stage(context.database, context.run, "indexing", total)
+    run_progress.enter_stage(context.database, context.run, "indexing")
     # The connector asks the ledger for known versions, so that open batches must be indexed first.
     context.wait_until(context.is_indexed, "earlier batches to be indexed")
     context.heartbeat.record_progress("the source was read, from where it was left")
     context.fetch(_changes(work))
     context.wait_until(context.is_indexed, "the batches of this run to be indexed")
+    context.request_groups(work.connector)
 
 
 def _changes(work: _RunWork) -> Iterable[Change]:
@@ -233,6 +236,24 @@ def _compare_listing(work: _RunWork) -> None:
         steps = context.pipeline.reconcile(pages, listing.number, work.tally, accepted=accepted)
     else:
         steps = context.pipeline.sync_access(pages, listing.number, work.tally, accepted)
+    with _syncing_groups(work):
+        _exhaust(work.writer.steps(steps), context.heartbeat)
+
+
+def _syncing_groups(work: _RunWork) -> AbstractContextManager[None]:
+    if not isinstance(work.connector, DerivesAccess):
+        return work.context.syncing_groups(work.connector)
+    # What documents name does not change; the permission syncs compare the groups, which takes many requests.
+    work.context.sync_first_groups(work.connector)
+    return nullcontext()
+
+
+def _compare_groups(work: _RunWork, connector: DerivesAccess) -> None:
+    """Compare the groups; documents only with what their ids say: the source is not asked for them."""
+    context = work.context
+    work.writer.begin("amending")
+    context.heartbeat.record_progress("the source listed its groups")
+    steps = context.pipeline.derive_access(connector.derive_access, work.tally)
     with context.syncing_groups(work.connector):
         _exhaust(work.writer.steps(steps), context.heartbeat)
 

@@ -57,7 +57,7 @@ def sync(
         if (access := get_fixed_access(source.kind, source.settings)) is not None:
             yield from writer.steps(pipeline.set_access(access, tally))
         context.sync_first_groups(connector)
-        run_progress.enter_stage(database, run, "indexing", context.count_unread(connector))
+        run_progress.enter_stage(database, run, "indexing")
         yield from _FetchAndIndex(context, connector, stopping, tally).steps()
         writer.begin("listing")
         with context.syncing_groups(connector):

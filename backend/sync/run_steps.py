@@ -6,11 +6,17 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 
 from backend.access.group_sync import syncing_groups
-from backend.store import batches, failures, run_progress, schedule, sources
+from backend.store import batches, failures, group_listings, run_progress, schedule, sources
 from backend.store.database import Database
 from backend.sync.progress_writer import NO_MEASURE, Measure, measure_waiting
 from backend.sync.run_lease import ChangeNotifier, Heartbeat, is_dead, this_process
-from connectors.connector import Change, Connector, CountsDocuments, ListsGroups, ReaderGroup
+from connectors.connector import (
+    Change,
+    Checkpoint,
+    Connector,
+    GroupItem,
+    ListsGroups,
+)
 from indexing.ingestion.batching import Batch, ClaimedBatch, describe_last_change
 from indexing.ingestion.pipeline import Pipeline
 
@@ -40,6 +46,8 @@ class RunContext:
         with closing(self.pipeline.read_batches(changes)) as stream:
             for batch in measure_waiting(self.measure, "fetch", stream):
                 self.heartbeat.check()
+                if batch.document_count is not None:
+                    self._estimate_total(batch.document_count)
                 if batch.changes:
                     self._wait_for_room()
                 if batch.changes or batch.checkpoint:
@@ -62,30 +70,30 @@ class RunContext:
             looks.wait()
             self.heartbeat.check()
 
-    def count_unread(self, connector: Connector) -> int | None:
-        """Return how many documents a first sync has still to read, if its source can count them."""
-        source = self.pipeline.source
-        if schedule.last_end(self.database, source, "incremental") is not None:
-            return None
-        if not isinstance(connector, CountsDocuments):
-            return None
-        failed = failures.count_by_source(self.database, source).get(source, 0)
-        held = self.pipeline.ledger.count(source) + failed
-        return max(0, connector.count_documents() - held)
-
     def syncing_groups(self, connector: Connector) -> AbstractContextManager[None]:
         """Compare the groups of the source, around a comparison of its documents; see `group_sync`."""
         if not isinstance(connector, ListsGroups):
             return nullcontext()
         source = sources.find(self.database, self.pipeline.source)
-        groups = self._while_owned(connector.groups())
-        return syncing_groups(self.database, self.run, source.id, groups)
+
+        def list_groups(since: Checkpoint | None) -> Iterator[GroupItem]:
+            return self._while_owned(connector.groups(since))
+
+        return syncing_groups(self.database, self.run, source.id, list_groups)
 
     def sync_first_groups(self, connector: Connector) -> None:
-        """Save the groups of a source without documents, so that its first ones have readers at once."""
-        if not self.pipeline.ledger.count(self.pipeline.source):
+        """Save the groups of a source that never listed any, before documents name them: these have readers at once."""
+        is_first = not group_listings.has_finished(self.database, self.pipeline.source)
+        if isinstance(connector, ListsGroups) and is_first:
             with self.syncing_groups(connector):
                 pass
+
+    def request_groups(self, connector: Connector) -> None:
+        """Request a permission sync if this run read documents of groups that were not listed yet."""
+        if isinstance(connector, ListsGroups) and group_listings.has_unlisted(
+            self.database, self.run
+        ):
+            schedule.request_run(self.database, self.pipeline.source, "permissions")
 
     def is_still(self) -> bool:
         """Return whether no worker holds a batch of the source."""
@@ -95,12 +103,21 @@ class RunContext:
         """Return whether the source has no open batches."""
         return not batches.count(self.database, self.pipeline.source)
 
-    def _while_owned(self, groups: Iterable[ReaderGroup]) -> Iterator[ReaderGroup]:
-        """Yield the groups as long as the run belongs to this process."""
-        for group in groups:
+    def _while_owned(self, items: Iterable[GroupItem]) -> Iterator[GroupItem]:
+        """Yield a listing of groups as long as the run belongs to this process."""
+        for item in items:
             self.heartbeat.check()
             self.heartbeat.record_progress()
-            yield group
+            yield item
+
+    def _estimate_total(self, count: int) -> None:
+        """Record how many of so many documents a first sync has still to read. A later one reads what has changed."""
+        source = self.pipeline.source
+        if schedule.last_end(self.database, source, "incremental") is not None:
+            return
+        failed = failures.count_by_source(self.database, source).get(source, 0)
+        held = self.pipeline.ledger.count(source) + failed
+        run_progress.set_total(self.database, self.run, max(0, count - held))
 
     def _wait_for_room(self) -> None:
         self.wait_until(

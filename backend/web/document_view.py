@@ -10,7 +10,6 @@ from backend.web import urls
 from backend.web.document_blocks import Block, blocks
 from backend.web.sanitizing import replace_controls, shorten
 from backend.web.search_url import Address
-from connectors.access import describe_readers
 from connectors.document import Document, Place, Section, Span
 from connectors.extraction import registry
 from indexing.index import person_keys
@@ -73,8 +72,10 @@ class DocumentView:
     after: int | None
 
 
-def build_view(stored: StoredDocument, passage: Passage | None, begin: int = 0) -> DocumentView:
-    """Build the page of a document: around `passage`, or from section number `begin`."""
+def build_view(
+    stored: StoredDocument, readers: Sequence[str], passage: Passage | None, begin: int = 0
+) -> DocumentView:
+    """Build the page of a document with its readers: around `passage`, or from section number `begin`."""
     held = stored.document
     if passage and not _stands(held, passage):
         passage = None
@@ -87,7 +88,7 @@ def build_view(stored: StoredDocument, passage: Passage | None, begin: int = 0) 
         format=media_type_labels.called(held.media_type),
         media_type=held.media_type,
         authors=tuple(_authors(held)),
-        readers=tuple(map(replace_controls, describe_readers(held.access))),
+        readers=tuple(map(replace_controls, readers)),
         metadata=tuple(_metadata(held)),
         created_at=held.created_at,
         updated_at=held.updated_at,

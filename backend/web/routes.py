@@ -6,25 +6,33 @@ from urllib.parse import quote
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from backend.access.explanation import explain, parse_readers
+from backend.access.roles import Role
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
     ChatDependency,
     DatabaseDependency,
+    FindReadersDependency,
     ReadersDependency,
     SearchDependency,
     SourcesDependency,
 )
-from backend.api.request_context import CancelTokenDependency
+from backend.api.request_context import CancelTokenDependency, get_request_context
+from backend.schemas.explanation import ExplanationResponse
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
 from backend.search.search_service import SearchService
 from backend.store import documents, schedule
 from backend.store.database import Database
-from backend.web import facet_groups, search_url
+from backend.web import facet_groups, group_pages, people_pages, search_url, token_pages
 from backend.web.ask_page import filters_json, list_chips, list_examples
+from backend.web.audit_page import audit_page
 from backend.web.document_view import Passage, build_view
+from backend.web.look_page import look_page
+from backend.web.machine_link import link_command
 from backend.web.search_results import search
 from backend.web.search_url import Address
+from backend.web.sign_in import lead_to_sign_in
 from backend.web.source_forms import build_form, list_kinds
 from backend.web.source_status import list_status_views, read_details
 from backend.web.start_page import overview
@@ -36,9 +44,7 @@ from connectors.registry import SOURCE_KINDS
 from indexing.runtime.deadline import CancelToken, DeadlineExceededError
 
 FOLDER = "folder"
-AUDIT_PAGE = 50
 MISSING_PAGE = 200
-MOST_ID = 2**62
 _A_YEAR = 31_536_000
 
 
@@ -53,18 +59,27 @@ def mount(app: FastAPI) -> None:
         ("/sources/table", sources_table),
         ("/source/{name}", source_page),
         ("/audit", audit_page),
+        ("/explain", explain_page),
         ("/source/{name}/state", source_state),
         ("/source/{name}/decision", decision_page),
         ("/static/{version}/{name}", static_file),
         ("/favicon.ico", icon),
     ):
         app.get(path, include_in_schema=False)(endpoint)
+    for accounts in (people_pages, group_pages, token_pages):
+        app.include_router(accounts.router)
+    app.post("/look", include_in_schema=False)(look_page)
 
 
 def error_page(request: Request, problem: ProblemDetails) -> Response:
     """Render a problem as a page."""
-    template = "not_signed_in.html" if problem.status == 401 else "error.html"
-    return page(request, template, "", {"problem": problem}, problem.status)
+    has_accounts = get_request_context(request.scope).has_accounts
+    if problem.status == 401 and has_accounts:
+        return lead_to_sign_in(request)
+    if problem.status == 401:
+        values = {"problem": problem, "link_command": link_command(request)}
+        return page(request, "not_signed_in.html", "", values, problem.status)
+    return page(request, "error.html", "", {"problem": problem}, problem.status)
 
 
 def parse_address(request: Request) -> Address:
@@ -74,35 +89,39 @@ def parse_address(request: Request) -> Address:
 AddressDependency = Annotated[Address, Depends(parse_address)]
 
 
-@requires(Permission.READER)
+@requires(Permission.SEARCH)
 def search_page(
     request: Request,
     address: AddressDependency,
+    asker: AskerDependency,
     readers: ReadersDependency,
     service: SearchDependency,
     database: DatabaseDependency,
     cancel_token: CancelTokenDependency,
 ) -> HTMLResponse:
-    values = search_values(service, database, address, readers, cancel_token)
+    values = search_values(service, database, address, asker.role, readers, cancel_token)
     return page(request, "search.html", "search", values)
 
 
-@requires(Permission.READER)
+@requires(Permission.SEARCH)
 def results(
     address: AddressDependency,
+    asker: AskerDependency,
     readers: ReadersDependency,
     service: SearchDependency,
     database: DatabaseDependency,
     cancel_token: CancelTokenDependency,
 ) -> HTMLResponse:
     """Render the part of the search page that depends on the address."""
-    return part("results.html", search_values(service, database, address, readers, cancel_token))
+    values = search_values(service, database, address, asker.role, readers, cancel_token)
+    return part("results.html", values)
 
 
 def search_values(
     service: SearchService,
     database: Database,
     address: Address,
+    role: Role,
     readers: Readers,
     cancel_token: CancelToken,
 ) -> dict[str, object]:
@@ -113,6 +132,7 @@ def search_values(
         "overview": None,
         "unread": (),
         "trouble": None,
+        "is_admin": role is Role.ADMIN,
     }
     deadline = service.deadline(cancel_token)
     groups: tuple[facet_groups.Group, ...] = ()
@@ -120,7 +140,7 @@ def search_values(
         if address.text:
             found = values["found"] = search(service, address, readers, deadline)
             counts = count_found(found.tool, found.request, found.ranking, address.limit)
-            if not found.results:
+            if not found.results and role is Role.ADMIN:
                 values["unread"] = schedule.list_unread_sources(database)
         else:
             counts = count_facets(service.index, address.filters(), readers, deadline)
@@ -131,7 +151,7 @@ def search_values(
     return values | {"groups": groups, "chosen": facet_groups.chosen(groups, address)}
 
 
-@requires(Permission.READER)
+@requires(Permission.SEARCH)
 def ask_page(
     request: Request,
     chat: ChatDependency,
@@ -144,7 +164,7 @@ def ask_page(
     values = {
         "question": address.text,
         "model": chat.settings.llm_model,
-        "is_owner": asker.is_owner,
+        "is_admin": asker.role is Role.ADMIN,
         "chips": list_chips(address),
         "filters": filters_json(address),
         "examples": list_examples(database, readers),
@@ -167,11 +187,13 @@ def parse_passage(
 PassageDependency = Annotated[Passage | None, Depends(parse_passage)]
 
 
-@requires(Permission.READER)
+@requires(Permission.SEARCH)
 def document_page(
     document_id: str,
     request: Request,
+    asker: AskerDependency,
     readers: ReadersDependency,
+    find_readers: FindReadersDependency,
     database: DatabaseDependency,
     passage: PassageDependency,
     begin: Annotated[int, Query(alias="from", ge=0, le=10**9)] = 0,
@@ -179,13 +201,15 @@ def document_page(
 ) -> HTMLResponse:
     """Render a document at a passage; a missing one and one the asker may not read look alike."""
     stored = documents.find(database, document_id, readers)
+    values: dict[str, object] = {"query": q, "is_admin": asker.role is Role.ADMIN}
     if stored is None:
-        return page(request, "missing.html", "search", {"query": q}, 404)
-    view = build_view(stored, passage, begin)
-    return page(request, "document.html", "search", {"document": view, "query": q})
+        return page(request, "missing.html", "search", {**values, "name": document_id}, 404)
+    who = find_readers.find(stored.document.access)
+    view = build_view(stored, who.describe() or ["nobody"], passage, begin)
+    return page(request, "document.html", "search", {**values, "document": view})
 
 
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def sources_page(request: Request, sources: SourcesDependency, add: str = FOLDER) -> HTMLResponse:
     """Render all sources, and the form for a new one of the kind `add`."""
     values = {
@@ -196,13 +220,13 @@ def sources_page(request: Request, sources: SourcesDependency, add: str = FOLDER
     return page(request, "sources.html", "sources", values)
 
 
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def sources_table(sources: SourcesDependency) -> HTMLResponse:
     """Render the part of the page of all sources that changes during syncs."""
     return part("sources_table.html", {"statuses": list_status_views(sources)})
 
 
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def source_page(name: str, request: Request, sources: SourcesDependency) -> HTMLResponse:
     """Render one source: its status, runs, failures and settings."""
     source = sources.get(name)
@@ -212,13 +236,38 @@ def source_page(name: str, request: Request, sources: SourcesDependency) -> HTML
     )
 
 
-@requires(Permission.OWNER)
+@requires(Permission.ADMIN)
+def explain_page(
+    request: Request,
+    database: DatabaseDependency,
+    asker: AskerDependency,
+    document: Annotated[str, Query(max_length=10_000)] = "",
+    readers: Annotated[str, Query(alias="as", max_length=2_000)] = "",
+) -> HTMLResponse:
+    """Say why somebody does not find a document; without both, ask for them."""
+    values: dict[str, object] = {
+        "document": document,
+        "readers": readers,
+        "found": None,
+        "fault": None,
+    }
+    if document.strip() and readers.strip():
+        try:
+            own = parse_readers(readers)
+            found = explain(database, document.strip(), own, asker.actor)
+            values["found"] = ExplanationResponse.from_explanation(found)
+        except ValueError as error:
+            values["fault"] = str(error)
+    return page(request, "explain.html", "sources", values)
+
+
+@requires(Permission.SOURCES)
 def source_state(name: str, sources: SourcesDependency) -> HTMLResponse:
     """Render the part of the page of a source that changes during syncs."""
     return part("source_state.html", {"details": read_details(sources, name)})
 
 
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def decision_page(
     name: str,
     request: Request,
@@ -230,24 +279,6 @@ def decision_page(
         return RedirectResponse(f"/source/{quote(name)}", 303)
     decision = sources.decision(name, after, MISSING_PAGE)
     return page(request, "decision.html", "sources", {"decision": decision})
-
-
-@requires(Permission.OWNER)
-def audit_page(
-    request: Request,
-    sources: SourcesDependency,
-    source: Annotated[str, Query(max_length=100)] = "",
-    before: Annotated[int | None, Query(ge=1, le=MOST_ID)] = None,
-) -> HTMLResponse:
-    """Show who did what to which source or API token, a page at a time."""
-    found = sources.list_audit(source=source or None, before=before, limit=AUDIT_PAGE + 1)
-    values = {
-        "entries": found[:AUDIT_PAGE],
-        "has_more": len(found) > AUDIT_PAGE,
-        "source": source,
-        "names": sources.list_audited_sources(),
-    }
-    return page(request, "audit.html", "sources", values)
 
 
 @requires(Permission.ANYONE)

@@ -9,13 +9,15 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from backend.api.authorization import find_asker
+from backend.access.roles import Role
+from backend.api.authorization import Asker, find_asker
+from backend.api.request_context import get_request_context
 from backend.sources.status_text import format_details
 from backend.web.assets import StaticFiles, read_static_files
 from backend.web.sanitizing import replace_controls
 from indexing.text.plural_forms import pluralize
 
-NavigationEntry: TypeAlias = Literal["search", "ask", "sources", ""]
+NavigationEntry: TypeAlias = Literal["search", "ask", "sources", "people", ""]
 """The entry of the navigation that is marked as current."""
 
 THEME_COOKIE = "quarry-theme"
@@ -59,12 +61,37 @@ def page(
     asker = find_asker(request.scope)
     context = {
         "csrf_token": asker.csrf_token if asker else None,
+        "is_admin": asker is not None and asker.role is Role.ADMIN,
+        "has_accounts": get_request_context(request.scope).has_accounts,
+        "person": asker.person if asker else None,
         "static": static_files().url,
         "navigation": navigation,
+        "navigation_entries": list_navigation(asker),
         "theme": theme if theme in _THEMES else "auto",
         **values,
     }
     return HTMLResponse(_environment().get_template(template).render(context), status)
+
+
+def list_navigation(asker: Asker | None) -> tuple[tuple[NavigationEntry, str, str], ...]:
+    """Return the navigation of an asker: the entry, its address, and its label."""
+    for_readers: tuple[tuple[NavigationEntry, str, str], ...] = (
+        ("search", "/", "Search"),
+        ("ask", "/ask", "Ask"),
+    )
+    if asker is None:
+        return ()
+    match asker.role:
+        case Role.MEMBER:
+            return for_readers
+        case Role.SOURCE_MANAGER:
+            return (*for_readers, ("sources", "/sources", "Sources"))
+        case Role.ADMIN:
+            return (
+                *for_readers,
+                ("sources", "/sources", "Sources"),
+                ("people", "/people", "People"),
+            )
 
 
 def part(template: str, values: Mapping[str, object], status: int = 200) -> HTMLResponse:

@@ -1,12 +1,16 @@
 """Where a page leads: to a document, to the place of a passage, to the original."""
 
 import re
+from typing import Literal, TypeAlias
 from urllib.parse import quote, urlencode
 
 from connectors.document import Span
 
 CITED = "cited"
 """The id of the first marked piece on the page of a document."""
+
+OneTimePage: TypeAlias = Literal["/invitation", "/password-reset"]
+"""What a link leads to that is valid once."""
 
 _ELSEWHERE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 _DOTS = {".", ".."}
@@ -22,6 +26,10 @@ def document(
     query_string = f"?{urlencode(parameters)}" if parameters else ""
     fragment = f"#{CITED}" if "section" in parameters else ""
     return f"/document/{_path(document_id)}{query_string}{fragment}"
+
+
+def make_link(server: str, path: OneTimePage, code: str) -> str:
+    return f"{server.removesuffix('/')}{path}?code={code}"
 
 
 def original(document_id: str, link: str) -> str | None:

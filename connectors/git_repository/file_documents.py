@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from connectors.access import Access
 from connectors.batched import batched
-from connectors.connector import Change, Deletion, KnownVersions, Unreadable
+from connectors.connector import Change, Deletion, DocumentCount, KnownVersions, Unreadable
 from connectors.document import Document
 from connectors.extraction.registry import (
     HEAD_SIZE,
@@ -112,8 +112,9 @@ def _sync_stage(
     reader: "_DocumentReader", stage: InProgress, known: KnownVersions
 ) -> Iterator[Change | SyncProgress]:
     reader.repository.load_history(stage.commit, stage.base)
-    files = _changed_files(reader.repository, stage)
-    accepted = (one for one in files if reader.options.accepts(one.parts))
+    if stage.base is None:
+        yield DocumentCount(sum(1 for _ in _accepted_files(reader, stage)))
+    accepted = _accepted_files(reader, stage)
     done = stage.done
     for batch in batched(islice(accepted, done, None), _FILES_PER_CHECKPOINT):
         yield from reader.read_batch(batch, known)
@@ -226,6 +227,13 @@ def _plan_stages(repository: Repository, progress: SyncProgress | None) -> list[
             return [InProgress(base=commit, commit=repository.commit)]
         case _:
             return [InProgress(base=None, commit=repository.commit)]
+
+
+def _accepted_files(
+    reader: "_DocumentReader", stage: InProgress
+) -> Iterator[FileEntry | DeletedFile]:
+    files = _changed_files(reader.repository, stage)
+    return (one for one in files if reader.options.accepts(one.parts))
 
 
 def _changed_files(repository: Repository, stage: InProgress) -> Iterator[FileEntry | DeletedFile]:

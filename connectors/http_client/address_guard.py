@@ -150,6 +150,31 @@ def parse_allowed_networks(allowed: Iterable[str]) -> AllowedNetworks:
     return AllowedNetworks(networks=tuple(networks), hosts=frozenset(hosts))
 
 
+def find_uncovered(wanted: Iterable[str], allowed: AllowedNetworks) -> str | None:
+    """Return the first entry of a setting that allows more than these; None if none does.
+
+    A host is covered by its name alone: what it resolves to now it may not resolve to later.
+    """
+    return next((text for text in wanted if not _is_covered(text, allowed)), None)
+
+
+def _is_covered(text: str, allowed: AllowedNetworks) -> bool:
+    network = _parse_network(text)
+    if network is None:
+        return _parse_host_name(text) in allowed.hosts
+    return any(_contains(outer, network) for outer in allowed.networks)
+
+
+def _contains(outer: IPNetwork, inner: IPNetwork) -> bool:
+    match outer, inner:
+        case IPv4Network(), IPv4Network():
+            return outer.supernet_of(inner)
+        case IPv6Network(), IPv6Network():
+            return outer.supernet_of(inner)
+        case _:
+            return False
+
+
 def _parse_network(text: str) -> IPNetwork | None:
     try:
         return ip_network(text)

@@ -16,6 +16,7 @@ from connectors.connector import (
     Change,
     Checkpoint,
     Deletion,
+    DocumentCount,
     DocumentListing,
     KnownVersions,
     Unreadable,
@@ -99,6 +100,7 @@ def changes(
             progress = _SyncCheckpoint(state, START)
     if progress.after is not None:
         with _build_index(mailbox) as index:
+            yield DocumentCount(index.count_threads())
             threads = index.threads(progress.after)
             for batch in batched(threads, _CONVERSATIONS_PER_CHECKPOINT):
                 yield from _compare(batch, mailbox, documents, known)

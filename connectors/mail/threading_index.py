@@ -173,6 +173,9 @@ class ThreadIndex(Closing):
         for thread, name in found:
             yield Thread(name, self._messages(thread))
 
+    def count_threads(self) -> int:
+        return int(self._database.execute("SELECT count(*) FROM thread").fetchone()[0])
+
     def find(self, name: str) -> Thread | None:
         row = self._database.execute("SELECT id FROM thread WHERE name = ?", (name,)).fetchone()
         return None if row is None else Thread(name, self._messages(row[0]))

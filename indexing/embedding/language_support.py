@@ -26,7 +26,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from indexing.embedding.embedder import Embedder
+from indexing.embedding.embedder import CosineScale, Embedder
 from indexing.embedding.language_probes import PROBE_VERSION, PROBES, Pairs
 from indexing.runtime.atomic_file import write_atomically
 from indexing.runtime.deadline import Deadline
@@ -91,6 +91,13 @@ class Understanding:
     """The usual cosine of a question and a passage that have nothing to do with each other."""
     related: float = REFERENCE_COSINES[1]
     """The usual cosine of a question and the passage that answers it."""
+
+    @property
+    def cosine_scale(self) -> CosineScale:
+        """Begins one standard deviation above the mean of unrelated texts: five in six of them lie below."""
+        deviation = max(0.0, self.floor - self.unrelated) / FLOOR_DEVIATIONS
+        unrelated = self.unrelated + deviation
+        return CosineScale(unrelated, max(self.related, unrelated + MIN_RANGE))
 
     def rescale(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
         """Bring cosines of this embedder to the scale of the one by which thresholds were fitted, 0 to 1."""

@@ -1,10 +1,14 @@
 """Combine a keyword leg and a vector leg into one ranking; pure functions, shared by both engines.
 
-Each leg's raw scores become z-scores over the leg's own candidates, shifted by 3 and cut off at 0; a
-candidate that a leg did not find scores 0 there. Candidates are ranked by the sum of both, weighted with
-`alpha`, times the candidate's weight (its boost). Exact matches form a tier above this sum: candidates that
-contain more of the query's exact terms come first. Fusing z-scores follows the standardised CombSUM of
-Montague and Aslam, "Relevance score normalization for metasearch" (CIKM 2001).
+Each leg's raw scores become shares of its best: keyword scores counted from 0, cosines from what unrelated texts
+have with the embedder. A candidate that a leg did not find scores 0 there. Candidates are ranked by the sum of both,
+weighted with `alpha`, times the candidate's weight (its boost). Exact matches form a tier above this sum: candidates
+that contain more of the query's exact terms come first. It is the convex combination of Bruch, Gai and Ingber,
+"An Analysis of Fusion Functions for Hybrid Retrieval" (TOIS 2023), with a measured lower bound of the cosines.
+
+Shares of the best hide how good the best is. So once the texts of the best are known, `order_by_evidence` gives a leg
+the more weight the better its own best is: the nearest passage between unrelated and related texts, or the passage with
+most of the query's words.
 
 Candidates with equal keyword scores and nearly equal cosines are mostly copies of one text that differ in a
 name or a number. Which of them is a little nearer to the query says nothing about which is right, so they
@@ -12,19 +16,20 @@ share a vector score and keep the order of the keyword leg.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Generic, TypeVar
 
-from indexing.index.protocols import Evidence
+from indexing.embedding.embedder import CosineScale
+from indexing.index.protocols import Evidence, IndexQuery
 from indexing.text.analysis import QueryWord
 
 CANDIDATES = 200
-"""Per leg. More candidates make the mean and the deviation, on which the scores depend, more stable."""
+"""Per leg."""
 
-SHIFT = 3.0
-"""Nearly every candidate lies within three deviations of the mean, so hardly any is cut off."""
+BEST = 10
+"""First hits whose evidence is that of the query: one right passage among them shows what a leg is worth."""
 
 NEAR = 0.75
 """Deviations within which the cosines of candidates with equal keyword scores count as equal."""
@@ -52,6 +57,27 @@ class Candidates(Generic[Key]):
     keyword: Mapping[Key, float] = field(default_factory=dict)
     vector: Mapping[Key, float] = field(default_factory=dict)
     exact: Mapping[Key, ExactMatch] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """How much the vector leg of a query counts."""
+
+    alpha: float
+    """Share of the vector leg, 0 to 1."""
+    scale: CosineScale
+    """What cosines of the embedder mean."""
+
+    @classmethod
+    def of_query(cls, query: IndexQuery) -> "Weighting":
+        return cls(query.alpha, query.scale)
+
+    def adjust(self, evidence: Sequence[Evidence]) -> "Weighting":
+        """Return the weighting by the evidence of the best hits: legs that found equally much keep their shares."""
+        cosine = max((one.cosine for one in evidence if one.cosine is not None), default=0.0)
+        vector = self.alpha * self.scale.strength(cosine)
+        keyword = (1.0 - self.alpha) * max((one.word_share for one in evidence), default=0.0)
+        return replace(self, alpha=vector / (vector + keyword)) if vector + keyword else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,43 +111,57 @@ def candidates_per_leg(size: int) -> int:
 
 
 def rank_candidates(
-    found: Candidates[Key], alpha: float, size: int, weights: Mapping[Key, float]
+    found: Candidates[Key], weighting: Weighting, size: int, boosts: Mapping[Key, float]
 ) -> list[RankedCandidate[Key]]:
     """Return the best `size` candidates, best first; ties go by the rank in the exact leg, then by key.
 
-    `weights` multiply the scores of the candidates they name; 1 is neutral.
+    `boosts` multiply the scores of the candidates they name; 1 is neutral.
     """
-    scores = _combine_scores(found, alpha)
-    for key in weights.keys() & scores.keys():
-        scores[key] *= weights[key]
-    legs = _Legs(found, _Ranks.of_candidates(found))
+    legs = _Legs.of_candidates(found, weighting, boosts)
+    scores = legs.combine_scores({**found.keyword, **found.vector, **found.exact}, weighting.alpha)
     best = sorted(_preselect(found, scores, size), key=legs.sort_key(scores))
     return [RankedCandidate(key, scores[key], legs) for key in best[:size]]
 
 
-def _combine_scores(found: Candidates[Key], alpha: float) -> dict[Key, float]:
-    """Return each candidate's weighted sum of standardised scores."""
-    scores = dict.fromkeys(found.exact, 0.0)
-    keyword, vector = _standardise_leg(found.keyword), _standardise_leg(found.vector)
-    if alpha < 1.0:
-        vector = _share_near_scores(vector, found.keyword)
-    for share, leg in ((1.0 - alpha, keyword), (alpha, vector)):
-        for key, score in leg.items():
-            scores[key] = scores.get(key, 0.0) + share * score
-    return scores
+def order_by_evidence(
+    ranking: Sequence[tuple[RankedCandidate[Key], Evidence]], weighting: Weighting
+) -> list[tuple[RankedCandidate[Key], Evidence]]:
+    """Order the hits of one query anew, with the weights that the evidence of the best gives its legs."""
+    if not ranking:
+        return []
+    adjusted = weighting.adjust([evidence for _, evidence in ranking[:BEST]])
+    legs = ranking[0][0].legs
+    scores = legs.combine_scores([place.key for place, _ in ranking], adjusted.alpha)
+    sort_key = legs.sort_key(scores)
+    return [
+        (replace(place, score=scores[place.key]), evidence)
+        for place, evidence in sorted(ranking, key=lambda one: sort_key(one[0].key))
+    ]
 
 
-def _standardise_leg(leg: Mapping[Key, float]) -> dict[Key, float]:
-    return dict(zip(leg, _standardise(leg.values()), strict=True))
+def _scale_keyword(leg: Mapping[Key, float]) -> dict[Key, float]:
+    best = max(leg.values(), default=0.0)
+    return {key: max(0.0, score) / best if best > 0.0 else 0.0 for key, score in leg.items()}
 
 
-def _share_near_scores(vector: dict[Key, float], keyword: Mapping[Key, float]) -> dict[Key, float]:
-    """Give near candidates that the keyword leg scores equally the vector score of the best of them."""
+def _scale_vector(leg: Mapping[Key, float], scale: CosineScale) -> dict[Key, float]:
+    best = max(leg.values(), default=0.0) - scale.unrelated
+    return {
+        key: max(0.0, cosine - scale.unrelated) / best if best > 0.0 else 0.0
+        for key, cosine in leg.items()
+    }
+
+
+def _share_near_scores(
+    vector: Mapping[Key, float], keyword: Mapping[Key, float]
+) -> Mapping[Key, float]:
+    """Give near candidates that the keyword leg scores equally the cosine of the nearest of them."""
+    near = NEAR * _deviation(vector.values())
     shared = dict(vector)
     for equals in _group_equal_scores({key: keyword[key] for key in vector if key in keyword}):
         best = math.inf
         for key in sorted(equals, key=vector.__getitem__, reverse=True):
-            if best - vector[key] > NEAR:
+            if best - vector[key] > near:
                 best = vector[key]
             shared[key] = best
     return shared
@@ -179,16 +219,45 @@ class _Legs(Generic[Key]):
 
     found: Candidates[Key]
     ranks: _Ranks[Key]
+    keyword: Mapping[Key, float]
+    """Scores as shares of the best."""
+    vector: Mapping[Key, float]
+    """The same; near candidates share a score where words count at all."""
+    boosts: Mapping[Key, float]
 
-    def sort_key(self, scores: Mapping[Key, float]) -> Callable[[Key], tuple[int, float, int, Key]]:
-        """Sort by number of exact terms, score, rank in the exact leg, key."""
-        exact, ranks, last = self.found.exact, self.ranks.exact, len(scores)
-        if not exact:
-            return lambda key: (0, -scores[key], last, key)
+    @classmethod
+    def of_candidates(
+        cls, found: Candidates[Key], weighting: Weighting, boosts: Mapping[Key, float]
+    ) -> "_Legs[Key]":
+        cosines = found.vector
+        if weighting.alpha < 1.0:
+            cosines = _share_near_scores(cosines, found.keyword)
+        return cls(
+            found,
+            _Ranks.of_candidates(found),
+            _scale_keyword(found.keyword),
+            _scale_vector(cosines, weighting.scale),
+            boosts,
+        )
+
+    def combine_scores(self, keys: Iterable[Key], alpha: float) -> dict[Key, float]:
+        """Return the boosted sum of both legs for each key."""
+        return {
+            key: self.boosts.get(key, 1.0)
+            * ((1.0 - alpha) * self.keyword.get(key, 0.0) + alpha * self.vector.get(key, 0.0))
+            for key in keys
+        }
+
+    def sort_key(
+        self, scores: Mapping[Key, float]
+    ) -> Callable[[Key], tuple[int, float, int, int, Key]]:
+        """Sort by number of exact terms, score, rank in the exact leg, key; what scores nothing by its cosine."""
+        exact, ranks, last = self.found.exact, self.ranks, len(scores)
         return lambda key: (
             -exact[key].terms if key in exact else 0,
             -scores[key],
-            ranks.get(key, last),
+            ranks.exact.get(key, last),
+            0 if scores[key] else ranks.vector.get(key, last),
             key,
         )
 
@@ -214,23 +283,10 @@ def pad_words(words: Iterable[QueryWord]) -> list[QueryWord]:
     return [tuple(f" {form} " for form in word) for word in frozenset(words)]
 
 
-def _standardise(scores: Iterable[float]) -> list[float]:
-    """Return shifted z-scores, none below zero; equal scores all become the mean."""
-    scores = list(scores)
-    mean, deviation = _mean_and_deviation(scores)
-    if deviation == 0.0:
-        return [SHIFT] * len(scores)
-    standard = [(score - mean) / deviation + SHIFT for score in scores]
-    return [each if each > 0.0 else 0.0 for each in standard]
-
-
-def _mean_and_deviation(scores: Iterable[float]) -> tuple[float, float]:
+def _deviation(scores: Iterable[float]) -> float:
     # Sorted, because a sum of floats depends a little on their order.
     ordered = sorted(scores)
     if not ordered:
-        return 0.0, 0.0
-    mean, least, most = sum(ordered) / len(ordered), ordered[0], ordered[-1]
-    # Scores that differ by rounding alone count as equal; a deviation that small would tear them apart.
-    if most - least <= ROUNDING * max(abs(least), abs(most)):
-        return mean, 0.0
-    return mean, math.dist(ordered, [mean] * len(ordered)) / math.sqrt(len(ordered))
+        return 0.0
+    mean = sum(ordered) / len(ordered)
+    return math.dist(ordered, [mean] * len(ordered)) / math.sqrt(len(ordered))

@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from connectors.access import NOBODY, Access, Readers
 from indexing.chunking.chunk import Chunk, ChunkRange
-from indexing.embedding.embedder import Vector, Vectors
+from indexing.embedding.embedder import RAW_COSINES, CosineScale, Vector, Vectors
 from indexing.index.person_keys import PersonCount
 from indexing.index.spelling import Corrections, SpellingQuery
 from indexing.runtime.deadline import Deadline
@@ -85,7 +85,9 @@ class IndexQuery:
     vector: Vector | None
     """The embedding of `text`; without one the vector leg is skipped."""
     alpha: float
-    """Weight of the vector leg, 0 to 1."""
+    """Weight of the vector leg, 0 to 1, where both legs find equally good evidence."""
+    scale: CosineScale = RAW_COSINES
+    """What cosines of the embedder mean."""
     exact: tuple[str, ...] = ()
     """Quoted phrases and identifiers to look up exactly, from `tokenizer.find_exact_terms`."""
     size: int = 50

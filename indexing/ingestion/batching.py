@@ -8,11 +8,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Condition
 from typing import Protocol, TypeAlias, TypeVar
 
-from connectors.connector import Change, Checkpoint, Deletion, Unchanged, Unreadable
+from connectors.connector import Change, Checkpoint, Deletion, DocumentCount, Unchanged, Unreadable
 from connectors.document import Document
 
 DocumentChange: TypeAlias = Document | Deletion | Unchanged | Unreadable
@@ -47,6 +47,8 @@ class Batch:
     """At most one per document. Empty while the source is being waited for."""
     checkpoint: Checkpoint | None
     """All changes before it are in this batch or in earlier ones."""
+    document_count: int | None = None
+    """How many documents the source has, in the batch in which it says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,8 @@ def group_changes(stream: Iterable[Change | Idle], size: BatchSize) -> Iterator[
                 yield pending.take_batch()
             case Checkpoint():
                 pending.checkpoint = change
+            case DocumentCount(documents=count):
+                yield replace(pending.take_batch(), document_count=count)
             case _:
                 if document_id(change) in pending.changes:
                     yield pending.take_batch()

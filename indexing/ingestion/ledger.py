@@ -221,6 +221,13 @@ class Ledger(Protocol):
         """Yield what the index should hold of the source, in order of ids, from above the id `after`."""
         ...
 
+    def list_ungrouped(self, source: str) -> Iterator[str]:
+        """Yield the ids whose documents name no group or scope of the source, in order.
+
+        `save` may be called between two of them.
+        """
+        ...
+
     def mark_seen(
         self, source: str, listing: int, ids: Sequence[str], reached: Checkpoint | None = None
     ) -> None:

@@ -6,14 +6,14 @@ and index, which also differ after a folder was lost.
 """
 
 import enum
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from connectors.access import Access
 from connectors.batched import batched
-from connectors.connector import Change, Checkpoint
+from connectors.connector import Change, Checkpoint, DocumentCount
 from connectors.document import Document
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import Amend, Delete, IndexedDocument, IndexWriter
@@ -164,15 +164,37 @@ class Pipeline:
     def set_access(self, access: Access, counters: RunCounters) -> ProgressSteps:
         """Let these readers, and no others, read all documents of the source. The source is not asked."""
         meter = ProgressMeter(self.source, "amending", total=self.ledger.count(self.source))
-        for page in batched(self.ledger.scan(self.source, ""), _PAGE_SIZE):
-            entries = self.ledger.entries([document.id for document in page])
+        ids = (document.id for document in self.ledger.scan(self.source, ""))
+        return self._change_access(ids, lambda _: access, meter, counters)
+
+    def derive_access(
+        self, derive: Callable[[str], Access], counters: RunCounters
+    ) -> ProgressSteps:
+        """Give documents of the source the group or scope that their ids say, where they name none yet.
+
+        The source is not asked. What a document's id says does not change.
+        """
+        meter = ProgressMeter(self.source, "amending")
+        ids = self.ledger.list_ungrouped(self.source)
+        return self._change_access(ids, derive, meter, counters)
+
+    def _change_access(
+        self,
+        ids: Iterable[str],
+        derive: Callable[[str], Access],
+        meter: ProgressMeter,
+        counters: RunCounters,
+    ) -> ProgressSteps:
+        for page in batched(ids, _PAGE_SIZE):
+            entries = self.ledger.entries(page)
+            wanted = {each: derive(each) for each in entries}
             steps = (
-                _amend_access(each, access, "amended")
+                _amend_access(each, wanted[each], "amended")
                 for each, entry in entries.items()
-                if entry.access != access
+                if entry.access != wanted[each]
             )
             self._executor.run(Plan(tuple(steps)), counters)
-            yield meter.advance(page[-1].id, len(page))
+            yield meter.advance(page[-1], len(page))
 
     def repair(self, counters: RunCounters) -> ProgressSteps:
         """Bring the index in line with the ledger, from the kept sections, without the source.
@@ -197,7 +219,7 @@ class Pipeline:
     def _validate(self, stream: Iterable[Change | Idle]) -> Iterator[Change | Idle]:
         for change in stream:
             match change:
-                case Idle() | Checkpoint():
+                case Idle() | Checkpoint() | DocumentCount():
                     yield change
                 case Document(source=source) if source != self.source:
                     raise ValueError(f"{change.id!r} is of {source!r}, not of {self.source!r}")

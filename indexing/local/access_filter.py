@@ -11,7 +11,7 @@ slot) never matches.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -234,6 +234,8 @@ class SearchScope:
     """The same, for the full-text index, which may be ahead of or behind the tables."""
     languages: Languages
     """Of these documents."""
+    known_words: set[str] = field(default_factory=set, compare=False)
+    """Words that were found in these documents. As the scope, they are those of one snapshot."""
 
     @property
     def is_empty(self) -> bool:

@@ -13,7 +13,7 @@ from connectors.closing import Closing
 from connectors.errors import DamagedDataError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.index import hybrid_ranking
-from indexing.index.hybrid_ranking import Candidates, ExactMatch, RankedCandidate
+from indexing.index.hybrid_ranking import Candidates, ExactMatch, RankedCandidate, Weighting
 from indexing.index.protocols import (
     NO_CONDITIONS,
     Facets,
@@ -231,9 +231,11 @@ class _Search:
         exact = self._search_exact(worded, scope) if query.exact else {}
         slots = [*{**keyword, **vector, **exact}]
         boosts = self._snapshot.columns.boosts(_to_numbers(slots)).tolist()
-        weights = {slot: boost for slot, boost in zip(slots, boosts, strict=True) if boost != 1.0}
+        boosted = {slot: boost for slot, boost in zip(slots, boosts, strict=True) if boost != 1.0}
         candidates = Candidates(keyword=keyword, vector=vector, exact=exact)
-        return hybrid_ranking.rank_candidates(candidates, query.alpha, query.size, weights)
+        return hybrid_ranking.rank_candidates(
+            candidates, Weighting.of_query(query), query.size, boosted
+        )
 
     def _search_keywords(
         self, words: Sequence[QueryWord], scope: SearchScope, count: int
@@ -294,16 +296,16 @@ class _Search:
         visible = [candidate for candidate in ranking if candidate.key in chunks]
         cosines = self._cosines(worded.query, visible)
         words = hybrid_ranking.pad_words(worded.words)
+        shares = [
+            hybrid_ranking.compute_word_share(words, chunks[candidate.key].words)
+            for candidate in visible
+        ]
+        evidence = map(RankedCandidate[int].evidence, visible, cosines, shares)
+        ordered = hybrid_ranking.order_by_evidence(
+            list(zip(visible, evidence, strict=True)), Weighting.of_query(worded.query)
+        )
         return tuple(
-            Hit(
-                chunks[candidate.key].chunk,
-                candidate.score,
-                candidate.evidence(
-                    cosine,
-                    hybrid_ranking.compute_word_share(words, chunks[candidate.key].words),
-                ),
-            )
-            for candidate, cosine in zip(visible, cosines, strict=True)
+            Hit(chunks[candidate.key].chunk, candidate.score, each) for candidate, each in ordered
         )
 
     def _cosines(self, query: IndexQuery, ranking: Ranking) -> list[float] | list[None]:

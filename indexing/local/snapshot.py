@@ -43,6 +43,9 @@ from indexing.text.analysis import Analysis
 FIRST_MATCHES = 2
 """Chunks with a word that are looked at before all that an asker may see are searched for it."""
 
+MAX_KNOWN_WORDS = 10_000
+"""Words that are remembered of a scope."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -198,6 +201,17 @@ class LocalPassageWords:
         return [form for forms in words for form in forms]
 
     def find_known(self, words: Sequence[str]) -> frozenset[str]:
+        remembered = self.scope.known_words
+        known = remembered.intersection(words)
+        if new := [word for word in words if word not in known]:
+            found = self._find_known(new)
+            if len(remembered) > MAX_KNOWN_WORDS:
+                remembered.clear()
+            remembered.update(found)
+            known |= found
+        return frozenset(known)
+
+    def _find_known(self, words: Sequence[str]) -> frozenset[str]:
         self.deadline.check()
         known = self._find_shown({word: [tantivy_index.match_phrase([word])] for word in words})
         rest = {word: self.inflections(word) for word in words if word not in known}

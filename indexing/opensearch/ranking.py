@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from connectors.access import Readers
 from indexing.index import hybrid_ranking
-from indexing.index.hybrid_ranking import Candidates, RankedCandidate
+from indexing.index.hybrid_ranking import Candidates, RankedCandidate, Weighting
 from indexing.index.protocols import Found, Hit
 from indexing.opensearch import access_filter, chunk_lookup, query_bodies
 from indexing.opensearch.access_filter import VisibleChunk
@@ -76,7 +76,10 @@ class RankedSearch:
     def _rank(self, retrieved: RetrievedCandidates) -> list[Ranking]:
         return [
             hybrid_ranking.rank_candidates(
-                found, query.query.alpha, min(query.query.size, MAX_HITS), retrieved.boosts
+                found,
+                Weighting.of_query(query.query),
+                min(query.query.size, MAX_HITS),
+                retrieved.boosts,
             )
             for found, query in zip(retrieved.candidates, self._retriever.queries, strict=True)
         ]
@@ -139,12 +142,20 @@ class RankedSearch:
     def _hits(self, number: int, ranking: Ranking) -> Iterator[Hit]:
         query, cosines = self._retriever.queries[number], self._cosines[number]
         words = hybrid_ranking.pad_words(query.words)
-        for place in ranking:
-            if self._is_shown(query, place):
-                visible = self._visible[place.key]
-                share = hybrid_ranking.compute_word_share(words, visible.words)
-                evidence = place.evidence(cosines.get(place.key), share)
-                yield Hit(visible.chunk, place.score, evidence)
+        found = [place for place in ranking if self._is_shown(query, place)]
+        shares = [
+            hybrid_ranking.compute_word_share(words, self._visible[place.key].words)
+            for place in found
+        ]
+        evidence = [
+            place.evidence(cosines.get(place.key), share)
+            for place, share in zip(found, shares, strict=True)
+        ]
+        ordered = hybrid_ranking.order_by_evidence(
+            list(zip(found, evidence, strict=True)), Weighting.of_query(query.query)
+        )
+        for place, each in ordered:
+            yield Hit(self._visible[place.key].chunk, place.score, each)
 
 
 def _all(found: Candidates[str]) -> Iterator[str]:

@@ -18,6 +18,8 @@ from connectors.http_client.response import MalformedResponse
 from connectors.http_client.retry_policy import RetryPolicy
 from tests.support.services.serving import ReceivedRequest, Reply, RunningService, reply_text, serve
 
+pytestmark = pytest.mark.smoke
+
 OUTER, INNER = "127.0.0.2", "127.0.0.1"
 
 NAMES = {

@@ -7,6 +7,7 @@ import pytest
 from tests.support.home import Home
 
 
+@pytest.mark.smoke
 def test_help_needs_no_home(tmp_path: Path) -> None:
     run = Home(tmp_path / "missing").quarry("--help")
     assert run.code == 0
@@ -18,6 +19,7 @@ def test_a_second_sync_embeds_nothing(home: Home) -> None:
     assert (report["embedded"], report["documents"], report["deleted"]) == (0, 0, 0)
 
 
+@pytest.mark.smoke
 def test_search_finds_and_explains(home: Home) -> None:
     run = home.quarry("search", "QX-4031", "--explain", "--json")
     assert run.code == 0, run.err
@@ -74,6 +76,7 @@ def test_people_are_named_by_name_or_by_address(home: Home) -> None:
     assert found("nobody") == set()
 
 
+@pytest.mark.smoke
 def test_an_answer_quotes_what_stands_there(home: Home) -> None:
     run = home.quarry("ask", "What should a customer do when the scanner shows QX-4031?", "--json")
     assert run.code == 0, run.err
@@ -195,9 +198,11 @@ def test_doctor_speaks_of_every_part(home: Home) -> None:
         "languages",
         "index",
         "language model",
+        "identity provider",
     ]
     assert checks["index"]["state"] == "ok"
     assert checks["language model"]["state"] == "off"
+    assert checks["identity provider"]["state"] == "off"
 
 
 def test_a_broken_file_is_named_and_stops_nothing(tmp_path: Path) -> None:
@@ -215,6 +220,7 @@ def test_a_broken_file_is_named_and_stops_nothing(tmp_path: Path) -> None:
     assert home.quarry("search", "gate code", "--json").json["results"]
 
 
+@pytest.mark.smoke
 def test_edit_rename_and_delete_change_exactly_those(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()

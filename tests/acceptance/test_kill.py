@@ -13,7 +13,7 @@ from tests.support.opensearch_server import url_of
 from tests.support.scaled_kills import scaled_place
 from tests.support.soak import scaled
 
-pytestmark = pytest.mark.deep("faults")
+pytestmark = [pytest.mark.smoke, pytest.mark.deep("faults")]
 
 KILLS = scaled(2, 20, "faults")
 DOCUMENTS = scaled(60, 200, "faults")

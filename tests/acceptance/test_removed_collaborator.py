@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.access.readers import resolve_readers
 from backend.store import runs, schedule, sources
 from backend.sync.due_work import Engine
 from backend.sync.foreground_run import sync
@@ -19,6 +20,8 @@ from tests.support.services.github_place import create_repository, serve_github
 from tests.support.services.github_state import Discussion, Issue, Repo
 from tests.support.store import store_with
 
+pytestmark = pytest.mark.smoke
+
 ANN = Readers.of("user:ann@example.com")
 BOB = Readers.of("user:bob@example.com")
 PARTS = ("issues", "discussions", "wiki", "files")
@@ -27,7 +30,8 @@ ALL = {"2/1", "2/discussions/2", "2/wiki/Home.md", "2/files/plan.md"}
 
 def found(office: Office, readers: Readers) -> set[str]:
     """The own ids of all that is found by the word that every document says."""
-    return {one.document_id.removeprefix("hub:") for one in office.chunks("salaries", readers)}
+    held = resolve_readers(office.database, readers)
+    return {one.document_id.removeprefix("hub:") for one in office.chunks("salaries", held)}
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ from indexing.runtime.deadline import Deadline
 from tests.support.models import MODEL_CACHE, minilm
 
 QUESTIONS = 1_000
-DECLINED = {"BY_MEANING": 0.67, "BY_WORDS": 0.56}
+DECLINED = {"BY_MEANING": 0.66, "BY_WORDS": 0.56}
 """Of the questions without their passage, by each model; what it chooses is its threshold."""
 CURVE = (0.4, 0.5, 0.6, 0.65, 0.7, 0.8)
 EVERY = 7

@@ -14,13 +14,19 @@ from pathlib import Path
 
 import pytest
 
+from connectors.access import PUBLIC
 from connectors.connector import (
     Capability,
     Change,
     Check,
     Checkpoint,
     Deletion,
+    DerivesAccess,
+    DocumentCount,
     DocumentListing,
+    GroupItem,
+    ListsGroups,
+    ReaderGroup,
     Unchanged,
     Unreadable,
 )
@@ -30,18 +36,24 @@ from tests.contract.connector_worlds.held import (
     Held,
     documents,
     list_documents,
+    list_groups,
     numbers,
+    resolve,
     run,
     run_into,
     taking,
 )
 from tests.contract.connector_worlds.world import (
+    ANN,
+    BO,
+    CY,
     ITEMS,
     UNREADABLE,
     Crowds,
     Expires,
     Fails,
     Garbles,
+    Grouped,
     IdOnMove,
     Limits,
     Moves,
@@ -199,6 +211,14 @@ def _until(world: World, held: Held, stop: int) -> list[Change]:
 
 
 @having()
+def test_how_many_documents_there_are_is_said_before_them_and_right(world: World) -> None:
+    changes = run(world.connect(), Held())
+    counts = [one for one in changes if isinstance(one, DocumentCount)]
+    assert counts in ([], [DocumentCount(len(list(list_documents(world.connect()))))])
+    assert counts == [one for one in changes[:1] if isinstance(one, DocumentCount)]
+
+
+@having()
 def test_a_checkpoint_that_cannot_be_read_begins_from_the_start(world: World) -> None:
     for value in ("", "{", "[]", '{"of": "another time"}'):
         held = Held()
@@ -304,6 +324,103 @@ def test_under_a_budget_of_requests_a_listing_comes_to_its_end(
         break
     assert found == whole
     assert (hours > 1) == (reached is not None)
+
+
+@having(Grouped)
+def test_groups_admit_those_who_may_read_an_item(world: World) -> None:
+    _check_people(world)
+
+
+@having(Grouped)
+def test_who_joins_or_leaves_a_group_changes_no_document(world: World) -> None:
+    assert isinstance(world, Grouped)
+    listed = list(list_documents(world.connect()))
+    world.join()
+    assert all(CY in world.people(one) for one in range(ITEMS) if ANN in world.people(one))
+    _check_people(world)
+    world.leave()
+    assert not any(ANN in world.people(number) for number in range(ITEMS))
+    _check_people(world)
+    assert list(list_documents(world.connect())) == listed
+
+
+def _check_people(world: World) -> None:
+    assert isinstance(world, Grouped)
+    groups = list_groups(world.connect())
+    assert len({one.token for one in groups}) == len(groups)
+    assert all(one.name for one in groups)
+    for asker in (ANN, BO, CY, "user:dan@example.com"):
+        readers = resolve(groups, asker)
+        for number in range(ITEMS):
+            may_read = not world.people(number).isdisjoint({asker, PUBLIC})
+            assert readers.may_read(world.readers(number)) == may_read
+
+
+@having(Grouped)
+def test_ids_say_who_may_read_where_a_source_says_so(world: World) -> None:
+    connector = world.connect()
+    if isinstance(connector, DerivesAccess):
+        for one in list_documents(connector):
+            assert connector.derive_access(one.document_id) == one.access
+
+
+@having(Grouped)
+def test_a_listing_of_groups_resumes_at_any_checkpoint_and_lists_the_rest(world: World) -> None:
+    items = _list_groups(world, None)
+    whole = list_groups(world.connect())
+    assert whole == list_groups(world.connect())
+    for at, reached in enumerate(items):
+        if isinstance(reached, Checkpoint):
+            rest = _list_groups(world, Checkpoint(reached.value.encode().decode()))
+            together = [one for one in [*items[:at], *rest] if isinstance(one, ReaderGroup)]
+            assert {one.token: one for one in together} == {one.token: one for one in whole}
+    for value in ("", "{", "[]", '{"of": "another time"}'):
+        assert _list_groups(world, Checkpoint(value)) == items
+
+
+def _list_groups(world: World, since: Checkpoint | None) -> list[GroupItem]:
+    connector = world.connect()
+    assert isinstance(connector, ListsGroups)
+    return list(connector.groups(since))
+
+
+@having(Grouped, Limits)
+def test_under_a_budget_of_requests_a_listing_of_groups_comes_to_its_end(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(world, Limits)
+    for name, value in FEW_A_REQUEST.items():
+        monkeypatch.setattr(name, value)
+    whole = set(list_groups(world.connect()))
+    found: set[ReaderGroup] = set()
+    reached: Checkpoint | None = None
+    for _ in range(ITEMS):
+        world.limit(REQUESTS_AN_HOUR)
+        connector = world.connect()
+        assert isinstance(connector, ListsGroups)
+        try:
+            for item in connector.groups(reached):
+                match item:
+                    case ReaderGroup():
+                        found.add(item)
+                    case Checkpoint():
+                        reached = item
+        except TemporarilyUnavailableError:
+            continue
+        break
+    assert found == whole
+
+
+@pytest.mark.parametrize("answered", ANSWERED)
+@each_way([pair for pair in GARBLINGS if issubclass(pair[0], Grouped)])
+def test_malformed_answers_are_never_taken_for_fewer_members(
+    world: World, how: str, answered: int
+) -> None:
+    assert isinstance(world, Garbles)
+    whole = list_groups(world.connect())
+    world.garble(how, answered)
+    with suppress(TemporarilyUnavailableError, ActionRequiredError):
+        assert list_groups(world.connect()) == whole
 
 
 @having()
@@ -544,6 +661,7 @@ def _every_question(world: World, ids: Sequence[str]) -> list[Callable[[], objec
         lambda: list(world.connect().changes(None, Held().known)),
         lambda: list(list_documents(world.connect())),
         lambda: list(world.connect().refetch(ids)),
+        *([lambda: list_groups(world.connect())] if isinstance(world, Grouped) else []),
     ]
 
 
@@ -559,6 +677,8 @@ def _id(change: Change) -> str:
             return change.document_id
         case Checkpoint():
             raise AssertionError("nothing to resume")
+        case DocumentCount():
+            raise AssertionError("it names no document")
 
 
 def _without(numbers: Sequence[int], besides: frozenset[int]) -> list[int]:

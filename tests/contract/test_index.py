@@ -944,6 +944,19 @@ def test_suggestions_and_their_absence_tell_nothing_of_what_may_not_be_read(
     assert corrections(index, "parachuta") == {"parachuta": ("parachute",)}
 
 
+def test_a_word_is_unknown_once_no_document_that_may_be_read_holds_it(
+    index: Index, writer: IndexWriter
+) -> None:
+    writer.write([document("a", "A lantern"), document("b", "A lanterm")])
+    assert corrections(index, "lantern lanterm") == {}
+    writer.write([Amend(document_id="a", access=Access.to(["user:ann@example.com"]))])
+    assert corrections(index, "lantern lanterm", ANN) == {}
+    assert corrections(index, "lantern") == {"lantern": ("lanterm",)}
+    writer.write([Delete("b")])
+    assert corrections(index, "lanterm", ANN) == {"lanterm": ("lantern",)}
+    assert corrections(index, "lantern") == {}
+
+
 def test_a_word_is_known_however_many_hold_it_whom_the_asker_may_not_read(
     index: Index, writer: IndexWriter
 ) -> None:
@@ -1474,6 +1487,7 @@ def test_what_was_opened_before_a_write_sees_it(engine: Engine) -> None:
     assert found(engine.index(), query("late")) == ["a"]
 
 
+@pytest.mark.soak("slow")
 def test_a_document_is_never_absent_or_mixed_while_it_is_replaced(
     index: Index, engine: Engine, writer: IndexWriter
 ) -> None:
@@ -1491,6 +1505,7 @@ def test_a_document_is_never_absent_or_mixed_while_it_is_replaced(
     assert {views[0] for views in generations_seen(index, "a")} == {25}
 
 
+@pytest.mark.soak("slow")
 def test_threads_share_an_index_and_writers_wait_for_each_other(engine: Engine) -> None:
     index = engine.index()
     engine.writer().write(version(f"{n}", 1) for n in range(3))
@@ -1516,6 +1531,7 @@ def test_threads_share_an_index_and_writers_wait_for_each_other(engine: Engine) 
 SPAWN = multiprocessing.get_context("spawn")
 
 
+@pytest.mark.soak("slow")
 def test_one_process_writes_while_another_reads(
     index: Index, engine: Engine, writer: IndexWriter
 ) -> None:
@@ -1567,11 +1583,14 @@ def _check_after_kill(index: Index, writer: IndexWriter, log: Path) -> None:
         allowed = [_expected(numbers)]
         if begun > done and step(begun)[0] == name:
             allowed.append(_expected([*numbers, begun]))
-        # The words, the vectors and the chunks.
-        shown = generations_seen(index, name)
-        assert shown in [
+        # The words, the vectors and the chunks. A cluster may still carry out what the killed process sent,
+        # between one look and the next; what is half stays so.
+        whole: list[list[list[int]]] = [
             [sorted([g] * (2 + g % 5))] * 3 if g is not None else [[]] * 3 for g, _ in allowed
         ]
+        end = time.monotonic() + 30
+        while (shown := generations_seen(index, name)) not in whole:
+            assert time.monotonic() < end, (shown, whole)
         assert (known[name].generation if name in known else None) in [kept for _, kept in allowed]
 
 

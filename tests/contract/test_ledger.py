@@ -298,6 +298,7 @@ def test_a_new_version_and_a_new_failure_do_not_forget_that_they_were_seen(ledge
     assert list(ledger.unseen("desk", 1)) == []
 
 
+@pytest.mark.soak("slow")
 def test_what_is_unseen_may_be_removed_meanwhile(ledger: Ledger) -> None:
     names = [f"desk:{number:05}" for number in range(1_050)]
     ledger.save([stored(document(name)) for name in names])

@@ -20,11 +20,13 @@ def save_groups(database: Database, source: str, groups: Mapping[str, Iterable[s
     """Let a source list these groups, by their ids in the source, with reader tokens or ids of groups as members."""
     number = sources.find(database, source).id
     run = run_transitions.begin(database, source, "permissions", this_process(), _is_dead)
-    listed = (
-        ReaderGroup(token_of(number, name), frozenset(token_of(number, one) for one in members))
+    listed = [
+        ReaderGroup(
+            token_of(number, name), frozenset(token_of(number, one) for one in members), name
+        )
         for name, members in groups.items()
-    )
-    with syncing_groups(database, run, number, listed):
+    ]
+    with syncing_groups(database, run, number, lambda _: listed):
         pass
     run_transitions.close(database, run, "done")
 

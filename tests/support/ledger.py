@@ -104,6 +104,11 @@ class MemoryLedger:
                 access = row.document.access if row.chunks else NOBODY
                 yield IndexedDocument(each, row.generation, row.chunks, row.content_hash, access)
 
+    def list_ungrouped(self, source: str) -> Iterator[str]:
+        for each, row in list(self._rows_of(source).items()):
+            if not any(one.startswith("external:1:") for one in row.document.access.readers):
+                yield each
+
     def mark_seen(
         self, source: str, listing: int, ids: Sequence[str], reached: Checkpoint | None = None
     ) -> None:

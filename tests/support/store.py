@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import delete, func, select, update
 
+from backend.access.source_limits import SourceLimits
 from backend.sources.service import SourceService
 from backend.store import sources
 from backend.store.credential_vault import Vault
@@ -67,7 +68,9 @@ def _store(database: Database, names: Sequence[str]) -> Store:
 
 def source_service(database: Database) -> SourceService:
     """A service for sources without credentials."""
-    return SourceService(database, lambda: Vault(["there is no key"]))
+    return SourceService(
+        database, lambda: Vault(["there is no key"]), SourceLimits().find_objection
+    )
 
 
 def kept_texts(database: Database) -> int:

@@ -3,12 +3,12 @@
 A credential is encrypted as it arrives, and no response contains it.
 """
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import APIRouter, Query
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
-from starlette.responses import Response
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+from starlette.responses import Response, StreamingResponse
 
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
@@ -24,7 +24,9 @@ from backend.schemas.source import (
     SourceResponse,
 )
 from backend.sources import intervals
+from backend.sources.audit_export import MEDIA_TYPES, AuditFormat, export_audit
 from backend.sources.service import SOURCE_ACTIONS
+from backend.store.audit import AuditFilter
 from connectors.registry import SOURCE_KINDS, display_name
 from connectors.settings_form import Form
 
@@ -35,7 +37,9 @@ _ACTION: dict[int | str, dict[str, Any]] = {
 }
 MOST_RUNS = 1_000
 MOST_ENTRIES = 1_000
-MOST_ID = 2**62
+MOST_ID = 2**31 - 1
+_EARLIEST, _LATEST = datetime(1970, 1, 2, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
+"""Beyond lie moments that not every zone and database can tell."""
 MOST_FAILURES = 1_000
 MOST_MISSING = 1_000
 MOST_RETRIED = 1_000
@@ -117,6 +121,18 @@ class ScheduleBody(BaseModel):
     prune: Seconds = Field(default=None, description="Interval of deletion checks")
 
 
+class OwnerBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"examples": [{"email": "ann@example.com"}]},
+    )
+
+    email: str | None = Field(
+        max_length=254, description="Of an admin or a source manager; null: all admins"
+    )
+
+
 class RetryBody(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
@@ -137,7 +153,7 @@ class RetryBody(BaseModel):
     "/api/admin/kinds",
     summary="List the kinds of source, with the JSON schemas of their settings and credentials",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def list_kinds() -> list[SourceKindResponse]:
     return [describe_kind(kind) for kind in SOURCE_KINDS]
 
@@ -146,7 +162,7 @@ def list_kinds() -> list[SourceKindResponse]:
     "/api/admin/sources",
     summary="List the sources with their present state",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def list_statuses(sources: SourcesDependency) -> list[SourceResponse]:
     return sources.list_statuses()
 
@@ -159,7 +175,7 @@ def list_statuses(sources: SourcesDependency) -> list[SourceResponse]:
     },
     summary="Connect a source of any kind",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def connect_source(body: AddBody, sources: SourcesDependency, response: Response) -> SourceResponse:
     """The first sync starts as soon as possible. Faults of the settings or the credential name the field."""
     added = sources.add(body.kind, body.settings, body.credential, body.name)
@@ -171,7 +187,7 @@ def connect_source(body: AddBody, sources: SourcesDependency, response: Response
     _SOURCE,
     summary="Show a source with its present state",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def show_source(name: str, sources: SourcesDependency) -> SourceResponse:
     return sources.status(name)
 
@@ -183,7 +199,7 @@ def show_source(name: str, sources: SourcesDependency) -> SourceResponse:
     },
     summary="Change the settings of a source, or its credential",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def edit_source(name: str, body: EditBody, sources: SourcesDependency) -> SourceResponse:
     """Nothing is stored unless all of it is valid."""
     return sources.edit(name, body.settings, body.credential)
@@ -193,7 +209,7 @@ def edit_source(name: str, body: EditBody, sources: SourcesDependency) -> Source
     f"{_SOURCE}/schedule",
     summary="Change how often a source is synced",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def reschedule_source(
     name: str, body: ScheduleBody, sources: SourcesDependency
 ) -> SourceActionResponse:
@@ -205,13 +221,26 @@ def reschedule_source(
     return sources.reschedule(name, every)
 
 
+@router.put(
+    f"{_SOURCE}/owner",
+    responses={
+        409: openapi.describe_problem("The account is disabled, or its role is member"),
+    },
+    summary="Change who looks after a source",
+)
+@requires(Permission.ADMIN)
+def change_owner(name: str, body: OwnerBody, sources: SourcesDependency) -> SourceResponse:
+    """404 where there is no such source, or no account of this address."""
+    return sources.set_owner(name, body.email)
+
+
 @router.delete(
     _SOURCE,
     status_code=202,
     responses=_ACTION,
     summary="Remove a source, with all documents that it alone brought",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def delete_source(name: str, sources: SourcesDependency) -> SourceActionResponse:
     return sources.delete(name)
 
@@ -220,7 +249,7 @@ def delete_source(name: str, sources: SourcesDependency) -> SourceActionResponse
     f"{_SOURCE}/test",
     summary="Test the connection: content, listing, access",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def test_source(name: str, sources: SourcesDependency) -> list[CapabilityResponse]:
     """Few requests are made to the source. Each fault says what to do about it."""
     return sources.test(name)
@@ -230,7 +259,7 @@ def test_source(name: str, sources: SourcesDependency) -> list[CapabilityRespons
     f"{_SOURCE}/runs",
     summary="List the last runs of a source, newest first",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def list_runs(
     name: str, sources: SourcesDependency, limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = 20
 ) -> list[RunResponse]:
@@ -241,7 +270,7 @@ def list_runs(
     f"{_SOURCE}/failures",
     summary="List the documents of a source that could not be read",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def list_failures(
     name: str,
     sources: SourcesDependency,
@@ -256,34 +285,82 @@ def list_failures(
     responses=_ACTION,
     summary="Try failed documents again now",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def retry_failures(name: str, body: RetryBody, sources: SourcesDependency) -> SourceActionResponse:
     return sources.retry(name, body.documents)
 
 
+class AuditQuery(BaseModel):
+    """Entries that are equal in all that is given."""
+
+    source: str | None = Field(default=None, max_length=100, description="The name of a source")
+    subject: str | None = Field(
+        default=None,
+        max_length=400,
+        description="What was acted on, as the entries name it: a source, `user:EMAIL`, `token:NAME`",
+    )
+    actor: str | None = Field(default=None, max_length=400)
+    action: str | None = Field(default=None, max_length=100)
+    since: AwareDatetime | None = Field(default=None, ge=_EARLIEST, le=_LATEST)
+    until: AwareDatetime | None = Field(
+        default=None, ge=_EARLIEST, le=_LATEST, description="Only entries before this moment"
+    )
+
+    def to_filter(self) -> AuditFilter:
+        return AuditFilter(
+            subject=self.source if self.subject is None else self.subject,
+            actor=self.actor,
+            action=self.action,
+            since=self.since,
+            until=self.until,
+        )
+
+
+class AuditPageQuery(AuditQuery):
+    before: int | None = Field(
+        default=None, ge=1, le=MOST_ID, description="Only entries with a lower id"
+    )
+    limit: int = Field(default=100, ge=1, le=MOST_ENTRIES)
+
+
+class AuditExportQuery(AuditQuery):
+    format: AuditFormat = "csv"
+
+
 @router.get(
     "/api/admin/audit",
-    summary="List the actions on sources, newest first",
+    summary="List the actions on sources, people, groups and tokens, newest first",
 )
-@requires(Permission.OWNER)
+@requires(Permission.ADMIN)
 def list_audit(
-    sources: SourcesDependency,
-    source: Annotated[str | None, Query(max_length=100)] = None,
-    actor: Annotated[str | None, Query(max_length=200)] = None,
-    before: Annotated[
-        int | None, Query(ge=1, le=MOST_ID, description="Only entries with a lower id")
-    ] = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_ENTRIES)] = 100,
+    sources: SourcesDependency, query: Annotated[AuditPageQuery, Query()]
 ) -> list[AuditEntryResponse]:
     """Actions that were refused are listed too. For the next page, pass the id of the last entry as `before`."""
-    return sources.list_audit(source=source, actor=actor, before=before, limit=limit)
+    return sources.list_audit(query.to_filter(), before=query.before, limit=query.limit)
+
+
+@router.get(
+    "/api/admin/audit/export",
+    response_class=StreamingResponse,
+    responses={200: openapi.AUDIT_FILE},
+    summary="Get all these actions as a file",
+)
+@requires(Permission.ADMIN)
+def export_entries(
+    sources: SourcesDependency, query: Annotated[AuditExportQuery, Query()]
+) -> StreamingResponse:
+    """Newest first: CSV with a header, or one JSON object a line. A cell that a spreadsheet would take for a formula
+    begins with an apostrophe."""
+    lines = export_audit(sources.iterate_audit(query.to_filter()), query.format)
+    headers = {"Content-Disposition": f'attachment; filename="audit.{query.format}"'}
+    return StreamingResponse(lines, media_type=MEDIA_TYPES[query.format], headers=headers)
 
 
 @router.get(
     f"{_SOURCE}/decision",
     summary="Show which documents a deletion would remove, and what probably happened",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def show_decision(
     name: str,
     sources: SourcesDependency,
@@ -302,7 +379,7 @@ def show_decision(
     responses=_ACTION,
     summary="Accept the deletion of documents that are missing from a source",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def accept_deletions(
     name: str,
     sources: SourcesDependency,
@@ -324,7 +401,7 @@ Action: TypeAlias = Literal["pause", "resume", "cancel", "refresh", "prune", "pe
     responses=_ACTION,
     summary="Pause, resume, cancel, refresh, prune, sync permissions, keep missing documents",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def run_action(name: str, action: Action, sources: SourcesDependency) -> SourceActionResponse:
     """The request does not wait for the work, which starts or stops within seconds."""
     return SOURCE_ACTIONS[action](sources, name)

@@ -6,24 +6,31 @@ from collections.abc import Generator
 from datetime import date
 from typing import Annotated, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from backend.api import openapi, problem_details
-from backend.api.authorization import Permission, requires
+from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
     AnswerHtml,
     AppStateDependency,
     ChatDependency,
+    DatabaseDependency,
     ReadersDependency,
 )
+from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
-from backend.api.server_sent_events import Event, EventStream, from_thread
+from backend.api.server_sent_events import Event, Events, EventStream, from_thread
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece, TurnFailed
 from backend.chat.llm_loop import ChatTurn
 from backend.chat.passages import PassagesShown
+from backend.chat.rights_watch import (
+    AskerGoneError,
+    DocumentWithdrawnError,
+    RightsWatch,
+)
 from backend.composition.chat import ChatService
 from backend.schemas.answer import (
     AnswerDoneEvent,
@@ -56,6 +63,14 @@ router = APIRouter()
 LONGEST_QUESTION = 8_000
 LONGEST_MESSAGE = 40_000
 MOST_MESSAGES = 100
+_GONE = problem_details.problem(
+    401, "You are not signed in any more, so the answer ends here.", "Sign in, then ask again."
+)
+_WITHDRAWN = problem_details.problem(
+    403,
+    "A document that this answer draws on was deleted, or you may not read it any more. The answer ends here.",
+    "Ask again.",
+)
 
 
 def _check_question(text: str) -> str:
@@ -106,11 +121,14 @@ class AskBody(BaseModel):
     responses={200: openapi.describe_stream(openapi.ANSWER_EVENTS)},
     summary="Answer a question, each sentence with its source",
 )
-@requires(Permission.QUESTIONER)
+@requires(Permission.ASK)
 def ask(
     body: AskBody,
+    request: Request,
+    asker: AskerDependency,
     readers: ReadersDependency,
     chat: ChatDependency,
+    database: DatabaseDependency,
     state: AppStateDependency,
     context: RequestContextDependency,
 ) -> EventStream:
@@ -119,7 +137,8 @@ def ask(
     model answers; `reasoning`, `citation` and `text` as they are written; at the end `done`, or `error`
     with problem details. A greeting or a writing task may be answered without `results`. Where the language
     model fails, `passages` and `done` with `answered: false` follow, or `error` if nothing was found.
-    Closing the connection stops the answer, and the language model."""
+    The rights of the asker are read again before each citation: where a document that the answer draws on is withdrawn, or the session or
+    token has ended, the last event is an `error` with the status 403 or 401. Closing the connection stops the answer, and the language model."""
     context.query = body.question
     turn = ChatTurn(
         message=body.question,
@@ -129,19 +148,26 @@ def ask(
         filters=body.filters.filters(),
         today=date.today(),
     )
-    return EventStream(
-        lambda: from_thread(lambda: answer_events(chat, turn, state.answer_html)), state.streams
-    )
+
+    def begin() -> Events:
+        watch = RightsWatch(
+            readers_now=make_readers_now(request, state.authenticator, database),
+            index=chat.engine.index,
+            deadline=turn.deadline,
+        )
+        return from_thread(lambda: answer_events(chat, turn, state.answer_html, watch))
+
+    return EventStream(begin, state.pools.answers, asker.turn_key)
 
 
 def answer_events(
-    chat: ChatService, turn: ChatTurn, answer_html: AnswerHtml
+    chat: ChatService, turn: ChatTurn, answer_html: AnswerHtml, watch: RightsWatch
 ) -> Generator[Event, None, None]:
     """The events of a turn, as they are sent; the last is `done` or `error`."""
     began = time.perf_counter()
     events = chat.answer(turn, (), ChatStateContainer())
     try:
-        for event in events:
+        for event in watch.follow(events):
             if isinstance(event, AnswerDone):
                 answer = AnswerResponse.from_answer(
                     turn.message, event, time.perf_counter() - began
@@ -151,6 +177,10 @@ def answer_events(
                 yield step
     except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError) as error:
         yield Event("error", problem_details.from_error(error))
+    except AskerGoneError:
+        yield Event("error", _GONE)
+    except DocumentWithdrawnError:
+        yield Event("error", _WITHDRAWN)
     finally:
         if isinstance(events, Generator):
             events.close()

@@ -15,9 +15,14 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query
 from starlette.responses import Response, StreamingResponse
 
+from backend.access.document_readers import FindReaders
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
-from backend.api.dependencies import ContainerDependency, ReadersDependency
+from backend.api.dependencies import (
+    ContainerDependency,
+    FindReadersDependency,
+    ReadersDependency,
+)
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import CancelTokenDependency
 from backend.container import Container
@@ -28,6 +33,7 @@ from backend.store.documents import StoredDocument
 from connectors.access import Readers
 from connectors.connector import ProvidesOriginal
 from connectors.document import Document
+from connectors.errors import InvalidInputError
 from connectors.extraction import registry
 from connectors.extraction.pdf_rendering import IMAGE_TYPE, render_page
 from connectors.extraction.result import ExtractionError
@@ -48,9 +54,10 @@ _POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
     "/api/documents",
     summary="List the documents that you may read, by id",
 )
-@requires(Permission.READER)
+@requires(Permission.SEARCH)
 def list_documents(
     readers: ReadersDependency,
+    find_readers: FindReadersDependency,
     container: ContainerDependency,
     source: Annotated[str | None, Query(max_length=100)] = None,
     after: Annotated[str, Query(max_length=10_000, description="`next` of the last answer")] = "",
@@ -58,7 +65,9 @@ def list_documents(
 ) -> DocumentListResponse:
     held = stored.list_readable(container.database, readers, after, limit, source)
     return DocumentListResponse(
-        documents=tuple(map(DocumentSummary.model_validate, held)),
+        documents=tuple(
+            DocumentSummary.from_held(one, find_readers.limit(one.access)) for one in held
+        ),
         next=held[-1].id if len(held) == limit else None,
     )
 
@@ -70,18 +79,19 @@ def list_documents(
     responses={200: openapi.FILE},
     summary="Get the file that a document was read from",
 )
-@requires(Permission.READER)
+@requires(Permission.SEARCH)
 def document_original(
     document_id: str,
     readers: ReadersDependency,
     container: ContainerDependency,
+    find_readers: FindReadersDependency,
     cancel_token: CancelTokenDependency,
 ) -> Response:
     """Only as it was when it was last synced: who may read a newer one is not known yet."""
     found = find(container, document_id, readers)
     if found is None:
         # A document may be named so. No source has both: a file is no folder.
-        return _show_named(document_id + _ENDING, readers, container, cancel_token)
+        return _show_named(document_id + _ENDING, readers, container, find_readers, cancel_token)
     file = _file(container, found.document)
     if file is None:
         raise Problem(_CHANGED)
@@ -94,18 +104,19 @@ def document_original(
     responses={200: openapi.IMAGE},
     summary="Get the image of a page of a PDF file",
 )
-@requires(Permission.READER)
+@requires(Permission.SEARCH)
 def page_image(
     document_id: str,
     number: str,
     readers: ReadersDependency,
     container: ContainerDependency,
+    find_readers: FindReadersDependency,
     cancel_token: CancelTokenDependency,
 ) -> Response:
     """Only of the file as it was when it was last synced."""
     name = f"{document_id}/pages/{number}"
     if find(container, name, readers) is not None:
-        return _show_named(name, readers, container, cancel_token)
+        return _show_named(name, readers, container, find_readers, cancel_token)
     found = find(container, document_id, readers)
     if found is None or not _PAGE_NUMBER.fullmatch(number):
         raise _no_document()
@@ -119,46 +130,38 @@ def page_image(
     "/api/documents/{document_id:path}",
     summary="Show a document: its text, its location, and who may read it",
 )
-@requires(Permission.READER)
+@requires(Permission.SEARCH)
 def show_document(
     document_id: str,
     readers: ReadersDependency,
     container: ContainerDependency,
+    find_readers: FindReadersDependency,
     cancel_token: CancelTokenDependency,
 ) -> DocumentResponse:
     """404 for what does not exist, and for what you may not read."""
-    found = read_document(container, document_id, readers, _deadline(container, cancel_token))
-    if found is None:
-        raise _no_document()
-    return found
-
-
-def _show_named(
-    document_id: str, readers: Readers, container: Container, cancel_token: CancelToken
-) -> Response:
-    """Show a document whose name ends like the path of another route."""
-    shown = show_document(document_id, readers, container, cancel_token)
-    return Response(shown.model_dump_json(), media_type="application/json")
-
-
-def read_document(
-    container: Container, document_id: str, readers: Readers, deadline: Deadline
-) -> DocumentResponse | None:
-    """The document, if the asker may read it.
-
-    Raises:
-        DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index or the database did not answer.
-    """
     found = find(container, document_id, readers)
     if found is None:
-        return None
-    (chunks,) = container.engine.index.chunks(
-        [ChunkRange(document_id, 0, found.chunks)], readers, deadline
-    )
+        raise _no_document()
+    chunk_range = ChunkRange(document_id, 0, found.chunks)
+    deadline = _deadline(container, cancel_token)
+    (chunks,) = container.engine.index.chunks([chunk_range], readers, deadline)
     file = _file(container, found.document)
     if file is not None:
         file.close()
-    return DocumentResponse.from_index(found, chunks, has_original=file is not None)
+    who = find_readers.find(found.document.access)
+    return DocumentResponse.from_index(found, chunks, who, has_original=file is not None)
+
+
+def _show_named(
+    document_id: str,
+    readers: Readers,
+    container: Container,
+    find_readers: FindReaders,
+    cancel_token: CancelToken,
+) -> Response:
+    """Show a document whose name ends like the path of another route."""
+    shown = show_document(document_id, readers, container, find_readers, cancel_token)
+    return Response(shown.model_dump_json(), media_type="application/json")
 
 
 def find(container: Container, document_id: str, readers: Readers) -> StoredDocument | None:
@@ -180,7 +183,11 @@ _CHANGED = problem(
 
 
 def _file(container: Container, document: Document) -> BufferedReader | None:
-    connector = container.connector(sources.find(container.database, document.source))
+    """Return the file of a document; None where there is none, or its source may not read it any more."""
+    try:
+        connector = container.connector(sources.find(container.database, document.source))
+    except InvalidInputError:
+        return None
     if not isinstance(connector, ProvidesOriginal):
         return None
     return connector.original(document.id, document.version)

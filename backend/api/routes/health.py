@@ -39,7 +39,7 @@ async def ready(state: AppStateDependency, response: Response) -> ReadinessRespo
 
 
 @router.get("/openapi.json", include_in_schema=False)
-@requires(Permission.READER)
+@requires(Permission.SEARCH)
 async def openapi_description(request: Request) -> dict[str, Any]:
     description: dict[str, Any] = request.app.openapi()
     return description

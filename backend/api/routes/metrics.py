@@ -10,7 +10,7 @@ router = APIRouter()
 
 
 @router.get("/metrics", include_in_schema=False)
-@requires(Permission.OBSERVER)
+@requires(Permission.METRICS)
 def metrics(state: AppStateDependency) -> Response:
     """Return the metrics, also while other parts are not ready yet."""
     return Response(state.metrics.render(), media_type=CONTENT_TYPE_LATEST)

@@ -78,7 +78,7 @@ class SearchBody(BaseModel):
     "/api/search",
     summary="Find the passages that match best",
 )
-@requires(Permission.READER)
+@requires(Permission.SEARCH)
 def search(
     body: SearchBody,
     readers: ReadersDependency,

@@ -1,7 +1,6 @@
 """`/api/sources` and `/api/failures`: connect folders, sync sources, list failures."""
 
 from collections.abc import Collection
-from itertools import islice
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -9,13 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from backend.api import openapi
-from backend.api.authorization import Permission, requires
-from backend.api.dependencies import AppStateDependency, ContainerDependency, SourcesDependency
+from backend.api.authorization import AskerDependency, Permission, requires
+from backend.api.dependencies import AppStateDependency, SourcesDependency
 from backend.api.problem_details import Problem, problem
 from backend.api.routes import admin
 from backend.api.server_sent_events import EventStream
 from backend.schemas.source import FailureResponse, SourceResponse
-from backend.store import failures, runs
+from backend.store import runs
 from backend.store.database import Database
 from backend.store.runs import Process
 from backend.store.sources import check_not_paused
@@ -53,7 +52,7 @@ class SourceBody(BaseModel):
     "/api/sources",
     summary="List the sources with their state",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def list_sources(sources: SourcesDependency) -> list[SourceResponse]:
     return sources.list_statuses()
 
@@ -66,7 +65,7 @@ def list_sources(sources: SourcesDependency) -> list[SourceResponse]:
     },
     summary="Connect a folder",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def add_source(body: SourceBody, sources: SourcesDependency, response: Response) -> SourceResponse:
     """Sources of other kinds are connected by /api/admin/sources."""
     settings = body.settings.model_dump(mode="json", exclude_defaults=True)
@@ -84,11 +83,12 @@ def add_source(body: SourceBody, sources: SourcesDependency, response: Response)
     },
     summary="Sync a source",
 )
-@requires(Permission.OWNER)
+@requires(Permission.SOURCES)
 def sync_source(
     name: str,
     sources: SourcesDependency,
     state: AppStateDependency,
+    asker: AskerDependency,
     accept_empty: Annotated[  # noqa: FBT002 (a query parameter)
         bool, Query(description="Delete all documents of a source that lists none")
     ] = False,
@@ -104,21 +104,20 @@ def sync_source(
         _check_not_running(sources.database, name, state.sync_runs.other_servers())
     when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
     run = state.sync_runs.begin(source, when_empty)
-    return EventStream(run.follow, state.streams)
+    return EventStream(run.follow, state.pools.sync_streams, asker.turn_key)
 
 
 @router.get(
     "/api/failures",
     summary="List the documents that could not be read, and why",
 )
-@requires(Permission.OWNER)
-def list_failures(
-    container: ContainerDependency,
+@requires(Permission.SOURCES)
+def list_all_failures(
+    sources: SourcesDependency,
     source: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200,
 ) -> list[FailureResponse]:
-    found = failures.list_failures(container.database, source)
-    return [FailureResponse.model_validate(one) for one in islice(found, limit)]
+    return sources.list_all_failures(source, limit)
 
 
 def _check_not_running(database: Database, name: str, but: Collection[Process]) -> None:

@@ -35,7 +35,8 @@ async function show(search) {
     const html = await response.text();
     if (number < shown) return;
     shown = number;
-    if (response.status === 503) retrySoon(search, number);
+    if (response.status === 503)
+      retryAfter(Number(response.headers.get("Retry-After")) || 1, search, number);
     else if (response.headers.get("content-type")?.includes("json")) lost(search);
     else put(parsed(html));
   } catch (error) {
@@ -74,11 +75,11 @@ function lost(search) {
   put([make("section", { class: "found", "aria-label": "Results" }, notice)]);
 }
 
-function retrySoon(search, number) {
-  const notice = make("div", { class: "notice", "data-status": "Quarry is starting." });
-  notice.append(make("p", {}, "Quarry is starting. The search runs as soon as it is ready."));
+function retryAfter(seconds, search, number) {
+  const notice = make("div", { class: "notice", "data-status": "Quarry is starting or busy." });
+  notice.append(make("p", {}, "Quarry is starting or busy. The search runs as soon as it can."));
   put([make("section", { class: "found", "aria-label": "Results" }, notice)]);
-  setTimeout(() => number === latest && show(search), 1000);
+  setTimeout(() => number === latest && show(search), seconds * 1000);
 }
 
 /** The address with another question; what it was narrowed by stays. */

@@ -208,6 +208,22 @@ schedule?.addEventListener("submit", async (event) => {
   confirmSaved(schedule);
 });
 
+const owner = document.getElementById("owner");
+owner?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const trouble = owner.querySelector("[role=alert]");
+  trouble.hidden = true;
+  try {
+    await send("PUT", adminUrl(sourceName(owner), "/owner"), { email: owner.elements.email.value.trim() || null });
+    await refresh();
+    confirmSaved(owner);
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    trouble.textContent = replaceControls(problem.sentence);
+    trouble.hidden = false;
+  }
+});
+
 const removing = document.getElementById("removing");
 document.getElementById("remove")?.addEventListener("click", () => removing.showModal());
 removing?.addEventListener("close", () => {

@@ -32,6 +32,7 @@ from connectors.sources.confluence.response_parsing import (
     get_body,
     get_version_number,
     parse_context,
+    parse_group,
     parse_user,
     read_viewers,
 )
@@ -139,6 +140,10 @@ class CloudSite:
     def is_public(self, space: Space) -> bool:
         raw = self._client.get_object_anonymously(f"{_V2}/spaces/{space.id}")
         return raw is not None and find_text(raw, "id") == space.id
+
+    def list_groups(self) -> Iterator[Group]:
+        for page in require_list(iterate_by_offset(self._client, "/rest/api/group", {}, "")):
+            yield from map(parse_group, page.results)
 
     def list_members(self, group: Group) -> Iterator[User]:
         path = f"/rest/api/group/{quote(group.id, safe='')}/membersByGroupId"

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from connectors.access import Access
 from connectors.connector import (
     Change,
     Check,
     Checkpoint,
     Deletion,
+    GroupItem,
     KnownVersions,
     ListingItem,
     make_checks,
@@ -33,7 +33,8 @@ from connectors.sources.confluence.data_center_site import DataCenterSite
 from connectors.sources.confluence.document_reader import DocumentReader
 from connectors.sources.confluence.listing import list_documents
 from connectors.sources.confluence.models import ContentKind
-from connectors.sources.confluence.permissions import PermissionReader
+from connectors.sources.confluence.permissions import PermissionReader, find_viewers_problem
+from connectors.sources.confluence.reader_groups import GroupLister
 from connectors.sources.confluence.settings import (
     Cloud,
     ConfluenceCredential,
@@ -54,9 +55,14 @@ class ConfluenceConnector:
     """Document ids are those of the site: they survive a rename and a move to another space."""
 
     def __init__(
-        self, source: str, settings: ConfluenceSettings, credential: ConfluenceCredential
+        self,
+        source: str,
+        source_id: int,
+        settings: ConfluenceSettings,
+        credential: ConfluenceCredential,
     ) -> None:
         self._source = source
+        self._source_id = source_id
         self._settings = settings
         self._account = _create_account(source, settings, credential)
         self._selection = PathFilter.parse(settings.spaces, settings.exclude)
@@ -118,6 +124,15 @@ class ConfluenceConnector:
         with self._connect() as client:
             yield from list_documents(self._start_run(client), since)
 
+    def groups(self, since: Checkpoint | None) -> Iterator[GroupItem]:
+        """Yield the spaces and the groups with their accounts, each account with its person. Raises as `listing`."""
+        with self._connect() as client:
+            run = self._start_run(client)
+            lister = GroupLister(
+                self._source_id, run.site, run.reader.users, self._settings.public_readers
+            )
+            yield from lister.list_groups(run.spaces, since)
+
     def check(self) -> Iterator[Check]:
         """Test the connection, and the readers of the first 20 spaces."""
         yield from make_checks(*self._find_problems())
@@ -129,12 +144,11 @@ class ConfluenceConnector:
         self._check_account(client)
         site = _create_site(self._settings.site, client)
         users = UserDirectory(site, self._emails)
-        public = Access.to(self._settings.public_readers)
         reader = DocumentReader(
             source=self._source,
             site=site,
             users=users,
-            permissions=PermissionReader(site, users, public),
+            permissions=PermissionReader(self._source_id, users),
             max_attachment_bytes=self._settings.largest_attachment,
         )
         with required("the list of spaces"):
@@ -193,11 +207,13 @@ class ConfluenceConnector:
             return str(error), str(error)
 
     def _find_unknown_viewers(self, run: SyncRun) -> str | None:
-        get_viewers = run.reader.permissions.get_viewers
-        found = {one.key: get_viewers(one).error for one in run.spaces[:_MAX_CHECKED]}
+        users = run.reader.users
+        found = {
+            one.key: find_viewers_problem(run.site, users, one) for one in run.spaces[:_MAX_CHECKED]
+        }
         errors = {key: error for key, error in found.items() if error}
         if not errors:
-            return run.reader.users.error
+            return users.error
         return (
             f"the readers of {', '.join(errors)} are not known, so nobody finds anything in it:"
             f" {next(iter(errors.values()))}"
@@ -231,6 +247,7 @@ SOURCE_KIND = SourceKind(
     connector=ConfluenceConnector,
     settings=ConfluenceSettings,
     credential=ConfluenceCredential,
+    server_access=ConfluenceSettings.server_access,
     title="Confluence",
     intervals=REMOTE_INTERVALS,
 )

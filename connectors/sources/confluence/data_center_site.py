@@ -37,6 +37,7 @@ from connectors.sources.confluence.response_parsing import (
     parse_attachment,
     parse_comment,
     parse_context,
+    parse_group,
     parse_user,
 )
 from connectors.sources.confluence.site import AttachmentWithParent, ContentPage
@@ -139,6 +140,10 @@ class DataCenterSite:
         path = f"{_V1}/space/{quote(space.key, safe='')}"
         raw = self._client.get_object_anonymously(path)
         return raw is not None and find_text(raw, "id") == space.id
+
+    def list_groups(self) -> Iterator[Group]:
+        for page in require_list(iterate_by_offset(self._client, "/rest/api/group", {}, "")):
+            yield from map(parse_group, page.results)
 
     def list_members(self, group: Group) -> Iterator[User]:
         path = f"{_V1}/group/{quote(group.id, safe='')}/member"

@@ -1,11 +1,13 @@
-"""Who may read a page: those who may view its space and pass its restriction and those of its ancestors."""
+"""Who may read a page: those who may view its space and pass its restriction and those of its ancestors.
+
+A page names its space and the groups of its restrictions as clauses; `reader_groups` lists who belongs to them.
+"""
 
 from dataclasses import dataclass
-from functools import reduce
 
-from connectors.access import Access
+from connectors.access import Access, make_external_token
 from connectors.http_client.api_client import AccessDeniedError, required
-from connectors.sources.confluence.models import ContentContext, Space
+from connectors.sources.confluence.models import ContentContext, Group, Principals, Space
 from connectors.sources.confluence.site import Site
 from connectors.sources.confluence.users_and_groups import UserDirectory
 
@@ -15,57 +17,62 @@ _NO_EMAILS = (
 )
 
 
+def make_space_token(source_id: int, space: Space) -> str:
+    return make_external_token(source_id, f"space/{space.id}")
+
+
+def make_group_token(source_id: int, group: Group) -> str:
+    return make_external_token(source_id, f"group/{group.id}")
+
+
 @dataclass(frozen=True, slots=True)
 class SpaceViewers:
-    tokens: frozenset[str]
+    principals: Principals
     is_public: bool = False
     """Whether anonymous visitors may view it, and so everybody."""
     error: str | None = None
     """Why nobody is known to view it."""
 
 
-class PermissionReader:
-    """Reads who may view pages; each space is requested once a run."""
+def read_space_viewers(site: Site, space: Space) -> SpaceViewers:
+    """Return who may view a space; if the token may not see it, only whether it is public.
 
-    def __init__(self, site: Site, users: UserDirectory, public: Access) -> None:
-        """`public` may read what anonymous visitors may view."""
-        self._site = site
-        self._users = users
-        self._public = public
-        self._spaces: dict[str, SpaceViewers] = {}
+    Raises:
+        SourceAuthError, TemporarilyUnavailableError: see `ApiClient`.
+    """
+    is_public = site.is_public(space)
+    try:
+        with required(f"the permissions of the space {space.key}"):
+            return SpaceViewers(site.read_viewers(space), is_public)
+    except AccessDeniedError as error:
+        return SpaceViewers(Principals(), is_public, str(error))
+
+
+def find_viewers_problem(site: Site, users: UserDirectory, space: Space) -> str | None:
+    """Return why nobody can be found who may view a space, or None."""
+    viewers = read_space_viewers(site, space)
+    if viewers.error or not viewers.principals or viewers.is_public:
+        return viewers.error
+    return None if users.get_tokens(viewers.principals) else _NO_EMAILS
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionReader:
+    """Reads the clauses of pages."""
+
+    source_id: int
+    users: UserDirectory
 
     def get_access(self, space: Space, context: ContentContext) -> Access:
-        """Return the readers of a page.
+        """Return the access of a page: all of its space, its restriction and those of its ancestors.
 
         Raises:
             SourceAuthError, TemporarilyUnavailableError: see `ApiClient`.
         """
-        viewers = self.get_viewers(space)
         restrictions = [context.viewers, *(one.viewers for one in context.ancestors)]
-        permitted = [self._users.get_tokens(one) for one in restrictions if one]
-        if not permitted:
-            public = self._public.readers if viewers.is_public else frozenset()
-            return Access.to(viewers.tokens | public)
-        by_all = reduce(frozenset.__and__, permitted)
-        return Access.to(by_all if viewers.is_public else by_all & viewers.tokens)
+        clauses = [self._to_clause(one) for one in restrictions if one]
+        return Access.all_of([{make_space_token(self.source_id, space)}, *clauses])
 
-    def get_viewers(self, space: Space) -> SpaceViewers:
-        """Return who may view a space; if the token may not see it, only whether it is public.
-
-        Raises:
-            SourceAuthError, TemporarilyUnavailableError: see `ApiClient`.
-        """
-        if space.id not in self._spaces:
-            self._spaces[space.id] = self._read_viewers(space)
-        return self._spaces[space.id]
-
-    def _read_viewers(self, space: Space) -> SpaceViewers:
-        is_public = self._site.is_public(space)
-        try:
-            with required(f"the permissions of the space {space.key}"):
-                viewers = self._site.read_viewers(space)
-        except AccessDeniedError as error:
-            return SpaceViewers(frozenset(), is_public, str(error))
-        tokens = self._users.get_tokens(viewers)
-        has_no_emails = viewers and not tokens and not is_public
-        return SpaceViewers(tokens, is_public, _NO_EMAILS if has_no_emails else None)
+    def _to_clause(self, viewers: Principals) -> frozenset[str]:
+        people = self.users.get_tokens(Principals(users=viewers.users))
+        return people.union(make_group_token(self.source_id, one) for one in viewers.groups)

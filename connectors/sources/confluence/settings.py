@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 
 from connectors.access import parse_reader_token
 from connectors.http_client.setting_types import PrivateHosts, WebAddress, check_encrypted
-from connectors.setting_types import GlobPatterns, ReaderTokens
+from connectors.server_access import ServerAccess
+from connectors.setting_types import GlobPatterns, PublicReaders
 
 _ACCOUNT = re.compile(r"([^\s=]+)=(\S+)")
 _DOMAIN = re.compile(r"([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+")
@@ -79,7 +80,7 @@ class ConfluenceSettings(BaseModel):
         description="ACCOUNT=E-MAIL (an account ID in the cloud, a user name on a server) of people"
         " whose e-mail address Confluence does not show: without it they find only public content.",
     )
-    public_readers: ReaderTokens = Field(
+    public_readers: PublicReaders = Field(
         default=("public",),
         description="Who may read spaces that anonymous visitors may view. If only some people can"
         " reach the site: group:<id> of these people.",
@@ -99,6 +100,9 @@ class ConfluenceSettings(BaseModel):
     def _check_encrypted(self) -> "ConfluenceSettings":
         check_encrypted(self.url, self.private_hosts)
         return self
+
+    def server_access(self) -> ServerAccess:
+        return ServerAccess(private_hosts=self.private_hosts)
 
     @property
     def api_url(self) -> str:

@@ -89,6 +89,10 @@ class Site(Protocol):
         """Return whether anonymous visitors may view a space, found by a request without credential."""
         ...
 
+    def list_groups(self) -> Iterator[Group]:
+        """Yield all groups, in any order, each at least once."""
+        ...
+
     def list_members(self, group: Group) -> Iterator[User]: ...
 
     def read_user(self, user: User) -> User:

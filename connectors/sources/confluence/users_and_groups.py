@@ -1,6 +1,6 @@
 """The users and groups of a site, and the e-mail addresses with which they sign in to Quarry."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from connectors.access import parse_reader_token
@@ -32,14 +32,33 @@ class UserDirectory:
         Raises:
             SourceAuthError, TemporarilyUnavailableError: see `ApiClient`.
         """
-        found = {token for one in principals.users if (token := self._get_token(one))}
-        return frozenset(found.union(*map(self._get_member_tokens, principals.groups)))
+        found = self.get_user_tokens(principals.users)
+        return found.union(*map(self._get_member_tokens, principals.groups))
+
+    def get_user_tokens(self, users: Iterable[User]) -> frozenset[str]:
+        """Return the reader tokens of users whose e-mail address is known. Raises as `get_tokens`."""
+        return frozenset(filter(None, map(self._get_token, users)))
+
+    def list_members(self, group: Group) -> Sequence[User]:
+        """Return the members of a group; none if the token may not see them. Raises as `get_tokens`."""
+        label = f"the members of the group {group.name or group.id}"
+        try:
+            with required(label):
+                return list(self._site.list_members(group))
+        except AccessDeniedError as error:
+            self.error = f"{label} are not known: {error}"
+            return ()
 
     def get_person(self, user: User) -> Person | None:
         """Return the person; None if the name is not known."""
         completed = self._complete(user)
         name = completed.name or completed.username
         return Person(name, self._get_email(completed)) if name else None
+
+    def get_display_name(self, user: User) -> str:
+        """Return the name of a user, else the user name or the key."""
+        completed = self._complete(user)
+        return completed.name or completed.username or completed.key
 
     def get_name(self, key: str) -> str:
         """Return the name for an account ID or a user key; empty if it is not known."""
@@ -78,13 +97,5 @@ class UserDirectory:
 
     def _get_member_tokens(self, group: Group) -> frozenset[str]:
         if group.id not in self._members:
-            label = f"the members of the group {group.name or group.id}"
-            try:
-                with required(label):
-                    members = list(self._site.list_members(group))
-            except AccessDeniedError as error:
-                self.error = f"{label} are not known: {error}"
-                members = []
-            tokens = (self._get_token(one) for one in members)
-            self._members[group.id] = frozenset(filter(None, tokens))
+            self._members[group.id] = self.get_user_tokens(self.list_members(group))
         return self._members[group.id]

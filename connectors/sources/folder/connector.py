@@ -11,6 +11,7 @@ from connectors.connector import (
     Check,
     Checkpoint,
     Deletion,
+    DocumentCount,
     DocumentListing,
     KnownVersions,
     load_checkpoint,
@@ -20,7 +21,7 @@ from connectors.errors import SourceError, TemporarilyUnavailableError
 from connectors.files.access_rules import AccessRules
 from connectors.files.paths import PathParts, decode_path
 from connectors.files.walker import InaccessiblePath, open_file
-from connectors.registry import NoCredential, SourceKind
+from connectors.registry import NoCredential, SourceKind, without_groups
 from connectors.sources.folder.file_documents import FileReader, FileVersion
 from connectors.sources.folder.folder_tree import (
     FolderTree,
@@ -28,7 +29,7 @@ from connectors.sources.folder.folder_tree import (
     load_access_rules,
     open_root,
 )
-from connectors.sources.folder.settings import FolderSettings, find_missing_folder
+from connectors.sources.folder.settings import FolderSettings, find_missing_folder, folder_access
 
 _FILES_PER_CHECKPOINT = 200
 
@@ -55,7 +56,10 @@ class FolderConnector:
             SourceError: the folder does not exist, or its access file is malformed.
         """
         tree, reader, rules = self._open()
-        for batch in batched(tree.walk(_parse_position(since)), _FILES_PER_CHECKPOINT):
+        position = _parse_position(since)
+        if since is None or position:
+            yield DocumentCount(sum(1 for _ in FolderTree(self._settings).walk()))
+        for batch in batched(tree.walk(position), _FILES_PER_CHECKPOINT):
             stored = known([reader.make_id(entry.parts) for entry in batch])
             for entry in batch:
                 version = FileVersion.parse(stored.get(reader.make_id(entry.parts)))
@@ -96,10 +100,6 @@ class FolderConnector:
         """See `Connector.check`."""
         problem = self._find_problem()
         yield from make_checks(problem, problem)
-
-    def count_documents(self) -> int:
-        """See `CountsDocuments.count_documents`. No file is opened."""
-        return sum(1 for _ in FolderTree(self._settings).walk())
 
     def original(self, document_id: str, version: str) -> BufferedReader | None:
         """See `ProvidesOriginal.original`."""
@@ -153,8 +153,9 @@ def _make_connector(
 
 
 SOURCE_KIND = SourceKind(
-    connector=_make_connector,
+    connector=without_groups(_make_connector),
     settings=FolderSettings,
     credential=NoCredential,
+    server_access=folder_access,
     find_missing=find_missing_folder,
 )

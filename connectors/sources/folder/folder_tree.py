@@ -38,6 +38,8 @@ def load_access_rules(root: Path) -> AccessRules:
         # Reading a pipe or a device would block for ever.
         if not stat.S_ISREG(path.stat().st_mode):
             raise SourceError(f"{path} must be a file")
+        if not path.resolve().is_relative_to(root):
+            raise SourceError(f"{path} must not be a link that leads out of the folder")
         return parse_access_rules(path.read_bytes(), str(path))
     except OSError as error:
         raise SourceError(

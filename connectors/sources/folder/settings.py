@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from connectors.server_access import ServerAccess
 from connectors.setting_types import GlobPatterns
 
 
@@ -36,6 +37,10 @@ class FolderSettings(BaseModel):
             return path.expanduser().absolute()
         except RuntimeError as error:
             raise ValueError(f"{path}: this home folder does not exist") from error
+
+
+def folder_access(settings: FolderSettings) -> ServerAccess:
+    return ServerAccess(paths=(settings.path,))
 
 
 def find_missing_folder(settings: FolderSettings) -> str | None:

@@ -8,6 +8,7 @@ decides who may read it here.
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -33,14 +34,17 @@ from connectors.git_repository.file_documents import FORMAT_VERSION, DocumentOpt
 from connectors.git_repository.progress import Completed, InProgress, from_checkpoint, to_checkpoint
 from connectors.git_repository.remote_url import (
     HttpRemote,
+    LocalRemote,
     display_url,
     parse_remote,
     repository_name,
 )
 from connectors.git_repository.repository import Repository
+from connectors.git_repository.repository_links import find_repository_links
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.setting_types import PrivateHosts
-from connectors.registry import REMOTE_INTERVALS, SourceKind
+from connectors.registry import REMOTE_INTERVALS, SourceKind, without_groups
+from connectors.server_access import ServerAccess
 from connectors.setting_types import AbsolutePath, GlobPatterns, ReaderTokens
 from connectors.sources.git.web_links import Hosting, detect_hosting, file_link
 
@@ -101,6 +105,13 @@ class GitSettings(BaseModel):
                 "http:// is not encrypted: write https://, or add the host to private_hosts"
             )
         return self
+
+    def server_access(self) -> ServerAccess:
+        remote, mirrors = parse_remote(self.url), (self.mirror,) if self.mirror else ()
+        if isinstance(remote, LocalRemote):
+            find_links = partial(find_repository_links, remote.path)
+            return ServerAccess(paths=(remote.path, *mirrors), find_links=find_links)
+        return ServerAccess(paths=mirrors, private_hosts=self.private_hosts)
 
 
 class GitConnector:
@@ -209,8 +220,9 @@ class GitConnector:
 
 
 SOURCE_KIND = SourceKind(
-    connector=GitConnector,
+    connector=without_groups(GitConnector),
     settings=GitSettings,
     credential=GitCredential,
+    server_access=GitSettings.server_access,
     intervals=REMOTE_INTERVALS,
 )

@@ -121,6 +121,28 @@ class ListingPosition:
         return Checkpoint(json.dumps({"github listing": position}))
 
 
+@dataclass(frozen=True, slots=True)
+class GroupsPosition:
+    """How far a listing of groups has come: repositories in the order of their ids, accounts in that of their names."""
+
+    repository: int = 0
+    """Those with lower ids were listed, with their accounts."""
+    login: str = ""
+    """Of this repository, the accounts up to this one were listed."""
+
+    @classmethod
+    def parse(cls, since: Checkpoint | None) -> Self:
+        """Parse a checkpoint; one that is not valid starts from the beginning."""
+        match load_checkpoint(since):
+            case {"github groups": [int(repository), str(login)]}:
+                return cls(repository, login)
+            case _:
+                return cls()
+
+    def to_checkpoint(self) -> Checkpoint:
+        return Checkpoint(json.dumps({"github groups": [self.repository, self.login]}))
+
+
 def get_part_key(repository_id: int, part: str) -> str:
     return f"{repository_id}/{part}"
 

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from connectors.document import Person, Place, Section
+from connectors.document import Place, Section
 from connectors.extraction.registry import MARKDOWN, extract
 from connectors.extraction.result import ExtractionError
-from connectors.sources.github.permissions import RepositoryAccess
 from connectors.text_cleaning import replace_unstorable
 
 _LEADING_RULE = re.compile(r"\A\s*---(?=[ \t]*\r?$)", re.MULTILINE)
@@ -44,8 +43,3 @@ def to_sections(text: str, link: str, headings: Sequence[str] = ()) -> Iterator[
     for section in sections:
         place = Place(heading_path=(*headings, *section.place.heading_path))
         yield replace(section, place=place, link=link or None)
-
-
-def get_owners(login: str, access: RepositoryAccess) -> tuple[Person, ...]:
-    """Return the author as the owner; none if the account was deleted."""
-    return (Person(login, access.emails.get(login.lower())),) if login else ()

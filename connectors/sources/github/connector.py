@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from connectors.access import Access
 from connectors.connector import (
@@ -17,6 +18,7 @@ from connectors.connector import (
     Check,
     Checkpoint,
     Deletion,
+    GroupItem,
     KnownVersions,
     ListingItem,
     make_checks,
@@ -28,6 +30,7 @@ from connectors.http_client.api_client import AccessDeniedError, ApiAccount, req
 from connectors.http_client.response import MalformedResponse
 from connectors.registry import REMOTE_INTERVALS, SourceKind
 from connectors.sources.github.checkpoint import (
+    GroupsPosition,
     ListingPosition,
     SyncCheckpoint,
     get_part_key,
@@ -43,7 +46,11 @@ from connectors.sources.github.discussions import DiscussionsPart
 from connectors.sources.github.git_content import create_files_part, create_wiki_part
 from connectors.sources.github.graphql_client import GraphQLClient
 from connectors.sources.github.issues import IssuesPart
-from connectors.sources.github.permissions import PermissionReader, RepositoryAccess
+from connectors.sources.github.permissions import (
+    PermissionReader,
+    RepositoryScope,
+    derive_repository_access,
+)
 from connectors.sources.github.repositories import (
     Repository,
     RepositorySelection,
@@ -61,6 +68,7 @@ _MAX_SHOWN = 5
 @dataclass(frozen=True, slots=True)
 class _Run:
     source: str
+    source_id: int
     client: GitHubClient
     graphql: GraphQLClient
     permissions: PermissionReader
@@ -72,13 +80,15 @@ class _Run:
             client=self.client,
             graphql=self.graphql,
             repository=repository,
-            access=self.read_access(repository),
+            access=derive_repository_access(self.source_id, repository.id),
+            find_email=partial(self.permissions.find_author_email, repository),
         )
 
+    def read_scope(self, repository: Repository) -> RepositoryScope:
+        return self.permissions.read_scope(self._refresh(repository))
+
     def _refresh(self, repository: Repository) -> Repository:
-        """Request a public repository again: when its turn comes, hours later, it may be private."""
-        if repository.visibility is not Visibility.PUBLIC:
-            return repository
+        """Request a repository again: when its turn comes, hours later, it may be private, or another may have its name."""
         with required(f"the repository {repository.name}"):
             raw = self.client.get_object(repository.path)
             current = repository if raw is None else Repository.parse(raw)
@@ -86,16 +96,15 @@ class _Run:
                 raise MalformedResponse("another repository has its name now")
             return current
 
-    def read_access(self, repository: Repository) -> RepositoryAccess:
-        with required(f"the readers of {repository.name}"):
-            return self.permissions.read_access(repository)
-
 
 class GitHubConnector:
     """The id of a document has the id of its repository, which survives a rename, and its own name."""
 
-    def __init__(self, source: str, settings: GitHubSettings, credential: GitHubCredential) -> None:
+    def __init__(
+        self, source: str, source_id: int, settings: GitHubSettings, credential: GitHubCredential
+    ) -> None:
         self._source = source
+        self._source_id = source_id
         self._settings = settings
         self._account = ApiAccount(
             service="GitHub",
@@ -159,7 +168,7 @@ class GitHubConnector:
                         yield from part.refetch(context, ids)
 
     def listing(self, since: Checkpoint | None) -> Iterator[ListingItem]:
-        """Yield every document with the current readers of its repository, with a checkpoint for each page.
+        """Yield every document with its repository as its scope, with a checkpoint for each page.
 
         What the token may no longer read is not listed.
 
@@ -191,6 +200,29 @@ class GitHubConnector:
                     case _:
                         yield item
 
+    def groups(self, since: Checkpoint | None) -> Iterator[GroupItem]:
+        """Yield repository after repository with the accounts that may read it, each account with its person.
+
+        Raises as `listing`.
+        """
+        start = GroupsPosition.parse(since)
+        listed: set[str] = set()
+        with self._start_run() as run:
+            for repository in self._select_repositories(run.client).repositories:
+                if repository.id >= start.repository:
+                    scope = run.read_scope(repository)
+                    yield scope.group
+                    after = start.login if repository.id == start.repository else ""
+                    for login in (one for one in scope.logins if one > after and one not in listed):
+                        yield run.permissions.read_account(login)
+                        yield GroupsPosition(repository.id, login).to_checkpoint()
+                    listed.update(scope.logins)
+                    yield GroupsPosition(repository.id + 1).to_checkpoint()
+
+    def derive_access(self, document_id: str) -> Access:
+        repository, _, _ = document_id.removeprefix(f"{self._source}:").partition("/")
+        return derive_repository_access(self._source_id, repository)
+
     def check(self) -> Iterator[Check]:
         """Test the connection, and the readers of the first 20 private repositories."""
         yield from make_checks(*self._find_problems())
@@ -199,10 +231,10 @@ class GitHubConnector:
     def _start_run(self) -> Iterator[_Run]:
         pairs = (one.partition("=") for one in self._settings.accounts)
         emails = {login.lower(): email.lower() for login, _, email in pairs}
-        public = Access.to(self._settings.public_readers)
+        public = self._settings.public_readers
         with GitHubClient(self._account) as client:
-            permissions = PermissionReader(client, self._source, public, emails)
-            yield _Run(self._source, client, GraphQLClient(client), permissions)
+            permissions = PermissionReader(client, self._source_id, public, emails)
+            yield _Run(self._source, self._source_id, client, GraphQLClient(client), permissions)
 
     def _select_repositories(self, client: GitHubClient) -> RepositorySelection:
         excluded = {name.lower() for name in self._settings.exclude}
@@ -304,7 +336,7 @@ def _find_unknown_readers(run: _Run, repositories: Sequence[Repository]) -> str 
     errors = {
         one.name: error
         for one in private[:_MAX_CHECKED]
-        if (error := run.read_access(one).error) is not None
+        if (error := run.read_scope(one).error) is not None
     }
     if not errors:
         return None
@@ -318,6 +350,7 @@ SOURCE_KIND = SourceKind(
     connector=GitHubConnector,
     settings=GitHubSettings,
     credential=GitHubCredential,
+    server_access=GitHubSettings.server_access,
     title="GitHub",
     intervals=REMOTE_INTERVALS,
 )

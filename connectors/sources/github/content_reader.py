@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from connectors.access import Access
 from connectors.connector import Change, DocumentListing, KnownVersions, Unreadable
-from connectors.document import Document
+from connectors.document import Document, Person
 from connectors.http_client.api_client import AccessDeniedError
 from connectors.http_client.response import ResponseError, ServerError
 from connectors.sources.github.client import GitHubClient
 from connectors.sources.github.graphql_client import GraphQLClient
-from connectors.sources.github.permissions import RepositoryAccess
 from connectors.sources.github.repositories import Repository
 
 
@@ -22,7 +22,13 @@ class RepositoryContext:
     client: GitHubClient
     graphql: GraphQLClient
     repository: Repository
-    access: RepositoryAccess
+    access: Access
+    find_email: Callable[[str], str | None]
+    """Returns the e-mail address of an account, if it is known."""
+
+    def get_owners(self, login: str) -> tuple[Person, ...]:
+        """Return an author as the owner; none if the account was deleted."""
+        return (Person(login, self.find_email(login)),) if login else ()
 
     def to_document_id(self, name: str) -> str:
         """Return the id of the document with that name within the repository."""

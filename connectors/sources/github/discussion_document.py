@@ -14,7 +14,7 @@ from connectors.document import Document, Section
 from connectors.extraction.registry import MARKDOWN
 from connectors.http_client.api_client import find_text, get_field, get_time
 from connectors.http_client.response import MalformedResponse
-from connectors.sources.github.comment_sections import format_heading, get_owners, to_sections
+from connectors.sources.github.comment_sections import format_heading, to_sections
 from connectors.sources.github.content_reader import RepositoryContext
 from connectors.sources.github.graphql_client import get_next_cursor, get_nodes
 from connectors.text_cleaning import shorten_title, to_one_line
@@ -139,10 +139,10 @@ def read_discussion(context: RepositoryContext, discussion: Discussion) -> Docum
         sections=sections or (Section(text=title, link=discussion.link),),
         link=discussion.link,
         media_type=MARKDOWN,
-        access=context.access.access,
+        access=context.access,
         version=discussion.version,
         metadata=_build_metadata(context, discussion),
-        owners=get_owners(discussion.author, context.access),
+        owners=context.get_owners(discussion.author),
         created_at=discussion.created_at,
         updated_at=discussion.updated_at,
         parents=(*context.repository.parents, "discussions"),

@@ -107,7 +107,7 @@ class DiscussionsPart:
                 with required(f"the discussions of {context.repository.name}"):
                     number = get_field(raw, "number", int)
                 document_id = context.to_document_id(f"discussions/{number}")
-                yield DocumentListing(document_id, context.access.access)
+                yield DocumentListing(document_id, context.access)
             if cursor:
                 yield PartPosition(cursor)
 

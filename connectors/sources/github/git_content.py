@@ -19,6 +19,7 @@ from pydantic import SecretStr
 from connectors.connector import (
     Change,
     Deletion,
+    DocumentCount,
     DocumentListing,
     KnownVersions,
     parse_checkpoint_value,
@@ -83,6 +84,8 @@ class GitPart:
                         # The next run begins with the commit that was read completely.
                         end_state = change.commit if isinstance(change, Completed) else end_state
                         yield PartPosition(json.dumps(progress_to_json(change)))
+                    case DocumentCount():
+                        pass  # of this part of the source alone
                     case _:
                         yield change
         yield PartCompleted(end_state)
@@ -197,7 +200,7 @@ def _open_branch(
         name="",
         mirror_folder=_get_mirror_path(account, settings, context.repository, suffix),
         options=options,
-        load_access=lambda repository, commit: lambda parts: context.access.access,  # noqa: ARG005
+        load_access=lambda repository, commit: lambda parts: context.access,  # noqa: ARG005
     )
 
 

@@ -14,7 +14,6 @@ from connectors.http_client.response import MalformedResponse
 from connectors.sources.github.comment_sections import (
     Comment,
     format_heading,
-    get_owners,
     to_sections,
 )
 from connectors.sources.github.content_reader import RepositoryContext
@@ -115,7 +114,7 @@ def read_issue(context: RepositoryContext, issue: Issue) -> Document:
         sections=sections or (Section(text=title, link=issue.link),),
         link=issue.link,
         media_type=MARKDOWN,
-        access=context.access.access,
+        access=context.access,
         version=f"{issue.version}/{last_edit}",
         metadata={
             "repository": context.repository.name,
@@ -124,7 +123,7 @@ def read_issue(context: RepositoryContext, issue: Issue) -> Document:
             "state": issue.state,
             **({"labels": issue.labels} if issue.labels else {}),
         },
-        owners=get_owners(issue.author, context.access),
+        owners=context.get_owners(issue.author),
         created_at=issue.created_at,
         updated_at=issue.updated_at,
         parents=context.repository.parents,

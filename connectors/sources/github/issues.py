@@ -97,7 +97,7 @@ class IssuesPart:
                 if not seen[index] & bit:
                     seen[index] |= bit
                     document_id = context.to_document_id(str(issue.number))
-                    yield DocumentListing(document_id, context.access.access)
+                    yield DocumentListing(document_id, context.access)
             yield PartPosition(page.resume_since)
 
     def probe(self, context: RepositoryContext) -> None:

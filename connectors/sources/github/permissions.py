@@ -1,59 +1,103 @@
-"""Who may read a repository."""
+"""Who may read repositories: a document names its repository, a repository the accounts that may read it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from connectors.access import NOBODY, Access, parse_reader_token
-from connectors.http_client.api_client import AccessDeniedError, get_field
+from connectors.access import Access, make_account_token, make_external_token, parse_reader_token
+from connectors.connector import ReaderGroup
+from connectors.http_client.api_client import AccessDeniedError, get_field, required
+from connectors.http_client.response import ResponseError, ServerError
 from connectors.sources.github.client import GitHubClient
 from connectors.sources.github.repositories import Repository, Visibility
 
 
+def derive_repository_access(source_id: int, repository_id: int | str) -> Access:
+    """Return the access of the documents of a repository."""
+    return Access.to([_make_repository_token(source_id, repository_id)])
+
+
+def _make_repository_token(source_id: int, repository_id: int | str) -> str:
+    return make_external_token(source_id, f"repository/{repository_id}")
+
+
 @dataclass(frozen=True, slots=True)
-class RepositoryAccess:
-    access: Access
-    emails: Mapping[str, str]
-    """Known e-mail addresses of the readers, by login in lower case."""
+class RepositoryScope:
+    group: ReaderGroup
+    logins: Sequence[str] = ()
+    """The accounts that may read the repository, in lower case and in order; none if everybody may."""
     error: str | None = None
-    """Why the readers are not known."""
+    """Why they are not known."""
 
 
 class PermissionReader:
     """Reads who may read repositories; each profile is requested once a run."""
 
     def __init__(
-        self, client: GitHubClient, source: str, public: Access, emails: Mapping[str, str]
+        self,
+        client: GitHubClient,
+        source_id: int,
+        public: Collection[str],
+        emails: Mapping[str, str],
     ) -> None:
         """
         Args:
-            public: who may read public repositories.
+            public: tokens of those who may read public repositories.
             emails: addresses by login in lower case; they take precedence over profiles.
         """
         self._client = client
-        self._source = source
-        self._public = public
+        self._source_id = source_id
+        self._public = frozenset(public)
         self._known_emails = emails
         self._emails: dict[str, str | None] = dict(emails)
 
-    def read_access(self, repository: Repository) -> RepositoryAccess:
+    def read_scope(self, repository: Repository) -> RepositoryScope:
         """Return those who have access directly, by a team or by the organisation.
 
         It is nobody if the token may not list them.
 
         Raises:
-            SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
+            SourceAuthError, TemporarilyUnavailableError: see `ApiClient`.
         """
         if repository.visibility is Visibility.PUBLIC:
-            return RepositoryAccess(self._public, self._known_emails)
+            return RepositoryScope(self._make_group(repository, self._public))
         try:
-            logins = sorted({one.lower() for one in self._list_logins(repository)})
+            with required(f"the readers of {repository.name}"):
+                logins = sorted({one.lower() for one in self._list_logins(repository)})
         except AccessDeniedError as error:
-            return RepositoryAccess(NOBODY, self._known_emails, str(error))
-        found = {login: email for login in logins if (email := self._find_email(login))}
-        tokens = [f"external:{self._source}:{login}" for login in logins]
-        tokens += [f"user:{email}" for email in found.values()]
-        return RepositoryAccess(Access.to(tokens), {**self._known_emails, **found})
+            return RepositoryScope(self._make_group(repository, ()), error=str(error))
+        members = map(self._make_account_token, logins)
+        return RepositoryScope(self._make_group(repository, members), logins)
+
+    def read_account(self, login: str) -> ReaderGroup:
+        """Return an account as a group of the person whose e-mail address it shows; of nobody if it shows none.
+
+        Raises:
+            SourceAuthError, TemporarilyUnavailableError: see `ApiClient`.
+        """
+        try:
+            with required(f"the profile of {login}"):
+                email = self._find_email(login)
+        except AccessDeniedError:
+            email = None
+        members = frozenset({f"user:{email}"} if email else ())
+        return ReaderGroup(self._make_account_token(login), members, login)
+
+    def find_author_email(self, repository: Repository, login: str) -> str | None:
+        """Return the address of an author; in a public repository, whose authors are many, only a configured one."""
+        if repository.visibility is Visibility.PUBLIC:
+            return self._known_emails.get(login.lower())
+        try:
+            return self._find_email(login.lower())
+        except (AccessDeniedError, ResponseError, ServerError):
+            return None
+
+    def _make_group(self, repository: Repository, members: Iterable[str]) -> ReaderGroup:
+        token = _make_repository_token(self._source_id, repository.id)
+        return ReaderGroup(token, frozenset(members), repository.name)
+
+    def _make_account_token(self, login: str) -> str:
+        return make_account_token(self._source_id, login)
 
     def _list_logins(self, repository: Repository) -> Iterator[str]:
         # An internal repository is readable by all members of its organisation. Those of the

@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 
 from connectors.access import parse_reader_token
 from connectors.http_client.setting_types import PrivateHosts, WebAddress, check_encrypted
-from connectors.setting_types import AbsolutePath, GlobPatterns, ReaderTokens
+from connectors.server_access import ServerAccess
+from connectors.setting_types import AbsolutePath, GlobPatterns, PublicReaders
 
 Content: TypeAlias = Literal["issues", "pull requests", "discussions", "wiki", "files"]
 
@@ -54,7 +55,7 @@ class GitHubSettings(BaseModel):
         description="LOGIN=E-MAIL of people whose GitHub profile does not show the address with which"
         " they sign in to Quarry: without it they find nothing in private repositories.",
     )
-    public_readers: ReaderTokens = Field(
+    public_readers: PublicReaders = Field(
         default=("public",),
         description="Who may read public repositories. On your own server, on which only some people"
         " have an account: group:<id> of these people.",
@@ -86,6 +87,11 @@ class GitHubSettings(BaseModel):
     def _check_encrypted(self) -> Self:
         check_encrypted(self.api_url, self.private_hosts)
         return self
+
+    def server_access(self) -> ServerAccess:
+        return ServerAccess(
+            paths=(self.mirror,) if self.mirror else (), private_hosts=self.private_hosts
+        )
 
 
 class GitHubCredential(BaseModel):

@@ -26,7 +26,8 @@ from connectors.http_client.setting_types import PrivateHosts
 from connectors.mail import sync
 from connectors.mail.conversation_document import ConversationDocuments
 from connectors.mail.headers import Envelope
-from connectors.registry import REMOTE_INTERVALS, SourceKind
+from connectors.registry import REMOTE_INTERVALS, SourceKind, without_groups
+from connectors.server_access import ServerAccess
 from connectors.setting_types import GlobPatterns, MailboxOwner, ReaderTokens, mailbox_access
 from connectors.sources.imap.folders import Folder, select_folders
 from connectors.sources.imap.mailbox import ImapMailbox
@@ -128,6 +129,11 @@ class ImapSettings(BaseModel):
     def access(self) -> Access:
         """Return who may read the mail; nobody, if no setting says it: the owner is never guessed."""
         return mailbox_access(self.owner or self.user, self.readers)
+
+    def server_access(self) -> ServerAccess:
+        return ServerAccess(
+            paths=(self.authority,) if self.authority else (), private_hosts=self.private_hosts
+        )
 
 
 class Password(BaseModel):
@@ -272,9 +278,10 @@ def _fill_link(template: str, message: Envelope) -> str:
 
 
 SOURCE_KIND = SourceKind(
-    connector=ImapConnector,
+    connector=without_groups(ImapConnector),
     settings=ImapSettings,
     credential=ImapCredential,
+    server_access=ImapSettings.server_access,
     title="Mail (IMAP)",
     capabilities=FIXED_READERS,
     fixed_access=ImapSettings.access,

@@ -21,7 +21,8 @@ from connectors.errors import NotFoundError
 from connectors.files.paths import PathFilter, PathParts
 from connectors.mail import sync
 from connectors.mail.conversation_document import ConversationDocuments
-from connectors.registry import NoCredential, SourceKind
+from connectors.registry import NoCredential, SourceKind, without_groups
+from connectors.server_access import ServerAccess
 from connectors.setting_types import (
     AbsolutePath,
     GlobPatterns,
@@ -59,6 +60,9 @@ class MboxSettings(BaseModel):
 
     def access(self) -> Access:
         return mailbox_access(self.owner, self.readers)
+
+    def server_access(self) -> ServerAccess:
+        return ServerAccess(paths=(self.path,))
 
 
 class MboxConnector:
@@ -143,9 +147,10 @@ def _connector(source: str, settings: MboxSettings, credential: NoCredential) ->
 
 
 SOURCE_KIND = SourceKind(
-    connector=_connector,
+    connector=without_groups(_connector),
     settings=MboxSettings,
     credential=NoCredential,
+    server_access=MboxSettings.server_access,
     title="Mail (mbox files)",
     capabilities=FIXED_READERS,
     fixed_access=MboxSettings.access,

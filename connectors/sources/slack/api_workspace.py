@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from connectors.access import NOBODY
 from connectors.extraction.registry import (
     HEAD_SIZE,
     UNKNOWN,
@@ -31,7 +30,6 @@ from connectors.sources.slack.models import BEGINNING, File, Message, format_ts,
 from connectors.sources.slack.pagination import TimestampPager
 from connectors.sources.slack.users_and_channels import (
     Channel,
-    ChannelAccess,
     ChannelKind,
     PublicReaders,
     User,
@@ -151,24 +149,22 @@ class ApiWorkspace:
             if self._scope.is_selected(one) and (one.is_member or not (is_app and one.is_named))
         ]
 
+    def list_members(self, channel: Channel) -> Sequence[str]:
+        params = {"channel": channel.id}
+        try:
+            listed = self._client.list_items("conversations.members", "members", params)
+            return tuple(map(str, listed))
+        except SlackNotFoundError:
+            return ()
+
     def get_context(self, channel: Channel) -> ChannelContext:
         if self._context is None or self._context.channel != channel:
             self._context = self._read_context(channel)
         return self._context
 
     def _read_context(self, channel: Channel) -> ChannelContext:
-        channel_access = ChannelAccess(self.users, self._scope.public)
-        members: list[str] = []
-        access = NOBODY
-        try:
-            if channel_access.needs_members(channel):
-                params = {"channel": channel.id}
-                listed = self._client.list_items("conversations.members", "members", params)
-                members += map(str, listed)
-            access = channel_access.get_access(channel, members)
-        except SlackNotFoundError:
-            pass
-        return ChannelContext(channel, channel.get_label(self.users, members), access, self._names)
+        members = () if channel.is_named else self.list_members(channel)
+        return ChannelContext(channel, channel.get_label(self.users, members), self._names)
 
     def iterate_pages(self, channel: Channel, oldest: str, latest: str) -> Iterator[Page]:
         params: Params = {

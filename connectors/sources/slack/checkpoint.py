@@ -64,6 +64,19 @@ def make_listing_checkpoint(position: Position) -> Checkpoint:
     return Checkpoint(json.dumps({"slack listing": [position.channel, position.latest]}))
 
 
+def parse_groups_position(since: Checkpoint | None) -> str:
+    """Return the channel that was listed last among the groups; empty if none was."""
+    match load_checkpoint(since):
+        case {"slack groups": str(channel)}:
+            return channel
+        case _:
+            return ""
+
+
+def make_groups_checkpoint(channel: str) -> Checkpoint:
+    return Checkpoint(json.dumps({"slack groups": channel}))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiRunState:
     """The state of a run that uses the API. Times are Unix times by the clock of this machine."""

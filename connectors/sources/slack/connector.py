@@ -1,4 +1,4 @@
-"""The Slack connector: each thread is a document, readable by the members of its channel.
+"""The Slack connector: each thread is a document, readable by those who may read its channel.
 
 It reads with the Web API, or from an export. Both give the same documents with the same ids, so that an
 export may provide the history and the API what follows.
@@ -11,10 +11,12 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from connectors.access import Access
 from connectors.connector import (
     Change,
     Check,
     Checkpoint,
+    GroupItem,
     KnownVersions,
     ListingItem,
     make_checks,
@@ -25,9 +27,11 @@ from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import required
 from connectors.http_client.response import ResponseError
 from connectors.registry import REMOTE_INTERVALS, SourceKind
+from connectors.server_access import ServerAccess
 from connectors.setting_types import GlobPatterns
 from connectors.sources.slack import sync
 from connectors.sources.slack.api_workspace import ApiWorkspace, Scope
+from connectors.sources.slack.channel_scopes import ChannelScopes, derive_channel_access
 from connectors.sources.slack.client import SlackAccount, SlackClient
 from connectors.sources.slack.export_workspace import ExportScope, ExportWorkspace
 from connectors.sources.slack.permissions import PermissionCheck
@@ -65,6 +69,13 @@ class SlackSettings(BaseModel):
         " members (only members of the channel); everybody (all who use Quarry).",
     )
 
+    def server_access(self) -> ServerAccess:
+        match self.read:
+            case ApiSettings(private_hosts=hosts):
+                return ServerAccess(private_hosts=hosts)
+            case ExportSettings(path=path):
+                return ServerAccess(paths=(path,))
+
     def get_kinds(self) -> tuple[ChannelKind, ...]:
         return tuple(kind for kind in ChannelKind if kind in self.conversations)
 
@@ -91,9 +102,12 @@ class SlackCredential(BaseModel):
 
 
 class SlackConnector:
-    def __init__(self, source: str, settings: SlackSettings, credential: SlackCredential) -> None:
+    def __init__(
+        self, source: str, source_id: int, settings: SlackSettings, credential: SlackCredential
+    ) -> None:
         """Raise ValueError if the API is to be used without a token."""
         self._source = source
+        self._source_id = source_id
         self._settings = settings
         self._token = credential.token.get_secret_value() if credential.token else ""
         if isinstance(settings.read, ApiSettings) and not self._token:
@@ -125,6 +139,16 @@ class SlackConnector:
         with self._open_threads() as threads:
             yield from sync.list_threads(threads, since)
 
+    def groups(self, since: Checkpoint | None) -> Iterator[GroupItem]:
+        """Yield the members of the workspace, then the readers of channel after channel, with a checkpoint after each."""
+        public = PublicReaders(self._settings.public_channels)
+        with required("the members of Slack's channels"), self._open_workspace() as workspace:
+            yield from ChannelScopes(self._source_id, workspace, public).list_groups(since)
+
+    def derive_access(self, document_id: str) -> Access:
+        channel, _, _ = document_id.removeprefix(f"{self._source}:").partition("/")
+        return derive_channel_access(self._source_id, channel)
+
     def check(self) -> Iterator[Check]:
         yield from make_checks(*self._find_problems())
 
@@ -151,7 +175,7 @@ class SlackConnector:
     @contextmanager
     def _open_threads(self) -> Iterator[ThreadConverter]:
         with required("the messages of Slack"), self._open_workspace() as workspace:
-            yield ThreadConverter(self._source, workspace)
+            yield ThreadConverter(self._source, self._source_id, workspace)
 
     @contextmanager
     def _open_workspace(self) -> Iterator[Workspace]:
@@ -188,7 +212,6 @@ class SlackConnector:
             path=export.path,
             url=export.workspace_url,
             is_selected=self._settings.is_selected,
-            public=PublicReaders(self._settings.public_channels),
         )
 
 
@@ -211,5 +234,6 @@ SOURCE_KIND = SourceKind(
     connector=SlackConnector,
     settings=SlackSettings,
     credential=SlackCredential,
+    server_access=SlackSettings.server_access,
     intervals=REMOTE_INTERVALS,
 )

@@ -25,9 +25,7 @@ from connectors.sources.slack.message_text import NameLookup
 from connectors.sources.slack.models import File, Message, parse_ts
 from connectors.sources.slack.users_and_channels import (
     Channel,
-    ChannelAccess,
     ChannelKind,
-    PublicReaders,
     UserDirectory,
     get_channel_names,
 )
@@ -53,7 +51,6 @@ class ExportScope:
     url: str
     """The URL of the workspace, without a final slash."""
     is_selected: Callable[[Channel], bool]
-    public: PublicReaders
 
 
 class ExportWorkspace(Closing):
@@ -118,10 +115,12 @@ class ExportWorkspace(Closing):
     def list_channels(self) -> Sequence[Channel]:
         return [one for one in self._channels if self._scope.is_selected(one)]
 
+    def list_members(self, channel: Channel) -> Sequence[str]:
+        return channel.members
+
     def get_context(self, channel: Channel) -> ChannelContext:
-        access = ChannelAccess(self.users, self._scope.public).get_access(channel, channel.members)
         label = channel.get_label(self.users, channel.members)
-        return ChannelContext(channel, label, access, self._names)
+        return ChannelContext(channel, label, self._names)
 
     def iterate_pages(self, channel: Channel, oldest: str, latest: str) -> Iterator[Page]:
         self._load(channel)

@@ -15,6 +15,7 @@ from connectors.connector import (
 from connectors.document import Document
 from connectors.errors import TemporarilyUnavailableError
 from connectors.http_client.response import ResponseError, ServerError
+from connectors.sources.slack.channel_scopes import derive_channel_access
 from connectors.sources.slack.checkpoint import (
     Position,
     SyncCheckpoint,
@@ -52,13 +53,12 @@ def list_threads(threads: ThreadConverter, since: Checkpoint | None) -> Iterator
 
 
 def _list_channel(threads: ThreadConverter, channel: Channel, latest: str) -> Iterator[ListingItem]:
-    context: ChannelContext | None = None
+    access = derive_channel_access(threads.source_id, channel.id)
     for page in _iterate_pages(threads.workspace, channel, BEGINNING, latest):
-        context = context or threads.workspace.get_context(channel)
         for message in page.messages:
             if message.is_indexed:
                 document_id = threads.to_document_id(channel.id, message.ts)
-                yield DocumentListing(document_id, context.access)
+                yield DocumentListing(document_id, access)
         yield make_listing_checkpoint(Position(channel.id, page.lowest))
 
 

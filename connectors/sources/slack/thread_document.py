@@ -10,6 +10,7 @@ from connectors.connector import Unreadable
 from connectors.document import Document, Metadata, Person, Place, Section
 from connectors.extraction.registry import TEXT
 from connectors.extraction.result import ExtractionError, make_section
+from connectors.sources.slack.channel_scopes import derive_channel_access
 from connectors.sources.slack.message_text import IDS_AS_NAMES, get_message_text
 from connectors.sources.slack.models import File, Message, parse_ts, to_datetime
 from connectors.sources.slack.users_and_channels import Channel
@@ -29,6 +30,7 @@ class ThreadConverter:
     """Converts the threads of a source to documents."""
 
     source: str
+    source_id: int
     workspace: Workspace
 
     def to_document_id(self, channel_id: str, ts: str) -> str:
@@ -76,7 +78,7 @@ class ThreadConverter:
             sections=sections,
             link=self._get_link(context.channel, root, thread),
             media_type=TEXT,
-            access=context.access,
+            access=derive_channel_access(self.source_id, context.channel.id),
             version=version,
             metadata=self._get_metadata(context, thread, files),
             owners=self._get_owners(root),

@@ -1,10 +1,10 @@
-"""The users and channels of a workspace, and who may read a channel."""
+"""The users and channels of a workspace."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
 
-from connectors.access import EVERYBODY, NOBODY, Access, parse_reader_token
+from connectors.access import parse_reader_token
 from connectors.http_client.response import MalformedResponse
 from connectors.sources.slack.models import Message, Raw, get_object, get_text
 from connectors.text_cleaning import to_one_line
@@ -190,35 +190,6 @@ def _parse_kind(raw: Raw) -> ChannelKind:
         return ChannelKind.GROUP
     private = raw.get("is_private") or raw.get("is_group")
     return ChannelKind.PRIVATE if private else ChannelKind.PUBLIC
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelAccess:
-    """Determines who may read a channel."""
-
-    users: UserDirectory
-    public: PublicReaders
-
-    def needs_members(self, channel: Channel) -> bool:
-        """Return whether the access depends on the members of the channel."""
-        if channel.kind is not ChannelKind.PUBLIC or self.public is PublicReaders.MEMBERS:
-            return True
-        return self.public is PublicReaders.WORKSPACE and self.users.has_guests
-
-    def get_access(self, channel: Channel, members: Sequence[str]) -> Access:
-        """Return the readers of a channel.
-
-        Args:
-            members: the ids of the members, if they are needed; one without a known e-mail address
-                gets no access.
-        """
-        if channel.kind is not ChannelKind.PUBLIC or self.public is PublicReaders.MEMBERS:
-            tokens = self.users.get_tokens(members)
-        elif self.public is PublicReaders.EVERYBODY:
-            return EVERYBODY
-        else:
-            tokens = self.users.member_tokens | self.users.get_tokens(members)
-        return Access.to(tokens) if tokens else NOBODY
 
 
 def get_channel_names(channels: Iterable[Channel]) -> Mapping[str, str]:

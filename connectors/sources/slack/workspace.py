@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from connectors.access import Access
 from connectors.extraction.result import ExtractionResult
 from connectors.sources.slack.checkpoint import SyncCheckpoint
 from connectors.sources.slack.message_text import NameLookup
@@ -46,7 +45,6 @@ class ChannelContext:
 
     channel: Channel
     label: str
-    access: Access
     names: NameLookup = field(repr=False)
 
 
@@ -76,6 +74,10 @@ class Workspace(Protocol):
 
     def list_channels(self) -> Sequence[Channel]:
         """Return the channels to read, ordered by id."""
+        ...
+
+    def list_members(self, channel: Channel) -> Sequence[str]:
+        """Return the ids of the members; none if the channel no longer exists or may not be read."""
         ...
 
     def get_context(self, channel: Channel) -> ChannelContext: ...

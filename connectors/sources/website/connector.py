@@ -6,7 +6,6 @@ files, and for pages that had no links. Other pages are fetched whole and compar
 can start again anywhere, and a checkpoint only counts the URLs.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -35,7 +34,7 @@ from connectors.http_client.client import WebClient
 from connectors.http_client.request import Authorization
 from connectors.http_client.response import Response
 from connectors.http_client.retry_policy import DEFAULT_RETRY_POLICY, RetryPolicy
-from connectors.registry import SourceKind, SyncIntervals
+from connectors.registry import SourceKind, SyncIntervals, without_groups
 from connectors.sources.website.crawler import (
     Crawler,
     CrawlResult,
@@ -74,6 +73,9 @@ from connectors.text_cleaning import parse_time, to_utc
 _SAVED_SHARE = 0.1
 """Of the known URLs, how many are visited between two checkpoints of a listing."""
 
+_FINISHED = Checkpoint("finished")
+"""All pages were visited: the next crawl begins again."""
+
 
 class WebsiteConnector:
     def __init__(
@@ -103,27 +105,39 @@ class WebsiteConnector:
         return self._source
 
     def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
-        """Yield what changed, with a checkpoint after every 200 URLs.
+        """Yield what changed. A crawl that was interrupted goes on at its checkpoint, as a listing does; the next one
+        visits all pages again.
 
         Raises:
             TemporarilyUnavailableError: the site is not available, or limits requests.
             ActionRequiredError: a start page or a sitemap does not exist or must not be read, or the
                 credential is not accepted.
         """
-        del since
-        count = 0
-        with self._crawler() as crawler:
-            for batch in crawler.batches():
-                ids = [self._id(one.url) for one in batch]
-                versions = {**dict.fromkeys(ids), **known(ids)}
-                for pending in batch:
-                    version = PageVersion.parse(versions.get(self._id(pending.url)))
-                    for result in crawler.visit(pending, _headers(crawler, pending, version)):
-                        yield from self._to_changes(result, versions, known)
-                count += len(batch)
-                yield _checkpoint(count)
+        visited, saved = 0, 0
+        with self._crawler(since) as crawler:
+            try:
+                for batch in crawler.batches():
+                    yield from self._read(crawler, batch, known)
+                    visited += len(batch)
+                    if visited - saved >= crawler.known_count * _SAVED_SHARE:
+                        saved = visited
+                        yield crawler.to_checkpoint()
+            except TemporarilyUnavailableError:
+                if crawler.is_started:
+                    yield crawler.to_checkpoint()
+                raise
             yield from self._report_skipped(crawler)
-            yield _checkpoint(count)
+            yield _FINISHED
+
+    def _read(
+        self, crawler: Crawler, batch: Sequence[PendingUrl], known: KnownVersions
+    ) -> Iterator[Change]:
+        ids = [self._id(one.url) for one in batch]
+        versions = {**dict.fromkeys(ids), **known(ids)}
+        for pending in batch:
+            version = PageVersion.parse(versions.get(self._id(pending.url)))
+            for result in crawler.visit(pending, _headers(crawler, pending, version)):
+                yield from self._to_changes(result, versions, known)
 
     def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
         """See `Connector.refetch`."""
@@ -320,14 +334,11 @@ def _last_modified(response: Response) -> datetime | None:
         return None
 
 
-def _checkpoint(count: int) -> Checkpoint:
-    return Checkpoint(json.dumps({"asked": count}))
-
-
 SOURCE_KIND = SourceKind(
-    connector=WebsiteConnector,
+    connector=without_groups(WebsiteConnector),
     settings=WebsiteSettings,
     credential=WebsiteCredential,
+    server_access=WebsiteSettings.server_access,
     title="Website",
     capabilities=FIXED_READERS,
     fixed_access=WebsiteSettings.access,

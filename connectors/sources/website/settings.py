@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 
 from connectors.access import Access
 from connectors.http_client.setting_types import PrivateHosts
+from connectors.server_access import ServerAccess
 from connectors.setting_types import GlobPatterns, ReaderTokens
 from connectors.sources.website.urls import Scope, host_of, normalize_url, parse_globs, parse_host
 
@@ -122,6 +123,9 @@ class WebsiteSettings(BaseModel):
 
     def access(self) -> Access:
         return Access.to(self.readers)
+
+    def server_access(self) -> ServerAccess:
+        return ServerAccess(private_hosts=self.private_hosts)
 
     def start_urls(self) -> tuple[str, ...]:
         """Return the start pages, or the sitemaps."""

@@ -27,6 +27,7 @@ def _titles(page: Page) -> list[str]:
     return page.locator("[data-result]").all_inner_texts()
 
 
+@pytest.mark.smoke
 def test_from_nothing_to_a_document_read(opens: Opens, tmp_path: Path, pictures: Path) -> None:
     folder = tmp_path / "handbook"
     shutil.copytree(handbook(), folder)
@@ -154,7 +155,7 @@ def test_filters_are_in_the_address_and_back_takes_them_away(
 
 
 def test_a_person_is_chosen_and_taken_back(opens: Opens, address: str, pictures: Path) -> None:
-    query = "travel+expenses+diamond+wires+and+scanners"
+    query = "travel+expenses+diamond+wires+scanners+leave+and+contracts"
     with opens(address) as watched:
         page = watched.open(f"/?q={query}")
         everything = _titles(page)
@@ -367,9 +368,9 @@ def test_an_image_of_each_pdf_page_is_beside_its_text(opens: Opens, address: str
 
 def test_what_one_may_not_read_looks_as_if_it_were_not_there(opens: Opens, address: str) -> None:
     with opens(address) as watched:
-        pages = [
-            watched.page.request.get(f"{address}/document/handbook:{path}")
-            for path in ("finance/salary-bands-2026.xlsx", "finance/no-such-thing.xlsx")
-        ]
+        paths = ("finance/salary-bands-2026.xlsx", "finance/no-such-thing.xlsx")
+        pages = [watched.page.request.get(f"{address}/document/handbook:{path}") for path in paths]
         assert [answer.status for answer in pages] == [404, 404]
-        assert pages[0].text() == pages[1].text()
+        # What was asked for is in the form by which administrators look.
+        shown = [page.text().replace(path, "") for page, path in zip(pages, paths, strict=True)]
+        assert shown[0] == shown[1]

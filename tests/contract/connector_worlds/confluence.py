@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import SecretStr
 
-from connectors.access import EVERYBODY, Access
+from connectors.access import PUBLIC, Access
 from connectors.connector import Connector
 from connectors.sources.confluence.connector import ConfluenceConnector
 from connectors.sources.confluence.settings import (
@@ -18,10 +18,15 @@ from connectors.sources.confluence.settings import (
 )
 from tests.contract.connector_worlds.faulty_world import FaultyWorld
 from tests.contract.connector_worlds.world import (
+    ANN,
+    BO,
+    CY,
     ITEMS,
+    SOURCE_ID,
     UNREADABLE,
     Crowds,
     Fails,
+    Grouped,
     IdOnMove,
     Moves,
     Shift,
@@ -61,7 +66,7 @@ _COMMENTS = (
 )
 
 
-class ConfluenceWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
+class ConfluenceWorld(FaultyWorld, Grouped, Moves, Fails, Shifts, Crowds):
     id_on_move = IdOnMove.KEPT
     shifts = (Shift.REPEAT, Shift.REMOVED, Shift.SHORT)
     site: ClassVar[type[ConfluenceService]]
@@ -81,7 +86,7 @@ class ConfluenceWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
         self._service = self.site(self._public_space, self._private_space)
         self._service.people = {
             "ann": Profile(name="Ann Lee", email="Ann@example.com"),
-            "bob": Profile(name="Bob Ek", email="bob@example.com"),
+            "bob": Profile(name="Bo Ek", email="bo@example.com"),
             "cy": Profile(name="Cy Oh", email="cy@example.com"),
             "dee": Profile(name="Dee"),
         }
@@ -94,13 +99,30 @@ class ConfluenceWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
         return self._connector("HB", "BRD")
 
     def readers(self, number: int) -> Access:
-        if self._get_space(number) is self._private_space:
-            return _people("ann", "bob")
-        if number == _INNER:
-            return _people("cy")
+        clauses = [[f"external:{SOURCE_ID}:space/{self._get_space(number).id}"]]
         if number == _TOP or number in _BELOW:
-            return _people("ann", "cy")
-        return EVERYBODY
+            managers = str(self._service.group("managers").get("id", "managers"))
+            clauses.append([f"external:{SOURCE_ID}:group/{managers}"])
+        if number == _INNER:
+            clauses.append([CY, BO])
+        return Access.all_of(clauses)
+
+    def people(self, number: int) -> frozenset[str]:
+        groups = self._service.groups
+        if self._get_space(number) is self._private_space:
+            return _people(*self._private_space.people, *groups["board"])
+        if number == _INNER:
+            return _people(*groups["managers"]) & {CY, BO}
+        if number == _TOP or number in _BELOW:
+            return _people(*groups["managers"])
+        return frozenset({PUBLIC})
+
+    def join(self) -> None:
+        self._service.groups["board"].append("cy")
+
+    def leave(self) -> None:
+        self._private_space.people.remove("ann")
+        self._service.groups["managers"].remove("ann")
 
     def edit(self, number: int) -> None:
         if number in _FILES:
@@ -151,7 +173,9 @@ class ConfluenceWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
             spaces=spaces,
             private_hosts=("127.0.0.1",),
         )
-        return ConfluenceConnector("源", settings, ConfluenceCredential(token=SecretStr(TOKEN)))
+        return ConfluenceConnector(
+            "源", SOURCE_ID, settings, ConfluenceCredential(token=SecretStr(TOKEN))
+        )
 
     def _get_space(self, number: int) -> Space:
         is_private = number % 7 == 3 and number not in _BELOW
@@ -198,8 +222,9 @@ class ConfluenceServerWorld(ConfluenceWorld):
     where = DataCenter()
 
 
-def _people(*names: str) -> Access:
-    return Access.to(f"user:{one}@example.com" for one in names)
+def _people(*names: str) -> frozenset[str]:
+    tokens = {"ann": ANN, "bob": BO, "cy": CY}
+    return frozenset(tokens[one] for one in names if one in tokens)
 
 
 def _id(number: int) -> int:

@@ -7,16 +7,20 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from connectors.access import EVERYBODY, Access
+from connectors.access import PUBLIC, Access
 from connectors.connector import Connector
 from connectors.sources.github.connector import GitHubConnector
 from connectors.sources.github.settings import GitHubCredential, GitHubSettings
 from tests.contract.connector_worlds.faulty_world import FaultyWorld
 from tests.contract.connector_worlds.world import (
+    ANN,
+    CY,
     ITEMS,
+    SOURCE_ID,
     UNREADABLE,
     Crowds,
     Fails,
+    Grouped,
     IdOnMove,
     Moves,
     Shift,
@@ -42,7 +46,7 @@ _REMOVED = (11, 17, 21, 23)
 _COMMENTS = (Comment(by="bob", body="Seen."),)
 
 
-class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
+class GitHubWorld(FaultyWorld, Grouped, Moves, Fails, Shifts, Crowds):
     name = "github"
     id_on_move = IdOnMove.KEPT
     mending = "create a new token .*quarry sources edit 源"
@@ -65,7 +69,7 @@ class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
         self._fill()
         self._get_repository(UNREADABLE).change(_number(UNREADABLE), comments=_COMMENTS, status=422)
         self._service = GitHub(self._public, self._private, folder=root)
-        self._service.profiles = {"ann": "Ann@example.com", "bob": None}
+        self._service.profiles = {"ann": "Ann@example.com", "bob": None, "cy": "cy@example.com"}
         self._open = ExitStack()
         self._running = self._open.enter_context(serve(self._service))
 
@@ -73,9 +77,19 @@ class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
         return self._connector("acme/handbook", "acme/board")
 
     def readers(self, number: int) -> Access:
+        return Access.to([f"external:{SOURCE_ID}:repository/{self._get_repository(number).id}"])
+
+    def people(self, number: int) -> frozenset[str]:
         if self._get_repository(number) is self._public:
-            return EVERYBODY
-        return Access.to(["external:源:ann", "user:ann@example.com", "external:源:bob"])
+            return frozenset({PUBLIC})
+        known = {"Ann": ANN, "cy": CY}
+        return frozenset(known[one] for one in self._private.collaborators if one in known)
+
+    def join(self) -> None:
+        self._private.collaborators.append("cy")
+
+    def leave(self) -> None:
+        self._private.collaborators.remove("Ann")
 
     def edit(self, number: int) -> None:
         match _kind(number):
@@ -135,7 +149,7 @@ class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
             api_url=self._running.url,
             private_hosts=("127.0.0.1",),
         )
-        return GitHubConnector("源", settings, GitHubCredential(token=SecretStr(TOKEN)))
+        return GitHubConnector("源", SOURCE_ID, settings, GitHubCredential(token=SecretStr(TOKEN)))
 
     def _get_repository(self, number: int) -> Repo:
         """Return the repository of an item: the wiki is private, the files are public."""

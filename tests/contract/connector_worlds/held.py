@@ -2,12 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from connectors.access import PUBLIC, Readers
 from connectors.connector import (
     Change,
     Checkpoint,
     Connector,
     Deletion,
+    DocumentCount,
     DocumentListing,
+    ListsGroups,
+    ReaderGroup,
     Unchanged,
     Unreadable,
 )
@@ -50,6 +54,8 @@ class Held:
                     self.versions[change.document_id] = change.version
             case Checkpoint():
                 self.since = change
+            case DocumentCount():
+                pass
 
     def prune(self, listing: Iterable[DocumentListing]) -> None:
         """Drop what is no longer listed."""
@@ -92,6 +98,20 @@ def list_documents(
     for item in connector.listing(since):
         if isinstance(item, DocumentListing):
             yield item
+
+
+def list_groups(connector: Connector) -> list[ReaderGroup]:
+    """The groups and scopes of a connector that has some, without checkpoints."""
+    assert isinstance(connector, ListsGroups)
+    return [item for item in connector.groups(None) if isinstance(item, ReaderGroup)]
+
+
+def resolve(groups: Iterable[ReaderGroup], token: str) -> Readers:
+    """What somebody holds who holds this token, with groups and their groups."""
+    held, listed = {token, PUBLIC}, list(groups)
+    while joined := {one.token for one in listed if one.members & held} - held:
+        held |= joined
+    return Readers(frozenset(held))
 
 
 def documents(changes: Iterable[Change]) -> list[Document]:

@@ -10,17 +10,22 @@ from typing import overload
 
 from pydantic import SecretStr
 
-from connectors.access import EVERYBODY, Access
+from connectors.access import PUBLIC, Access
 from connectors.connector import Connector
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import ApiSettings, ExportSettings
 from tests.contract.connector_worlds.world import (
+    ANN,
+    BO,
+    CY,
     ITEMS,
+    SOURCE_ID,
     UNREADABLE,
     Crowds,
     Expires,
     Fails,
     Garbles,
+    Grouped,
     Limits,
     Shift,
     Shifts,
@@ -45,7 +50,7 @@ _STEP = 60.0
 """Seconds between two items."""
 
 
-class _Workspace(World):
+class _Workspace(World, Grouped):
     """Every seventh item, from the third, is in a private channel; every fifth, from the second, has a
     reply."""
 
@@ -76,9 +81,21 @@ class _Workspace(World):
         return _PRIVATE if number % 7 == 3 else _PUBLIC
 
     def readers(self, number: int) -> Access:
-        if self.channel(number) == _PUBLIC:
-            return EVERYBODY
-        return Access.to(["user:ann@example.com", "user:bo@example.com"])
+        return Access.to([f"external:{SOURCE_ID}:{self.channel(number)}"])
+
+    def people(self, number: int) -> frozenset[str]:
+        return frozenset({PUBLIC} if self.channel(number) == _PUBLIC else self._members)
+
+    @property
+    def _members(self) -> set[str]:
+        tokens = {"U1": ANN, "U2": BO, "U3": CY}
+        return {tokens[one] for one in self.service.conversations[_PRIVATE].members}
+
+    def join(self) -> None:
+        self.service.conversations[_PRIVATE].members.append("U3")
+
+    def leave(self) -> None:
+        self.service.conversations[_PRIVATE].members.remove("U1")
 
     def edit(self, number: int) -> None:
         said = f"{title(number)}\n{edited_text(number)}"
@@ -216,10 +233,18 @@ class SlackExportWorld(_Workspace):
     def connect(self) -> Connector:
         read = ExportSettings(path=self.root / "export.zip", workspace_url="https://acme.slack.com")
         settings = SlackSettings(read=read, public_channels="everybody")
-        return SlackConnector("源", settings, SlackCredential())
+        return SlackConnector("源", SOURCE_ID, settings, SlackCredential())
 
     def edit(self, number: int) -> None:
         super().edit(number)
+        self._write()
+
+    def join(self) -> None:
+        super().join()
+        self._write()
+
+    def leave(self) -> None:
+        super().leave()
         self._write()
 
     def remove(self, number: int) -> None:
@@ -235,7 +260,7 @@ class SlackExportWorld(_Workspace):
 def _connector(source: str, url: str) -> Connector:
     read = ApiSettings(api_url=f"{url}/api", private_hosts=("127.0.0.1",))
     settings = SlackSettings(read=read, public_channels="everybody")
-    return SlackConnector(source, settings, SlackCredential(token=SecretStr(TOKEN)))
+    return SlackConnector(source, SOURCE_ID, settings, SlackCredential(token=SecretStr(TOKEN)))
 
 
 class _Crowd(Sequence[Json]):

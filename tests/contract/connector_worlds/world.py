@@ -106,6 +106,27 @@ class Moves(ABC):
         """
 
 
+SOURCE_ID = 1
+"""Of the source that a world is; it is in the tokens of its groups."""
+ANN, BO, CY = (f"user:{name}@example.com" for name in ("ann", "bo", "cy"))
+
+
+class Grouped(ABC):
+    """Its documents name groups or scopes, which have members."""
+
+    @abstractmethod
+    def people(self, number: int) -> frozenset[str]:
+        """Who of ANN, BO and CY may read the item; PUBLIC if everybody may. Not the same for all items."""
+
+    @abstractmethod
+    def join(self) -> None:
+        """Let CY read the items that ANN may read, as a person would at the source: by a group, not item by item."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Take from ANN what not everybody may read, likewise."""
+
+
 class Fails(ABC):
     """Any of its items can break by itself while the others answer."""
 

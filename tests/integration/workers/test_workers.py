@@ -227,6 +227,7 @@ def test_a_server_leaves_the_work_to_the_broker_and_says_so(site: Scaled) -> Non
     assert site.serving("serve") == []
 
 
+@pytest.mark.smoke
 def test_messages_do_not_pile_up_while_no_worker_lives(site: Scaled) -> None:
     calls = [WakeupMessage("fetch", 1), WakeupMessage("fetch", 2), WakeupMessage("light", 3)]
     for _ in range(5):

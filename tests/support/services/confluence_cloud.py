@@ -49,6 +49,7 @@ class CloudService(ConfluenceService):
         yield rf"{v2}/(?:pages|blogposts)/(\d+)/attachments", self._list_attachments
         yield rf"{v2}/attachments/att(\d+)", self._get_attachment
         yield r"/rest/api/group/([^/]+)/membersByGroupId", self._list_members
+        yield r"/rest/api/group", self._list_groups
         yield from super().routes()
 
     def is_authorized(self, request: ReceivedRequest) -> bool:
@@ -250,12 +251,17 @@ class CloudService(ConfluenceService):
             return denied()
         if name not in self.groups:
             return not_found()
-        start, limit = int(request.param("start", "0")), min(int(request.param("limit", "25")), 50)
-        listed = [self.person(one) for one in self.groups[name]]
-        link: Json = {}
-        if start + limit < len(listed):
-            link["next"] = f"/rest/api/group/{group}/membersByGroupId?start={start + limit}"
-        return reply_json({"results": listed[start : start + limit], "_links": link})
+        return _reply_from_start(request, [self.person(one) for one in self.groups[name]])
+
+    def _list_groups(self, request: ReceivedRequest) -> Reply:
+        return _reply_from_start(request, list(map(self.group, self.groups)))
+
+
+def _reply_from_start(request: ReceivedRequest, listed: Sequence[Json]) -> Reply:
+    start, limit = int(request.param("start", "0")), min(int(request.param("limit", "25")), 50)
+    more = start + limit < len(listed)
+    link: Json = {"next": f"{request.path}?start={start + limit}"} if more else {}
+    return reply_json({"results": listed[start : start + limit], "_links": link})
 
 
 def account(user_name: str) -> str:

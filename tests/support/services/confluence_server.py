@@ -47,6 +47,7 @@ class DataCenterService(ConfluenceService):
         yield r"/rest/api/content/(\d+)/child/comment", self._list_comments
         yield r"/rest/api/content/(\d+)/child/attachment", self._list_attachments
         yield r"/rest/api/group/([^/]+)/member", self._list_members
+        yield r"/rest/api/group", self._list_groups
         yield r"/rest/mobile/1.0/profile/([^/]+)", self._profile
         yield from super().routes()
 
@@ -233,6 +234,9 @@ class DataCenterService(ConfluenceService):
         if group not in self.groups:
             return not_found()
         return self._reply_list(request, [self.person(one) for one in self.groups[group]])
+
+    def _list_groups(self, request: ReceivedRequest) -> Reply:
+        return self._reply_list(request, list(map(self.group, self.groups)))
 
     def _profile(self, request: ReceivedRequest, user_name: str) -> Reply:
         del request

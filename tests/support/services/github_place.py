@@ -1,6 +1,6 @@
 """A served fake GitHub, and connectors that read it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from connectors.access import Access
 from connectors.document import Document
 from connectors.sources.github.connector import GitHubConnector
 from connectors.sources.github.settings import GitHubCredential, GitHubSettings
-from tests.contract.connector_worlds.held import Held, documents, list_documents, run
+from tests.contract.connector_worlds.held import Held, documents, list_documents, list_groups, run
 from tests.support.repository import Repository
 from tests.support.services.github import TOKEN, GitHub
 from tests.support.services.github_state import Issue, Repo
@@ -36,7 +36,7 @@ def connector(url: str, *repositories: str, **settings: object) -> GitHubConnect
             **settings,
         }
     )
-    return GitHubConnector("hub", chosen, GitHubCredential(token=SecretStr(TOKEN)))
+    return GitHubConnector("hub", 1, chosen, GitHubCredential(token=SecretStr(TOKEN)))
 
 
 @contextmanager
@@ -75,5 +75,22 @@ def only(source: GitHubConnector) -> Document:
     return one
 
 
-def readers(source: GitHubConnector) -> dict[str, Access]:
-    return {one.document_id: one.access for one in list_documents(source)}
+def readers(source: GitHubConnector) -> dict[str, set[str]]:
+    """Who may read the listed documents: accounts and their people, without the repositories between."""
+    groups = {one.token: one.members for one in list_groups(source)}
+    return {one.document_id: _expand(one.access, groups) for one in list_documents(source)}
+
+
+def of_accounts(*logins: str) -> set[str]:
+    """Accounts of the service's people at example.com."""
+    return {f"external:1:account/{login}" for login in logins} | {
+        f"user:{login}@example.com" for login in logins
+    }
+
+
+def _expand(access: Access, groups: Mapping[str, frozenset[str]]) -> set[str]:
+    found: set[str] = set()
+    reached = set(access.readers)
+    while reached := {member for one in reached for member in groups.get(one, ())} - found:
+        found |= reached
+    return found

@@ -43,6 +43,9 @@ def test_everybody_holds_the_public_token_and_nobody_reads_without_one() -> None
 
 def test_addresses_are_compared_in_lower_case_and_other_names_as_they_are() -> None:
     assert parse_reader_token(" user:Ann@Example.com ") == "user:ann@example.com"
+    assert parse_reader_token("user:Änne@Example.com") == "user:änne@example.com"
+    with pytest.raises(ValueError, match="only look like"):
+        parse_reader_token("user:\N{KELVIN SIGN}urt@example.com")
     assert parse_reader_token("group:Finance") == "group:Finance"
     assert parse_reader_token("external:GitHub:Team") == "external:GitHub:Team"
 

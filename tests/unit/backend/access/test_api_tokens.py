@@ -11,13 +11,16 @@ from backend.access.api_tokens import (
     USE_PRECISION,
     ApiTokenService,
     TokenScope,
-    digest,
     find_valid_token,
 )
+from backend.access.people import PeopleService
+from backend.access.random_secrets import digest
+from backend.access.roles import Role
 from backend.store import audit
 from backend.store.database import Database, open_database
 from backend.store.tables import api_tokens
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
+from tests.support.accounts import add_person
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 WEEK = timedelta(days=7)
@@ -41,10 +44,22 @@ def test_a_token_is_valid_until_its_end(service: ApiTokenService) -> None:
     assert len(token) == len("qry_") + 43
     found = find_valid_token(service.database, token, NOW + WEEK - timedelta(seconds=1))
     assert found
-    assert (found.name, list(found.scopes)) == ("ci", ["ask", "search"])
+    token_found, owner = found
+    assert (token_found.name, list(token_found.scopes), owner) == ("ci", ["ask", "search"], None)
     assert find_valid_token(service.database, token, NOW + WEEK) is None
     (listed,) = service.list_tokens()
     assert (listed.created_at, listed.expires_at) == (NOW, NOW + WEEK)
+
+
+def test_a_person_who_was_disabled_meanwhile_gets_none(database: Database) -> None:
+    add_person(database, "ann@example.com", Role.ADMIN)
+    bob = add_person(database, "bob@example.com")
+    service = ApiTokenService(database, owner=bob)
+    service.create("before", [TokenScope.SEARCH], WEEK)
+    PeopleService(database).disable("bob@example.com")
+    with pytest.raises(ConflictError, match="disabled"):
+        service.create("after", [TokenScope.SEARCH], WEEK)
+    assert service.list_tokens() == []
 
 
 def test_only_its_hash_is_stored(service: ApiTokenService) -> None:

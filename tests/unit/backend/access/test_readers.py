@@ -10,8 +10,10 @@ from sqlalchemy import delete
 
 from backend.access.group_presence import holds_groups
 from backend.access.readers import resolve_readers
-from backend.store import sources, tables
+from backend.access.roles import Role
+from backend.store import groups, sources, tables
 from connectors.access import Access, Readers
+from tests.support.accounts import add_person
 from tests.support.groups import save_conjunctions, save_groups, token_of
 from tests.support.store import Store, store_at, store_with
 
@@ -157,6 +159,9 @@ def test_a_database_says_without_being_opened_whether_it_holds_groups(tmp_path: 
         connection.execute(delete(tables.conjunction_readers))
         connection.execute(delete(tables.conjunctions))
     assert not holds_groups(file)
+    ann = add_person(store.database, "ann@example.com", Role.ADMIN)
+    groups.replace_of_person(store.database, ann.id, "https://idp.example.com", {"staff"})
+    assert holds_groups(file)
     damaged = tmp_path / "damaged.db"
     damaged.write_text("no database")
     assert holds_groups(damaged)

@@ -1,15 +1,20 @@
 """A Quarry of a few documents, and its API without a socket."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
 
 from backend.access.api_tokens import find_valid_token
 from backend.api.app import Api, create_app
 from backend.api.authentication import MachineAuthenticator
+from backend.api.authorization import Permission, get_permission
 from backend.api.dependencies import AppState
 from backend.container import Container
 from backend.settings import Settings
@@ -55,6 +60,21 @@ def connected(container: Container, folder: Path) -> None:
     assert list(steps)
 
 
+@dataclass(frozen=True)
+class PoolRecord:
+    """Counts by pool what one reports of requests."""
+
+    entered: Counter[str] = field(default_factory=Counter)
+    turned_away: Counter[str] = field(default_factory=Counter)
+
+    def waited(self, pool: str, seconds: float) -> None:
+        assert seconds >= 0
+        self.entered[pool] += 1
+
+    def refused(self, pool: str) -> None:
+        self.turned_away[pool] += 1
+
+
 @contextmanager
 def client_of(container: Container, *tokens: str) -> Iterator[TestClient]:
     """As a browser on this machine would address it, once it is ready."""
@@ -85,6 +105,21 @@ def authorization(app: Api) -> dict[str, str]:
     """The header that programs of the owner send."""
     state: AppState = app.state.app_state
     return {"Authorization": f"Bearer {state.current.container.machine_secret.value}"}
+
+
+def list_requests(app: Api) -> Iterator[tuple[str, str, Permission | None]]:
+    """Every method and path of the router, with the rule of its route."""
+    names = {"name": SOURCE, "document_id": f"{SOURCE}:leave.md", "number": "1", "version": "0"}
+    names |= {"person_id": "1", "group_id": "1", "action": "x"}
+    for context in iter_route_contexts(app.routes):
+        route = context.original_route
+        path = re.sub(
+            r"\{(\w+)(?::\w+)?\}",
+            lambda found: names.get(found[1], "x"),
+            getattr(route, "path", ""),
+        )
+        for method in getattr(route, "methods", None) or ("GET",):
+            yield method, path, get_permission(getattr(route, "endpoint", None))
 
 
 @pytest.fixture(scope="session")

@@ -50,7 +50,7 @@ def test_for_debugging_it_is(
 
 
 def test_refusals_are_logged_as_well(client: TestClient, lines: Any) -> None:
-    client.get("/healthz", headers={"host": "evil.example"})
+    client.get("/api/sources", headers={"host": "evil.example"})
     client.get("/no/such/page")
     assert [(line["status"], line["route"]) for line in lines()] == [(421, None), (404, None)]
 

@@ -7,17 +7,23 @@ from typing import Any
 
 import pytest
 from fastapi import Request
-from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.machine_secret import SESSION_LIFETIME
-from backend.api.app import Api
-from backend.api.authorization import Permission, get_permission, requires
+from backend.api.app import Api, create_app
+from backend.api.authorization import Permission, requires
 from backend.container import Container
 from backend.web import routes as pages
-from backend.web.sign_in import mount_link
-from tests.unit.backend.api.conftest import ADDRESS, SOURCE, api, authorization
+from backend.web.machine_link import mount_link
+from tests.unit.backend.api.conftest import (
+    ADDRESS,
+    SOURCE,
+    api,
+    authorization,
+    list_requests,
+    owner,
+)
 
 PAGE = {"accept": "text/html"}
 SEARCH = {"query": "leave"}
@@ -25,11 +31,12 @@ A_WEEK = timedelta(days=7)
 
 
 NEEDED = {
-    TokenScope.SEARCH: Permission.READER,
-    TokenScope.ASK: Permission.QUESTIONER,
-    TokenScope.ADMIN: Permission.OWNER,
-    TokenScope.METRICS: Permission.OBSERVER,
+    TokenScope.SEARCH: {Permission.SEARCH},
+    TokenScope.ASK: {Permission.ASK},
+    TokenScope.ADMIN: {Permission.ADMIN, Permission.SOURCES},
+    TokenScope.METRICS: {Permission.METRICS},
 }
+BY_SCOPE = {permission for needed in NEEDED.values() for permission in needed}
 ALLOWED = {
     TokenScope.SEARCH: ("POST", "/api/search"),
     TokenScope.ASK: ("POST", "/api/ask"),
@@ -83,30 +90,34 @@ def _open_link(client: TestClient, code: str) -> Any:
     return client.get("/link", params={"code": code}, headers=PAGE)
 
 
-def _requests(app: Api) -> Iterator[tuple[str, str, Permission | None]]:
-    """Every method and path of the router, with the rule of its route."""
-    names = {"name": SOURCE, "document_id": f"{SOURCE}:leave.md", "number": "1", "version": "0"}
-    for context in iter_route_contexts(app.routes):
-        route = context.original_route
-        path = re.sub(
-            r"\{(\w+)(?::\w+)?\}",
-            lambda found: names.get(found[1], "x"),
-            getattr(route, "path", ""),
-        )
-        for method in getattr(route, "methods", None) or ("GET",):
-            yield method, path, get_permission(getattr(route, "endpoint", None))
-
-
 def test_no_route_but_those_open_to_anyone_answers_a_stranger(
     app: Api, stranger: TestClient
 ) -> None:
-    requests = list(_requests(app))
+    requests = list(list_requests(app))
     assert len(requests) > 30
     for method, path, permission in requests:
         answer = stranger.request(method, path)
         assert (answer.status_code == 401) is (
             permission is not Permission.ANYONE or path == "/link"
         ), path
+
+
+@pytest.mark.parametrize(
+    ("host", "command"),
+    [
+        ("127.0.0.1:9000", "quarry link --port 9000"),
+        ("localhost", "quarry link --host localhost --port 80"),
+        ("[::1]:8321", "quarry link --host ::1 --port 8321"),
+        ("localhost:99999", "quarry link --host localhost --port 99999"),
+    ],
+)
+def test_the_page_for_strangers_names_the_address_that_the_browser_asked(
+    container: Container, host: str, command: str
+) -> None:
+    app = create_app(container, owner(container), error_page=pages.error_page)
+    refused = TestClient(app, base_url=ADDRESS).get("/sources", headers={**PAGE, "host": host})
+    assert refused.status_code == 401
+    assert f"<code>{command}</code>" in refused.text
 
 
 @pytest.mark.parametrize(
@@ -262,21 +273,23 @@ def test_a_token_reaches_what_its_scopes_say(
 ) -> None:
     """Generated from the router: every route by every scope."""
     bearers = {scope: _bearer(tokens.create(scope, [scope], A_WEEK)) for scope in TokenScope}
-    requests = list(_requests(app))
+    requests = list(list_requests(app))
     for scope, bearer in bearers.items():
         for method, path, permission in requests:
-            if permission is Permission.ANYONE or permission == NEEDED[scope]:
+            if permission is Permission.ANYONE or permission in NEEDED[scope]:
                 continue
             refused = stranger.request(method, path, headers=bearer)
             assert refused.status_code == 403, (scope, path)
-            assert 'error="insufficient_scope"' in refused.headers["www-authenticate"]
+            challenge = refused.headers.get("www-authenticate", "")
+            assert ("insufficient_scope" in challenge) is (permission in BY_SCOPE)
     for scope, (method, path) in ALLOWED.items():
         answer = stranger.request(method, path, headers=bearers[scope], json=BODIES.get(path))
         assert answer.status_code == 200, (scope, path)
 
 
-def test_every_rule_but_one_is_a_scope() -> None:
-    assert {*NEEDED.values(), Permission.ANYONE} == set(Permission)
+def test_every_rule_is_a_scope_but_those_for_anyone_and_for_sessions() -> None:
+    of_sessions = {Permission.ACCOUNT, Permission.ACCOUNTS}
+    assert {*BY_SCOPE, Permission.ANYONE, *of_sessions} == set(Permission)
 
 
 def test_a_token_that_has_ended_or_was_revoked_proves_nothing(
@@ -318,7 +331,7 @@ def test_a_route_beside_one_that_is_open_is_not(container: Container) -> None:
     @requires(Permission.ANYONE)
     def opened() -> None: ...
 
-    @requires(Permission.READER)
+    @requires(Permission.SEARCH)
     def closed(request: Request) -> str:
         return str(request.url)
 

@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Route
 
+from backend.access.roles import Role
 from backend.api.app import create_app
 from backend.api.authorization import (
     Asker,
@@ -19,7 +20,7 @@ from backend.api.authorization import (
 )
 from backend.container import Container
 from backend.web import routes as pages
-from backend.web.sign_in import mount_link
+from backend.web.machine_link import mount_link
 from connectors.access import Readers
 from tests.unit.backend.api.conftest import ADDRESS, SOURCE, api, authorization
 
@@ -29,7 +30,7 @@ class Stranger:
 
     async def authenticate(self, request: Request) -> Asker:
         del request
-        return Asker(kind="local", readers=Readers.of(), is_owner=False)
+        return Asker(kind="local", readers=Readers.of(), role=Role.MEMBER)
 
 
 def _routes(app: FastAPI) -> Iterator[BaseRoute]:
@@ -53,6 +54,16 @@ def test_every_route_has_a_rule(container: Container) -> None:
     assert all(
         isinstance(get_permission(getattr(one, "endpoint", None)), Permission) for one in routes
     )
+
+
+def test_every_operation_of_the_description_has_a_name_of_its_own(container: Container) -> None:
+    operations = [
+        operation["operationId"]
+        for path in api(container).openapi()["paths"].values()
+        for operation in path.values()
+    ]
+    assert len(operations) > 12
+    assert sorted(set(operations)) == sorted(operations)
 
 
 def test_only_what_reveals_nothing_is_open_to_anyone(container: Container) -> None:
@@ -87,7 +98,7 @@ def test_a_route_without_a_rule_answers_nobody(container: Container) -> None:
 def test_a_route_that_asks_for_nobody_must_be_open_to_anyone(container: Container) -> None:
     """A route of Starlette passes by FastAPI's dependencies, and with them by `check_permission`."""
 
-    @requires(Permission.OWNER)
+    @requires(Permission.ADMIN)
     def bare(request: Request) -> PlainTextResponse:
         return PlainTextResponse(str(request.url))
 
@@ -103,7 +114,7 @@ def test_what_is_the_owners_is_nobody_elses(container: Container) -> None:
     owners = [
         (method, getattr(one, "path", "").replace("{name}", SOURCE))
         for one in _routes(app)
-        if get_permission(getattr(one, "endpoint", None)) is Permission.OWNER
+        if get_permission(getattr(one, "endpoint", None)) in {Permission.ADMIN, Permission.SOURCES}
         for method in getattr(one, "methods", ())
     ]
     assert ("POST", f"/api/sources/{SOURCE}/sync") in owners

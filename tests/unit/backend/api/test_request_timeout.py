@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from backend.api.request_timeout import TimedRequestProtocol
+from backend.cli.listening import Listening
 from backend.cli.server import Owner, Server, make_app
 from backend.container import Container
 from backend.settings import Settings
@@ -181,5 +182,7 @@ def test_a_client_is_not_blamed_while_the_application_does_not_read_on() -> None
 
 def test_the_server_limits_requests(tmp_path: Path) -> None:
     container = Container(Settings(home=tmp_path))
-    config = Server(make_app(container, Owner(container.machine_secret, Readers.of()))).config
+    listening = Listening(address="127.0.0.1")
+    owner = Owner(container.machine_secret, Readers.of())
+    config = Server(make_app(container, owner, listening), listening).config
     assert config.http is TimedRequestProtocol

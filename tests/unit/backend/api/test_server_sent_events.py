@@ -13,17 +13,18 @@ from starlette.types import Message
 
 from backend.api import server_sent_events
 from backend.api.request_context import RequestContext, create_request_context
+from backend.api.request_pools import FairPool, PoolLimits
 from backend.api.server_sent_events import (
     MOST_WAITING,
     Event,
     Events,
     EventStream,
     Pipe,
-    Streams,
     from_thread,
 )
 from backend.schemas.answer import TextEvent
 from tests.support.serving import events as read
+from tests.unit.backend.api.conftest import PoolRecord
 
 SOON = 10.0
 
@@ -76,7 +77,11 @@ async def _streamed(
 
 
 def _from(make: Callable[[], Generator[Event, None, None]]) -> EventStream:
-    return EventStream(lambda: from_thread(make), Streams())
+    return EventStream(lambda: from_thread(make), _pool(at_once=8), "ann")
+
+
+def _pool(at_once: int) -> FairPool:
+    return FairPool("answers", PoolLimits(at_once=at_once, waiting=0), PoolRecord())
 
 
 @given(st.text())
@@ -248,25 +253,25 @@ def test_when_the_server_stops_the_client_is_informed() -> None:
 
 def test_too_many_streams_are_asked_to_come_again() -> None:
     async def crowded() -> tuple[Client, Client]:
-        streams, waiting = Streams(most=1), asyncio.Event()
+        pool, waiting = _pool(at_once=1), asyncio.Event()
 
         async def waits() -> Events:
             await waiting.wait()
             yield DONE
 
         first, second = Client(), Client()
-        streaming = asyncio.create_task(_streamed(EventStream(waits, streams), first))
+        streaming = asyncio.create_task(_streamed(EventStream(waits, pool, "ann"), first))
         await asyncio.sleep(0)
-        await _streamed(EventStream(waits, streams), second)
+        await _streamed(EventStream(waits, pool, "ann"), second)
         waiting.set()
         await streaming
-        await _streamed(EventStream(waits, streams), Client())  # there is room again
+        await _streamed(EventStream(waits, pool, "ann"), Client())  # there is room again
         return first, second
 
     first, second = asyncio.run(crowded())
     assert first.names == ["done"]
     assert second.messages[0]["status"] == 503
-    assert (b"retry-after", b"5") in second.messages[0]["headers"]
+    assert (b"retry-after", b"1") in second.messages[0]["headers"]
 
 
 def test_a_pipe_reports_its_thread_when_nobody_wants_more() -> None:

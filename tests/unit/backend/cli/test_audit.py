@@ -43,3 +43,25 @@ def test_json_has_the_last_actions_of_a_source(cli: CliRunner) -> None:
 def test_without_actions_it_says_so(tmp_path: Path) -> None:
     done = CliRunner(env={"QUARRY_HOME": str(tmp_path)}).invoke(app, ["audit"])
     assert (done.exit_code, done.output) == (0, "No actions yet.\n")
+
+
+def test_actions_are_filtered(cli: CliRunner) -> None:
+    cli.invoke(app, ["sources", "pause", "docs"])
+    for arguments, expected in (
+        (["--action", "pause"], ["pause"]),
+        (["--actor", "owner", "--subject", "notes"], ["add"]),
+        (["--since", "2026-01-01", "--action", "pause"], ["pause"]),
+        (["--until", "2026-01-01"], []),
+    ):
+        entries = json.loads(cli.invoke(app, ["audit", *arguments, "--json"]).output)
+        assert [entry["action"] for entry in entries] == expected
+    assert cli.invoke(app, ["audit", "--actor", "nobody"]).output == "No such actions.\n"
+    assert cli.invoke(app, ["audit", "--since", "soon"]).exit_code == 2
+
+
+def test_all_actions_are_printed_as_a_file(cli: CliRunner) -> None:
+    header, *rows = cli.invoke(app, ["audit", "--export", "csv"]).output.splitlines()
+    assert header.startswith("id,at,actor")
+    assert [row.split(",")[5] for row in rows] == ["notes", "docs"]
+    lines = cli.invoke(app, ["audit", "--export", "jsonl"]).output.splitlines()
+    assert [json.loads(line)["subject"] for line in lines] == ["notes", "docs"]

@@ -1,9 +1,14 @@
-"""What a doctor says of a cluster."""
+"""What a doctor says of a cluster, and of an identity provider."""
 
+from contextlib import closing
 from dataclasses import replace
 
-from backend.cli.doctor import check_cluster
+import pytest
+
+from backend.cli.doctor import check_cluster, check_provider
+from connectors.errors import NotConfiguredError
 from indexing.opensearch.cluster_health import ClusterHealth, DiskUsage, IndexStatus
+from tests.support.openid_provider import connect, openid_provider
 
 WELL = ClusterHealth(
     version="2.19.1",
@@ -58,3 +63,21 @@ def test_two_digit_versions_are_compared_as_numbers() -> None:
     assert replace(WELL, version="2.9.0").is_too_old
     assert not replace(WELL, version="2.17.0").is_too_old
     assert not replace(WELL, version="10.0.0-SNAPSHOT").is_too_old
+
+
+def test_an_identity_provider_that_responds() -> None:
+    with openid_provider() as server:
+        with closing(connect(server, domains=frozenset({"example.com"}))) as provider:
+            check = check_provider(provider)
+        assert (check.state, check.advice) == ("ok", None)
+        assert check.detail == f"{server.issuer} responds; it vouches for example.com"
+        with closing(connect(server)) as provider:
+            check = check_provider(provider)
+        assert (check.state, check.advice is not None) == ("warning", True)
+
+
+def test_an_identity_provider_of_another_name_is_not_well() -> None:
+    with openid_provider() as server:
+        server.metadata = {"issuer": "https://other.example.com"}
+        with closing(connect(server)) as provider, pytest.raises(NotConfiguredError, match="calls"):
+            check_provider(provider)

@@ -24,6 +24,8 @@ def test_a_document_cannot_command_the_terminal(hostile: str) -> None:
         source="s",
         link=f"file:///{hostile}",
         readers=("public",),
+        admitted=(),
+        admitted_count=0,
         updated_at=None,
         sections=(
             SectionResponse(
@@ -36,6 +38,6 @@ def test_a_document_cannot_command_the_terminal(hostile: str) -> None:
             ),
         ),
     )
-    print_document(Console(file=shown, color_system=None), document)
+    print_document(Console(file=shown, color_system=None), document, [f"member of {hostile}"])
     assert "before" in shown.getvalue()
     assert not set("\x1b\x9b\x07\u202e") & set(shown.getvalue())

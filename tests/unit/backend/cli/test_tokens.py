@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from backend.access.api_tokens import digest
+from backend.access.random_secrets import digest
 from backend.cli import app
 
 

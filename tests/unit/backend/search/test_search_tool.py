@@ -139,7 +139,7 @@ def test_without_a_model_all_is_one_embedding_and_one_find() -> None:
     assert queries[0].vector is queries[1].vector
     assert [(query.text, query.alpha, query.size) for query in queries] == [
         (TRAVEL, 0.5, 50),
-        ("much paid per kilometre bike", 0.2, 50),
+        ("much paid per kilometre bike", 0.5, 50),
     ]
     assert documents(result(events))[0] == "travel"
 

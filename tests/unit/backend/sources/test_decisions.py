@@ -136,7 +136,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
             Evidence(source="desk", listed=9, place="file:///srv/%C3%A9/", left=3),
             "All of them are in /srv/é/, where 3 other documents can still be found.",
         ),
-        (Evidence(source="desk", listed=9), "No single folder or place went away"),
+        (Evidence(source="desk", listed=9), "No single folder accounts for the missing documents."),
         (
             Evidence(source="desk", listed=0, changed=frozenset({"credential"}), changed_at=NOON),
             "The credential was replaced on 2026-11-2",

@@ -253,7 +253,7 @@ def test_who_said_what_is_kept(store: Store) -> None:
     source_service(store.database).pause("desk")
     source_service(store.database).resume("desk")
     source_service(store.database).prune("desk")
-    entries = audit.list_entries(store.database, subject="desk")
+    entries = audit.list_entries(store.database, audit.AuditFilter(subject="desk"))
     assert [(each.action, each.actor) for each in entries] == [
         ("prune", "owner"),
         ("resume", "owner"),
@@ -268,7 +268,7 @@ def test_a_source_is_rescheduled_and_that_is_kept_in_mind(store: Store) -> None:
     assert status.intervals == {"incremental": 3_600, "permissions": 900, "prune": 0}
     source_service(store.database).reschedule("desk", {"incremental": None})
     assert source_service(store.database).status("desk").intervals["incremental"] == 900
-    entries = audit.list_entries(store.database, subject="desk")
+    entries = audit.list_entries(store.database, audit.AuditFilter(subject="desk"))
     assert [each.detail for each in entries if each.action == "reschedule"] == [
         {"incremental": None},
         {"incremental": 3_600, "prune": 0},
@@ -285,7 +285,7 @@ def test_an_action_that_fails_leaves_nothing_but_the_refusal_in_the_audit(store:
     service.pause("desk")
     with pytest.raises(ConflictError):
         service.sync("desk")
-    refused, paused = audit.list_entries(store.database, subject="desk")
+    refused, paused = audit.list_entries(store.database, audit.AuditFilter(subject="desk"))
     assert (refused.action, refused.outcome, paused.outcome) == ("sync", "refused", "done")
     assert "is paused" in str(refused.detail["refused"])
 

@@ -437,6 +437,7 @@ class Leases(RuleBasedStateMachine):
         return process.number in self.dead
 
 
+@pytest.mark.soak("slow")
 def test_no_two_workers_ever_finish_one_batch_and_none_that_wakes_late(store: Store) -> None:
     class Protocol(Leases):
         pass

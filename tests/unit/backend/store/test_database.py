@@ -19,13 +19,17 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError, StatementError
 
+from backend.access.api_tokens import ApiTokenService, TokenScope, find_valid_token
+from backend.access.random_secrets import digest
+from backend.access.roles import Role
+from backend.store import audit, sources
 from backend.store import database as module
-from backend.store import sources
 from backend.store.database import LATEST, Database, create_engine_for, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.store.tables import metadata
 from connectors.connector import Checkpoint
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import ActionRequiredError, ConflictError, TemporarilyUnavailableError
+from tests.support.accounts import add_person
 from tests.support.databases import Databases
 
 MIGRATIONS = Path(module.__file__).parent / "migrations"
@@ -110,6 +114,42 @@ def test_what_the_first_migration_held_outlives_those_that_followed(empty_url: s
     assert source.credential is None
 
 
+def test_tokens_of_before_are_of_no_person_and_stay_valid(empty_url: str) -> None:
+    with closing(Database(create_engine_for(empty_url))) as before:
+        with before.writing() as connection:
+            config = Config(attributes={"connection": connection})
+            config.set_main_option("script_location", str(MIGRATIONS))
+            command.upgrade(config, "0012")
+            connection.execute(
+                text(
+                    "INSERT INTO api_tokens (name, digest, scopes, created_at, expires_at) VALUES"
+                    """ ('ci', :digest, '["search"]', '2026-11-01 00:00:00+00:00', '2099-01-01 00:00:00+00:00')"""
+                ),
+                {"digest": digest("qry_former")},
+            )
+            connection.execute(
+                text(
+                    "INSERT INTO audit (at, actor, action, subject, detail) VALUES"
+                    " ('2026-11-01 00:00:00+00:00', 'owner', 'create_token', 'token:ci', '{}')"
+                )
+            )
+        with closing(open_database(empty_url)) as after:
+            found = find_valid_token(after, "qry_former")
+            assert found
+            assert (found[0].name, list(found[0].scopes), found[1]) == ("ci", ["search"], None)
+            (entry,) = audit.list_entries(after)
+            assert (entry.actor, entry.address) == ("owner", None)
+            # A name is taken once among the service tokens, and once by each person.
+            service = ApiTokenService(after)
+            with pytest.raises(ConflictError):
+                service.create("ci", [TokenScope.SEARCH], timedelta(days=7))
+            for name in ("ann@example.com", "bob@example.com"):
+                own = ApiTokenService(after, owner=add_person(after, name, Role.ADMIN))
+                own.create("ci", [TokenScope.SEARCH], timedelta(days=7))
+                with pytest.raises(ConflictError):
+                    own.create("ci", [TokenScope.SEARCH], timedelta(days=7))
+
+
 def rows(database: Database, table: str) -> list[dict[str, object]]:
     with database.reading() as connection:
         found = connection.execute(text(f"SELECT * FROM {table}")).mappings()
@@ -149,6 +189,7 @@ def _open(address: str, start: "multiprocessing.synchronize.Barrier") -> None:
         sources.list_sources(database)
 
 
+@pytest.mark.soak("slow")
 def test_processes_that_open_an_empty_database_at_once_all_succeed(empty_url: str) -> None:
     spawning = multiprocessing.get_context("spawn")
     start = spawning.Barrier(4)

@@ -38,14 +38,24 @@ def test_a_stage_begins_with_nothing_done(store: Store) -> None:
     run_progress.set_activity(database, run, item="b.md", waiting_for="The model.")
     assert (find(store, run).item, find(store, run).waiting_for) == ("b.md", "The model.")
     before = datetime.now(UTC)
-    run_progress.enter_stage(database, run, "indexing", total=7)
+    run_progress.enter_stage(database, run, "indexing")
     found = find(store, run)
-    assert (found.stage, found.done, found.total) == ("indexing", 0, 7)
+    assert (found.stage, found.done, found.total) == ("indexing", 0, None)
     assert (found.item, found.waiting_for, found.embedding) == (None, None, None)
     assert found.stage_at is not None
     assert before <= found.stage_at <= found.renewed_at <= datetime.now(UTC)
+    run_progress.set_total(database, run, 7)
     run_progress.enter_stage(database, run, "listing")
     assert find(store, run).total is None
+    assert find(store, other) == untouched
+
+
+def test_what_is_still_to_be_done_counts_from_what_is_done(store: Store) -> None:
+    run, other, database = begin(store), begin(store, "web"), store.database
+    untouched = find(store, other)
+    run_progress.report_progress(database, run, progress("indexing", 3, "a.md", None), {})
+    run_progress.set_total(database, run, 5)
+    assert (find(store, run).done, find(store, run).total) == (3, 8)
     assert find(store, other) == untouched
 
 

@@ -121,7 +121,8 @@ def test_a_run_waits_and_goes_on_as_the_same_run(store: Store) -> None:
     database = store.database
     run_progress.renew_lease(database, run.id, TOMORROW)
     run_progress.mark_fetched(database, run.id)
-    run_progress.enter_stage(database, run.id, "indexing", total=3)
+    run_progress.enter_stage(database, run.id, "indexing")
+    run_progress.set_total(database, run.id, 3)
     before = runs.find(database, run.id)
     run_transitions.suspend(database, run.id, "The index is away.", TOMORROW)
     rest = {"state": "waiting", "waiting_for": "The index is away.", "next_try": TOMORROW}

@@ -32,7 +32,7 @@ from backend.sync.run_lease import StallLimit, StoppedError, this_process
 from backend.sync.run_steps import MOST_OPEN
 from backend.sync.wakeup_messages import WakeupMessage
 from backend.sync.worker_threads import WorkerThreads
-from connectors.access import EVERYBODY, Access, Readers
+from connectors.access import EVERYBODY, NOBODY, Access, Readers
 from connectors.connector import (
     Change,
     Check,
@@ -269,7 +269,8 @@ class Channels(Shelf):
 
     members: dict[str, set[str]] = field(default_factory=dict)
 
-    def groups(self) -> Iterator[ReaderGroup]:
+    def groups(self, since: Checkpoint | None) -> Iterator[ReaderGroup]:
+        del since
         for token, members in self.members.items():
             yield ReaderGroup(token, frozenset(members))
 
@@ -293,6 +294,56 @@ def test_a_permissions_run_brings_members_and_changes_no_document(office: Office
     worked(office, done(office, "first", "permissions"))
     assert members() == [bob]
     assert len(office.writer.log) == written
+
+
+def test_a_channel_that_is_new_in_a_content_sync_gets_its_members_soon(office: Office) -> None:
+    desk = sources.find(office.database, "desk").id
+    plans, board = f"external:{desk}:plans", f"external:{desk}:board"
+    shelf = Channels("desk", [document("desk:a", access=Access.to([plans]))])
+    shelf.members = {plans: {"user:ann@x.de"}}
+    office.shelves["desk"] = shelf
+    worked(office, done(office, "first"))
+    shelf.documents.append(document("desk:b", access=Access.all_of([[plans], [board]])))
+    shelf.members[board] = {"user:ann@x.de"}
+    due_again(office, "incremental")
+    worked(office, done(office, "first", "incremental", "permissions"))
+    assert board in resolve_readers(office.database, Readers.of("user:ann@x.de")).tokens
+    due_again(office, "incremental")
+    worked(office, done(office, "first", "incremental", "permissions", "incremental"))
+
+
+@dataclass
+class ChannelsById(Channels):
+    """The channel of a document is in its id."""
+
+    asked: list[str] = field(default_factory=list)
+
+    def groups(self, since: Checkpoint | None) -> Iterator[ReaderGroup]:
+        self.asked.append("groups")
+        yield from super().groups(since)
+
+    def listing(self, since: Checkpoint | None) -> Iterator[ListingItem]:
+        self.asked.append("documents")
+        yield from super().listing(since)
+
+    def derive_access(self, document_id: str) -> Access:
+        (token,) = self.members
+        return Access.to([token]) if document_id.startswith("desk:") else NOBODY
+
+
+def test_where_ids_say_the_channel_a_permissions_run_asks_for_members_alone(office: Office) -> None:
+    plans = f"external:{sources.find(office.database, 'desk').id}:plans"
+    shelf = ChannelsById("desk", [document("desk:a", access=Access.to([plans]))])
+    shelf.members = {plans: {"user:ann@x.de"}}
+    office.shelves["desk"] = shelf
+    worked(office, done(office, "first"))
+    assert shelf.asked == ["groups"]
+    due_again(office, "permissions")
+    worked(office, done(office, "first", "permissions"))
+    assert shelf.asked == ["groups", "groups"]
+    due_again(office, "prune")
+    worked(office, done(office, "first", "permissions", "prune"))
+    assert shelf.asked == ["groups", "groups", "documents"]
 
 
 def test_a_listing_that_shrank_too_much_waits_for_a_person(office: Office) -> None:
@@ -734,6 +785,7 @@ def test_who_comes_back_late_writes_nothing(office: Office) -> None:
     assert office.agrees()
 
 
+@pytest.mark.soak("slow")
 def test_an_index_that_hangs_holds_up_neither_its_batch_nor_the_other_threads(
     office: Office, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -30,6 +30,7 @@ from connectors.connector import (
     Check,
     Checkpoint,
     Deletion,
+    DocumentCount,
     DocumentListing,
     KnownVersions,
     ListingItem,
@@ -114,7 +115,8 @@ class Channels(Shelf):
     members: dict[str, set[str]] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
 
-    def groups(self) -> Iterator[ReaderGroup]:
+    def groups(self, since: Checkpoint | None) -> Iterator[ReaderGroup]:
+        del since
         self.events.append("groups")
         for token, members in self.members.items():
             yield ReaderGroup(token, frozenset(members))
@@ -287,10 +289,11 @@ def test_a_run_that_nobody_follows_to_its_end_is_closed(room: Room) -> None:
 
 @dataclass
 class CountingShelf(Shelf):
-    """A shelf that tells how much is on it."""
+    """A shelf that says how much is on it."""
 
-    def count_documents(self) -> int:
-        return len(self.documents)
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
+        yield DocumentCount(len(self.documents))
+        yield from super().changes(since, known)
 
 
 def test_a_first_sync_knows_from_the_start_how_much_there_is(room: Room) -> None:

@@ -11,6 +11,10 @@ from connectors.extraction import registry
 MOMENT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
+def _view(stored: StoredDocument, passage: Passage | None, begin: int = 0) -> DocumentView:
+    return build_view(stored, ["ann@example.com · member of #general"], passage, begin)
+
+
 def _stored(*sections: Section, title: str = "Guide", link: str = "file:///x") -> StoredDocument:
     document = Document(
         id="zoo:guide.md",
@@ -55,7 +59,7 @@ def _section(text: str, *path: str, page: int | None = None) -> Section:
 
 
 def test_headings_stand_once_where_they_begin() -> None:
-    page = build_view(
+    page = _view(
         _stored(
             _section("intro", "Guide"),
             _section("a", "Guide", "One"),
@@ -73,21 +77,19 @@ def test_headings_stand_once_where_they_begin() -> None:
 
 
 def test_a_heading_of_its_own_is_not_said_twice() -> None:
-    page = build_view(_stored(_section("Lonely", "Lonely")), None)
+    page = _view(_stored(_section("Lonely", "Lonely")), None)
     assert page.parts[0].headings == ((2, "Lonely"),)
     assert page.parts[0].blocks == ()
 
 
 def test_pages_are_reported_where_they_begin() -> None:
-    page = build_view(
-        _stored(_section("a", page=1), _section("b", page=1), _section("c", page=2)), None
-    )
+    page = _view(_stored(_section("a", page=1), _section("b", page=1), _section("c", page=2)), None)
     assert [part.where for part in page.parts] == ["Page 1", "", "Page 2"]
 
 
 def test_what_is_known_of_it() -> None:
-    page = build_view(_stored(_section("a")), None)
-    assert page.readers == ("group:a", "user:ann@example.com")
+    page = _view(_stored(_section("a")), None)
+    assert page.readers == ("ann@example.com · member of #general",)
     assert page.original == "/api/documents/zoo:guide.md/original"
     ann = Author("Ann", "/?person=ann%40example.com")
     assert (page.path, page.authors, page.synced_at) == ("top / sub", (ann,), MOMENT)
@@ -96,18 +98,18 @@ def test_what_is_known_of_it() -> None:
 
 def test_the_passage_is_marked() -> None:
     stored = _stored(_section("aaaa"), _section("bbbb"))
-    assert _marked(build_view(stored, Passage(1, Span(1, 3)))) == "bb"
+    assert _marked(_view(stored, Passage(1, Span(1, 3)))) == "bb"
 
 
 def test_a_passage_of_an_older_version_marks_nothing() -> None:
     stored = _stored(_section("aaaa"))
-    assert _marked(build_view(stored, Passage(0, Span(2, 5)))) == ""
-    assert _marked(build_view(stored, Passage(7, Span(0, 1)))) == ""
+    assert _marked(_view(stored, Passage(0, Span(2, 5)))) == ""
+    assert _marked(_view(stored, Passage(7, Span(0, 1)))) == ""
 
 
 def test_of_an_enormous_section_the_part_around_the_passage_is_shown() -> None:
     text = "x" * 3 * LONGEST + "here" + "y" * 3 * LONGEST
-    page = build_view(_stored(_section(text)), Passage(0, Span(3 * LONGEST, 3 * LONGEST + 4)))
+    page = _view(_stored(_section(text)), Passage(0, Span(3 * LONGEST, 3 * LONGEST + 4)))
     assert _marked(page) == "here"
     assert len(_text(page)) == LONGEST
     assert page.parts[0].left_out == len(text) - LONGEST
@@ -119,7 +121,7 @@ def test_a_long_document_is_turned_page_by_page_and_nothing_is_passed_over() -> 
     seen: list[str] = []
     at: int | None = 0
     while at is not None:
-        page = build_view(stored, None, at)
+        page = _view(stored, None, at)
         anchors = [part.anchor for part in page.parts]
         seen += [anchor for anchor in anchors if anchor not in seen]
         at = page.after
@@ -128,7 +130,7 @@ def test_a_long_document_is_turned_page_by_page_and_nothing_is_passed_over() -> 
 
 def test_a_passage_deep_in_a_long_document_has_ways_on_and_back() -> None:
     sections = [_section("z" * 100) for _ in range(10_000)]
-    page = build_view(_stored(*sections), Passage(5_000, Span(0, 10)))
+    page = _view(_stored(*sections), Passage(5_000, Span(0, 10)))
     anchors = [part.anchor for part in page.parts]
     assert "s5000" in anchors
     assert anchors[0] != "s0"
@@ -137,4 +139,4 @@ def test_a_passage_deep_in_a_long_document_has_ways_on_and_back() -> None:
 
 
 def test_a_document_without_sections_has_a_page() -> None:
-    assert build_view(_stored(), None).parts == ()
+    assert _view(_stored(), None).parts == ()

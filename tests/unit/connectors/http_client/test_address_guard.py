@@ -12,6 +12,7 @@ from connectors.http_client.address_guard import (
     AddressNotAllowedError,
     AllowedNetworks,
     Resolver,
+    find_uncovered,
     parse_allowed_networks,
     resolve_addresses,
     validate_url,
@@ -371,3 +372,22 @@ def test_the_loopback_reach_allows_this_machine_only() -> None:
 def test_a_parsed_address_is_checked_as_well() -> None:
     with pytest.raises(AddressNotAllowedError):
         validate_url(httpx.URL("https://user:word@example.com/"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "uncovered"),
+    [
+        ([], None),
+        (["10.1.0.0/16", "10.1.2.3", "10.1.2.0/24", "fd00::1", "Wiki.internal."], None),
+        (["10.1.2.3", "10.0.0.0/8"], "10.0.0.0/8"),
+        (["10.2.0.1"], "10.2.0.1"),
+        (["0.0.0.0/0"], "0.0.0.0/0"),
+        (["::/0"], "::/0"),
+        (["::ffff:10.1.2.3"], "::ffff:10.1.2.3"),
+        # It may resolve to an address that is allowed now, and to another one tomorrow.
+        (["intranet.internal"], "intranet.internal"),
+    ],
+)
+def test_a_setting_allows_no_more_than_another(wanted: list[str], uncovered: str | None) -> None:
+    allowed = parse_allowed_networks(["10.1.0.0/16", "fd00::/64", "wiki.internal"])
+    assert find_uncovered(wanted, allowed) == uncovered

@@ -20,6 +20,7 @@ from tests.support.tiny_transformers import TinyModel
 from tests.support.torch_side import ask
 
 pytestmark = [
+    pytest.mark.soak("slow"),
     pytest.mark.deep("release"),
     pytest.mark.skipif(not is_conversion_installed(), reason="needs the extra `models`"),
 ]

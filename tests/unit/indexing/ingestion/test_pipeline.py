@@ -768,6 +768,7 @@ def _sync(desk: Desk, writer: IndexWriter, state: dict[str, tuple[str, Access]])
         pass
 
 
+@pytest.mark.soak("slow")
 @settings(max_examples=20, deadline=None)
 @given(states=st.lists(STATES, min_size=1, max_size=6), data=st.data())
 def test_whatever_crashes_between_the_next_run_makes_it_right(

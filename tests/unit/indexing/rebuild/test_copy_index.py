@@ -133,6 +133,7 @@ def test_an_empty_index_is_copied_too(two: Two) -> None:
     assert list(two.target.scan()) == []
 
 
+@pytest.mark.soak("slow")
 def test_what_was_stopped_goes_on_and_copies_nothing_twice(two: Two) -> None:
     two.source.write(orchard(2_000))  # 6,000 chunks: several batches
     steps = two.moving()

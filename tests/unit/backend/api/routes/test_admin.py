@@ -1,5 +1,6 @@
 """Looking after sources over HTTP: every kind is connected by what its models say, and no secret comes back."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,41 @@ def test_the_audit_lists_who_did_what_with_what_outcome(http: TestClient) -> Non
     assert page == [second]
     assert http.get(audit, params={"actor": "somebody"}).json() == []
     assert http.get(audit, params={"before": 0}).status_code == 422
+
+
+def test_the_audit_is_filtered_and_exported(http: TestClient) -> None:
+    _add(http)
+    http.post(f"{WIKI}/pause")
+    audit = "/api/admin/audit"
+    for which, expected in (
+        ({"action": "pause"}, ["pause"]),
+        ({"subject": "wiki", "actor": "owner"}, ["pause", "add"]),
+        ({"since": "2026-01-01T00:00:00Z", "action": "add"}, ["add"]),
+        ({"until": "2026-01-01T00:00:00+14:00"}, []),
+    ):
+        listed = http.get(audit, params=which)
+        assert [one["action"] for one in listed.json()] == expected
+        file = http.get(f"{audit}/export", params={**which, "format": "jsonl"})
+        assert [json.loads(line) for line in file.text.splitlines()] == listed.json()
+        assert file.headers["content-disposition"] == 'attachment; filename="audit.jsonl"'
+    table = http.get(f"{audit}/export", params={"action": "pause"})
+    assert table.headers["content-type"].startswith("text/csv")
+    assert [line.split(",")[4] for line in table.text.splitlines()] == ["action", "pause"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"since": "2026-01-01T00:00:00"},
+        {"since": "0001-01-01T00:00:00+14:00"},
+        {"until": "9999-12-31T23:59:59-14:00"},
+        {"format": "xls"},
+    ],
+)
+def test_what_the_audit_cannot_be_filtered_by_is_refused(
+    http: TestClient, wrong: dict[str, str]
+) -> None:
+    assert http.get("/api/admin/audit/export", params=wrong).status_code == 422
 
 
 def test_the_audit_holds_no_credential(http: TestClient) -> None:

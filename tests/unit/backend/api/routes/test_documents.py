@@ -3,11 +3,13 @@
 import os
 import shutil
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
+from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.container import Container
 from tests.support.files import pdf
 from tests.unit.backend.api.conftest import (
@@ -112,6 +114,28 @@ def test_only_pdf_files_have_images(client: TestClient) -> None:
 def test_its_readers_see_it(finance: TestClient) -> None:
     assert finance.get(f"/api/documents/{PAY}").json()["readers"] == ["group:finance"]
     assert b"band five" in finance.get(f"/api/documents/{PAY}/original").content
+
+
+def test_who_is_no_admin_is_not_told_who_else_may_read(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    readers = "[group:finance, 'user:ann@example.com']"
+    rules = f"rules:\n  - match: '**'\n    readers: {readers}\n"
+    write_files(folder)
+    (folder / "access.yaml").write_text(rules)
+    container = make_container(tmp_path)
+    connected(container, folder)
+    tokens = ApiTokenService(container.database)
+    searcher = tokens.create("searcher", [TokenScope.SEARCH], timedelta(days=1))
+    with client_of(container, "group:finance") as client:
+        for headers, named in (
+            ({}, ["group:finance", "user:ann@example.com"]),
+            ({"Authorization": f"Bearer {searcher}"}, ["group:finance"]),
+        ):
+            shown = client.get(f"/api/documents/{LEAVE}", headers=headers).json()
+            assert shown["readers"] == named
+            assert shown["admitted"] == [{"reader": one, "member_of": []} for one in named]
+            listed = client.get("/api/documents", headers=headers).json()["documents"]
+            assert {tuple(one["readers"]) for one in listed} == {tuple(named)}
 
 
 @pytest.mark.parametrize(

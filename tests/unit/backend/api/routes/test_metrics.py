@@ -10,6 +10,7 @@ from fastapi import Request
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
+from backend.access.roles import Role
 from backend.api.app import create_app
 from backend.api.authorization import Asker
 from backend.api.warmup import Warmup
@@ -107,7 +108,7 @@ def test_they_are_the_owners_and_of_this_machine(tmp_path: Path) -> None:
 class _Visitors:
     async def authenticate(self, request: Request) -> Asker:
         del request
-        return Asker(kind="local", readers=Readers.of(), is_owner=False)
+        return Asker(kind="local", readers=Readers.of(), role=Role.MEMBER)
 
 
 def _is_never(warmup: Warmup, name: str) -> bool:

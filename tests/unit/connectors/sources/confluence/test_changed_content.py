@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from backend.access.readers import resolve_readers
 from backend.store import runs, schedule
 from backend.sync.due_work import Engine
 from backend.sync.worker_threads import WorkerThreads
@@ -51,7 +52,8 @@ class WikiOffice(Office):
 
     def found(self, *people: str) -> set[str]:
         """The titles of all that somebody who holds these tokens finds."""
-        readers = Readers.of(*(f"user:{one}@example.com" for one in people))
+        own = Readers.of(*(f"user:{one}@example.com" for one in people))
+        readers = resolve_readers(self.database, own)
         return {one.title for one in self.chunks(WORD, readers)}
 
     def everyone(self) -> dict[str, set[str]]:
@@ -118,7 +120,7 @@ def connector(service: ConfluenceService, url: str) -> ConfluenceConnector:
     begins = f"{url}{service.get_base_path()}"
     chosen = {"url": begins, "site": where, "private_hosts": ("127.0.0.1",)}
     credential = ConfluenceCredential(token=SecretStr(TOKEN))
-    return ConfluenceConnector("wiki", ConfluenceSettings.model_validate(chosen), credential)
+    return ConfluenceConnector("wiki", 1, ConfluenceSettings.model_validate(chosen), credential)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from connectors.connector import (
     Change,
     Checkpoint,
     Deletion,
+    DocumentCount,
     DocumentListing,
     Unchanged,
     Unreadable,
@@ -129,7 +130,8 @@ def test_globs_choose_the_files(
 def test_a_second_run_yields_nothing(tmp_path: Path) -> None:
     put(tmp_path, {"a.md": "x", "b/c.md": "y"})
     connector = folder(tmp_path)
-    assert {type(change) for change in run(connector, versions(connector))} == {Checkpoint}
+    changes = run(connector, versions(connector))
+    assert {type(change) for change in changes} == {DocumentCount, Checkpoint}
 
 
 def test_only_what_was_edited_is_yielded_again(tmp_path: Path) -> None:
@@ -229,6 +231,19 @@ def test_an_access_file_that_cannot_be_read_does_not_open_the_folder_to_all(tmp_
         list(list_documents(folder(tmp_path)))
 
 
+def test_an_access_file_elsewhere_is_not_shown_by_its_faults(tmp_path: Path) -> None:
+    (tmp_path / "keys.yaml").write_text("top-secret: 1\n")
+    put(tmp_path / "files", {"a.md": "x", "shared/rules.yaml": RULES})
+    access = tmp_path / "files/access.yaml"
+    access.symlink_to(tmp_path / "keys.yaml")
+    with pytest.raises(ActionRequiredError, match="leads out of the folder") as caught:
+        run(folder(tmp_path / "files"))
+    assert "top-secret" not in str(caught.value)
+    access.unlink()
+    access.symlink_to("shared/rules.yaml")
+    assert run(folder(tmp_path / "files"))
+
+
 @pytest.mark.parametrize("name", ["nowhere", "file", "loop"])
 def test_a_folder_that_is_not_there_never_looks_empty(tmp_path: Path, name: str) -> None:
     put(tmp_path, {"file": "x"})
@@ -295,7 +310,7 @@ def test_what_cannot_be_read_is_named_with_its_reason_and_ends_nothing(tmp_path:
         ("f.txt", "301 bytes; the limit is 300"),
     ]
     assert len(list(list_documents(folder(tmp_path)))) == 6
-    assert folder(tmp_path).count_documents() == 6
+    assert of(DocumentCount, changes) == [DocumentCount(6)]
 
 
 def test_what_is_unreadable_for_good_is_read_again_only_once_it_changes(tmp_path: Path) -> None:
@@ -369,7 +384,7 @@ def test_a_run_resumes_after_a_checkpoint_in_the_middle(
         if isinstance(change, Checkpoint):
             rest = list(folder(tmp_path).changes(change, known))
             last = place == len(changes) - 1
-            assert rest == (changes if last else changes[place + 1 :])
+            assert rest == (changes[1:] if last else [DocumentCount(10), *changes[place + 1 :]])
     assert max(asked) == 3
 
 
@@ -388,7 +403,7 @@ def test_checkpoints_are_ascii_whatever_the_names(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_a_whole_run(tmp_path: Path) -> None:
-    assert [type(change) for change in run(folder(tmp_path))] == [Checkpoint]
+    assert [type(change) for change in run(folder(tmp_path))] == [DocumentCount, Checkpoint]
     assert list(list_documents(folder(tmp_path))) == []
 
 

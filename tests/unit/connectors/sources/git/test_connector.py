@@ -15,6 +15,7 @@ from connectors.connector import (
     Checkpoint,
     Connector,
     Deletion,
+    DocumentCount,
     DocumentListing,
     Unreadable,
 )
@@ -79,11 +80,11 @@ def last(changes: Sequence[Change]) -> Checkpoint:
 
 
 def describe(changes: Sequence[Change]) -> list[str]:
-    """Each change but the checkpoints, as its kind and the end of its id."""
+    """Each change of a document, as its kind and the end of its id."""
     return [
         f"{type(one).__name__} {(one.id if isinstance(one, Document) else one.document_id)[3:]}"
         for one in changes
-        if not isinstance(one, Checkpoint)
+        if not isinstance(one, Checkpoint | DocumentCount)
     ]
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from connectors.access import EVERYBODY, NOBODY, Access
+from connectors.access import PUBLIC, Access
 from connectors.connector import Capability, Checkpoint, Deletion, Unreadable
 from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -17,12 +17,15 @@ from tests.support.services.github_place import (
     board,
     connector,
     handbook,
+    of_accounts,
     only,
     read,
     readers,
     serve_github,
 )
 from tests.support.services.github_state import LONG_AGO, Comment, Issue, Repo
+
+HANDBOOK = Access.to(["external:1:repository/1"])
 
 
 def test_an_issue_is_a_document_with_its_comments() -> None:
@@ -36,7 +39,7 @@ def test_an_issue_is_a_document_with_its_comments() -> None:
     assert one.link == "https://github.test/acme/handbook/issues/1"
     assert one.parents == ("acme", "handbook")
     assert one.owners == (Person("ann", "ann@example.com"),)
-    assert one.access == EVERYBODY
+    assert one.access == HANDBOOK
     assert one.metadata == {
         "repository": "acme/handbook",
         "kind": "issue",
@@ -110,11 +113,9 @@ def test_a_removed_collaborator_is_gone_from_the_next_listing() -> None:
         before = readers(source)
         private.collaborators.remove("bob")
         after = readers(source)
-    assert before["hub:1/1"] == after["hub:1/1"] == EVERYBODY
-    of_ann = ["external:hub:ann", "user:ann@example.com"]
-    of_bob = ["external:hub:bob", "user:bob@example.com"]
-    assert before["hub:2/1"] == Access.to([*of_ann, *of_bob])
-    assert after["hub:2/1"] == Access.to(of_ann)
+    assert before["hub:1/1"] == after["hub:1/1"] == {PUBLIC}
+    assert before["hub:2/1"] == of_accounts("ann", "bob")
+    assert after["hub:2/1"] == of_accounts("ann")
 
 
 def test_a_repository_that_was_closed_to_the_public_is_no_longer_everybodys() -> None:
@@ -124,8 +125,8 @@ def test_a_repository_that_was_closed_to_the_public_is_no_longer_everybodys() ->
         before = readers(source)
         repo.visibility = "private"
         after = readers(source)
-    assert before == {"hub:1/1": EVERYBODY}
-    assert after == {"hub:1/1": Access.to(["external:hub:ann"])}
+    assert before == {"hub:1/1": {PUBLIC}}
+    assert after == {"hub:1/1": {"external:1:account/ann"}}
 
 
 def test_a_configured_address_takes_precedence_over_the_profile() -> None:
@@ -133,8 +134,8 @@ def test_a_configured_address_takes_precedence_over_the_profile() -> None:
     service.profiles = {"ann": "ann@home.example", "bob": "not an address"}
     with serve_github(service) as place:
         found = readers(place.connect("acme/board", accounts=("ANN=Ann@acme.example",)))
-    tokens = ["external:hub:ann", "user:ann@acme.example", "external:hub:bob"]
-    assert found == {"hub:2/1": Access.to(tokens)}
+    accounts = {"external:1:account/ann", "external:1:account/bob"}
+    assert found == {"hub:2/1": {*accounts, "user:ann@acme.example"}}
 
 
 def test_an_internal_repository_is_of_all_members() -> None:
@@ -142,8 +143,8 @@ def test_an_internal_repository_is_of_all_members() -> None:
     repo.visibility = "internal"
     with serve_github(GitHub(repo, members={"acme": ["ann", "bob"]})) as place:
         found = readers(place.connect("acme/board"))
-    tokens = [f"external:hub:{one}" for one in ("ann", "bob", "guest")]
-    assert found == {"hub:2/1": Access.to(tokens)}
+    accounts = {f"external:1:account/{one}" for one in ("ann", "bob", "guest")}
+    assert found == {"hub:2/1": accounts}
 
 
 def test_readers_that_the_token_may_not_list_are_nobody_and_are_reported() -> None:
@@ -151,9 +152,7 @@ def test_readers_that_the_token_may_not_list_are_nobody_and_are_reported() -> No
     repo.collaborators_visible = False
     with serve_github(GitHub(handbook(), repo)) as place:
         source = place.connect("acme/handbook", "acme/board")
-        found = {one.id: one.access for one in read(source)}
-        assert found == {"hub:1/1": EVERYBODY, "hub:2/1": NOBODY}
-        assert readers(source) == found
+        assert readers(source) == {"hub:1/1": {PUBLIC}, "hub:2/1": set()}
         faults = {one.capability: one.fault for one in source.check()}
     assert faults[Capability.CONTENT] is None
     assert faults[Capability.LISTING] is None
@@ -163,8 +162,8 @@ def test_readers_that_the_token_may_not_list_are_nobody_and_are_reported() -> No
 
 def test_the_readers_of_public_repositories_are_configurable() -> None:
     with serve_github(GitHub(handbook())) as place:
-        one = only(place.connect("acme/handbook", public_readers=("group:staff",)))
-    assert one.access == Access.to(["group:staff"])
+        found = readers(place.connect("acme/handbook", public_readers=("group:staff",)))
+    assert found == {"hub:1/1": {"group:staff"}}
 
 
 def test_a_renamed_repository_keeps_its_ids_under_either_name() -> None:
@@ -371,6 +370,7 @@ def test_a_checkpoint_of_other_settings_begins_from_the_start(value: str) -> Non
         ("accounts", ("ann",), "LOGIN=E-MAIL"),
         ("accounts", ("ann=ann",), "not a reader"),
         ("public_readers", ("all",), "not a reader"),
+        ("public_readers", ("external:2:team",), "is of a source"),
         ("api_url", "http://github.example.com/api/v3", "not encrypted"),
         ("api_url", "file:///etc", "not a web address"),
         ("private_hosts", ("10.0.0.1/8",), "cannot be allowed"),

@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from connectors.access import EVERYBODY, Access
-from connectors.connector import Change, Checkpoint
+from connectors.access import PUBLIC
+from connectors.connector import Change, Checkpoint, ReaderGroup
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.github.connector import GitHubConnector
-from tests.contract.connector_worlds.held import Held, documents, run, taking
+from tests.contract.connector_worlds.held import (
+    Held,
+    documents,
+    list_documents,
+    list_groups,
+    run,
+    taking,
+)
 from tests.support.repository import Write
 from tests.support.services.faulty_service import Once
 from tests.support.services.github import GitHub, denied, not_found
@@ -20,7 +27,6 @@ from tests.support.services.github_place import (
     board,
     create_repository,
     handbook,
-    readers,
     serve_github,
 )
 from tests.support.services.github_state import LONG_AGO, Comment, Discussion, Issue
@@ -56,17 +62,35 @@ def test_a_listing_with_one_failed_response_is_complete_or_an_error_and_grants_n
     service = full()
     with serve_github(service) as place:
         source = connected(place)
-        right = readers(source)
+        right = set(list_documents(source))
         request = len(place.server.log)
         # The first answer is whether there is such a repository.
         for before in range(1, request):
             service.requests_before_fault, service.fault = before, Once(make())
             try:
-                actual = readers(source)
+                actual = set(list_documents(source))
             except (ActionRequiredError, TemporarilyUnavailableError):
                 continue
-            assert actual.keys() == right.keys(), before
-            assert all(actual[one].readers <= right[one].readers for one in right), before
+            assert actual == right, before
+
+
+@FAILING
+def test_a_listing_of_groups_with_one_failed_response_is_complete_or_an_error_and_grants_nothing(
+    make: Callable[[], Reply],
+) -> None:
+    service = full()
+    with serve_github(service) as place:
+        source = connected(place)
+        right = {one.token: one.members for one in list_groups(source)}
+        request = len(place.server.log)
+        for before in range(1, request):
+            service.requests_before_fault, service.fault = before, Once(make())
+            try:
+                actual = {one.token: one.members for one in list_groups(source)}
+            except (ActionRequiredError, TemporarilyUnavailableError):
+                continue
+            assert actual.keys() <= right.keys(), before
+            assert all(actual[one] <= right[one] for one in actual), before
 
 
 @FAILING
@@ -107,15 +131,25 @@ def test_a_wiki_that_fails_during_a_run_is_read_completely_later(tmp_path: Path)
     assert len(held.documents) == 250
 
 
-def test_a_repository_that_is_closed_during_a_run_is_no_longer_everybodys() -> None:
+def test_a_repository_that_is_closed_during_a_listing_of_groups_is_no_longer_everybodys() -> None:
     first, second = handbook(), board("ann")
     second.visibility = "public"
     with serve_github(GitHub(first, second)) as place:
-        source = place.connect("acme/handbook", "acme/board")
-        changes = source.changes(None, Held().known)
-        assert next(documents([change])[0] for change in changes if documents([change])).access == (
-            EVERYBODY
-        )
+        groups = place.connect("acme/handbook", "acme/board").groups(None)
+        first_group = next(groups)
         second.visibility = "private"
-        (later,) = documents(changes)
-    assert later.access == Access.to(["external:hub:ann"])
+        rest = {one.name: one.members for one in groups if isinstance(one, ReaderGroup)}
+    assert isinstance(first_group, ReaderGroup)
+    assert first_group.members == {PUBLIC}
+    assert rest["acme/board"] == {"external:1:account/ann"}
+
+
+def test_another_repository_that_has_the_name_now_is_not_read_for_the_former() -> None:
+    former = board("ann")
+    service = GitHub(handbook(), former)
+    with serve_github(service) as place:
+        changes = place.connect("acme/handbook", "acme/board").changes(None, Held().known)
+        assert documents([next(changes)])
+        service.repositories[1] = replace(former, id=3, collaborators=["bob"])
+        with pytest.raises(TemporarilyUnavailableError, match="another repository"):
+            list(changes)

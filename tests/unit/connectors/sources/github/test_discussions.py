@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from connectors.access import EVERYBODY
+from connectors.access import Access
 from connectors.connector import Checkpoint, Deletion, Unreadable
 from connectors.document import Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -71,7 +71,7 @@ def test_a_discussion_is_a_document_with_its_comments_and_their_replies() -> Non
     assert found.link == "https://github.test/acme/handbook/discussions/9"
     assert found.parents == ("acme", "handbook", "discussions")
     assert found.owners == (Person("ann", "ann@example.com"),)
-    assert found.access == EVERYBODY
+    assert found.access == Access.to(["external:1:repository/1"])
     assert found.metadata == {
         "repository": "acme/handbook",
         "kind": "discussion",
@@ -268,7 +268,7 @@ def test_an_unusable_response_does_not_count_as_no_discussions(body: object) -> 
     with serve_github(service) as place:
         service.requests_before_fault, service.fault = 2, lambda _: reply_json(body)
         with pytest.raises(TemporarilyUnavailableError, match="discussions of acme/handbook"):
-            readers(talk(place))
+            list(talk(place).listing(None))
 
 
 def test_a_server_of_ones_own_has_another_address() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.access import EVERYBODY, Access
+from connectors.access import Access
 from connectors.connector import Checkpoint, Deletion, Unreadable
 from connectors.document import Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -20,6 +20,7 @@ from tests.support.services.github_place import (
     connector,
     create_repository,
     handbook,
+    of_accounts,
     only,
     read,
     readers,
@@ -69,7 +70,7 @@ def test_a_wiki_page_is_a_document_named_as_the_page(service: GitHub, pages: Rep
     }
     assert one.owners == (Person("Bo Yu", "bo@example.com"),)
     assert str(one.updated_at) == "1970-01-04 00:00:00+00:00"
-    assert one.access == EVERYBODY
+    assert one.access == Access.to(["external:1:repository/1"])
     assert [(each.place.heading_path, each.text) for each in one.sections] == [
         (("Every day",), "From above.")
     ]
@@ -117,7 +118,7 @@ def test_a_file_is_a_document_that_is_read_at_the_branch(service: GitHub, code: 
     assert one.parents == ("acme", "handbook", "docs")
     assert one.metadata == {"repository": "acme/handbook", "kind": "file", "path": "docs/a b.md"}
     assert one.owners == (Person("Ann Lee", "ann@example.com"),)
-    assert one.access == EVERYBODY
+    assert one.access == Access.to(["external:1:repository/1"])
 
 
 def test_globs_choose_the_files(service: GitHub, code: Repository) -> None:
@@ -196,15 +197,13 @@ def test_who_may_read_the_repository_may_read_its_files_and_its_wiki(tmp_path: P
     create_repository(tmp_path, "acme/board").commit(Write("a.md", b"x"))
     create_repository(tmp_path, "acme/board.wiki").commit(Write("Home.md", b"x"))
     ids = {"hub:2/files/a.md", "hub:2/wiki/Home.md"}
-    of_ann = ["external:hub:ann", "user:ann@example.com"]
     with serve_github(service) as place:
         source = place.connect("acme/board", contents=("files", "wiki"))
-        before = {one.id: one.access for one in read(source)}
+        before = readers(source)
         private.collaborators.remove("bob")
         after = readers(source)
-    both = Access.to([*of_ann, "external:hub:bob", "user:bob@example.com"])
-    assert before == dict.fromkeys(ids, both)
-    assert after == dict.fromkeys(ids, Access.to(of_ann))
+    assert before == dict.fromkeys(ids, of_accounts("ann", "bob"))
+    assert after == dict.fromkeys(ids, of_accounts("ann"))
 
 
 def test_a_renamed_repository_keeps_the_ids_and_the_copy_of_its_files(

@@ -51,7 +51,7 @@ def slack(url: str, token: str = TOKEN, **more: Any) -> SlackConnector:
     own = {name: more.pop(name) for name in ApiSettings.model_fields if name in more}
     read = ApiSettings(api_url=f"{url}/api", private_hosts=("127.0.0.1",), **own)
     given_ = SlackSettings(read=read, **more)
-    return SlackConnector("s", given_, SlackCredential(token=SecretStr(token)))
+    return SlackConnector("s", 1, given_, SlackCredential(token=SecretStr(token)))
 
 
 def texts(changes: list[Change]) -> list[str]:

@@ -10,12 +10,19 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from connectors.access import NOBODY, Access
+from connectors.access import Access
 from connectors.connector import Checkpoint
 from connectors.errors import ActionRequiredError
 from connectors.sources.slack.connector import Kinds, SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import ApiSettings, ExportSettings
-from tests.contract.connector_worlds.held import Held, documents, list_documents, run
+from tests.contract.connector_worlds.held import (
+    Held,
+    documents,
+    list_documents,
+    list_groups,
+    resolve,
+    run,
+)
 from tests.support.services.serving import serve
 from tests.support.services.slack import TOKEN, SlackService, build_export, person
 
@@ -56,13 +63,13 @@ def zipped(path: Path, files: Mapping[str, bytes], folder: str = "") -> Path:
 def exported(path: Path, **more: Any) -> SlackConnector:
     read = ExportSettings(path=path, workspace_url="https://acme.slack.com/")
     settings = SlackSettings(read=read, conversations=_KINDS, **more)
-    return SlackConnector("s", settings, SlackCredential())
+    return SlackConnector("s", 1, settings, SlackCredential())
 
 
 def online(url: str) -> SlackConnector:
     read = ApiSettings(api_url=f"{url}/api", private_hosts=("127.0.0.1",))
     credential = SlackCredential(token=SecretStr(TOKEN))
-    return SlackConnector("s", SlackSettings(read=read, conversations=_KINDS), credential)
+    return SlackConnector("s", 1, SlackSettings(read=read, conversations=_KINDS), credential)
 
 
 def test_an_export_gives_the_same_documents_as_the_api(tmp_path: Path) -> None:
@@ -144,15 +151,24 @@ def test_odd_messages_in_an_export_are_skipped(tmp_path: Path) -> None:
     (found,) = documents(run(exported(archive), Held()))
     assert found.id == "s:C1/1700000000.000100"
     assert found.sections[0].text == "U1: hello"
-    assert found.access == NOBODY
+    assert found.access == Access.to(["external:1:C1"])
+    assert {one.members for one in list_groups(exported(archive))} == {
+        frozenset(),
+        frozenset({"external:1:@workspace"}),
+    }
 
 
 def test_members_of_a_private_channel_are_those_that_the_export_lists(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "export.zip", build_export(acme()))
-    accesses = {one.document_id[2:4]: one.access for one in list_documents(exported(archive))}
-    inside = Access.to(["user:ann@example.com", "user:gus@example.com"])
-    everyone = Access.to([*inside.readers, "user:bo@example.com"])
-    assert accesses == {"C1": everyone, "G2": inside, "M3": inside, "D4": inside}
+    groups = list_groups(exported(archive))
+    people = ("ann", "bo", "gus")
+    askers = {name: resolve(groups, f"user:{name}@example.com") for name in people}
+    readers = {
+        one.document_id[2:4]: {name for name in people if askers[name].may_read(one.access)}
+        for one in list_documents(exported(archive))
+    }
+    inside = {"ann", "gus"}
+    assert readers == {"C1": {"ann", "bo", "gus"}, "G2": inside, "M3": inside, "D4": inside}
 
 
 @pytest.mark.parametrize(

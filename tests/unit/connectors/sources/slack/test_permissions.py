@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from connectors.access import EVERYBODY, NOBODY, Access
+from connectors.connector import Checkpoint, ReaderGroup
 from connectors.document import Document
 from connectors.errors import TemporarilyUnavailableError
 from connectors.extraction.result import ExtractionError
@@ -14,7 +14,14 @@ from connectors.http_client.address_guard import LOOPBACK
 from connectors.sources.slack.client import SlackAccount, SlackClient
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import ApiSettings
-from tests.contract.connector_worlds.held import Held, documents, list_documents, run
+from tests.contract.connector_worlds.held import (
+    Held,
+    documents,
+    list_documents,
+    list_groups,
+    resolve,
+    run,
+)
 from tests.support.services.serving import Reply, redirect, serve
 from tests.support.services.slack import SCOPES, TOKEN, SlackService, person, rate_limited
 
@@ -47,20 +54,22 @@ def slack(url: str, **more: Any) -> SlackConnector:
     own = {name: more.pop(name) for name in ApiSettings.model_fields if name in more}
     read = ApiSettings(api_url=f"{url}/api", private_hosts=("127.0.0.1",), **own)
     credential = SlackCredential(token=SecretStr(TOKEN))
-    return SlackConnector("s", SlackSettings(read=read, **more), credential)
+    return SlackConnector("s", 1, SlackSettings(read=read, **more), credential)
 
 
-def readers(url: str, **more: Any) -> dict[str, Access]:
-    """By channel; what a run says, which the listing says too."""
+def readers(url: str, **more: Any) -> dict[str, set[str]]:
+    """Who of some people may read a channel's messages; "everybody" if somebody unknown may."""
     found = {one.id: one.access for one in documents(run(slack(url, **more), Held()))}
     assert {one.document_id: one.access for one in list_documents(slack(url, **more))} == found
-    return {document_id[2:4]: access for document_id, access in found.items()}
+    groups = list_groups(slack(url, **more))
+    askers = {name: resolve(groups, f"user:{name}@example.com") for name in PEOPLE}
+    return {
+        document_id[2:4]: {name for name, asker in askers.items() if asker.may_read(access)}
+        for document_id, access in found.items()
+    }
 
 
-def people(*names: str) -> Access:
-    return Access.to(f"user:{name}@example.com" for name in names)
-
-
+PEOPLE = ("ann", "bo", "gus", "gone", "bot", "other", "eve", "stranger")
 _ALL_USERS = [f"U{number}" for number in range(1, 10)]
 
 
@@ -69,9 +78,9 @@ def test_members_of_a_private_place_read_it(service: SlackService, url: str) -> 
         service.add_channel(own, own, members)
         service.post(own, "hello", user="U6")
     assert readers(url, conversations=("private", "group", "direct")) == {
-        "G1": people("ann", "bo", "gus"),
-        "M2": people("ann", "gus"),
-        "D3": people("bo"),
+        "G1": {"ann", "bo", "gus"},
+        "M2": {"ann", "gus"},
+        "D3": {"bo"},
     }
 
 
@@ -82,10 +91,10 @@ def test_public_channels_are_read_by_the_workspace_and_by_guests_who_are_there(
     service.add_channel("C2", "fair", ["U2", "U3"])
     service.post("C1", "hello")
     service.post("C2", "hello")
-    assert readers(url) == {"C1": people("ann", "bo"), "C2": people("ann", "bo", "gus")}
-    members = {"C1": people("ann"), "C2": people("bo", "gus")}
+    assert readers(url) == {"C1": {"ann", "bo"}, "C2": {"ann", "bo", "gus"}}
+    members = {"C1": {"ann"}, "C2": {"bo", "gus"}}
     assert readers(url, public_channels="members") == members
-    everybody = {"C1": EVERYBODY, "C2": EVERYBODY}
+    everybody = {"C1": set(PEOPLE), "C2": set(PEOPLE)}
     assert readers(url, public_channels="everybody") == everybody
 
 
@@ -93,8 +102,43 @@ def test_members_are_not_requested_without_guests(service: SlackService, url: st
     del service.users[2]
     service.add_channel("C1", "general", ["U1"])
     service.post("C1", "hello")
-    assert readers(url) == {"C1": people("ann", "bo")}
+    assert readers(url) == {"C1": {"ann", "bo"}}
     assert "conversations.members" not in {method for method, _ in service.calls}
+
+
+def test_a_listing_of_groups_asks_for_members_and_no_message(
+    service: SlackService, url: str
+) -> None:
+    service.add_channel("C1", "general", ["U1"])
+    service.add_channel("G2", "board", ["U1", "U2"])
+    groups = {one.name: one for one in list_groups(slack(url))}
+    assert groups.keys() == {"acme.slack.com", "#general", "#board"}
+    assert groups["#general"].members == {"external:1:@workspace"}
+    assert groups["#board"].members == {"user:ann@example.com", "user:bo@example.com"}
+    methods = [method for method, _ in service.calls]
+    assert not {"conversations.history", "conversations.replies"} & set(methods)
+    assert methods.count("conversations.members") == 2
+
+
+def test_under_twenty_requests_an_hour_all_members_are_listed(
+    service: SlackService, url: str
+) -> None:
+    for number in range(60):
+        service.add_channel(f"G{number:02}", f"team-{number}", ["U1"])
+    found: list[str] = []
+    reached: Checkpoint | None = None
+    for _ in range(5):
+        service.requests_before_fault, service.fault = 20, lambda _: rate_limited("3600")
+        try:
+            for item in slack(url).groups(reached):
+                if isinstance(item, ReaderGroup):
+                    found.append(item.name)
+                else:
+                    reached = item
+        except TemporarilyUnavailableError:
+            continue
+        break
+    assert sorted(found) == sorted(["acme.slack.com", *(f"#team-{n}" for n in range(60))])
 
 
 def test_who_has_no_known_address_reads_nothing(service: SlackService, url: str) -> None:
@@ -103,7 +147,7 @@ def test_who_has_no_known_address_reads_nothing(service: SlackService, url: str)
     service.add_channel("G2", "board", ["U1"])
     service.post("C1", "hello")
     service.post("G2", "hello")
-    assert readers(url) == {"C1": NOBODY, "G2": NOBODY}
+    assert readers(url) == {"C1": set(), "G2": set()}
 
 
 def test_a_conversation_is_called_after_those_who_speak(service: SlackService, url: str) -> None:

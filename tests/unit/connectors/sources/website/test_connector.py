@@ -1,7 +1,7 @@
 import gzip
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from connectors.access import EVERYBODY
-from connectors.connector import Change, Checkpoint, Deletion, Unreadable
+from connectors.connector import Change, Checkpoint, Deletion, DocumentCount, Unreadable
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.retry_policy import RetryPolicy
@@ -58,7 +58,7 @@ def _read(pages: Mapping[str, Resource], **settings: object) -> dict[str, Change
 
 
 def _id(change: Change) -> str:
-    assert not isinstance(change, Checkpoint)
+    assert not isinstance(change, Checkpoint | DocumentCount)
     return change.id if isinstance(change, Document) else change.document_id
 
 
@@ -200,6 +200,46 @@ def test_a_site_that_goes_down_is_not_asked_for_each_page() -> None:
         with pytest.raises(TemporarilyUnavailableError):
             list(walking)
         assert len({request.path for request in service.log}) < 15
+
+
+def test_a_crawl_that_the_site_interrupts_goes_on_where_it_was() -> None:
+    links = [f"/{number}" for number in range(6)]
+    limited = Resource(body=b"", status=429, headers={"Retry-After": "3600"})
+    site = Site({"/": page("Home", "Home.", links=links)})
+    site.pages |= {link: page(f"Page {link}", f"Says {link}.") for link in links}
+    site.pages["/3"] = limited
+    with _served(site) as service:
+        connector = _connector(service.url)
+        first = _take(connector, None)
+        checkpoint = first[-1]
+        assert isinstance(checkpoint, Checkpoint)
+        site.pages["/3"] = page("Page /3", "Says /3.")
+        second = _take(connector, checkpoint)
+        third = _take(connector, second[-1])
+    paths = [{_path(one, service.url) for one in run} - {""} for run in (first, second, third)]
+    assert paths[0] == {"/", "/0", "/1", "/2"}
+    assert paths[1] == {"/3", "/4", "/5"}
+    assert paths[2] == {"/", *links}
+
+
+def _none_known(ids: Sequence[str]) -> Mapping[str, str]:
+    del ids
+    return {}
+
+
+def _take(connector: WebsiteConnector, since: Change | None) -> list[Change]:
+    """What a run yields until its end, or until the site interrupts it."""
+    assert since is None or isinstance(since, Checkpoint)
+    taken: list[Change] = []
+    with suppress(TemporarilyUnavailableError):
+        for change in connector.changes(since, _none_known):
+            taken.append(change)  # noqa: PERF402 (those before the error count)
+    return taken
+
+
+def _path(change: Change, url: str) -> str:
+    """Of a document; empty for a checkpoint."""
+    return change.id.removeprefix(f"web:{url}") if isinstance(change, Document) else ""
 
 
 def test_a_listing_that_does_not_know_all_start_pages_begins_again() -> None:

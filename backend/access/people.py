@@ -1,0 +1,312 @@
+"""All that can be done to people's accounts. Each action is one transaction that includes its audit entry."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from backend.access.passwords import Passwords, check_password
+from backend.access.random_secrets import digest, make_random_secret
+from backend.access.roles import Role
+from backend.store import (
+    api_tokens,
+    audit,
+    former_emails,
+    invitations,
+    password_resets,
+    people,
+    sessions,
+)
+from backend.store.audit import Actor
+from backend.store.database import Database
+from backend.store.invitations import Invitation
+from backend.store.people import Person
+from connectors.access import parse_reader_token
+from connectors.errors import ConflictError, InvalidInputError, NotFoundError
+
+INVITATION_LIFETIME = timedelta(days=7)
+SET_UP_LIFETIME = timedelta(hours=1)
+BY_ADMIN = "admin"
+"""Who vouches for the address of a person whom an admin has invited or verified."""
+_LONGEST_NAME = 100
+_LONGEST_EMAIL = 254
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountDetails:
+    """What a person says who accepts an invitation."""
+
+    name: str
+    password: str = field(repr=False)
+    email: str = ""
+    """Of the first account alone; any other is of the address that was invited."""
+
+
+class InvalidInvitationError(NotFoundError):
+    """One answer for a code that never was one, has been used, or has expired."""
+
+    def __init__(self) -> None:
+        super().__init__("This invitation is not valid, or no longer.")
+
+
+class FormerAddressError(ConflictError):
+    """An address was somebody else's before, and documents may name it for them."""
+
+    def __init__(self, email: str) -> None:
+        super().__init__(
+            f"{email} was the address of somebody else, and documents may name it for them: whoever has it next reads"
+            f" these. To let it be given to somebody: quarry users release-address {email}"
+        )
+        self.email = email
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleService:
+    database: Database
+    actor: Actor = audit.OWNER
+
+    def list_people(self) -> list[Person]:
+        return people.list_people(self.database)
+
+    def list_invitations(self, now: datetime | None = None) -> list[Invitation]:
+        """Return those that can still be accepted."""
+        return invitations.list_open(self.database, now or datetime.now(UTC))
+
+    def invite(self, email: str, role: Role, now: datetime | None = None) -> str:
+        """Return the code of an invitation, which cannot be shown again; a former one for the address ends.
+
+        Raises:
+            InvalidInputError: it is not an address.
+            ConflictError: there is an account of this address, or no admin yet to look after accounts.
+            FormerAddressError: it was somebody else's.
+        """
+        now = now or datetime.now(UTC)
+        email, code = normalize_email(email), make_random_secret()
+        with self.database.transaction() as database:
+            if people.find_by_email(database, email):
+                raise ConflictError(f"There is an account of {email} already.")
+            check_never_used(database, email)
+            _check_first(database, role)
+            self._put_invitation(database, code, email, role, now + INVITATION_LIFETIME)
+            audit.record(database, "invite", audit_name(email), {"role": role}, self.actor)
+        return code
+
+    def withdraw_invitation(self, email: str) -> None:
+        """Raises NotFoundError: there is no invitation for this address."""
+        email = normalize_email(email)
+        with self.database.transaction() as database:
+            if not invitations.remove_of(database, email):
+                raise NotFoundError(f"There is no invitation for {email}.")
+            audit.record(database, "withdraw_invitation", audit_name(email), {}, self.actor)
+
+    def set_up(self, now: datetime | None = None) -> str:
+        """Return the code by which the first account is made, an admin's; a former one ends.
+
+        Raises:
+            ConflictError: there is an account already.
+        """
+        end, code = (now or datetime.now(UTC)) + SET_UP_LIFETIME, make_random_secret()
+        with self.database.transaction() as database:
+            if people.has_people(database):
+                raise ConflictError("There is an account already. To invite: quarry users invite")
+            self._put_invitation(database, code, None, Role.ADMIN, end)
+            audit.record(database, "set_up", audit_name("first"), {}, self.actor)
+        return code
+
+    def _put_invitation(
+        self, database: Database, code: str, email: str | None, role: Role, end: datetime
+    ) -> None:
+        invitation = Invitation(
+            digest=digest(code),
+            email=email,
+            role=role,
+            created_at=datetime.now(UTC),
+            expires_at=end,
+            invited_by=self.actor.name,
+        )
+        invitations.put(database, invitation)
+
+    def find_invitation(self, code: str, now: datetime | None = None) -> Invitation:
+        """Raises InvalidInvitationError."""
+        return _check_valid(self.database, invitations.find(self.database, digest(code)), now)
+
+    def accept_invitation(
+        self, code: str, chosen: AccountDetails, passwords: Passwords, now: datetime | None = None
+    ) -> Person:
+        """Make the account that an invitation is for. It is used up, unless an error is raised.
+
+        Raises:
+            InvalidInvitationError: it is not valid.
+            InvalidInputError: the name, the password or the address is not accepted.
+            ConflictError: there is an account of this address, or no admin yet to look after accounts.
+        """
+        now = now or datetime.now(UTC)
+        email = self.find_invitation(code, now).email or normalize_email(chosen.email)
+        name = _check_name(chosen.name)
+        check_password(chosen.password, email)
+        password_hash = passwords.hash(chosen.password)
+        with self.database.transaction() as database:
+            invitation = _check_valid(database, invitations.take(database, digest(code)), now)
+            _check_first(database, Role(invitation.role))
+            person = people.add(
+                database,
+                email=email,
+                name=name,
+                role=invitation.role,
+                password_hash=password_hash,
+                verified=BY_ADMIN,
+                created_at=now,
+            )
+            details = {"role": person.role, "invited_by": invitation.invited_by}
+            actor = Actor(audit_name(person.email), self.actor.address)
+            audit.record(database, "accept_invitation", audit_name(person.email), details, actor)
+        return person
+
+    def set_role(self, email: str, role: Role) -> None:
+        """Raises NotFoundError; ConflictError: it is the last active admin."""
+        with self._find(email) as (database, person):
+            if role is not Role.ADMIN:
+                _check_other_admin(database, person)
+            people.set_role(database, person.id, role)
+            self._record(database, "set_role", person, person.role, role)
+
+    def disable(self, email: str, now: datetime | None = None) -> None:
+        """End the sessions and tokens of a person, who can no longer sign in. Raises as `set_role`."""
+        with self._find(email) as (database, person):
+            _check_other_admin(database, person)
+            people.set_disabled(database, person.id, now or datetime.now(UTC))
+            sessions.remove_of_person(database, person.id)
+            api_tokens.remove_of_person(database, person.id)
+            password_resets.remove_of_person(database, person.id)
+            self._record(database, "disable", person, _state(person), "disabled")
+
+    def enable(self, email: str) -> None:
+        """Raises NotFoundError."""
+        with self._find(email) as (database, person):
+            people.set_disabled(database, person.id, None)
+            self._record(database, "enable", person, _state(person), "active")
+
+    def verify(self, email: str) -> None:
+        """Vouch for the address of a person, who then may read what it may read. Raises NotFoundError."""
+        with self._find(email) as (database, person):
+            people.set_verified(database, person.id, BY_ADMIN)
+            self._record(database, "verify", person, person.verified, BY_ADMIN)
+
+    def end_sessions(self, email: str) -> None:
+        """End all sessions of a person, who has to sign in again. Raises NotFoundError."""
+        with self._find(email) as (database, person):
+            details = {"ended_sessions": sessions.remove_of_person(database, person.id)}
+            audit.record(database, "end_sessions", audit_name(person.email), details, self.actor)
+
+    def change_email(self, email: str, new: str) -> Person:
+        """Give a person another address, for which nobody vouches until an admin or a provider does.
+
+        Raises:
+            NotFoundError: there is no account of this address.
+            InvalidInputError: the new one is not an address.
+            ConflictError: the new one is the address of an account.
+            FormerAddressError: it was somebody else's.
+        """
+        new = normalize_email(new)
+        with self._find(email) as (database, person):
+            if people.find_by_email(database, new):
+                raise ConflictError(f"There is an account of {new} already.")
+            check_never_used(database, new, person)
+            people.set_email(database, person.id, new)
+            former_emails.record(database, person.email, person.id)
+            invitations.remove_of(database, new)
+            self._record(database, "change_email", person, person.email, new)
+            return people.get_by_email(database, new)
+
+    def release_email(self, email: str) -> None:
+        """Let an address be given to somebody who did not have it before.
+
+        Raises:
+            NotFoundError: nobody had it who has another one now.
+        """
+        email = normalize_email(email)
+        with self.database.transaction() as database:
+            if not former_emails.remove(database, email):
+                raise NotFoundError(f"Nobody had the address {email} before.")
+            audit.record(database, "release_email", audit_name(email), {}, self.actor)
+
+    @contextmanager
+    def _find(self, email: str) -> Iterator[tuple[Database, Person]]:
+        """Begin a transaction on one account."""
+        email = normalize_email(email)
+        with self.database.transaction() as database:
+            yield database, people.get_by_email(database, email)
+
+    def _record(
+        self, database: Database, action: str, person: Person, before: str | None, after: str
+    ) -> None:
+        details = {"before": before, "after": after}
+        audit.record(database, action, audit_name(person.email), details, self.actor)
+
+
+def _state(person: Person) -> str:
+    return "disabled" if person.disabled_at else "active"
+
+
+def audit_name(email: str) -> str:
+    """Return what the audit calls a person, as subject and as actor; it is their reader token."""
+    return f"user:{email}"
+
+
+def normalize_email(email: str) -> str:
+    """Return an address as it is compared.
+
+    Raises:
+        InvalidInputError: it is not an e-mail address.
+    """
+    try:
+        if len(email) > _LONGEST_EMAIL or not email.strip().isprintable():
+            raise ValueError("it is too long, or holds what cannot be shown")
+        return parse_reader_token(audit_name(email.strip())).removeprefix("user:")
+    except ValueError as error:
+        raise InvalidInputError("This is not an e-mail address.") from error
+
+
+def clean_name(name: str) -> str:
+    """Return a name on one line, of the characters that can be shown, and not too long."""
+    shown = "".join(letter for letter in " ".join(name.split()) if letter.isprintable())
+    return shown[:_LONGEST_NAME].strip()
+
+
+def _check_name(name: str) -> str:
+    cleaned = clean_name(name)
+    if not cleaned or len(name.strip()) > _LONGEST_NAME:
+        raise InvalidInputError(f"A name has 1 to {_LONGEST_NAME} characters.")
+    return cleaned
+
+
+def _check_valid(
+    database: Database, invitation: Invitation | None, now: datetime | None
+) -> Invitation:
+    if invitation is None or invitation.expires_at <= (now or datetime.now(UTC)):
+        raise InvalidInvitationError
+    if invitation.email is None and people.has_people(database):
+        raise InvalidInvitationError
+    return invitation
+
+
+def check_never_used(database: Database, email: str, person: Person | None = None) -> None:
+    """Raises FormerAddressError: somebody else had the address than this person."""
+    if former_emails.is_of_another(database, email, person.id if person else None):
+        raise FormerAddressError(email)
+
+
+def _check_first(database: Database, role: Role) -> None:
+    if role is not Role.ADMIN and not people.has_people(database):
+        raise ConflictError(
+            "The first account is an admin's, because it ends what the machine's secret may do."
+            " Invite an admin first: quarry users invite --role admin"
+        )
+
+
+def _check_other_admin(database: Database, person: Person) -> None:
+    is_active_admin = person.role == Role.ADMIN and person.disabled_at is None
+    if people.count_active_admins(database) == 1 and is_active_admin:
+        raise ConflictError(
+            f"{person.email} is the only active admin. Make somebody else an admin first."
+        )

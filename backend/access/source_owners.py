@@ -1,0 +1,39 @@
+"""Who looks after a source: a person who is an admin or a source manager, or all admins; and what follows from it."""
+
+from backend.access.people import normalize_email
+from backend.access.roles import Role
+from backend.store import people
+from backend.store.database import Database
+from backend.store.people import Person
+from connectors.errors import ConflictError
+from connectors.server_access import FindObjection, allow_all
+
+
+def limit_owner(
+    database: Database, owner_id: int | None, find_objection: FindObjection
+) -> FindObjection:
+    """Return what is objected to in a source of this owner: for the admins, or one of them, nothing.
+
+    Whose the source is decides, not who saves or runs it.
+    """
+    owner = None if owner_id is None else people.find(database, owner_id)
+    is_of_admin = owner_id is None or (owner is not None and owner.role == Role.ADMIN)
+    return allow_all if is_of_admin else find_objection
+
+
+def find_new_owner(database: Database, email: str) -> Person:
+    """Return the person with this address, who can be given a source.
+
+    Raises:
+        InvalidInputError: it is not an address.
+        NotFoundError: nobody has an account of this address.
+        ConflictError: the account is disabled, or its role is member.
+    """
+    person = people.get_by_email(database, normalize_email(email))
+    if person.disabled_at is not None:
+        raise ConflictError(f"The account of {person.email} is disabled.")
+    if person.role == Role.MEMBER:
+        raise ConflictError(
+            f"{person.email} is a member, who cannot look after sources. Make them a source manager first."
+        )
+    return person

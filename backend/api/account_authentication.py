@@ -1,0 +1,136 @@
+"""Who sends a request to a Quarry with accounts: a person by a session, a program by an API token."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from fastapi import Request
+
+from backend.access.api_tokens import PREFIX
+from backend.access.machine_secret import MachineSecret
+from backend.access.people import audit_name
+from backend.access.roles import Role
+from backend.access.sessions import Visitor, make_csrf_token
+from backend.api.authentication import (
+    Authenticator,
+    FindToken,
+    make_token_asker,
+    read_address,
+    read_bearer,
+)
+from backend.api.authorization import Asker
+from backend.api.request_context import get_request_context
+from backend.store.audit import Actor
+from backend.store.people import Person
+from connectors.access import Readers
+
+_THREADS = 4
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class AccountCookies:
+    """The names of the cookies, and whether browsers send them over TLS alone."""
+
+    session: str
+    device: str
+    secure: bool
+
+    @classmethod
+    def of_machine(cls, secret: MachineSecret) -> "AccountCookies":
+        """Names of their own: cookies of an address are shared by all its ports, and with them by other Quarrys."""
+        return cls(secret.name_cookie("account"), secret.name_cookie("device"), secure=False)
+
+    @classmethod
+    def of_site(cls) -> "AccountCookies":
+        """Names by which browsers let no other host, port without TLS or path set them."""
+        return cls("__Host-quarry-session", "__Host-quarry-device", secure=True)
+
+    def read_visitor(self, request: Request) -> Visitor:
+        return Visitor(
+            address=read_address(request),
+            user_agent=request.headers.get("user-agent"),
+            session=request.cookies.get(self.session),
+            device=request.cookies.get(self.device),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AccountAuthenticator:
+    """Until there is an account, it leaves requests to the authenticator of the machine.
+
+    The database is read in threads of its own, so that requests are recognized while searches keep theirs busy.
+    """
+
+    machine: Authenticator
+    cookies: AccountCookies
+    service_readers: Readers
+    """What service tokens may read, which are of nobody."""
+    accounts: "AccountPresence"
+    find_token: FindToken
+    find_person: Callable[[str], Person | None]
+    """Returns whose session it is, if it is valid."""
+    find_readers: Callable[[Person], Readers]
+    """Returns what a person holds by themselves; reads the database."""
+    executor: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_THREADS, "authentication")
+    )
+
+    async def authenticate(self, request: Request) -> Asker | None:
+        context = get_request_context(request.scope)
+        context.has_accounts = self.accounts.is_known or await self._run(self.accounts.look)
+        if not context.has_accounts:
+            return await self.machine.authenticate(request)
+        if "authorization" in request.headers:
+            return await self._by_bearer(request)
+        return await self._by_session(request)
+
+    async def _by_bearer(self, request: Request) -> Asker | None:
+        given = read_bearer(request)
+        if not given.startswith(PREFIX):
+            return None
+        return await self._run(lambda: self._find_token_asker(given, read_address(request)))
+
+    def _find_token_asker(self, given: str, address: str | None) -> Asker | None:
+        found = self.find_token(given)
+        if found is None:
+            return None
+        token, owner = found
+        readers = self.service_readers if owner is None else self.find_readers(owner)
+        return make_token_asker(token, owner, readers, address)
+
+    async def _by_session(self, request: Request) -> Asker | None:
+        session = request.cookies.get(self.cookies.session)
+        if session is None:
+            return None
+        return await self._run(lambda: self._find_session_asker(session, read_address(request)))
+
+    def _find_session_asker(self, session: str, address: str | None) -> Asker | None:
+        person = self.find_person(session)
+        if person is None:
+            return None
+        return Asker(
+            kind="session",
+            readers=self.find_readers(person),
+            role=Role(person.role),
+            person=person,
+            actor=Actor(audit_name(person.email), address),
+            csrf_token=make_csrf_token(session),
+        )
+
+    async def _run(self, find: Callable[[], Found]) -> Found:
+        return await asyncio.get_running_loop().run_in_executor(self.executor, find)
+
+
+class AccountPresence:
+    """Whether there are accounts. The database is asked until there are: they never go back to none."""
+
+    def __init__(self, find: Callable[[], bool]) -> None:
+        self._find = find
+        self.is_known = False
+
+    def look(self) -> bool:
+        self.is_known = self.is_known or self._find()
+        return self.is_known

@@ -1,0 +1,79 @@
+"""A running answer keeps to what its asker may read now, not to what it was when the answer began."""
+
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from backend.chat.citations.citation_processor import CitationInfo
+from backend.chat.events import AnswerDone, ChatEvent
+from backend.chat.passages import PassagesShown
+from backend.search.events import SectionsSelected
+from connectors.access import Readers
+from indexing.chunking.chunk import ChunkRange
+from indexing.index.protocols import Index
+from indexing.runtime.deadline import Deadline
+
+EVERY = 1.0
+"""Seconds after which rights are read again, whatever is written."""
+
+ReadersNow: TypeAlias = Callable[[], Readers | None]
+"""Returns what the asker may read as of now; None if it is recognized no more, since its session or token has ended."""
+
+
+class AskerGoneError(Exception):
+    """The session or token of the asker has ended."""
+
+
+class DocumentWithdrawnError(Exception):
+    """A document that the answer draws on was deleted, or the asker may not read it any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RightsWatch:
+    readers_now: ReadersNow
+    index: Index
+    deadline: Deadline
+
+    def follow(self, events: Iterator[ChatEvent]) -> Generator[ChatEvent, None, None]:
+        """Yield the events; read the rights again before each that cites or quotes, and once a second.
+
+        The model has read the documents: what it goes on to write may be of any of them, cited or not. So the answer
+        ends where one of them is withdrawn.
+
+        Raises:
+            AskerGoneError, DocumentWithdrawnError: the event is not yielded.
+        """
+        documents: set[str] = set()
+        checked = time.monotonic()
+        for event in events:
+            shown = _list_documents(event)
+            documents.update(shown)
+            if shown or time.monotonic() - checked >= EVERY:
+                self._check(documents)
+                checked = time.monotonic()
+            yield event
+
+    def _check(self, documents: set[str]) -> None:
+        readers = self.readers_now()
+        if readers is None:
+            raise AskerGoneError
+        # By the index, the one gate: each document has a first chunk.
+        ranges = [ChunkRange(document, 0, 1) for document in sorted(documents)]
+        if not all(self.index.chunks(ranges, readers, self.deadline)):
+            raise DocumentWithdrawnError
+
+
+def _list_documents(event: ChatEvent) -> list[str]:
+    """Return the documents that an event cites or quotes, or that the model is given."""
+    match event:
+        case SectionsSelected(sections=sections):
+            return [section.document_id for section in sections]
+        case CitationInfo(document_id=document):
+            return [document]
+        case PassagesShown(passages=passages):
+            return [passage.document_id for passage in passages]
+        case AnswerDone(documents=documents):
+            return [document.document_id for document in documents]
+        case _:
+            return []

@@ -1,0 +1,134 @@
+"""The page of a person's own account: sessions, password, API tokens."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from anyio import to_thread
+from fastapi import FastAPI, Request
+from fastapi.responses import RedirectResponse, Response
+
+from backend.access.api_tokens import ApiTokenService, TokenScope
+from backend.access.own_account import OwnAccount
+from backend.access.passwords import SHORTEST, PasswordQueue, Passwords
+from backend.access.random_secrets import digest
+from backend.access.roles import Role
+from backend.api.account_authentication import AccountCookies
+from backend.api.authorization import Asker, AskerDependency, Permission, requires
+from backend.api.problem_details import Problem, problem
+from backend.container import Container
+from backend.store import api_tokens
+from backend.store.people import Person
+from backend.web.forms import FormDependency
+from backend.web.templates import page
+from connectors.errors import ConflictError, InvalidInputError
+
+ACCOUNT = "/account"
+_LIFETIME = timedelta(days=90)
+_OF_READERS = (TokenScope.SEARCH, TokenScope.ASK)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountPages:
+    container: Container
+    cookies: AccountCookies
+    passwords: Passwords
+    queue: PasswordQueue
+
+    def mount(self, app: FastAPI) -> None:
+        app.get(ACCOUNT, include_in_schema=False)(self.show)
+        app.post(f"{ACCOUNT}/session", include_in_schema=False)(self.end_session)
+        app.post(f"{ACCOUNT}/password", include_in_schema=False)(self.change_password)
+        app.post(f"{ACCOUNT}/identity", include_in_schema=False)(self.unlink_identity)
+        app.post(f"{ACCOUNT}/tokens", include_in_schema=False)(self.create_token)
+        app.post(f"{ACCOUNT}/token", include_in_schema=False)(self.revoke_token)
+
+    @requires(Permission.ACCOUNT)
+    def show(self, request: Request, asker: AskerDependency) -> Response:
+        return self._render(request, asker)
+
+    @requires(Permission.ACCOUNT)
+    def end_session(self, asker: AskerDependency, form: FormDependency) -> Response:
+        number = form.get("session", "")
+        self._account(asker).end_session(int(number) if _is_id(number) else 0)
+        return RedirectResponse(ACCOUNT, 303)
+
+    @requires(Permission.ACCOUNT)
+    async def change_password(
+        self, request: Request, asker: AskerDependency, form: FormDependency
+    ) -> Response:
+        try:
+            await self.queue.run(
+                asker.actor.address,
+                self._account(asker).change_password,
+                form.get("current", ""),
+                form.get("new", ""),
+                request.cookies[self.cookies.session],
+                self.passwords,
+            )
+        except InvalidInputError as error:
+            return await to_thread.run_sync(self._render, request, asker, str(error))
+        return RedirectResponse(ACCOUNT, 303)
+
+    @requires(Permission.ACCOUNT)
+    def unlink_identity(
+        self, request: Request, asker: AskerDependency, form: FormDependency
+    ) -> Response:
+        try:
+            self._account(asker).unlink_identity(form.get("issuer", ""), form.get("subject", ""))
+        except ConflictError as error:
+            return self._render(request, asker, str(error))
+        return RedirectResponse(ACCOUNT, 303)
+
+    @requires(Permission.ACCOUNT)
+    def create_token(
+        self, request: Request, asker: AskerDependency, form: FormDependency
+    ) -> Response:
+        chosen = [scope for scope in list_scopes(asker) if scope in form]
+        try:
+            token = self._tokens(asker).create(form.get("name", ""), chosen, _LIFETIME)
+        except (InvalidInputError, ConflictError) as error:
+            return self._render(request, asker, trouble=str(error))
+        return self._render(request, asker, token=token)
+
+    @requires(Permission.ACCOUNT)
+    def revoke_token(self, asker: AskerDependency, form: FormDependency) -> Response:
+        self._tokens(asker).revoke(form.get("name", ""))
+        return RedirectResponse(ACCOUNT, 303)
+
+    def _render(
+        self, request: Request, asker: Asker, trouble: str = "", token: str = ""
+    ) -> Response:
+        """Return the page; a new token is in this answer alone."""
+        account = self._account(asker)
+        values = {
+            "sessions": account.list_sessions(),
+            "identities": account.list_identities(),
+            "current": digest(request.cookies[self.cookies.session]),
+            "tokens": api_tokens.list_of_person(self.container.database, account.person.id),
+            "scopes": list_scopes(asker),
+            "shortest": SHORTEST,
+            "trouble": trouble,
+            "token": token,
+        }
+        return page(request, "account.html", "", values, 422 if trouble else 200)
+
+    def _account(self, asker: Asker) -> OwnAccount:
+        return OwnAccount(self.container.database, _get_person(asker), asker.actor)
+
+    def _tokens(self, asker: Asker) -> ApiTokenService:
+        return ApiTokenService(self.container.database, asker.actor, _get_person(asker))
+
+
+def list_scopes(asker: Asker) -> tuple[TokenScope, ...]:
+    """Return what a token of the asker may be made for: what the asker may do."""
+    return tuple(TokenScope) if asker.role is Role.ADMIN else _OF_READERS
+
+
+def _get_person(asker: Asker) -> Person:
+    if asker.person is None:
+        raise Problem(problem(403, "Only a person who has signed in may do this."))
+    return asker.person
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10

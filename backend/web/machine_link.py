@@ -1,0 +1,51 @@
+"""The link that lets the browser of the person in who runs a Quarry without accounts."""
+
+import re
+from typing import Annotated
+
+from fastapi import FastAPI, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from backend.access.machine_secret import SESSION_LIFETIME, MachineSecret
+from backend.api.authentication import CHALLENGE
+from backend.api.authorization import Permission, requires
+from backend.api.problem_details import Problem, problem
+from backend.api.request_context import get_request_context
+
+_HOST = re.compile(r"\[?(?P<name>[^\]]+?)\]?(?::(?P<port>\d+))?")
+
+
+def link_command(request: Request) -> str:
+    """Return the command that prints a link to the address at which the browser found this server."""
+    found = _HOST.fullmatch(request.headers["host"])
+    name, port = (found["name"], found["port"]) if found else ("127.0.0.1", None)
+    host = "" if name == "127.0.0.1" else f" --host {name}"
+    return f"quarry link{host} --port {port or 80}"
+
+
+def mount_link(app: FastAPI, secret: MachineSecret) -> None:
+    """Add the address of the links that are made with the secret."""
+
+    @requires(Permission.ANYONE)
+    def open_link(request: Request, code: Annotated[str, Query(max_length=200)] = "") -> Response:
+        if get_request_context(request.scope).has_accounts:
+            return RedirectResponse("/sign-in", 303)
+        if not secret.is_link_code(code):
+            detail = "This link is not valid, or no longer."
+            raise Problem(problem(401, detail, "Run quarry link for a new one."), CHALLENGE)
+        return _begin_session(secret)
+
+    app.get("/link", include_in_schema=False)(open_link)
+
+
+def _begin_session(secret: MachineSecret) -> Response:
+    """Lead to the search page, so that the code does not stay in the address."""
+    response = RedirectResponse("/", 303)
+    response.set_cookie(
+        secret.cookie_name,
+        secret.make_session(),
+        max_age=int(SESSION_LIFETIME.total_seconds()),
+        httponly=True,
+        samesite="lax",
+    )
+    return response

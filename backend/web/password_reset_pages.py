@@ -1,0 +1,63 @@
+"""The page on which somebody chooses another password, by a link that an admin has made."""
+
+from dataclasses import dataclass
+
+from anyio import to_thread
+from fastapi import FastAPI, Request
+from fastapi.responses import RedirectResponse, Response
+
+from backend.access.password_reset import PasswordResetService
+from backend.access.passwords import SHORTEST, PasswordQueue, Passwords
+from backend.api.authentication import read_address
+from backend.api.authorization import Permission, requires
+from backend.container import Container
+from backend.store.audit import Actor
+from backend.store.people import Person
+from backend.web.forms import FormDependency
+from backend.web.sign_in import SIGN_IN, Code
+from backend.web.templates import page
+from connectors.errors import InvalidInputError
+
+PASSWORD_RESET = "/password-reset"
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordResetPages:
+    container: Container
+    passwords: Passwords
+    queue: PasswordQueue
+
+    def mount(self, app: FastAPI) -> None:
+        app.get(PASSWORD_RESET, include_in_schema=False)(self.show)
+        app.post(PASSWORD_RESET, include_in_schema=False)(self.choose_password)
+
+    @requires(Permission.ANYONE)
+    def show(self, request: Request, code: Code = "") -> Response:
+        return _render(request, code, self._service(request).find_person(code))
+
+    @requires(Permission.ANYONE)
+    async def choose_password(self, request: Request, form: FormDependency) -> Response:
+        """Set the password; the person then signs in with it."""
+        service, code = self._service(request), form.get("code", "")
+        person = await to_thread.run_sync(service.find_person, code)
+        try:
+            await self.queue.run(
+                read_address(request),
+                service.finish,
+                code,
+                form.get("password", ""),
+                self.passwords,
+            )
+        except InvalidInputError as error:
+            return _render(request, code, person, str(error))
+        return RedirectResponse(SIGN_IN, 303)
+
+    def _service(self, request: Request) -> PasswordResetService:
+        return PasswordResetService(
+            self.container.database, Actor("visitor", read_address(request))
+        )
+
+
+def _render(request: Request, code: str, person: Person, trouble: str = "") -> Response:
+    values = {"code": code, "email": person.email, "trouble": trouble, "shortest": SHORTEST}
+    return page(request, "password_reset.html", "", values, 422 if trouble else 200)

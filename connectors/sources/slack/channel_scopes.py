@@ -1,0 +1,72 @@
+"""Channels as scopes: a document names its channel, and a permission sync lists who may read that."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from connectors.access import PUBLIC, Access, make_external_token
+from connectors.connector import Checkpoint, GroupItem, ReaderGroup
+from connectors.sources.slack.checkpoint import make_groups_checkpoint, parse_groups_position
+from connectors.sources.slack.users_and_channels import Channel, ChannelKind, PublicReaders
+from connectors.sources.slack.workspace import Workspace
+
+_WORKSPACE = "@workspace"
+"""Stands for a channel with all members of the workspace; no channel has this id."""
+
+
+def derive_channel_access(source_id: int, channel_id: str) -> Access:
+    """Return the access of what is said in a channel."""
+    return Access.to([make_external_token(source_id, channel_id)])
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelScopes:
+    """Lists who may read the channels of a workspace."""
+
+    source_id: int
+    workspace: Workspace
+    public: PublicReaders
+
+    def list_groups(self, since: Checkpoint | None) -> Iterator[GroupItem]:
+        """Yield the members of the workspace, then the readers of channel after channel."""
+        reached = parse_groups_position(since)
+        if not reached:
+            yield self._read_workspace()
+        for channel in self.workspace.list_channels():
+            if channel.id > reached:
+                yield self._read_channel(channel)
+                yield make_groups_checkpoint(channel.id)
+
+    @property
+    def _workspace_token(self) -> str:
+        return make_external_token(self.source_id, _WORKSPACE)
+
+    def _read_workspace(self) -> ReaderGroup:
+        is_used = self.public is PublicReaders.WORKSPACE
+        return ReaderGroup(
+            token=self._workspace_token,
+            members=self.workspace.users.member_tokens if is_used else frozenset(),
+            name=self.workspace.url.partition("://")[2],
+        )
+
+    def _read_channel(self, channel: Channel) -> ReaderGroup:
+        members = self.workspace.list_members(channel) if self._needs_members(channel) else ()
+        return ReaderGroup(
+            token=make_external_token(self.source_id, channel.id),
+            members=self._find_readers(channel, frozenset(members)),
+            name=channel.get_label(self.workspace.users, members),
+        )
+
+    def _needs_members(self, channel: Channel) -> bool:
+        if channel.kind is not ChannelKind.PUBLIC or self.public is PublicReaders.MEMBERS:
+            return True
+        return self.public is PublicReaders.WORKSPACE and self.workspace.users.has_guests
+
+    def _find_readers(self, channel: Channel, members: frozenset[str]) -> frozenset[str]:
+        """Return tokens of the readers; one without a known e-mail address gets no access."""
+        users = self.workspace.users
+        if channel.kind is not ChannelKind.PUBLIC or self.public is PublicReaders.MEMBERS:
+            return users.get_tokens(members)
+        if self.public is PublicReaders.EVERYBODY:
+            return frozenset({PUBLIC})
+        guests = users.get_tokens(members) - users.member_tokens
+        return guests | {self._workspace_token}

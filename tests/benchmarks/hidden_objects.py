@@ -1,0 +1,141 @@
+"""How long the answer takes that something does not exist, where it does not, and where it is not the asker's.
+
+    .venv/bin/python -m tests.benchmarks.hidden_objects [--requests N]
+
+A member of a `quarry serve` on the sample handbook asks for documents, sessions and tokens of others and for such that are
+missing, by turns. Bars: in a thousand requests of each the medians differ by at most 5 % or 0.2 ms, and the answers but for the
+names that were asked for not at all. The command exits with 1 if one is missed.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from statistics import median
+
+import httpx
+
+from backend.access.api_tokens import ApiTokenService, TokenScope
+from backend.access.roles import Role
+from backend.access.sessions import Visitor, begin_session, make_csrf_token
+from backend.api.account_authentication import AccountCookies
+from backend.api.authentication import CSRF_HEADER
+from backend.container import Container
+from backend.sample import handbook
+from backend.settings import Settings
+from backend.store import sessions
+from tests.support.accounts import add_person
+from tests.support.home import Home
+from tests.support.models import MODEL_CACHE
+from tests.support.serving import serving
+
+REQUESTS = 2_000
+MOST_PERCENT, MOST_MILLISECONDS = 5, 0.2
+FORBIDDEN = "handbook:people/project-alabaster-memo.md"
+MISSING = "handbook:people/project-albatross-memo.md"
+REQUEST_ID = {"X-Request-Id": "one"}
+
+
+@dataclass(frozen=True)
+class Question:
+    method: str
+    path: str
+    hidden: str
+    """What exists and is not the asker's; as the last part of the path or the value of the field."""
+    missing: str
+    field: str = ""
+    ending: str = ""
+
+    def ask(self, client: httpx.Client, name: str) -> httpx.Response:
+        if self.field:
+            return client.request(self.method, self.path, data={self.field: name})
+        return client.request(self.method, f"{self.path}/{name}{self.ending}")
+
+
+def list_questions(session: str) -> Iterator[Question]:
+    for path, ending in (
+        ("/api/documents", ""),
+        ("/api/documents", "/original"),
+        ("/api/documents", "/pages/1"),
+        ("/document", ""),
+    ):
+        yield Question("GET", path, FORBIDDEN, MISSING, ending=ending)
+    yield Question("POST", "/account/session", session, "9" * len(session), "session")
+    yield Question("POST", "/account/token", "token-of-ann", "token-of-bob", "name")
+
+
+@contextmanager
+def serve_member(folder: Path) -> Iterator[tuple[httpx.Client, str]]:
+    """Serve the handbook; yield a client with the session of a member, and the number of another's session."""
+    home = Home(folder)
+    assert home.quarry("add", "folder", str(handbook())).code == 0
+    assert home.quarry("sync").code == 0
+    settings = Settings(home=folder / "state", models=Path(MODEL_CACHE))
+    with serving(home) as server, closing(Container(settings).database) as database:
+        ann = add_person(database, "ann@example.com", Role.ADMIN)
+        bob = add_person(database, "bob@example.com")
+        begin_session(database, ann, Visitor())
+        (foreign,) = sessions.list_of_person(database, ann.id)
+        ApiTokenService(database, owner=ann).create(
+            "token-of-ann", [TokenScope.SEARCH], timedelta(days=1)
+        )
+        session = begin_session(database, bob, Visitor())
+        secret = Container(settings).machine_secret
+        with httpx.Client(
+            base_url=server.url,
+            timeout=60,
+            cookies={AccountCookies.of_machine(secret).session: session},
+            headers={CSRF_HEADER: make_csrf_token(session), **REQUEST_ID},
+        ) as client:
+            yield client, str(foreign.id)
+
+
+def measure(client: httpx.Client, question: Question, requests: int) -> tuple[float, float]:
+    """Return the medians in milliseconds for what is hidden and what is missing."""
+    names = (question.hidden, question.missing)
+    hidden, missing = (question.ask(client, name) for name in names)
+    check_equal(hidden, missing, question)
+    times: tuple[list[float], list[float]] = ([], [])
+    for number in range(requests):
+        # Not always in the same order: what was read last is found faster.
+        which = (number + number // 2) % 2
+        began = time.perf_counter()
+        question.ask(client, names[which])
+        times[which].append(1000 * (time.perf_counter() - began))
+    return median(times[0]), median(times[1])
+
+
+def check_equal(hidden: httpx.Response, missing: httpx.Response, question: Question) -> None:
+    assert hidden.status_code == missing.status_code == 404, (question, hidden, missing)
+    assert hidden.text.replace(question.hidden, question.missing) == missing.text, question
+    different = set(hidden.headers.raw) ^ set(missing.headers.raw)
+    assert {name.lower() for name, _ in different} <= {b"date"}, different
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=REQUESTS)
+    options = parser.parse_args()
+    met = True
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serve_member(Path(folder)) as (client, session),
+    ):
+        for question in list_questions(session):
+            hidden, missing = measure(client, question, options.requests)
+            apart = abs(hidden - missing)
+            met = met and apart <= max(MOST_MILLISECONDS, missing * MOST_PERCENT / 100)
+            asked = f"{question.method} {question.path}{question.ending}"
+            print(
+                f"{asked:32} another's {hidden:6.3f} ms  missing {missing:6.3f} ms  apart {apart:.3f} ms"
+            )
+    sys.exit(0 if met else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+"""Whoever asks, in whatever way: exactly what the asker may read, while members and documents change.
+
+The same decisions are made by a model of sets. Between the writes of a change nothing is shown that may be read neither
+before nor after it. Something may be missing: who leaves a group and joins another waits for the end of the change.
+"""
+
+import random
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from backend.access.group_sync import syncing_groups
+from backend.access.readers import resolve_readers
+from backend.store import documents, run_transitions, sources
+from backend.store.database import Database
+from backend.sync.run_lease import this_process
+from connectors.access import PUBLIC, Access, Readers
+from connectors.batched import batched
+from connectors.connector import ReaderGroup
+from indexing.chunking.chunk import ChunkRange
+from indexing.index.protocols import Amend, Filters, Index, IndexQuery, IndexWriter
+from indexing.index.spelling import MAX_WORDS, spelling_query
+from indexing.ingestion.ledger import AccessAmended
+from tests.contract.connector_worlds.held import resolve
+from tests.support.chunks import document as indexed
+from tests.support.chunks import vector
+from tests.support.groups import token_of
+from tests.support.index_engines import Engine, LocalEngine, OpenSearchEngine, soon
+from tests.support.opensearch_server import SERVERS, url_of
+from tests.support.soak import scaled
+from tests.support.store import Store, document, gone, store_at
+
+pytestmark = pytest.mark.deep("engines")
+
+DOCUMENTS, PEOPLE, GROUPS = 25, 6, 8
+ROUNDS = scaled(12, 200, "engines")
+"""Each is an answer to one asker, and a decision on each document."""
+ASKED_BETWEEN = scaled(2, PEOPLE, "engines")
+"""Askers between any two writes."""
+COMMON = "cleaving"
+LETTERS = "bcdfghjklmnpqrstvwxz"
+
+
+def person(number: int) -> str:
+    return f"user:p{number}@example.com"
+
+
+ASKERS = [person(number) for number in range(PEOPLE)]
+
+
+def own_word(number: int) -> str:
+    """A word of one document, far from those of others."""
+    return "".join(random.Random(number).choices(LETTERS, k=12))
+
+
+@dataclass
+class Model:
+    """What is right."""
+
+    members: dict[str, frozenset[str]]
+    access: dict[str, Access]
+
+    def readable(self, asker: str) -> frozenset[str]:
+        groups = [ReaderGroup(token, members) for token, members in self.members.items()]
+        readers = resolve(groups, asker)
+        return frozenset(name for name, access in self.access.items() if readers.may_read(access))
+
+
+@dataclass
+class Place:
+    """An index and a database, the model of them, and the chance of a test."""
+
+    store: Store
+    writer: IndexWriter
+    index: Index
+    chance: random.Random
+    model: Model = field(default_factory=lambda: Model({}, {}))
+    decided: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def database(self) -> Database:
+        return self.store.database
+
+    def fill(self) -> None:
+        number = sources.find(self.database, "desk").id
+        self.model.members = {token_of(number, f"g{n}"): frozenset() for n in range(GROUPS)}
+        for n in range(DOCUMENTS):
+            self.model.access[f"desk:{n:02}"] = self.draw_access()
+        self.store.ledger.save_conjunctions(self.model.access.values())
+        self.writer.write(
+            indexed(name, f"{COMMON} {own_word(n)}", "more of it", access=access, source="desk")
+            for n, (name, access) in enumerate(self.model.access.items())
+        )
+        self.store.hold(
+            *(document(name, access=access) for name, access in self.model.access.items())
+        )
+
+    def draw_access(self) -> Access:
+        tokens = [*self.model.members, *ASKERS]
+        clauses = [self.chance.sample(tokens, self.chance.choice([0, 1, 2, 3])) for _ in range(2)]
+        drawn = clauses[: self.chance.choice([1, 1, 2])]
+        return Access.all_of(
+            [PUBLIC, *one] if self.chance.random() < 0.05 else one for one in drawn
+        )
+
+    def draw_members(self) -> dict[str, frozenset[str]]:
+        """Return the members of all groups, those of some drawn again; groups may contain each other."""
+        drawn = dict(self.model.members)
+        for token in self.chance.sample(sorted(drawn), 3):
+            others = [*sorted(drawn), *ASKERS]
+            drawn[token] = frozenset(self.chance.sample(others, self.chance.randint(0, 4)))
+            if self.chance.random() < 0.03:
+                drawn[token] |= {PUBLIC}
+        return drawn
+
+    def change(self) -> None:
+        """Let the source change members, the access of documents, or both; and ask between the writes."""
+        access = dict(self.model.access)
+        for name in self.chance.sample(sorted(access), self.chance.choice([1, 3, 5])):
+            access[name] = self.draw_access()
+        before, after = self.model, Model(self.draw_members(), access)
+        self.ask_between(before, after)
+        with self.syncing(after.members):
+            self.ask_between(before, after)
+            for name, granted in access.items():
+                if granted != before.access[name]:
+                    self.amend(name, granted, lambda: self.ask_between(before, after))
+        self.model = after
+
+    @contextmanager
+    def syncing(self, members: Mapping[str, frozenset[str]]) -> Iterator[None]:
+        number = sources.find(self.database, "desk").id
+        run = run_transitions.begin(self.database, "desk", "permissions", this_process(), gone)
+        listed = [ReaderGroup(token, those) for token, those in members.items()]
+        with syncing_groups(self.database, run, number, lambda _: listed):
+            yield
+        run_transitions.close(self.database, run, "done")
+
+    def amend(self, name: str, access: Access, ask: Callable[[], None]) -> None:
+        self.store.ledger.save_conjunctions([access])
+        self.writer.write([Amend(document_id=name, access=access)])
+        ask()
+        self.store.ledger.save([AccessAmended(name, access)])
+        ask()
+
+    def ask_between(self, before: Model, after: Model) -> None:
+        for number, asker in enumerate(self.chance.sample(ASKERS, ASKED_BETWEEN)):
+            allowed = before.readable(asker) | after.readable(asker)
+            # Of the others only what costs least.
+            way = self.chance.choice(sorted(WAYS)) if number == 0 else "expansion"
+            assert self.ask(way, asker) <= allowed, way
+
+    def ask_exactly(self) -> None:
+        asker = self.chance.choice([PUBLIC, *ASKERS])
+        way = self.chance.choice(sorted(WAYS))
+        assert self.ask(way, asker) == self.model.readable(asker), way
+        self.check_counts(asker)
+
+    def check_counts(self, asker: str) -> None:
+        counts = self.index.facets(Filters(), self.hold(asker), soon()).sources
+        assert counts.get("desk", 0) == len(self.model.readable(asker))
+        self.decided["facets"] += DOCUMENTS
+
+    def ask(self, way: str, asker: str) -> frozenset[str]:
+        self.decided[way] += DOCUMENTS
+        return frozenset(WAYS[way](self, self.hold(asker)))
+
+    def hold(self, asker: str) -> Readers:
+        return resolve_readers(self.database, Readers.of(asker))
+
+
+def search(place: Place, readers: Readers) -> set[str]:
+    queries = [
+        IndexQuery(text=COMMON, vector=vector(COMMON), alpha=0.3, size=100),
+        *(IndexQuery(text=own_word(n), vector=None, alpha=0.0) for n in (0, DOCUMENTS - 1)),
+    ]
+    whole, *single = place.index.find(queries, readers, soon()).rankings
+    found = {hit.chunk.document_id for hit in whole if hit.evidence.bm25}
+    every = {hit.chunk.document_id for ranking in (whole, *single) for hit in ranking}
+    assert every == found, "one leg shows what another does not"
+    return found
+
+
+def open_each(place: Place, readers: Readers) -> set[str]:
+    names = (f"desk:{n:02}" for n in range(DOCUMENTS))
+    return {name for name in names if documents.find(place.database, name, readers) is not None}
+
+
+def list_all(place: Place, readers: Readers) -> set[str]:
+    return {one.id for one in documents.list_readable(place.database, readers, "", 100)}
+
+
+def expand(place: Place, readers: Readers) -> set[str]:
+    ranges = [ChunkRange(f"desk:{n:02}", 0, 9) for n in range(DOCUMENTS)]
+    found = place.index.chunks(ranges, readers, soon())
+    assert all(len(chunks) in (0, 2) for chunks in found)
+    return {chunks[0].document_id for chunks in found if chunks}
+
+
+def correct_words(place: Place, readers: Readers) -> set[str]:
+    """The documents whose own word is suggested for one that is mistyped."""
+    mistyped = {f"{own_word(n)[:5]}{own_word(n)[6:]}": n for n in range(DOCUMENTS)}
+    found = set()
+    for words in batched(mistyped, MAX_WORDS):
+        asked = spelling_query(f"{' '.join(words)} ?")
+        for word, near in place.index.suggest_corrections(asked, readers, soon()).items():
+            assert near == (own_word(mistyped[word]),)
+            found.add(f"desk:{mistyped[word]:02}")
+    return found
+
+
+WAYS: Mapping[str, Callable[[Place, Readers], set[str]]] = {
+    "search": search,
+    "document": open_each,
+    "list": list_all,
+    "expansion": expand,
+    "suggestions": correct_words,
+}
+
+
+@pytest.fixture(params=["embedded", *SERVERS])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    if request.param == "embedded":
+        yield LocalEngine(tmp_path / "index")
+    else:
+        cluster = OpenSearchEngine(url_of(request.param), f"t-{secrets.token_hex(6)}")
+        yield cluster
+        cluster.remove()
+
+
+@pytest.fixture
+def place(engine: Engine, database_url: str) -> Iterator[Place]:
+    with store_at(database_url, "desk") as store:
+        made = Place(store, engine.writer(), engine.index(), random.Random(2026))
+        made.fill()
+        yield made
+
+
+def test_every_way_of_asking_shows_exactly_what_may_be_read(place: Place) -> None:
+    for number in range(ROUNDS):
+        place.ask_exactly()
+        if number % 5 == 0:
+            place.change()
+    assert place.decided.total() >= ROUNDS * DOCUMENTS

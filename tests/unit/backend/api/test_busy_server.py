@@ -1,0 +1,110 @@
+"""A server with all its slots taken: searches go on beside answers, and what finds no place is told when to come again."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.container import Container
+from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
+from tests.unit.backend.api.conftest import client_of, connected, make_container
+from tests.unit.backend.api.routes.test_metrics import scrape
+
+SOON = 30.0
+QUESTION = {"question": "How long is parental leave?"}
+SEARCH = {"query": "leave"}
+
+
+class Model:
+    """A language model that says nothing until it is let go."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.released = threading.Event()
+
+    def reply(self, request: Request) -> Reply:
+        del request
+        self.asked.set()
+        assert self.released.wait(SOON)
+        return Say("Half a year.")
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def crowded(tmp_path: Path, folder: Path, model: Model) -> Iterator[TestClient]:
+    """A server that takes one answer and one search at a time; nobody waits."""
+    with ScriptedModel(model.reply) as server:
+        container = make_container(
+            tmp_path,
+            llm_url=server.base_url,
+            llm_model="scripted",
+            answers_at_once=1,
+            searches_at_once=1,
+            requests_waiting=0,
+        )
+        connected(container, folder)
+        with client_of(container) as client:
+            yield client
+            model.released.set()
+
+
+def test_while_the_answers_are_full_a_search_is_answered(crowded: TestClient, model: Model) -> None:
+    with ThreadPoolExecutor() as threads:
+        answer = threads.submit(crowded.post, "/api/ask", json=QUESTION)
+        assert model.asked.wait(SOON)
+        refused = crowded.post("/api/ask", json=QUESTION)
+        searched = crowded.post("/api/search", json=SEARCH)
+        model.released.set()
+        assert answer.result(SOON).status_code == 200
+    assert refused.status_code == 503
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert "answers" in refused.json()["detail"]
+    assert searched.status_code == 200
+    counted = scrape(crowded)
+    assert counted["quarry_pool_refused_total", "answers"] == 1
+    assert counted["quarry_pool_wait_seconds_count", "answers"] == 1
+    assert ("quarry_pool_refused_total", "searches") not in counted
+
+
+def test_while_the_searches_are_full_probes_and_scrapes_are_answered(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    container = make_container(tmp_path, searches_at_once=1, requests_waiting=0)
+    connected(container, folder)
+    with client_of(container) as client, ThreadPoolExecutor() as threads:
+        searching, released = _hold_up_searches(container, monkeypatch)
+        held = threads.submit(client.post, "/api/search", json=SEARCH)
+        assert searching.wait(SOON)
+        refused = client.post("/api/search", json=SEARCH)
+        probe, counted = client.get("/readyz"), scrape(client)
+        released.set()
+        assert held.result(SOON).status_code == 200
+        assert client.post("/api/search", json=SEARCH).status_code == 200
+    assert (refused.status_code, int(refused.headers["Retry-After"]) >= 1) == (503, True)
+    assert probe.status_code == 200
+    assert counted["quarry_pool_refused_total", "searches"] == 1
+
+
+def _hold_up_searches(
+    container: Container, monkeypatch: pytest.MonkeyPatch
+) -> tuple[threading.Event, threading.Event]:
+    """Let the searches of a server that is ready wait; return what says that one does, and what lets it go."""
+    searching, released = threading.Event(), threading.Event()
+    search = container.chat.search
+    find = search.index.find
+
+    def wait_and_find(*arguments: object) -> object:
+        searching.set()
+        assert released.wait(SOON)
+        return find(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(search.index, "find", wait_and_find)
+    return searching, released
