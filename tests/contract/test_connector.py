@@ -84,7 +84,8 @@ PAGE_SIZES = (
     "connectors.sources.website.crawler.BATCH_SIZE",
 )
 """What the sources read at once: of 60 items they would ask for one page only."""
-REQUESTS_AN_HOUR = 20
+REQUESTS_AN_HOUR = scaled(20, 75, "connectors")
+"""More than the pages of one second's items take: GitHub's list does not resume within a second."""
 FEW_A_REQUEST = {name: 4 for name in PAGE_SIZES if name.endswith(".PAGE_SIZE")} | {
     "connectors.sources.confluence.pagination._OVERLAP": 1
 }

@@ -2,7 +2,8 @@
 
 GitHub's list is paged by number, so an item that changes or is deleted meanwhile shifts all that follow.
 Therefore no second page is requested: after each page the list is requested again from the time at which
-that page ended. Only among items of one second the pages are followed.
+that page ended. Only among items of one second the pages are followed; as a position is a time, the pages
+of one second have to fit into one hour's requests (of 5,000 requests: 500,000 items).
 """
 
 import re
