@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import pairwise
 from typing import TypeAlias
 
 from backend.access.own_readers import add_groups_of_accounts
@@ -30,6 +31,8 @@ from connectors.access import Access, Clause, Readers
 
 _USER = "user:"
 _Paths: TypeAlias = dict[str, tuple[str, ...]]
+_Dates: TypeAlias = Mapping[tuple[str, str], datetime]
+"""Of memberships, by member and token."""
 
 
 class Reason(StrEnum):
@@ -52,6 +55,8 @@ class HeldToken:
     """From what they hold by themselves, through groups, to the token."""
     is_pending: bool
     """A membership on the way does not count yet."""
+    since: datetime | None
+    """When the last membership on the way was first listed; None without one, or where that was not recorded yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +140,27 @@ def explain_clauses(
     """Explain each clause of a document; the shortest first, since it is the most telling."""
     counting = _find_paths(own.tokens, [each for each in above if not each.is_pending])
     all_paths = _find_paths(own.tokens, above)
+    dates = {(each.member, each.token): each.since for each in above if each.since}
     return tuple(
-        ClauseExplanation(tuple(sorted(clause)), _find_held(clause, counting, all_paths))
+        ClauseExplanation(tuple(sorted(clause)), _find_held(clause, counting, all_paths, dates))
         for clause in sorted(access.clauses, key=lambda each: (len(each), sorted(each)))
     )
 
 
-def _find_held(clause: Clause, counting: _Paths, all_paths: _Paths) -> tuple[HeldToken, ...]:
-    pending = clause & all_paths.keys() - counting.keys()
+def _find_held(
+    clause: Clause, counting: _Paths, all_paths: _Paths, dates: _Dates
+) -> tuple[HeldToken, ...]:
+    met = [counting[token] for token in sorted(clause & counting.keys())]
+    pending = [all_paths[token] for token in sorted(clause & all_paths.keys() - counting.keys())]
     return (
-        *(
-            HeldToken(counting[token], is_pending=False)
-            for token in sorted(clause & counting.keys())
-        ),
-        *(HeldToken(all_paths[token], is_pending=True) for token in sorted(pending)),
+        *(HeldToken(path, is_pending=False, since=_find_last(path, dates)) for path in met),
+        *(HeldToken(path, is_pending=True, since=_find_last(path, dates)) for path in pending),
     )
+
+
+def _find_last(path: Sequence[str], dates: _Dates) -> datetime | None:
+    """Return when the last membership on the way was listed; one without a date is older than those with one."""
+    return max((dates[step] for step in pairwise(path) if step in dates), default=None)
 
 
 def _find_paths(own: Iterable[str], above: Sequence[Membership]) -> _Paths:

@@ -67,7 +67,8 @@ def _list_held(clause: "ClauseResponse", found: "ExplanationResponse") -> Iterat
         yield "not met"
     for each in clause.held[:MOST_NAMED]:
         word = "pending" if each.is_pending else "met"
-        yield f"{word} by {' → '.join(_name(token, found) for token in each.path)}"
+        path = " → ".join(_name(token, found) for token in each.path)
+        yield f"{word} by {path}{f', since {_format(each.since)}' if each.since else ''}"
 
 
 def _name_some(tokens: tuple[str, ...], found: "ExplanationResponse") -> str:

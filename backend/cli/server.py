@@ -74,7 +74,7 @@ def make_app(
     app = create_app(container, authenticator, answer_html, routes.error_page, processes, site)
     routes.mount(app)
     if site is None:
-        mount_link(app, owner.secret)
+        mount_link(app, owner.secret, container.database)
     provider = container.openid_provider
     name = provider.settings.host if provider else None
     passwords, queue = Passwords(), PasswordQueue()
@@ -178,7 +178,7 @@ def _set_up(url: str, container: Container) -> tuple[str, ...]:
 def _invite_owner(url: str, owner: Owner) -> tuple[str, ...]:
     asker = ", ".join(sorted(owner.readers.tokens))
     return (
-        f"Open it in a browser by this link, which is valid for an hour: {make_link(url, owner.secret)}",
+        f"Open it in a browser by this link, which is valid once, for an hour: {make_link(url, owner.secret)}",
         f"It answers you alone, as {asker}. quarry link prints another link. Ctrl-C ends it.",
     )
 

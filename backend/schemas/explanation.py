@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 class HeldTokenResponse(Schema):
     path: tuple[str, ...]
     is_pending: bool
+    since: datetime | None
+    """When the last membership on the way was first listed; null if there is none, or that is not known."""
 
 
 class ClauseResponse(Schema):

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import Connection, select
 
@@ -16,6 +17,8 @@ class Membership:
     """Of the group or scope."""
     is_pending: bool
     """It counts once the permission sync that found it has compared all documents."""
+    since: datetime | None
+    """When it was first listed; None if that was not recorded yet."""
 
 
 def list_above(database: Database, own: Collection[str]) -> list[Membership]:
@@ -33,12 +36,13 @@ def list_above(database: Database, own: Collection[str]) -> list[Membership]:
 
 def _read_level(connection: Connection, members: Iterable[str]) -> list[Membership]:
     texts = select_texts(connection.dialect.name, members)
-    query = select(memberships.c.member, memberships.c.token, memberships.c.pending)
-    ordered = query.where(memberships.c.member.in_(texts)).order_by(
-        memberships.c.pending, memberships.c.token, memberships.c.member
+    columns = memberships.c
+    query = select(columns.member, columns.token, columns.pending, columns.since)
+    ordered = query.where(columns.member.in_(texts)).order_by(
+        columns.pending, columns.token, columns.member
     )
     rows = connection.execute(ordered)
-    return [Membership(row.member, row.token, bool(row.pending)) for row in rows]
+    return [Membership(row.member, row.token, bool(row.pending), row.since) for row in rows]
 
 
 def name_groups(database: Database, tokens: Collection[str]) -> Mapping[str, str]:

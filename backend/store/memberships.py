@@ -5,6 +5,7 @@ pending counts for nobody yet.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
 from functools import cache
 
 from sqlalchemy import Connection, Select, delete, exists, func, insert, select, update
@@ -48,12 +49,14 @@ def save_groups(
             if gone := held.get(token, set()) - present:
                 _delete_members(connection, token, gone)
         unused = _find_unused(connection, source_id, members)
+        now = datetime.now(UTC)
         rows = [
             {
                 "member": member,
                 "token": token,
                 "source_id": source_id,
                 "pending": int(token not in unused),
+                "since": now,
             }
             for token, present in members.items()
             for member in present.difference(held.get(token, ()))

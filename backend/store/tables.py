@@ -116,6 +116,7 @@ memberships = Table(
     Column("token", Text, primary_key=True),
     Column("source_id", ForeignKey("sources.id"), nullable=False),
     Column("pending", Integer, nullable=False),  # 1: counts only once the documents were compared
+    Column("since", Moment),  # when it was first listed; NULL: before these were recorded
     Index(None, "source_id", "token"),
     sqlite_with_rowid=False,
 )
@@ -326,6 +327,13 @@ invitations = Table(
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment, nullable=False),
     Column("invited_by", Text, nullable=False),
+)
+
+used_links = Table(
+    "used_links",
+    metadata,
+    Column("digest", Text, primary_key=True),  # SHA-256 of the code in a link of the machine
+    Column("used_at", Moment, nullable=False),
 )
 
 password_resets = Table(

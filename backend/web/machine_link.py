@@ -1,16 +1,20 @@
 """The link that lets the browser of the person in who runs a Quarry without accounts."""
 
 import re
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from backend.access.machine_secret import SESSION_LIFETIME, MachineSecret
+from backend.access.machine_secret import LINK_LIFETIME, SESSION_LIFETIME, MachineSecret
+from backend.access.random_secrets import digest
 from backend.api.authentication import CHALLENGE
-from backend.api.authorization import Permission, requires
+from backend.api.authorization import Permission, find_asker, requires
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import get_request_context
+from backend.store import used_links
+from backend.store.database import Database
 
 _HOST = re.compile(r"\[?(?P<name>[^\]]+?)\]?(?::(?P<port>\d+))?")
 
@@ -23,19 +27,29 @@ def link_command(request: Request) -> str:
     return f"quarry link{host} --port {port or 80}"
 
 
-def mount_link(app: FastAPI, secret: MachineSecret) -> None:
-    """Add the address of the links that are made with the secret."""
+def mount_link(app: FastAPI, secret: MachineSecret, database: Database) -> None:
+    """Add the address of the links that are made with the secret; each lets one browser in, once."""
 
     @requires(Permission.ANYONE)
     def open_link(request: Request, code: Annotated[str, Query(max_length=200)] = "") -> Response:
         if get_request_context(request.scope).has_accounts:
             return RedirectResponse("/sign-in", 303)
-        if not secret.is_link_code(code):
-            detail = "This link is not valid, or no longer."
-            raise Problem(problem(401, detail, "Run quarry link for a new one."), CHALLENGE)
-        return _begin_session(secret)
+        if secret.is_link_code(code) and _use_link(database, code):
+            return _begin_session(secret)
+        if find_asker(request.scope) is not None:
+            return RedirectResponse(
+                "/", 303
+            )  # This browser was let in before, perhaps by this link.
+        detail = "This link is not valid, or was used already."
+        raise Problem(problem(401, detail, "Run quarry link for a new one."), CHALLENGE)
 
     app.get("/link", include_in_schema=False)(open_link)
+
+
+def _use_link(database: Database, code: str) -> bool:
+    """Return whether the link was not opened before."""
+    now = datetime.now(UTC)
+    return used_links.use(database, digest(code), now, expired=now - LINK_LIFETIME)
 
 
 def _begin_session(secret: MachineSecret) -> Response:

@@ -51,6 +51,35 @@ def test_the_way_to_a_token_leads_through_the_groups(store: Store) -> None:
     assert found.groups_listed_at is not None
 
 
+def test_a_way_counts_since_its_last_membership_was_listed(store: Store) -> None:
+    before = datetime.now(UTC)
+    save_groups(store.database, "desk", {"team": [ANN], "company": ["team"]})
+    store.hold(document(access=Access.to([token(store, "company"), ANN])))
+    direct, through = sorted(explained(store, ANN).clauses[0].held, key=lambda held: len(held.path))
+    assert direct.since is None
+    assert through.since is not None
+    assert before <= through.since <= datetime.now(UTC)
+    _date_memberships(store, token(store, "team"), None)
+    _date_memberships(store, token(store, "company"), early := datetime(2026, 3, 1, tzinfo=UTC))
+    assert _since(store) == early
+    _date_memberships(store, token(store, "team"), later := datetime(2026, 4, 1, tzinfo=UTC))
+    assert _since(store) == later
+    save_groups(store.database, "desk", {"team": [ANN, BOB], "company": ["team"]})
+    assert _since(store) == later, "what was a member before stays one since then"
+
+
+def _date_memberships(store: Store, of: str, since: datetime | None) -> None:
+    with store.database.writing() as connection:
+        which = tables.memberships.c.token == of
+        connection.execute(update(tables.memberships).where(which).values(since=since))
+
+
+def _since(store: Store) -> datetime | None:
+    company = token(store, "company")
+    held = explained(store, ANN).clauses[0].held
+    return next(each.since for each in held if each.path[-1] == company)
+
+
 def test_each_condition_is_explained_by_itself(store: Store) -> None:
     save_groups(store.database, "desk", {"space": [ANN, BOB]})
     space = token(store, "space")

@@ -89,7 +89,7 @@ def make_app(container: Container, cookies: AccountCookies, queue: PasswordQueue
     authenticator = make_authenticator(container, owner, cookies, accounts)
     app = create_app(container, authenticator, error_page=pages.error_page)
     pages.mount(app)
-    mount_link(app, container.machine_secret)
+    mount_link(app, container.machine_secret, container.database)
     SignInPages(container, cookies, CHEAP, queue).mount(app)
     PasswordResetPages(container, CHEAP, queue).mount(app)
     return app

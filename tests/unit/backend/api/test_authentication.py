@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -67,7 +68,7 @@ def app(container: Container) -> Iterator[Api]:
     """The whole server, ready."""
     app = api(container)
     pages.mount(app)
-    mount_link(app, container.machine_secret)
+    mount_link(app, container.machine_secret, container.database)
     with TestClient(app, base_url=ADDRESS):
         assert app.state.app_state.warmup.ready.wait(60)
         yield app
@@ -196,6 +197,29 @@ def test_a_link_begins_a_session_and_leaves_the_address(
     assert opened.headers["cache-control"] == "no-store"
     assert opened.headers["referrer-policy"] == "same-origin"
     assert stranger.get("/api/sources").status_code == 200
+
+
+def test_a_link_lets_one_browser_in(app: Api, container: Container) -> None:
+    code = container.machine_secret.make_link_code()
+    other = TestClient(app, base_url=ADDRESS, follow_redirects=False)
+    assert _open_link(other, code).status_code == 303
+    third = TestClient(app, base_url=ADDRESS, follow_redirects=False)
+    refused = _open_link(third, code)
+    assert refused.status_code == 401
+    assert "set-cookie" not in refused.headers
+    assert "used already" in refused.text
+    assert "quarry link" in refused.text
+    again = _open_link(other, code)
+    assert (again.status_code, again.headers["location"]) == (303, "/")
+    assert "set-cookie" not in again.headers, "the session goes on, and no other begins"
+
+
+def test_of_browsers_that_open_a_link_at_once_one_is_let_in(app: Api, container: Container) -> None:
+    code = container.machine_secret.make_link_code()
+    browsers = [TestClient(app, base_url=ADDRESS, follow_redirects=False) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda browser: _open_link(browser, code), browsers))
+    assert sorted(answer.status_code for answer in answers) == [303, *[401] * 7]
 
 
 def test_a_link_leads_nowhere_else(stranger: TestClient, container: Container) -> None:
