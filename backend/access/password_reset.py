@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from backend.access.api_tokens import OwnTokens, settle_tokens
 from backend.access.passwords import Passwords, check_password
 from backend.access.people import audit_name, normalize_email
 from backend.access.random_secrets import digest, make_random_secret
@@ -54,7 +55,12 @@ class PasswordResetService:
         return _find(self.database, code, now or datetime.now(UTC))
 
     def finish(
-        self, code: str, password: str, passwords: Passwords, now: datetime | None = None
+        self,
+        code: str,
+        password: str,
+        passwords: Passwords,
+        now: datetime | None = None,
+        tokens: OwnTokens = OwnTokens.KEEP,
     ) -> None:
         """Set the password, and end all sessions. The code is used up, unless an error is raised.
 
@@ -70,6 +76,7 @@ class PasswordResetService:
             password_resets.remove_of_person(database, person.id)
             people.set_password_hash(database, person.id, password_hash)
             details = {"ended_sessions": sessions.remove_of_person(database, person.id)}
+            details |= settle_tokens(database, person.id, tokens)
             name = audit_name(person.email)
             actor = Actor(name, self.actor.address)
             audit.record(database, "choose_password", name, details, actor)

@@ -6,6 +6,7 @@ from anyio import to_thread
 from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 
+from backend.access.api_tokens import OwnTokens
 from backend.access.password_reset import PasswordResetService
 from backend.access.passwords import SHORTEST, PasswordQueue, Passwords
 from backend.api.authentication import read_address
@@ -13,7 +14,8 @@ from backend.api.authorization import Permission, requires
 from backend.container import Container
 from backend.store.audit import Actor
 from backend.store.people import Person
-from backend.web.forms import FormDependency
+from backend.web.account_pages import read_own_tokens
+from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.sign_in import SIGN_IN, Code
 from backend.web.templates import page
 from connectors.errors import InvalidInputError
@@ -47,9 +49,10 @@ class PasswordResetPages:
                 code,
                 form.get("password", ""),
                 self.passwords,
+                tokens=read_own_tokens(form),
             )
         except InvalidInputError as error:
-            return _render(request, code, person, str(error))
+            return _render(request, code, person, str(error), form)
         return RedirectResponse(SIGN_IN, 303)
 
     def _service(self, request: Request) -> PasswordResetService:
@@ -58,6 +61,14 @@ class PasswordResetPages:
         )
 
 
-def _render(request: Request, code: str, person: Person, trouble: str = "") -> Response:
-    values = {"code": code, "email": person.email, "trouble": trouble, "shortest": SHORTEST}
+def _render(
+    request: Request, code: str, person: Person, trouble: str = "", form: Form = NO_FORM
+) -> Response:
+    values = {
+        "code": code,
+        "email": person.email,
+        "trouble": trouble,
+        "shortest": SHORTEST,
+        "revokes_tokens": read_own_tokens(form) is OwnTokens.REVOKE,
+    }
     return page(request, "password_reset.html", "", values, 422 if trouble else 200)

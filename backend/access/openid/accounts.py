@@ -15,6 +15,7 @@ from backend.access.people import (
     FormerAddressError,
     audit_name,
     check_never_used,
+    check_unchanged,
     clean_name,
     normalize_email,
 )
@@ -76,9 +77,10 @@ class ProviderAccounts:
         What the provider states of them counts from their next sign-in through it.
 
         Raises:
-            ConflictError: the identity belongs to an account already.
+            ConflictError: the identity belongs to an account already, or the person's own was changed meanwhile.
         """
         with self.database.transaction() as database:
+            check_unchanged(database, person)
             if identities.find_person(database, issuer, subject) is not None:
                 raise ConflictError("This identity belongs to an account already.")
             self._link(database, person, issuer, subject, now or datetime.now(UTC))

@@ -479,7 +479,11 @@ def test_settings_are_checked_and_the_path_is_made_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
     assert FolderSettings(path=Path("kb")).path == tmp_path / "kb"
+    assert FolderSettings(path=Path("~/kb")).path == tmp_path / "me/kb"
+    with pytest.raises(ValueError, match="write the whole path"):
+        FolderSettings(path=Path("~root/kb"))
     with pytest.raises(ValueError, match="must stand alone"):
         FolderSettings(path=tmp_path, exclude=("a**",))
 
