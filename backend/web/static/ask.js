@@ -64,7 +64,7 @@ function broken(error, stopped) {
   if (!(error instanceof Problem)) throw error;
   const title = titleOf(error);
   if (isWithdrawn(error)) turn.clear();
-  turn.end("failed", turn.text ? "Interrupted" : "Gave up");
+  turn.end("failed", END[title]);
   const paragraphs = [error.detail || error.title, error.advice].filter(Boolean).map((text) => make("p", {}, replaceControls(text)));
   element("trouble").replaceChildren(make("h2", {}, title), ...paragraphs);
   element("trouble").hidden = false;
@@ -72,6 +72,13 @@ function broken(error, stopped) {
 
 /** The reader may not read any more what the answer draws on, or has no account any more. */
 const isWithdrawn = ({ status }) => status === 401 || status === 403;
+
+/** The last step, by the title of what happened. */
+const END = {
+  "There is no answer": "Gave up",
+  "This answer was removed": "Removed",
+  "This answer is not complete": "Interrupted",
+};
 
 function titleOf(error) {
   if (!turn.text) return "There is no answer";

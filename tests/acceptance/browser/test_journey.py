@@ -157,18 +157,24 @@ def test_a_journey(place: Place, pictures: Path) -> None:
         _set_up(place, ann, pictures)
         _connect_folder(place, ann.page, pictures)
         _connect_slack(place, ann.page, pictures)
-        _join(ben, _invite(ann.page, BEN, pictures), "Ben Ode")
-        _join(cleo, _invite(ann.page, FORMER, pictures), "Cleo Ray")
+        _join(ben, _invite(ann.page, BEN, pictures), "Ben Ode", pictures)
+        _join(cleo, _invite(ann.page, FORMER, pictures), "Cleo Ray", pictures)
         _correct_address(ann, pictures)
         secret = _find_what_is_bens(ben.page, pictures)
         _find_what_is_cleos(cleo.page, pictures)
         token = _create_token(cleo.page, pictures)
         assert "tourmaline" in place.search(token).text
+        cleo.open("/")
         _ask(ben.page)
         other = ben.page.context.new_page()
-        ended = _withdraw(place, ann.page)
+        place.export.remove_from_deal_room()
+        ended = _sync_permissions(place, ann.page, "chat")
         _find_it_gone(other, secret)
         _see_answer_removed(ben.page, ended, pictures)
+        (place.folder / "access.yaml").write_text(RULES.replace(BEN, ANN), encoding="utf-8")
+        _sync_permissions(place, ann.page, "house")
+        _find_bands_gone(other)
+        check_looks(ann.page, pictures, "journey-source")
         _see_why(ann.page, pictures)
         _disable(ann.page)
         assert place.search(token).status_code == 401
@@ -209,6 +215,7 @@ def _connect_slack(place: Place, page: Page, pictures: Path) -> None:
     check_looks(page, pictures, "journey-add-export")
     page.get_by_role("button", name="Add and sync").click()
     _wait_until_synced(page, "chat", "3 documents")
+    expect(page.get_by_label("Path")).to_be_hidden()
     check_looks(page, pictures, "journey-sources")
 
 
@@ -227,9 +234,10 @@ def _invite(page: Page, email: str, pictures: Path) -> str:
     return link
 
 
-def _join(member: Watched, link: str, name: str) -> None:
+def _join(member: Watched, link: str, name: str, pictures: Path) -> None:
     page = member.page
     page.goto(link)
+    check_looks(page, pictures, "journey-invitation")
     page.get_by_label("Your name").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
     page.keyboard.press("Enter")
@@ -328,16 +336,15 @@ def _ask(page: Page) -> None:
     )
 
 
-def _withdraw(place: Place, page: Page) -> datetime:
-    """Remove Ben from the channel, sync the permissions, and return when that has ended."""
-    page.goto(f"{PUBLIC_URL}/source/chat")
-    place.export.remove_from_deal_room()
+def _sync_permissions(place: Place, page: Page, source: str) -> datetime:
+    """Return when the sync has ended."""
+    page.goto(f"{PUBLIC_URL}/source/{source}")
     runs = page.locator("table.runs tbody tr").filter(has_text="Permission sync")
     before = runs.count()
     page.get_by_role("button", name="Sync permissions").click()
     expect(runs).to_have_count(before + 1)
     expect(runs.first.locator(".state")).to_have_text("done")
-    (run, *_) = place.home.quarry("sources", "runs", "chat", "--json").json
+    (run, *_) = place.home.quarry("sources", "runs", source, "--json").json
     assert (run["kind"], run["state"]) == ("permissions", "done")
     return datetime.fromisoformat(run["finished_at"])
 
@@ -352,6 +359,14 @@ def _find_it_gone(page: Page, secret: str) -> None:
     assert "Showing results for" not in _found(page)
     _search(page, "when does the office open")
     assert "jasper" in _found(page), "the channel of all is still theirs"
+
+
+def _find_bands_gone(page: Page) -> None:
+    assert _status(page, "/document/house:finance/bands.md") == 404
+    _search(page, "engineer chrysoberyl")
+    assert "Salary bands" not in _found(page)
+    _search(page, "when does the canteen serve lunch")
+    assert "Canteen" in _found(page)
 
 
 def _see_answer_removed(page: Page, ended: datetime, pictures: Path) -> None:
@@ -386,7 +401,7 @@ def _disable(page: Page) -> None:
 
 def _be_shut_out(page: Page, pictures: Path) -> None:
     """The page that was open is dead, and so is the password."""
-    page.get_by_role("button", name="Create token").click()
+    page.get_by_role("searchbox").fill("calibrated centrifuge")
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
     page.get_by_label("E-mail address").fill(CLEO)
     page.get_by_label("Password").fill(PASSWORD)
