@@ -76,9 +76,9 @@ def make_app(
     if site is None:
         mount_link(app, owner.secret, container.database)
     provider = container.openid_provider
-    name = provider.settings.host if provider else None
+    settings = provider.settings if provider else None
     passwords, queue = Passwords(), PasswordQueue()
-    sign_in = SignInPages(container, cookies, passwords, queue, name)
+    sign_in = SignInPages(container, cookies, passwords, queue, settings)
     sign_in.mount(app)
     AccountPages(container, cookies, passwords, queue).mount(app)
     PasswordResetPages(container, passwords, queue).mount(app)

@@ -406,6 +406,7 @@ group_members = Table(
     metadata,
     Column("group_id", ForeignKey("groups.id"), primary_key=True),
     Column("person_id", ForeignKey("people.id"), primary_key=True),
+    Column("since", Moment),  # when the person became a member; NULL: before this was recorded
     Index(None, "person_id"),
 )
 

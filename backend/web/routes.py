@@ -6,7 +6,6 @@ from urllib.parse import quote
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from backend.access.explanation import explain, parse_readers
 from backend.access.roles import Role
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
@@ -18,7 +17,6 @@ from backend.api.dependencies import (
     SourcesDependency,
 )
 from backend.api.request_context import CancelTokenDependency, get_request_context
-from backend.schemas.explanation import ExplanationResponse
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
 from backend.search.search_service import SearchService
@@ -28,6 +26,7 @@ from backend.web import facet_groups, group_pages, people_pages, search_url, tok
 from backend.web.ask_page import filters_json, list_chips, list_examples
 from backend.web.audit_page import audit_page
 from backend.web.document_view import Passage, build_view
+from backend.web.explain_page import explain_page
 from backend.web.look_page import look_page
 from backend.web.machine_link import link_command
 from backend.web.search_results import search
@@ -234,31 +233,6 @@ def source_page(name: str, request: Request, sources: SourcesDependency) -> HTML
     return page(
         request, "source.html", "sources", {"details": read_details(sources, name), "form": form}
     )
-
-
-@requires(Permission.ADMIN)
-def explain_page(
-    request: Request,
-    database: DatabaseDependency,
-    asker: AskerDependency,
-    document: Annotated[str, Query(max_length=10_000)] = "",
-    readers: Annotated[str, Query(alias="as", max_length=2_000)] = "",
-) -> HTMLResponse:
-    """Say why somebody does not find a document; without both, ask for them."""
-    values: dict[str, object] = {
-        "document": document,
-        "readers": readers,
-        "found": None,
-        "fault": None,
-    }
-    if document.strip() and readers.strip():
-        try:
-            own = parse_readers(readers)
-            found = explain(database, document.strip(), own, asker.actor)
-            values["found"] = ExplanationResponse.from_explanation(found)
-        except ValueError as error:
-            values["fault"] = str(error)
-    return page(request, "explain.html", "sources", values)
 
 
 @requires(Permission.SOURCES)

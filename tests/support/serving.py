@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import trustme
 
 from tests.support.home import QUARRY, Home
 
@@ -99,6 +100,52 @@ def serving(home: Home, *arguments: str, **settings: str) -> Iterator[Serving]:
         for pipe in (process.stdout, process.stderr):
             if pipe:
                 pipe.close()
+
+
+PUBLIC_NAME = "quarry.example.com"
+PUBLIC_URL = f"https://{PUBLIC_NAME}"
+
+
+@dataclass(frozen=True)
+class PublicServing:
+    set_up: str
+    """The link by which the first account is made."""
+    port: int
+
+
+@contextmanager
+def serving_publicly(home: Home, *arguments: str, **settings: str) -> Iterator[PublicServing]:
+    """The server as others reach it, at `PUBLIC_URL`, without any account."""
+    process = subprocess.Popen(
+        [str(QUARRY), "serve", "--host", "0.0.0.0", "--port", "0", *arguments],
+        env=home.environment(PYTHONUNBUFFERED="1", QUARRY_PUBLIC_URL=PUBLIC_URL, **settings),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        printed = "".join(process.stdout.readline() for _ in range(4))
+        link = re.search(r"https://\S+/invitation\?code=\S+", printed)
+        port = re.search(r"listens at 0\.0\.0\.0:(\d+)", printed)
+        assert link, printed
+        assert port, printed
+        yield PublicServing(link[0], int(port[1]))
+    finally:
+        process.terminate()
+        process.wait(60)
+        process.stdout.close()
+
+
+def issue_certificate(authority: trustme.CA, folder: Path) -> dict[str, str]:
+    """The settings with a certificate for the server of `serving_publicly`."""
+    issued = authority.issue_cert("127.0.0.1", PUBLIC_NAME)
+    issued.cert_chain_pems[0].write_to_path(folder / "certificate.pem")
+    issued.private_key_pem.write_to_path(folder / "key.pem")
+    return {
+        "QUARRY_TLS_CERTIFICATE": str(folder / "certificate.pem"),
+        "QUARRY_TLS_KEY": str(folder / "key.pem"),
+    }
 
 
 def _read(process: subprocess.Popen[str], log: list[str]) -> None:

@@ -54,7 +54,7 @@ async function ask(question) {
   }
 }
 
-/** What came so far stays; beside it stands what happened, and what to do. */
+/** What came so far stays, if it may still be read; beside it stands what happened, and what to do. */
 function broken(error, stopped) {
   if (stopped) {
     turn.end("stopped", "Stopped");
@@ -62,10 +62,27 @@ function broken(error, stopped) {
     return;
   }
   if (!(error instanceof Problem)) throw error;
-  turn.end("failed", turn.text ? "Interrupted" : "Gave up");
+  const title = titleOf(error);
+  if (isWithdrawn(error)) turn.clear();
+  turn.end("failed", END[title]);
   const paragraphs = [error.detail || error.title, error.advice].filter(Boolean).map((text) => make("p", {}, replaceControls(text)));
-  element("trouble").replaceChildren(make("h2", {}, turn.text ? "This answer is not complete" : "There is no answer"), ...paragraphs);
+  element("trouble").replaceChildren(make("h2", {}, title), ...paragraphs);
   element("trouble").hidden = false;
+}
+
+/** The reader may not read any more what the answer draws on, or has no account any more. */
+const isWithdrawn = ({ status }) => status === 401 || status === 403;
+
+/** The last step, by the title of what happened. */
+const END = {
+  "There is no answer": "Gave up",
+  "This answer was removed": "Removed",
+  "This answer is not complete": "Interrupted",
+};
+
+function titleOf(error) {
+  if (!turn.text) return "There is no answer";
+  return isWithdrawn(error) ? "This answer was removed" : "This answer is not complete";
 }
 
 function stop() {

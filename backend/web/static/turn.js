@@ -130,6 +130,18 @@ export class Turn {
     this.#draw();
   }
 
+  /** Leave nothing of what was read: not in the answer, its sources or the steps. */
+  clear() {
+    this.#live.draw();
+    this.#live = new Live(element("answer"), (number) => this.#chip(number));
+    for (const id of ["steps", "sources", "answer", "passages"]) element(id).replaceChildren();
+    for (const id of ["thinking", "beside", "card"]) element(id).hidden = true;
+    element("thinking").lastElementChild.textContent = "";
+    element("read-too").lastElementChild.replaceChildren();
+    for (const known of [this.#steps, this.#sources, this.#cited]) known.clear();
+    this.#shown = null;
+  }
+
   /** End of the turn, however it ended. */
   end(kind, text) {
     this.#live.draw();

@@ -114,8 +114,28 @@ def test_the_page_explains_and_is_in_the_audit(browser: TestClient, container: C
     assert entry.detail["document"] == PAY
 
 
+def test_words_offer_the_documents_that_the_administrator_may_read(
+    browser: TestClient, container: Container
+) -> None:
+    before = len(audit.list_entries(container.database))
+    words = {"document": "annual leave", "as": "ann@example.com"}
+    shown = browser.get("/explain", params=words).text
+    chosen = urlencode({"document": LEAVE, "as": "ann@example.com"})
+    assert f'href="/explain?{chosen.replace("&", "&amp;")}"' in shown
+    hidden = browser.get("/explain", params={"document": "salary bands"}).text
+    assert "Which document?" in hidden
+    assert PAY not in hidden
+    assert len(audit.list_entries(container.database)) == before
+    unknown = browser.get("/explain", params={**words, "document": f"{SOURCE}:leave"}).text
+    assert "No document of this id is indexed" in unknown
+    assert LEAVE in unknown
+
+
 def test_the_page_asks_for_what_it_needs(browser: TestClient, container: Container) -> None:
     before = len(audit.list_entries(container.database))
+    person = browser.get("/explain?as=bob%2Bnews%40example.com").text
+    assert 'name="as" value="bob+news@example.com"' in person
+    assert "Which document?" not in person
     assert "Salary" not in browser.get("/explain", params={"document": PAY}).text
     wrong = browser.get("/explain", params={"document": PAY, "as": "nonsense"})
     assert "not a reader" in wrong.text
