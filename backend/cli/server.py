@@ -81,7 +81,7 @@ def make_app(
     sign_in = SignInPages(container, cookies, passwords, queue, settings)
     sign_in.mount(app)
     AccountPages(container, cookies, passwords, queue).mount(app)
-    PasswordResetPages(container, passwords, queue).mount(app)
+    PasswordResetPages(container, cookies, passwords, queue).mount(app)
     if provider is not None:
         cookie = "__Host-quarry-openid" if site else owner.secret.name_cookie("openid")
         OpenIdPages(container, cookies, sign_in, provider, CodeFlow(provider), cookie).mount(app)

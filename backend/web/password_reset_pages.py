@@ -9,6 +9,8 @@ from fastapi.responses import RedirectResponse, Response
 from backend.access.api_tokens import OwnTokens
 from backend.access.password_reset import PasswordResetService
 from backend.access.passwords import SHORTEST, PasswordQueue, Passwords
+from backend.access.sign_in import DEVICE_LIFETIME
+from backend.api.account_authentication import AccountCookies
 from backend.api.authentication import read_address
 from backend.api.authorization import Permission, requires
 from backend.container import Container
@@ -26,6 +28,7 @@ PASSWORD_RESET = "/password-reset"
 @dataclass(frozen=True, slots=True)
 class PasswordResetPages:
     container: Container
+    cookies: AccountCookies
     passwords: Passwords
     queue: PasswordQueue
 
@@ -43,7 +46,7 @@ class PasswordResetPages:
         service, code = self._service(request), form.get("code", "")
         person = await to_thread.run_sync(service.find_person, code)
         try:
-            await self.queue.run(
+            device = await self.queue.run(
                 read_address(request),
                 service.finish,
                 code,
@@ -53,7 +56,9 @@ class PasswordResetPages:
             )
         except InvalidInputError as error:
             return _render(request, code, person, str(error), form)
-        return RedirectResponse(SIGN_IN, 303)
+        answer = RedirectResponse(SIGN_IN, 303)
+        self.cookies.give(answer, self.cookies.device, device, DEVICE_LIFETIME)
+        return answer
 
     def _service(self, request: Request) -> PasswordResetService:
         return PasswordResetService(

@@ -33,7 +33,10 @@ _LONGEST_NEXT = 2_000
 _LOCAL = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
 _REFUSED = "The address or the password is not right."
 _SESSION_ENDED = problem(401, "The session has ended.")
-_TOO_MANY = "Too many sign-ins have failed. Try again in a quarter of an hour."
+_TOO_MANY = (
+    "Too many sign-ins have failed. Try again in a quarter of an hour, or ask an admin for a link by which you choose"
+    " another password."
+)
 
 
 def lead_to_sign_in(request: Request) -> Response:
@@ -207,19 +210,8 @@ class SignInPages:
 
     def let_in(self, signed_in: SignedIn, address: str) -> Response:
         answer = RedirectResponse(address, 303)
-        for name, value, lifetime in (
-            (self.cookies.session, signed_in.session, LONGEST),
-            (self.cookies.device, signed_in.device, DEVICE_LIFETIME),
-        ):
-            seconds = int(lifetime.total_seconds())
-            answer.set_cookie(
-                name,
-                value,
-                max_age=seconds,
-                secure=self.cookies.secure,
-                httponly=True,
-                samesite="lax",
-            )
+        self.cookies.give(answer, self.cookies.session, signed_in.session, LONGEST)
+        self.cookies.give(answer, self.cookies.device, signed_in.device, DEVICE_LIFETIME)
         return answer
 
 

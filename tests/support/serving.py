@@ -15,10 +15,13 @@ from typing import Any
 import httpx
 import trustme
 
+from backend.access.machine_secret import read_machine_secret
+from backend.cli.link import make_link
 from tests.support.home import QUARRY, Home
 
-_LINKS: dict[str, str] = {}
-"""That servers of this process printed, by their address."""
+_SECRETS: dict[str, Path] = {}
+"""The file with the secret of each server of this process, by its address."""
+_SECRET = "machine.secret"
 START_SECONDS = 90.0
 """A machine that does much else at once is slow to start anything."""
 
@@ -87,7 +90,7 @@ def serving(home: Home, *arguments: str, **settings: str) -> Iterator[Serving]:
     reader.start()
     try:
         url, link = _address(process, log), _address(process, log)
-        _LINKS[url] = link
+        _SECRETS[url] = Path(environment["QUARRY_HOME"]) / _SECRET
         secret = authorization(Path(environment["QUARRY_HOME"]))
         with httpx.Client(base_url=url, timeout=60, headers=secret) as client:
             _wait_until_ready(client)
@@ -155,13 +158,13 @@ def _read(process: subprocess.Popen[str], log: list[str]) -> None:
 
 def authorization(home: Path) -> dict[str, str]:
     """The header that programs of the owner send to the server of a home."""
-    secret = (home / "machine.secret").read_text(encoding="ascii").strip()
+    secret = (home / _SECRET).read_text(encoding="ascii").strip()
     return {"Authorization": f"Bearer {secret}"}
 
 
 def link_to(url: str) -> str:
-    """The link that lets a browser in to the server at an address."""
-    return _LINKS[url]
+    """A new link that lets a browser in to the server at an address; each does so once."""
+    return make_link(url, read_machine_secret(_SECRETS[url]))
 
 
 def _address(process: subprocess.Popen[str], log: list[str]) -> str:

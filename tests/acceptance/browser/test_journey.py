@@ -168,11 +168,11 @@ def test_a_journey(place: Place, pictures: Path) -> None:
         _ask(ben.page)
         other = ben.page.context.new_page()
         place.export.remove_from_deal_room()
-        ended = _sync_permissions(place, ann.page, "chat")
+        _sync_permissions(ann.page, "chat")
         _find_it_gone(other, secret)
-        _see_answer_removed(ben.page, ended, pictures)
+        _see_answer_removed(ben.page, _read_end(place.home), pictures)
         (place.folder / "access.yaml").write_text(RULES.replace(BEN, ANN), encoding="utf-8")
-        _sync_permissions(place, ann.page, "house")
+        _sync_permissions(ann.page, "house")
         _find_bands_gone(other)
         check_looks(ann.page, pictures, "journey-source")
         _see_why(ann.page, pictures)
@@ -336,15 +336,19 @@ def _ask(page: Page) -> None:
     )
 
 
-def _sync_permissions(place: Place, page: Page, source: str) -> datetime:
-    """Return when the sync has ended."""
+def _sync_permissions(page: Page, source: str) -> None:
+    """Return as soon as the page says that it has ended."""
     page.goto(f"{PUBLIC_URL}/source/{source}")
     runs = page.locator("table.runs tbody tr").filter(has_text="Permission sync")
     before = runs.count()
     page.get_by_role("button", name="Sync permissions").click()
     expect(runs).to_have_count(before + 1)
     expect(runs.first.locator(".state")).to_have_text("done")
-    (run, *_) = place.home.quarry("sources", "runs", source, "--json").json
+
+
+def _read_end(home: Home) -> datetime:
+    """When the permission sync of the workspace ended."""
+    (run, *_) = home.quarry("sources", "runs", "chat", "--json").json
     assert (run["kind"], run["state"]) == ("permissions", "done")
     return datetime.fromisoformat(run["finished_at"])
 

@@ -11,6 +11,7 @@ from backend.access.openid.accounts import ProviderAccounts
 from backend.access.openid.claims import Identity
 from backend.access.own_account import OwnAccount
 from backend.access.password_reset import InvalidResetError, PasswordResetService
+from backend.access.passwords import Passwords
 from backend.access.people import (
     AccountDetails,
     InvalidInvitationError,
@@ -19,6 +20,7 @@ from backend.access.people import (
 from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session, find_person
 from backend.access.sign_in import SignInService
+from backend.access.sign_in_limits import MOST_BY_ACCOUNT
 from backend.store import api_tokens, identities, people, sessions
 from backend.store.audit import Actor
 from backend.store.database import Database
@@ -235,6 +237,34 @@ def test_a_session_is_used_while_it_is_ended(database: Database, bob: Person) ->
         lambda: find_person(database, session),
     )
     assert find_person(database, session) is None
+
+
+@pytest.mark.usefixtures("bob")
+def test_tries_at_once_are_no_more_than_tries_in_turn(database: Database) -> None:
+    """Each is counted before its password is looked at."""
+    looked_at: list[str] = []
+
+    class Noting(Passwords):
+        def is_correct(self, password_hash: str | None, password: str) -> bool:
+            looked_at.append(password)
+            return super().is_correct(password_hash, password)
+
+    service = SignInService(database, Noting(CHEAP.hasher))
+    together = threading.Barrier(2 * MOST_BY_ACCOUNT)
+
+    def sign_in(number: int) -> None:
+        together.wait()
+        visitor = Visitor(address=f"192.0.2.{number}")
+        service.sign_in_with_password(BOB, f"guess {number}", visitor)
+
+    threads = [
+        threading.Thread(target=sign_in, args=(number,)) for number in range(2 * MOST_BY_ACCOUNT)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(looked_at) <= MOST_BY_ACCOUNT
 
 
 # The password of somebody else who has an open session.
