@@ -547,7 +547,9 @@ def test_a_folder_is_kept_in_step(tmp_path: Path) -> None:
     root.mkdir()
     for name in ("leave", "travel", "pay", "parking"):
         (root / f"{name}.md").write_text(f"# {name}\n\nAll about {name}.\n")
-    connector = FolderConnector("desk", FolderSettings(path=root))
+    connector = FolderConnector(
+        "desk", sources.find(store.database, "desk").id, FolderSettings(path=root)
+    )
 
     def run() -> Report:
         source = sources.find(store.database, "desk")
