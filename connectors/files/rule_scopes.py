@@ -88,9 +88,9 @@ def _is_foreign(token: str, source_id: int) -> bool:
 
 
 def _make_key(rule: Rule, earlier: frozenset[str], place: RulePlace) -> str:
-    """Return a hash of all that decides which files are those of a rule."""
+    """Return a hash of all that decides which files are those of a rule: 128 bits, since who could make two alike writes the rules."""
     files = [_FORMAT, *place.address, rule.match.pattern, sorted(earlier)]
-    return hashlib.sha256(json.dumps(files).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(files).encode()).hexdigest()[:32]
 
 
 def _find_earlier(patterns: Sequence[GlobPattern]) -> Iterator[frozenset[str]]:

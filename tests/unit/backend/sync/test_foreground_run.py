@@ -566,11 +566,13 @@ def test_a_folder_is_kept_in_step(tmp_path: Path) -> None:
     )
     report = run()
     assert (report.documents, report.deleted, report.amended) == (2, 2, 1)
+    (rule,) = connector.groups(None)
+    assert isinstance(rule, ReaderGroup)
     names = {each.id: each.readers for each in documents.list_documents(store.database)}
     assert names == {
         "desk:journeys.md": ("public",),
         "desk:leave.md": ("public",),
-        "desk:parking.md": ("group:drivers",),
+        "desk:parking.md": (rule.token,),
     }
     shutil.rmtree(tmp_path / "index")
     pipeline = _pipeline(store, tmp_path)
