@@ -112,8 +112,11 @@ class Desk:
         schedule.request_run(self.database, "desk", "incremental")
         with ThreadPoolExecutor(1) as pool:
             fetching = pool.submit(engine.fetch_due, "desk")
-            while not fetching.done():
-                engine.index_due(along=True)
+            try:
+                while not fetching.done():
+                    engine.index_due(along=True)
+            finally:
+                engine.stopping.set()  # It would wait for what a failed check left.
             assert fetching.result()
         self._check_done("incremental")
 
