@@ -55,11 +55,11 @@ def measure(home: Path, count: int, readers: int) -> None:
         print(
             f"{count:,} files, {readers:,} readers: {processor_seconds() - began:.1f} s of processor, {memory:.0f} MB"
         )
-        disk = sum(file.stat().st_size for file in kept.rglob("*") if file.is_file()) / 1e6
-        print(f"disk {disk:.1f} MB")
         write_rules(files, readers + 1)
         joined = add_reader(parts)
         print(f"{joined.counts.get('amended', 0):,} documents were rewritten")
+    disk = sum(file.stat().st_size for file in kept.rglob("*") if file.is_file()) / 1e6
+    print(f"disk {disk:.1f} MB")
 
 
 def add_reader(parts: Parts) -> Run:
