@@ -327,6 +327,7 @@ def pages(database_url: str, tmp_path: Path) -> Iterator[TestClient]:
     app = create_app(Container(Settings.model_validate(settings)), AskerByHeader())
     routes.mount(app)
     with TestClient(app, base_url="http://127.0.0.1:8321") as client:
+        assert app.state.app_state.warmup.ready.wait(120)
         yield client
 
 
