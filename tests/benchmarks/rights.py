@@ -43,9 +43,8 @@ def members() -> dict[str, list[str]]:
     for n in range(SCOPES):
         few = [person((n * 37 + k) % PEOPLE) for k in range(10)]
         groups[f"s{n}"] = [f"g{(n * 5 + k) % GROUPS}" for k in range(5)] + few
-        groups[f"s{n}"] += ["user:many@example.com", "user:most@example.com"][
-            : 2 * (n < OPEN_TO_MANY)
-        ]
+        if n < OPEN_TO_MANY:
+            groups[f"s{n}"] += ["user:many@example.com", "user:most@example.com"]
     for n in range(MOST):
         groups[f"x{n}"] = ["user:most@example.com"] + (
             ["user:many@example.com"] if n < MANY else []

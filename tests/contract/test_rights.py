@@ -8,7 +8,7 @@ import random
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -324,9 +324,13 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 @pytest.fixture
 def pages(database_url: str, tmp_path: Path) -> Iterator[TestClient]:
     settings = {"home": tmp_path / "home", "database_url": database_url, "models": MODEL_CACHE}
-    app = create_app(Container(Settings.model_validate(settings)), AskerByHeader())
+    container = Container(Settings.model_validate(settings))
+    app = create_app(container, AskerByHeader())
     routes.mount(app)
-    with TestClient(app, base_url="http://127.0.0.1:8321") as client:
+    with (
+        closing(container.database),
+        TestClient(app, base_url="http://127.0.0.1:8321") as client,
+    ):
         assert app.state.app_state.warmup.ready.wait(120)
         yield client
 
