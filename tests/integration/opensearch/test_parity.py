@@ -131,9 +131,10 @@ def test_facets_of_a_search_are_alike(pair: Pair, local: Container) -> None:
     assert 0 < sum(found[0].sources.values()) < 43
 
 
-def test_raw_evidence_compares(pair: Pair, queries: Sequence[IndexQuery]) -> None:
+def test_raw_evidence_compares(pair: Pair, queries: Sequence[IndexQuery], local: Container) -> None:
     """Answers are declined by raw scores, which must not depend on the index engine."""
-    for each in compare_rankings(pair.local, pair.cluster, queries, ASKERS["everything"]):
+    readers = local.resolve_readers(ASKERS["everything"])
+    for each in compare_rankings(pair.local, pair.cluster, queries, readers):
         theirs = {hit.chunk.key: hit.evidence for hit in each.other}
         for hit in each.one:
             other = theirs.get(hit.chunk.key)
