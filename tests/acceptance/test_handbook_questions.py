@@ -71,7 +71,7 @@ def asked_of(container: Container, questions: Path) -> list[Asked]:
 
 
 def ask(container: Container, question: dict[str, object]) -> Asked:
-    readers = Readers.of(*strings(question["as"]))
+    readers = container.resolve_readers(Readers.of(*strings(question["as"])))
     turn = ChatTurn(message=str(question["question"]), readers=readers, deadline=Deadline.after(60))
     state = ChatStateContainer()
     *_, answer = container.chat.answer(turn, (), state)

@@ -32,9 +32,14 @@ def test_what_a_document_requires_and_who_holds_it(client: TestClient) -> None:
         "Salary bands",
         SOURCE,
     )
-    assert lacks["clauses"] == [{"needed": ["group:finance"], "held": [], "is_met": False}]
+    (clause,) = lacks["clauses"]
+    (needed,) = clause["needed"]
+    assert (clause["held"], clause["is_met"]) == ([], False)
+    assert lacks["names"][needed] == "access.yaml: finance/**"
     holds = {"document": PAY, "readers": [ANN, "group:finance"]}
-    assert client.post("/api/admin/explain", json=holds).json()["reason"] == "readable"
+    readable = client.post("/api/admin/explain", json=holds).json()
+    assert readable["reason"] == "readable"
+    assert readable["clauses"][0]["held"][0]["path"] == ["group:finance", needed]
     unknown = {"document": f"{SOURCE}:none.md", "readers": [ANN]}
     assert client.post("/api/admin/explain", json=unknown).json()["reason"] == "unknown"
 
@@ -62,7 +67,10 @@ def test_a_look_shows_that_a_document_exists_and_not_what_it_says(
     client: TestClient, container: Container
 ) -> None:
     look = client.post("/api/admin/look", json={"document": PAY}).json()
-    assert (look["id"], look["title"], look["readers"]) == (PAY, "Salary bands", ["group:finance"])
+    assert (look["id"], look["title"]) == (PAY, "Salary bands")
+    assert look["admitted"] == [
+        {"reader": "group:finance", "member_of": ["access.yaml: finance/**"]}
+    ]
     assert set(look) == {
         "id",
         "title",
