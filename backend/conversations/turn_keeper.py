@@ -44,7 +44,7 @@ class TurnKeeper:
         with self._changed:
             self._turns[turn.message_id] = turn
             self._renewed[turn.message_id] = time.monotonic()
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._keep, name="turns", daemon=True)
                 self._thread.start()
 
@@ -75,18 +75,21 @@ class TurnKeeper:
             return self._changed.wait_for(lambda: not self._turns, seconds)
 
     def _keep(self) -> None:
-        while True:
-            with self._changed:
-                if not self._turns:
-                    self._thread = None
-                    return
-                self._changed.wait_for(lambda: self._has_news, LOOK)
-                self._has_news = False
+        while self._wait():
             # A lease outlasts the usual outage of the database: what was not stored now is so later.
             with suppress(TemporarilyUnavailableError, ActionRequiredError):
                 self._store_all()
                 self._look()
             time.sleep(PAUSE)
+
+    def _wait(self) -> bool:
+        """Wait for news; whether there are turns. Where there are none, the next one needs another thread."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_news or not self._turns, LOOK)
+            self._has_news = False
+            if not self._turns:
+                self._thread = None
+            return bool(self._turns)
 
     def _store_all(self) -> None:
         for turn in self._list():
