@@ -46,7 +46,7 @@ from tests.unit.backend.api.conftest import (
 QUESTION = "In which salary band is a senior engineer?"
 ANSWER = "A senior engineer is in band five [1]. The band was raised."
 PAY = f"{SOURCE}:finance/pay.md"
-ANN, BOB = "ann@example.com", "bob@example.com"
+ANN, BOB, GONE = (f"{name}@example.com" for name in ("ann", "bob", "gone"))
 SOON = 30.0
 BASE = "/api/conversations"
 
@@ -88,12 +88,11 @@ def modelled(
     container = make_container(home, llm_url=server.base_url, llm_model="scripted")
     connected(container, folder)
     add_person(container.database, ANN, Role.ADMIN)
-    add_person(container.database, BOB)
-    for email in (ANN, BOB):
-        PeopleService(container.database).verify(email)
     groups = GroupService(container.database)
     groups.create("finance")
-    groups.add_member("finance", BOB)
+    for email in (BOB, GONE):
+        add_person(container.database, email)
+        groups.add_member("finance", email)
     return container
 
 
@@ -229,7 +228,7 @@ def test_a_stopped_answer_keeps_what_was_written(
     server.hung_up.clear()
     conversation, message = _begin(bob)
     path = f"{BASE}/{conversation}/messages/{message}"
-    _wait_until_written(modelled, conversation, message, "earns ")
+    _wait_until_written(modelled, conversation, message, "earns")
     assert bob.post(f"{path}/stop").status_code == 202
     streamed = _follow(bob, conversation, message)
     assert streamed[-1].name == "stopped"
@@ -322,14 +321,15 @@ def test_a_document_that_is_withdrawn_while_it_is_used_ends_the_answer(
     assert writer.held.wait(SOON)
     groups.remove_member("finance", BOB)
     writer.may_write.set()
-    streamed = _follow(bob, conversation, message)
-    assert (streamed[-1].name, streamed[-1].data["status"]) == ("error", 403)
-    assert "band five" not in str(streamed)
+    streamed = bob.get(f"{BASE}/{conversation}/messages/{message}/events").text
+    *_, last = streamed.strip().split("\n\n")
+    assert last.startswith("event: error\n")
+    assert '"status":403' in last
+    assert "five" not in streamed
     _assert_withheld(_wait_for_status(bob, conversation, "failed"))
     groups.add_member("finance", BOB)
     answer = _open(bob, conversation)["messages"][-1]
-    assert answer["problem"]["status"] == 403
-    assert (answer["text"], answer["withheld"]) == ("", False)
+    assert (answer["problem"]["status"], answer["withheld"]) == (403, False)
 
 
 def _assert_withheld(message: Any) -> None:
@@ -342,24 +342,25 @@ def _assert_withheld(message: Any) -> None:
 
 
 def test_a_person_who_is_disabled_ends_the_answer(
-    bob: TestClient, app: Api, modelled: Container, writer: Writer
+    app: Api, modelled: Container, writer: Writer
 ) -> None:
+    person = people.get_by_email(modelled.database, GONE)
     writer.may_write.clear()
-    conversation, message = _begin(bob)
+    gone = _client_of(app, modelled, person)
+    conversation, message = _begin(gone)
     assert writer.held.wait(SOON)
     service = PeopleService(modelled.database)
-    service.disable(BOB)
+    service.disable(GONE)
     writer.may_write.set()
     end = time.monotonic() + SOON
     while app.state.app_state.turns.runner.runs(message):
         assert time.monotonic() < end
         time.sleep(0.02)
-    assert bob.get(f"{BASE}/{conversation}").status_code == 401
-    service.enable(BOB)
-    again = _client_of(app, modelled, people.get_by_email(modelled.database, BOB))
+    assert gone.get(f"{BASE}/{conversation}").status_code == 401
+    service.enable(GONE)
+    again = _client_of(app, modelled, person)
     answer = _open(again, conversation)["messages"][-1]
-    assert (answer["status"], answer["problem"]["status"], answer["text"]) == ("failed", 401, "")
-    bob.headers["Authorization"] = again.headers["Authorization"]
+    assert (answer["status"], answer["problem"]["status"]) == ("failed", 401)
 
 
 def test_what_may_not_be_read_any_more_is_shown_nowhere(
