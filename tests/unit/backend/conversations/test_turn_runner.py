@@ -117,8 +117,10 @@ class Process:
 
 
 @pytest.fixture
-def process(database: Database) -> Process:
-    return Process(database)
+def process(database: Database) -> Iterator[Process]:
+    process = Process(database)
+    yield process
+    assert process.runner.interrupt_all(SOON)
 
 
 def _wait_for(happened: Callable[[], object]) -> None:
