@@ -34,14 +34,12 @@ from backend.schemas.system import PartStatus
 from backend.search.search_service import SearchService
 from backend.sources.service import SourceService
 from backend.store.database import Database
+from backend.store.people import NOBODY
 from backend.store.sources import EVERY_SOURCE, SourceChoice, SourcesOf
 from connectors.access import Readers
 
 PATIENCE = 2.0
 """Seconds that a request waits for the server to be ready."""
-
-NOBODY = 0
-"""The id of no person."""
 
 AnswerHtml: TypeAlias = Callable[[AnswerResponse], str]
 """Renders an answer as sanitized HTML."""

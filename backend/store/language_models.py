@@ -75,10 +75,14 @@ def find(database: Database, name: str) -> StoredModel:
     with database.reading() as connection:
         rows = connection.execute(_SELECT_MODELS.where(language_models.c.name == name)).all()
     if not rows:
-        raise NotFoundError(
-            f"There is no language model named {name!r}. To list them: quarry models list"
-        )
+        raise is_missing(name)
     return _to_model(rows)
+
+
+def is_missing(name: str) -> NotFoundError:
+    return NotFoundError(
+        f"There is no language model named {name!r}. To list them: quarry models list"
+    )
 
 
 def add(database: Database, values: ModelValues, sealed_key: str | None) -> None:
@@ -91,9 +95,7 @@ def add(database: Database, values: ModelValues, sealed_key: str | None) -> None
         raise _is_taken(values.name) from error
 
 
-def change(
-    database: Database, model_id: int, values: ModelValues, sealed_key: str | None
-) -> None:
+def change(database: Database, model_id: int, values: ModelValues, sealed_key: str | None) -> None:
     """Raises ConflictError: another model has this name."""
     changed = update(language_models).where(language_models.c.id == model_id)
     try:

@@ -9,9 +9,6 @@ from sqlalchemy import bindparam, case, func, select
 from backend.store.database import Database, inserting
 from backend.store.tables import model_usage, people
 
-NOBODY = 0
-"""The id of no person: of the person at the machine itself, and of service tokens."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenCounts:

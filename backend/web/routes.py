@@ -163,7 +163,7 @@ def ask_page(
     """Render the page; its script sends the question to the API."""
     values = {
         "question": address.text,
-        "model": chat.settings.llm_model,
+        "model": model.settings.shown_name if (model := chat.model) else None,
         "is_admin": asker.role is Role.ADMIN,
         "chips": list_chips(address),
         "filters": filters_json(address),

@@ -56,6 +56,7 @@ from backend.search.events import (
     StepFailed,
 )
 from backend.search.llm_protocol import ChatMessage
+from backend.store.people import NOBODY
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
@@ -144,6 +145,7 @@ def ask(
         message=body.question,
         readers=readers,
         deadline=Deadline.after(chat.seconds, context.cancel_token),
+        person_id=asker.person.id if asker.person else NOBODY,
         history=tuple(ChatMessage(one.role, one.text) for one in body.history),
         filters=body.filters.filters(),
         today=date.today(),

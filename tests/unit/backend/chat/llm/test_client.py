@@ -18,7 +18,6 @@ from backend.chat.llm.client import (
     MalformedCompletionError,
     ModelError,
     ModelRequestError,
-    ModelSettings,
     ModelTimeoutError,
     ModelUnavailableError,
     ToolsUnsupportedError,
@@ -36,6 +35,7 @@ from backend.chat.llm.messages import (
     ToolSpec,
     Usage,
 )
+from backend.chat.llm.model_settings import ModelSettings
 from backend.chat.llm.surrogates import SurrogateJoiner, join_surrogates
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.settings import variable
