@@ -19,7 +19,17 @@ from backend.api.public_address import PublicAddress
 from backend.api.request_context import DisconnectMiddleware
 from backend.api.request_guard import RequestGuardMiddleware
 from backend.api.request_pools import RequestPools
-from backend.api.routes import admin, ask, documents, explain, health, metrics, search, sources
+from backend.api.routes import (
+    admin,
+    ask,
+    documents,
+    explain,
+    health,
+    metrics,
+    models,
+    search,
+    sources,
+)
 from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry, no_other_servers
 from backend.api.warmup import CurrentContainer, Warmup
@@ -109,7 +119,7 @@ def create_app(
         app.router.middleware_stack, authenticator, app.routes
     )
     problem_details.register(app, error_page)
-    for routes in (search, ask, documents, explain, sources, admin, health, metrics):
+    for routes in (search, ask, documents, explain, sources, admin, models, health, metrics):
         app.include_router(routes.router)
     return app
 
