@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from backend.access.machine_secret import MachineSecret
     from backend.access.openid.provider import Provider
     from backend.access.source_limits import SourceLimits
+    from backend.chat.llm.stored_models import ModelService
     from backend.composition.chat import ChatService
     from backend.composition.index import EmbeddingModel, IndexEngine
+    from backend.composition.language_models import LanguageModels, StoredModels
+    from backend.store.audit import Actor
     from backend.store.credential_vault import Vault
     from backend.store.database import Database
     from backend.store.sources import Source
@@ -179,7 +182,27 @@ class Container:
     def chat(self) -> "ChatService":
         from backend.composition.chat import ChatService
 
-        return ChatService(self.settings, self.engine, self._source_kinds)
+        return ChatService(self.settings, self.engine, self._source_kinds, self.language_models)
+
+    @cached_property
+    def language_models(self) -> "LanguageModels":
+        from backend.composition.language_models import LanguageModels
+
+        return LanguageModels(self.settings, self._find_stored_models)
+
+    def model_service(self, actor: "Actor") -> "ModelService":
+        """Return what changes the language models of the database."""
+        from backend.chat.llm.stored_models import ModelService
+
+        return ModelService(self.database, lambda: self.vault, actor)
+
+    def _find_stored_models(self) -> "StoredModels | None":
+        """None without a database: none is created to look for models."""
+        if self.settings.database_url is None and not self._database_file.exists():
+            return None
+        from backend.composition.language_models import StoredModels
+
+        return StoredModels(database=self.database, open_vault=lambda: self.vault)
 
     def _source_kinds(self) -> dict[str, str]:
         from backend.store.sources import list_sources

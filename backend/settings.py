@@ -134,6 +134,16 @@ class Settings(BaseSettings):
     llm_window: int = Field(
         default=32_000, ge=4_000, description="Context window of the language model, in tokens"
     )
+    llm_person_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="Tokens of language models that each person may use a day (UTC), read and written together; 0: any number",
+    )
+    llm_total_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="Tokens of language models that all may use a day (UTC) together; 0: any number",
+    )
 
     opensearch_url: str | None = Field(
         default=None,

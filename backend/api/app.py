@@ -29,6 +29,7 @@ from backend.api.routes import (
     explain,
     health,
     metrics,
+    models,
     search,
     sources,
 )
@@ -123,7 +124,18 @@ def create_app(
         app.router.middleware_stack, authenticator, app.routes
     )
     problem_details.register(app, error_page)
-    for routes in (search, ask, conversations, documents, explain, sources, admin, health, metrics):
+    for routes in (
+        search,
+        ask,
+        conversations,
+        documents,
+        explain,
+        sources,
+        admin,
+        models,
+        health,
+        metrics,
+    ):
         app.include_router(routes.router)
     return app
 

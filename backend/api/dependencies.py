@@ -29,20 +29,20 @@ from backend.api.request_pools import RequestPools
 from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry
 from backend.api.warmup import CurrentContainer, Warmup
+from backend.chat.llm.stored_models import ModelService
 from backend.composition.chat import ChatService
+from backend.composition.language_models import LanguageModels
 from backend.container import Container
 from backend.schemas.system import PartStatus
 from backend.search.search_service import SearchService
 from backend.sources.service import SourceService
 from backend.store.database import Database
+from backend.store.people import NOBODY
 from backend.store.sources import EVERY_SOURCE, SourceChoice, SourcesOf
 from connectors.access import Readers
 
 PATIENCE = 2.0
 """Seconds that a request waits for the server to be ready."""
-
-NOBODY = 0
-"""The id of no person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +126,19 @@ async def get_account_database(state: AppStateDependency) -> Database:
 
 
 AccountDatabaseDependency = Annotated[Database, Depends(get_account_database)]
+
+
+async def get_model_service(state: AppStateDependency, asker: AskerDependency) -> ModelService:
+    """Return what changes the language models, also while the server is not ready: one may be why."""
+    return state.current.container.model_service(asker.actor)
+
+
+async def get_language_models(state: AppStateDependency) -> LanguageModels:
+    return state.current.container.language_models
+
+
+ModelServiceDependency = Annotated[ModelService, Depends(get_model_service)]
+LanguageModelsDependency = Annotated[LanguageModels, Depends(get_language_models)]
 
 
 def get_readers(asker: AskerDependency, database: DatabaseDependency) -> Readers:

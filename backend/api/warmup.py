@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from backend.composition.chat import ChatService
 from backend.composition.index import EmbeddingModel, IndexEngine
 from backend.container import Container
 from backend.schemas.system import PartStatus, ReadinessResponse
@@ -56,7 +57,7 @@ class CurrentContainer:
             Part("index", lambda: (self.container.engine.index, self.container.engine.writer)),
             Part(
                 "language model",
-                lambda: (self.container.chat.model, self.container.chat.count_tokens),
+                lambda: _load_language_model(self.container.chat),
             ),
             Part("search", lambda: _first_search(self.container.chat.search)),
         )
@@ -167,6 +168,10 @@ def _ask_engine(engine: IndexEngine) -> None:
 
 def _load_model(embedding: EmbeddingModel) -> None:
     _ = embedding.embedder, embedding.language_support
+
+
+def _load_language_model(chat: ChatService) -> None:
+    _ = chat.model is not None and chat.count_model_tokens, chat.count_tokens
 
 
 def _first_search(search: SearchService) -> None:

@@ -43,6 +43,8 @@ class ExtractiveDependencies:
     understanding: Understanding
     budgets: Budgets
     search_seconds: float = 30.0
+    reason: PassagesReason = PassagesReason.NO_MODEL
+    """Why no language model answers."""
 
 
 def answer_from_sentences(
@@ -80,7 +82,7 @@ def _answer(
         turn.deadline,
     )
     answer = found.sentences
-    reason = PassagesReason.NO_MODEL if answer else PassagesReason.NOTHING_ANSWERS
+    reason = _choose_reason(dependencies.reason, found)
     passages = quote_closest(found, dependencies.numbers)
     yield PassagesShown(reason, passages)
     citations = [_citation(one, dependencies.numbers) for one in answer]
@@ -103,6 +105,12 @@ def _answer(
     )
     state.finish(done)
     yield done
+
+
+def _choose_reason(why: PassagesReason, found: ExtractiveAnswer) -> PassagesReason:
+    """A budget that is used up is always said: nothing else tells the asker."""
+    says_nothing = why is PassagesReason.NO_MODEL and not found.sentences
+    return PassagesReason.NOTHING_ANSWERS if says_nothing else why
 
 
 def quote_closest(found: ExtractiveAnswer, numbers: DocumentNumbers) -> tuple[QuotedPassage, ...]:

@@ -35,6 +35,8 @@ class ChatRecord:
     """The first citation of each document so far, in the order of the text."""
     answer: AnswerDone | None
     failure: TurnFailed | None
+    replacement: str | None
+    """The model that took over, if one did."""
 
     @property
     def shown_documents(self) -> tuple[ShownDocument, ...]:
@@ -64,6 +66,7 @@ class ChatStateContainer:
         self._citations: list[CitationInfo] = []
         self._answer: AnswerDone | None = None
         self._failure: TurnFailed | None = None
+        self._replacement: str | None = None
 
     def add_answer(self, piece: CitedText) -> None:
         with self._lock:
@@ -86,6 +89,10 @@ class ChatStateContainer:
                 document = CitedDocument(doc.document_id, doc.title, doc.link)
                 self._documents.setdefault(doc.number, document)
                 self._sections.setdefault(doc.number, []).append(section)
+
+    def replace_model(self, name: str) -> None:
+        with self._lock:
+            self._replacement = name
 
     def finish(self, answer: AnswerDone) -> None:
         with self._lock:
@@ -118,4 +125,5 @@ class ChatStateContainer:
                 citations=tuple(self._citations),
                 answer=self._answer,
                 failure=self._failure,
+                replacement=self._replacement,
             )

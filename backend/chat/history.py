@@ -75,6 +75,10 @@ class Conversation:
         self._results = ""
         self._exchanges: list[ToolExchange] = []
 
+    def fit_window(self, window: int) -> None:
+        """From now on trim to this window."""
+        self._window = window
+
     def add_exchange(self, exchange: ToolExchange) -> None:
         self._exchanges.append(exchange)
 

@@ -30,7 +30,7 @@ from backend.chat.history import (
     without_citations,
 )
 from backend.chat.llm.client import (
-    LanguageModel,
+    ChatModel,
     ModelError,
     ModelRequestError,
     ModelUnavailableError,
@@ -60,6 +60,7 @@ from backend.chat.tools import (
     parse_calls,
     to_sendable_call,
 )
+from backend.search.events import StepFailed
 from backend.search.llm_protocol import ChatMessage
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest, SearchResult
 from backend.search.retrieval import MAX_MODEL_QUERIES
@@ -75,6 +76,12 @@ MAX_INVALID_STEPS = 1
 """Steps with calls that cannot be run; after these the model gets no tools."""
 PREAMBLE_CHARACTERS = 200
 """What a model says before its first search ("I will look that up") is no part of the answer."""
+FIRST_EVENT_SECONDS = 30.0
+FIRST_EVENT_SHARE = 0.5
+"""Where another model may take over, one is waited for so many seconds, or this share of the time left, whichever is
+less; one that reasons is waited for that share."""
+REPLACED = "language_model"
+"""The step that is lost where another model takes over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +91,8 @@ class ChatTurn:
     message: str
     readers: Readers
     deadline: Deadline
+    person_id: int
+    """Whose tokens are counted; `NOBODY` for the person at the machine and for service tokens."""
     history: tuple[ChatMessage, ...] = ()
     """Oldest first, without the message."""
     filters: Filters = field(default_factory=Filters)
@@ -95,7 +104,7 @@ class ChatTurn:
 class ChatDependencies:
     """What answers a turn."""
 
-    model: LanguageModel
+    model: ChatModel
     count_tokens: CountTokens
     search: SearchTool | None
     """None turns searching off."""
@@ -104,6 +113,10 @@ class ChatDependencies:
     infer: Callable[[SearchRequest], SearchRequest] = lambda request: request
     """Reads words of the message as filters."""
     search_seconds: float = 30.0
+    fallback: ChatModel | None = None
+    """Takes over where the model fails before the first token of the answer."""
+    selection_tokens: int | None = None
+    """The most that the model which selects is shown; None where it is the one that answers."""
 
 
 def run_llm_loop(
@@ -151,7 +164,8 @@ class _Turn:
         self._turn = turn = replace(turn, history=without_citations(turn.history))
         self._dependencies = dependencies
         self._state = state
-        self._window = dependencies.model.settings.prompt_tokens
+        self._model, self._fallback = dependencies.model, dependencies.fallback
+        self._window = self._model.settings.prompt_tokens
         self._files = resolve_context_user_files(
             turn.files, self._window, dependencies.count_tokens
         )
@@ -189,6 +203,9 @@ class _Turn:
             yield from self._run_cycles()
 
     def _run_cycles(self) -> Generator[ChatEvent, None, None]:
+        if self._tools and not self._model.settings.calls_tools:
+            self._begun = True
+            yield from self._continue_without_tools()
         for cycle in range(MAX_CYCLES):
             if cycle == MAX_CYCLES - 1:
                 self._tools = ()
@@ -207,7 +224,33 @@ class _Turn:
         raise _TurnFailedError(_EMPTY)
 
     def _step(self) -> Generator[ChatEvent, None, StepResult | None]:
-        """Run a step; None if the model cannot call tools."""
+        """Run a step, again with the fallback if the model fails; None if the model cannot call tools."""
+        try:
+            return (yield from self._try_step())
+        except ModelError as error:
+            failure = error
+        if not self._take_fallback():
+            raise failure
+        yield StepFailed(REPLACED, f"{failure.summary} Another one answers instead.")
+        try:
+            if not self._model.settings.calls_tools:
+                yield from self._continue_without_tools()
+            return (yield from self._try_step())
+        except MessageTooLongError:
+            # What the first one could read does not fit the other one.
+            raise failure from None
+
+    def _take_fallback(self) -> bool:
+        """Let the fallback go on with the turn; False where there is none, or the answer has begun."""
+        fallback, self._fallback = self._fallback, None
+        if fallback is None or self._state.has_text or not self._turn.deadline.remaining():
+            return False
+        self._model, self._window = fallback, fallback.settings.prompt_tokens
+        self._conversation.fit_window(self._window)
+        self._state.replace_model(fallback.settings.shown_name)
+        return True
+
+    def _try_step(self) -> Generator[ChatEvent, None, StepResult | None]:
         messages = self._conversation.messages(self._tools)
         request = StepRequest(messages, self._turn.deadline, self._tools)
         preamble = PREAMBLE_CHARACTERS if self._tools and not self._searched else 0
@@ -223,11 +266,13 @@ class _Turn:
 
     def _open_step(self, request: StepRequest) -> Generator[ChatEvent, None, ModelStream]:
         """Ask the model, and search the message while the first step runs."""
-        model, search = self._dependencies.model, self._dependencies.search
-        if search is None or self._begun:
+        model, search = self._model, self._dependencies.search
+        begins, self._begun = search is not None and not self._begun, True
+        if not begins and self._fallback is None:
             return open_stream(model, request)
-        self._begun = True
-        stream = start_stream(model, request)
+        stream = start_stream(model, request, self._patience())
+        if search is None or not begins:
+            return stream
         try:
             usual = Budgets.for_window(self._window)
             self._started = yield from search.start(self._search_request((), usual))
@@ -235,6 +280,13 @@ class _Turn:
             # If the step wants results, the message is searched again, and a failure is then reported.
             self._started = None
         return stream
+
+    def _patience(self) -> float | None:
+        """Return the seconds to wait for a first event."""
+        if self._fallback is None:
+            return None
+        share = self._turn.deadline.remaining() * FIRST_EVENT_SHARE
+        return share if self._model.settings.reasons else min(FIRST_EVENT_SECONDS, share)
 
     def _continue_without_tools(self) -> Generator[ChatEvent, None, None]:
         """Put in what the message itself finds if nothing was searched yet, and offer no tools from now on."""
@@ -294,7 +346,7 @@ class _Turn:
             message=turn.message,
             readers=turn.readers,
             deadline=turn.deadline.limited_to(self._dependencies.search_seconds),
-            budgets=budgets,
+            budgets=budgets.with_selection_of(self._dependencies.selection_tokens),
             history=turn.history,
             model_queries=queries,
             filters=self._files.restrict(turn.filters),
@@ -313,7 +365,7 @@ class _Turn:
             text=record.text,
             plain=self._processor.get_plain_text(),
             citations=self.read_citations(),
-            model=self._dependencies.model.settings.model,
+            model=self._model.settings.shown_name,
             cut=step.finish in CUT_REASONS,
             uncited=tuple(self._processor.get_uncited_sentences()) if self._has_documents else (),
             documents=record.shown_documents,

@@ -2,15 +2,15 @@
 
 import threading
 from collections.abc import Generator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from queue import SimpleQueue
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitedText, DynamicCitationProcessor
 from backend.chat.events import ChatEvent, ReasoningStep, TextPiece
-from backend.chat.llm.client import LanguageModel, ModelError
+from backend.chat.llm.client import ChatModel, ModelError, ModelTimeoutError
 from backend.chat.llm.messages import (
     Finished,
     ModelEvent,
@@ -22,7 +22,7 @@ from backend.chat.llm.messages import (
 )
 from backend.chat.tools import TOOL_NAMES
 from backend.chat.written_calls import split_written_calls
-from indexing.runtime.deadline import Deadline
+from indexing.runtime.deadline import CancelToken, Deadline
 
 PARAGRAPH = "\n\n"
 
@@ -39,36 +39,56 @@ class StepRequest:
 ModelStream: TypeAlias = Generator[ModelEvent, None, None]
 
 
-def open_stream(model: LanguageModel, request: StepRequest) -> ModelStream:
+def open_stream(model: ChatModel, request: StepRequest) -> ModelStream:
     """Ask the model when the first event is taken."""
     return model.stream(request.messages, request.deadline, request.tools)
 
 
-def start_stream(model: LanguageModel, request: StepRequest) -> ModelStream:
-    """Ask the model at once, in a thread of its own that ends with the request's deadline."""
-    arrived: SimpleQueue[ModelEvent | ModelError | None] = SimpleQueue()
-    stream = open_stream(model, request)
-    threading.Thread(target=_read_ahead, args=(stream, arrived), daemon=True).start()
-    return _take(arrived)
+_Arrived: TypeAlias = "SimpleQueue[ModelEvent | ModelError | None]"
+
+
+def start_stream(
+    model: ChatModel, request: StepRequest, patience: float | None = None
+) -> ModelStream:
+    """Ask the model at once, in a thread of its own that ends with the stream or the request's deadline.
+
+    Args:
+        patience: seconds to wait for the first event; by default until the deadline. Where it comes later, the
+            stream raises ModelTimeoutError.
+    """
+    arrived: _Arrived = SimpleQueue()
+    token = CancelToken()
+    threading.Thread(target=_read_ahead, args=(model, request, arrived, token), daemon=True).start()
+    return _take(arrived, token, patience)
 
 
 def _read_ahead(
-    stream: ModelStream, arrived: "SimpleQueue[ModelEvent | ModelError | None]"
+    model: ChatModel, request: StepRequest, arrived: _Arrived, token: CancelToken
 ) -> None:
+    with ExitStack() as stack:
+        stack.callback(arrived.put, None)
+        if request.deadline.cancel_token is not None:
+            stack.enter_context(request.deadline.cancel_token.on_cancel(token.cancel))
+        try:
+            deadline = Deadline(request.deadline.at, token)
+            for event in open_stream(model, replace(request, deadline=deadline)):
+                arrived.put(event)
+        except ModelError as error:
+            arrived.put(error)
+
+
+def _take(arrived: _Arrived, token: CancelToken, patience: float | None) -> ModelStream:
     try:
-        for event in stream:
-            arrived.put(event)
-    except ModelError as error:
-        arrived.put(error)
+        event = arrived.get(timeout=patience)
+        while event is not None:
+            if isinstance(event, ModelError):
+                raise event
+            yield event
+            event = arrived.get()
+    except Empty:
+        raise ModelTimeoutError("The language model did not begin to answer in time.") from None
     finally:
-        arrived.put(None)
-
-
-def _take(arrived: "SimpleQueue[ModelEvent | ModelError | None]") -> ModelStream:
-    while (event := arrived.get()) is not None:
-        if isinstance(event, ModelError):
-            raise event
-        yield event
+        token.cancel()
 
 
 @dataclass(frozen=True, slots=True)

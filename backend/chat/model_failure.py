@@ -30,6 +30,7 @@ class PassageFallback:
     numbers: DocumentNumbers
     state: ChatStateContainer
     model: str
+    """The name of the chosen one."""
 
     def follow(self, turn: ChatTurn, events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
         """Pass on the events of a turn; where the model failed, end with the passages found until then.
@@ -72,7 +73,7 @@ class PassageFallback:
             text=written or reason.sentence,
             plain=remove_citations(written) or reason.sentence,
             citations=failure.citations,
-            model=self.model if written else None,
+            model=(record.replacement or self.model) if written else None,
             answered=False,
             passages=passages,
             documents=record.shown_documents,

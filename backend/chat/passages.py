@@ -5,13 +5,19 @@ from enum import StrEnum
 
 from connectors.document import Span
 
+_UNTIL_MIDNIGHT = "Search works as before; answers come from passages until midnight UTC."
+
 
 class PassagesReason(StrEnum):
     """Why passages are shown, and not an answer."""
 
     NO_MODEL = "no_model"
     NOTHING_ANSWERS = "nothing_answers"
-    """No model is set, and no passage seems to answer."""
+    """No model answers, and no passage seems to."""
+    BUDGET_USED = "budget_used"
+    """The asker has used the tokens of the day."""
+    SHARED_BUDGET_USED = "shared_budget_used"
+    """All together have."""
     MODEL_FAILED = "model_failed"
     """It wrote nothing."""
     MODEL_BROKE_OFF = "model_broke_off"
@@ -25,6 +31,10 @@ class PassagesReason(StrEnum):
                 return "No language model is set. These passages come closest."
             case PassagesReason.NOTHING_ANSWERS:
                 return "Nothing that you may read seems to answer this."
+            case PassagesReason.BUDGET_USED:
+                return f"You have used today's budget of language model tokens. {_UNTIL_MIDNIGHT}"
+            case PassagesReason.SHARED_BUDGET_USED:
+                return f"Today's budget of language model tokens is used up. {_UNTIL_MIDNIGHT}"
             case PassagesReason.MODEL_FAILED:
                 return "The language model did not answer. These passages come closest."
             case PassagesReason.MODEL_BROKE_OFF:

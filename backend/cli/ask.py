@@ -21,6 +21,7 @@ from backend.cli.command_line import As, Json, to_safe_text
 from backend.container import Container
 from backend.schemas.answer import AnswerResponse, CitationResponse, Verdict
 from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
+from backend.store.people import NOBODY
 from connectors.access import EVERYBODY, Readers
 from connectors.document import Document
 from connectors.errors import ActionRequiredError
@@ -63,6 +64,7 @@ def ask_in_terminal(
         message=question,
         readers=readers,
         deadline=Deadline.after(container.settings.answer_seconds),
+        person_id=NOBODY,
         files=tuple(map(_context_file, files)),
         today=date.today(),
     )
@@ -80,7 +82,8 @@ def ask_in_terminal(
 def _print_events(
     container: Container, turn: ChatTurn, files: Sequence[Document], console: Console | None
 ) -> AnswerDone:
-    shows_text = console is not None and container.chat.model is not None
+    has_model = container.chat.model is not None
+    shows_text = console is not None and has_model
     for event in container.chat.answer(turn, files, ChatStateContainer()):
         match event:
             case AnswerDone():
@@ -98,14 +101,14 @@ def _print_events(
             case TextPiece(text=text) if console and shows_text:
                 linked = _LINKED.sub(r"[\1]", text)
                 console.print(command_line.to_safe_text(linked), end="", soft_wrap=True)
-            case Queries(variants=variants) if console and container.chat.model:
+            case Queries(variants=variants) if console and has_model:
                 tried = " · ".join(variant.text for variant in variants)
                 console.print(command_line.to_safe_text(f"searching: {tried}", "dim"))
             case FiltersApplied(inferred=inferred) if console:
                 for one in inferred:
                     line = f"first, for “{one.words}”: {one.kind}: {one.meaning}"
                     console.print(command_line.to_safe_text(line, "dim"))
-            case SectionsSelected(sections=sections) if console and container.chat.model:
+            case SectionsSelected(sections=sections) if console and has_model:
                 read = " · ".join(dict.fromkeys(s.best.chunk.title for s in sections))
                 console.print(command_line.to_safe_text(f"reading: {read}", "dim"))
             case StepFailed(step=step, reason=reason) if console:
@@ -119,9 +122,7 @@ def note_model(container: Container, console: Console) -> None:
     """Say how to have answers written where no language model writes them."""
     if container.chat.model is None:
         console.print()
-        console.print(
-            "[dim]To have answers written, set QUARRY_LLM_URL and QUARRY_LLM_MODEL.[/dim]"
-        )
+        console.print("[dim]To have answers written, set a language model: quarry models add[/dim]")
 
 
 def _read(path: Path) -> Document:

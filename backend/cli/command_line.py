@@ -99,6 +99,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "Invite people, and change, disable or verify their accounts.",
         ),
         "groups": ("groups:app", "Make groups of people, and say who is in them."),
+        "models": (
+            "models:app",
+            "Set the language models that write answers, and see what they were used for.",
+        ),
         "worker": ("worker:worker", "Sync and index in the background, woken over the broker."),
         "beat": ("worker:beat", "Notify the workers over the broker of due runs. One is enough."),
         "add": ("sources:adding", "Add a source."),

@@ -7,12 +7,13 @@ import typer
 from backend.cli import command_line
 from backend.cli.command_line import Json
 from backend.container import Container
-from backend.store import sources
+from backend.store import language_models, sources
 from backend.store.credential_vault import new_key
 from indexing.text.plural_forms import pluralize
 
 app = typer.Typer(
-    help="Manage the keys that encrypt the sources' credentials.", no_args_is_help=True
+    help="Manage the keys that encrypt the credentials of sources and the keys of language models.",
+    no_args_is_help=True,
 )
 
 
@@ -40,9 +41,12 @@ def key() -> None:
 
 
 def rotate_key(container: Container) -> int:
-    """Encrypt every credential with the newest key, and return how many.
+    """Encrypt every credential and every key of a model with the newest key, and return how many.
 
     Raises:
         ActionRequiredError: no key decrypts one of them; then none is changed.
     """
-    return sources.reencrypt_credentials(container.database, container.vault.rotate)
+    rotate = container.vault.rotate
+    with container.database.transaction() as database:
+        credentials = sources.reencrypt_credentials(database, rotate)
+        return credentials + language_models.reencrypt_keys(database, rotate)

@@ -210,15 +210,19 @@ def _check_language_model(chat: ChatService) -> DoctorCheck:
             name=name,
             state="off",
             detail="not set; questions are answered with the passages that come closest",
-            advice=f"for written answers, set {variable('llm_url')}, {variable('llm_model')}"
-            f" and, if the endpoint needs a key, {variable('llm_key')}",
+            advice="for written answers, add a language model: quarry models add",
         )
     try:
         make_complete(model)(
             [ChatMessage("user", "Answer with the word: ready")], Deadline.after(ANSWER_SECONDS)
         )
     except CompletionError as error:
-        advice = f"until it answers, unset {variable('llm_model')} for answers without it"
+        name_of_stored = model.settings.name
+        advice = (
+            f"to try it: quarry models test {name_of_stored}"
+            if name_of_stored
+            else f"until it answers, unset {variable('llm_model')} for answers without it"
+        )
         detail = str(error.__cause__ or error)  # with what the server said
         return DoctorCheck(name=name, state="failed", detail=detail, advice=advice)
     detail = f"{model.settings.model} answers at {model.settings.base_url}"

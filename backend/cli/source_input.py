@@ -37,9 +37,9 @@ def parse_value(entry: Entry | Variants, option: str, value: Any) -> object:
         return value
     match entry.field:
         case SecretField() if option.endswith("-env"):
-            return _read_variable(value)
+            return read_variable(value)
         case SecretField():
-            return _read_secret(entry, option, value)
+            return read_secret(entry.label, option, value)
         case JsonField():
             return _parse_json(value, option)
         case ListField():
@@ -103,16 +103,22 @@ def _matching_variants(part: Variants, given: Mapping[Place, object]) -> list[st
     ]
 
 
-def _read_variable(variable: str) -> str:
+def read_variable(variable: str) -> str:
+    """Raises typer.BadParameter: there is no such variable."""
     value = environment(variable)
     if value is None:
         raise typer.BadParameter(f"there is no environment variable {variable}")
     return value
 
 
-def _read_secret(entry: Entry, option: str, name: str) -> str:
+def read_secret(label: str, option: str, name: str) -> str:
+    """Read a secret from a file, or from a person or a pipe.
+
+    Raises:
+        typer.BadParameter: the file cannot be read.
+    """
     if name == PROMPT:
-        return prompt_secret(entry.label)
+        return prompt_secret(label)
     try:
         return _strip_line_break(Path(name).expanduser().read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, RuntimeError) as error:

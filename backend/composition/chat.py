@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from backend.chat.chat_state import ChatStateContainer
     from backend.chat.context_files import ContextFile
     from backend.chat.events import ChatEvent
-    from backend.chat.llm.client import LanguageModel
+    from backend.chat.llm.client import ChatModel
     from backend.chat.llm_loop import ChatTurn
+    from backend.chat.passages import PassagesReason
+    from backend.composition.language_models import ChosenModels, LanguageModels
     from backend.search.inferred_filters import FilterInference
     from backend.search.models import Budgets, DocumentNumbers
     from backend.search.search_service import SearchService
@@ -33,6 +35,7 @@ class ChatService:
     engine: IndexEngine
     source_kinds: Callable[[], Mapping[str, str]]
     """Returns the kind of each source by its name."""
+    models: "LanguageModels"
 
     @property
     def seconds(self) -> float:
@@ -45,46 +48,39 @@ class ChatService:
 
         return Budgets.for_window(self.settings.llm_window)
 
-    @cached_property
-    def model(self) -> "LanguageModel | None":
-        """None where none is set: answers are extractive then."""
-        settings = self.settings
-        if settings.llm_model is None:
-            return None
-        from backend.chat.llm.client import LanguageModel, ModelSettings
-
-        key = settings.llm_key
-        return LanguageModel(
-            ModelSettings(
-                base_url=settings.llm_url or "https://api.openai.com/v1",
-                model=settings.llm_model,
-                api_key=key.get_secret_value() if key else None,
-                context_window=settings.llm_window,
-            )
-        )
+    @property
+    def model(self) -> "ChatModel | None":
+        """The model that answers as of now; None where none is set: answers are extractive then."""
+        chosen = self.models.choose()
+        return chosen.answering if chosen else None
 
     @cached_property
     def count_tokens(self) -> "CountTokens":
-        from indexing.embedding.token_counting import chat_token_counter, rough_tokens
+        """For searches without a language model."""
+        from indexing.embedding.token_counting import rough_tokens
 
-        if self.model is None:
-            return rough_tokens
+        return rough_tokens if self.settings.llm_model is None else self.count_model_tokens
+
+    @cached_property
+    def count_model_tokens(self) -> "CountTokens":
+        from indexing.embedding.token_counting import chat_token_counter
+
         folder = self.settings.tiktoken_cache_dir
         return chat_token_counter(folder) if folder else chat_token_counter()
 
     @cached_property
     def search(self) -> "SearchService":
         """Searches without the language model."""
-        return self._search_over(self.engine.index)
+        return self._search_over(self.engine.index, self.count_tokens)
 
-    def _search_over(self, index: "Index") -> "SearchService":
+    def _search_over(self, index: "Index", count_tokens: "CountTokens") -> "SearchService":
         from backend.search.search_service import SearchService
 
         return SearchService(
             index=index,
             embedder=self.engine.embedding.embedder,
             understanding=self.engine.embedding.language_support,
-            count_tokens=self.count_tokens,
+            count_tokens=count_tokens,
             budgets=self.budgets,
             seconds=self.settings.search_seconds,
             inference=self._inference_over(index),
@@ -111,21 +107,29 @@ class ChatService:
 
         Files that do not fit the model's window, or that no model reads, are searched instead of the index.
         """
+        from backend.chat.passages import PassagesReason
         from backend.search.models import DocumentNumbers
 
-        numbers, model = DocumentNumbers(), self.model
-        fits = model is not None and not self._exceeds_window(turn.files, model)
+        numbers, chosen = DocumentNumbers(), self.models.choose()
+        why = PassagesReason.NO_MODEL
+        if chosen and (used := self.models.find_used_budget(turn.person_id)):
+            chosen, why = None, used
+        fits = chosen is not None and not self._exceeds_window(turn.files, chosen.answering)
         with self._index_for(() if fits else files) as index:
-            if model is None:
-                yield from self._answer_from_sentences(turn, index, numbers, state)
-            else:
-                yield from self._answer_by_model(turn, index, numbers, state, files, model)
+            if chosen is None:
+                yield from self._answer_from_sentences(turn, index, numbers, state, why)
+                return
+            with self.models.metering(turn.person_id) as meter:
+                metered = chosen.metered(meter, self.count_model_tokens)
+                yield from self._answer_by_model(turn, index, numbers, state, files, metered)
 
-    def _exceeds_window(self, files: Sequence["ContextFile"], model: "LanguageModel") -> bool:
+    def _exceeds_window(self, files: Sequence["ContextFile"], model: "ChatModel") -> bool:
         from backend.chat.context_files import resolve_context_user_files
 
         window = model.settings.prompt_tokens
-        return resolve_context_user_files(files, window, self.count_tokens).use_as_search_filter
+        return resolve_context_user_files(
+            files, window, self.count_model_tokens
+        ).use_as_search_filter
 
     @contextmanager
     def _index_for(self, files: Sequence["Document"]) -> Iterator["Index"]:
@@ -148,19 +152,21 @@ class ChatService:
         index: "Index",
         numbers: "DocumentNumbers",
         state: "ChatStateContainer",
+        why: "PassagesReason",
     ) -> Iterator["ChatEvent"]:
         from backend.chat.answer import ExtractiveDependencies, answer_from_sentences
         from backend.search.search_service import correct_request
 
         infer = self._inference_over(index).infer_from_message
         parts = ExtractiveDependencies(
-            search=self._search_over(index).tool(None, numbers).run,
+            search=self._search_over(index, self.count_tokens).tool(None, numbers).run,
             prepare=lambda request: correct_request(infer(request), index),
             numbers=numbers,
             embedder=self.engine.embedding.embedder,
             understanding=self.engine.embedding.language_support,
             budgets=self.budgets,
             search_seconds=self.settings.search_seconds,
+            reason=why,
         )
         return answer_from_sentences(turn, parts, state)
 
@@ -171,28 +177,33 @@ class ChatService:
         numbers: "DocumentNumbers",
         state: "ChatStateContainer",
         files: Sequence["Document"],
-        model: "LanguageModel",
+        models: "ChosenModels",
     ) -> Iterator["ChatEvent"]:
         from backend.chat.citation_checker import CitationChecker
         from backend.chat.citations.judgement import ClaimJudge
         from backend.chat.llm.client import make_complete
         from backend.chat.llm_loop import ChatDependencies, run_llm_loop
         from backend.chat.model_failure import PassageFallback
+        from backend.search.models import Budgets
 
-        embedding, complete = self.engine.embedding, make_complete(model)
+        embedding, complete = self.engine.embedding, make_complete(models.fast)
+        count_tokens = self.count_model_tokens
+        fast_budgets = Budgets.for_window(models.fast.settings.context_window)
         parts = ChatDependencies(
-            model=model,
-            count_tokens=self.count_tokens,
-            search=self._search_over(index).tool(complete, numbers),
+            model=models.answering,
+            fallback=models.fallback,
+            count_tokens=count_tokens,
+            search=self._search_over(index, count_tokens).tool(complete, numbers),
             numbers=numbers,
             infer=self._inference_over(index).infer_from_message,
             search_seconds=self.settings.search_seconds,
+            selection_tokens=fast_budgets.selection,
         )
         whole = {file.id: file for file in files}
         judge = ClaimJudge(
             complete=complete,
-            count_tokens=self.count_tokens,
-            budget=self.budgets.answer,
+            count_tokens=count_tokens,
+            budget=fast_budgets.answer,
             deadline=turn.deadline,
         )
         checker = CitationChecker(
@@ -203,7 +214,7 @@ class ChatService:
             understanding=embedding.language_support,
             numbers=numbers,
             state=state,
-            model=model.settings.model,
+            model=models.answering.settings.shown_name,
         )
         answered = fallback.follow(turn, run_llm_loop(turn, parts, state))
         return checker.check_citations(answered)

@@ -15,6 +15,7 @@ from backend.store.conversations import Conversation, ConversationOwner, ListPos
 from backend.store.database import Database
 from backend.store.messages import Message
 from backend.store.new_messages import Begun, NewQuestion, Writer
+from backend.store.people import NOBODY
 from backend.sync.run_lease import this_process
 from connectors.errors import InvalidInputError
 
@@ -180,6 +181,7 @@ class ConversationService:
         order = TurnOrder(
             message_id=begun.answer.id,
             question=begun.question,
+            person_id=self.owner.person_id or NOBODY,
             turn_key=self.turn_key,
             readers_now=self.readers_now,
         )

@@ -64,6 +64,8 @@ class TurnOrder:
 
     message_id: int
     question: Message
+    person_id: int
+    """Whose tokens the language model uses."""
     turn_key: str
     """Whose turns they are in the pool."""
     readers_now: ReadersNow
@@ -160,6 +162,7 @@ class TurnRunner:
             message=order.question.text,
             readers=readers,
             deadline=deadline,
+            person_id=order.person_id,
             history=history.messages,
             filters=answering.read_filters(order.question.filters or {}),
             today=date.today(),

@@ -101,7 +101,14 @@ class PassagesEvent(Schema):
         passages=[_PASSAGE],
     )
 
-    reason: Literal["no_model", "nothing_answers", "model_failed", "model_broke_off"]
+    reason: Literal[
+        "no_model",
+        "nothing_answers",
+        "budget_used",
+        "shared_budget_used",
+        "model_failed",
+        "model_broke_off",
+    ]
     sentence: str
     """What to say to the asker."""
     passages: tuple[PassageResponse, ...]

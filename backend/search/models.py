@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import reduce
@@ -40,6 +40,10 @@ class Budgets:
         """Allow each a quarter of a model's context window, at most 12,800 tokens."""
         share = min(12_800, tokens // 4)
         return cls(selection=share, answer=share)
+
+    def with_selection_of(self, limit: int | None) -> "Budgets":
+        """Return these with at most so many tokens for the selection."""
+        return self if limit is None else replace(self, selection=min(self.selection, limit))
 
 
 class Spelling(StrEnum):

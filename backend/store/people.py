@@ -12,6 +12,8 @@ from backend.store.tables import people
 from connectors.errors import ConflictError, NotFoundError
 from indexing.text.normalization import is_storable
 
+NOBODY = 0
+"""The id of no person: of the person at the machine itself, and of service tokens."""
 ADMIN_ROLE = "admin"
 """The role of which one active person has to remain."""
 

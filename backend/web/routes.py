@@ -22,7 +22,14 @@ from backend.search.facets import count_facets, count_found
 from backend.search.search_service import SearchService
 from backend.store import documents, schedule
 from backend.store.database import Database
-from backend.web import facet_groups, group_pages, people_pages, search_url, token_pages
+from backend.web import (
+    facet_groups,
+    group_pages,
+    model_pages,
+    people_pages,
+    search_url,
+    token_pages,
+)
 from backend.web.ask_page import filters_json, list_chips, list_examples
 from backend.web.audit_page import audit_page
 from backend.web.document_view import Passage, build_view
@@ -65,8 +72,8 @@ def mount(app: FastAPI) -> None:
         ("/favicon.ico", icon),
     ):
         app.get(path, include_in_schema=False)(endpoint)
-    for accounts in (people_pages, group_pages, token_pages):
-        app.include_router(accounts.router)
+    for pages in (people_pages, group_pages, token_pages, model_pages):
+        app.include_router(pages.router)
     app.post("/look", include_in_schema=False)(look_page)
 
 
@@ -162,7 +169,7 @@ def ask_page(
     """Render the page; its script sends the question to the API."""
     values = {
         "question": address.text,
-        "model": chat.settings.llm_model,
+        "model": model.settings.shown_name if (model := chat.model) else None,
         "is_admin": asker.role is Role.ADMIN,
         "chips": list_chips(address),
         "filters": filters_json(address),

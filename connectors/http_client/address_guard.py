@@ -277,6 +277,16 @@ def resolve_addresses(
     return list(dict.fromkeys(map(str, found)))
 
 
+def find_forbidden(host: str) -> str | None:
+    """Return why nobody may connect to an address, as a predicate; None if some may, or if the host is a name."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    forms = (address, *_embedded_addresses(address))
+    return next((reason for form in forms if (reason := _find_range(form, _NEVER_ALLOWED))), None)
+
+
 def _describe_refusal(name: str, address: IPAddress, reason: str) -> str:
     subject = name if name == str(address) else f"{name} resolves to {address}, which"
     return (

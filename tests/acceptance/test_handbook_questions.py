@@ -18,6 +18,7 @@ from backend.chat.llm_loop import ChatTurn
 from backend.container import Container
 from backend.settings import Settings
 from backend.store import documents
+from backend.store.people import NOBODY
 from connectors.access import Readers
 from indexing.runtime.deadline import Deadline
 from tests.support.home import Home
@@ -72,7 +73,12 @@ def asked_of(container: Container, questions: Path) -> list[Asked]:
 
 def ask(container: Container, question: dict[str, object]) -> Asked:
     readers = container.resolve_readers(Readers.of(*strings(question["as"])))
-    turn = ChatTurn(message=str(question["question"]), readers=readers, deadline=Deadline.after(60))
+    turn = ChatTurn(
+        message=str(question["question"]),
+        readers=readers,
+        deadline=Deadline.after(60),
+        person_id=NOBODY,
+    )
     state = ChatStateContainer()
     *_, answer = container.chat.answer(turn, (), state)
     assert isinstance(answer, AnswerDone)

@@ -22,6 +22,7 @@ from backend.chat.llm_loop import ChatTurn
 from backend.chat.rights_watch import RightsWatch
 from backend.schemas.search import FiltersBody
 from backend.search.llm_protocol import ChatMessage
+from backend.store.people import NOBODY
 from indexing.runtime.deadline import Deadline
 
 router = APIRouter()
@@ -104,6 +105,7 @@ def ask(
         message=body.question,
         readers=readers,
         deadline=Deadline.after(chat.seconds, context.cancel_token),
+        person_id=asker.person.id if asker.person else NOBODY,
         history=tuple(ChatMessage(one.role, one.text) for one in body.history),
         filters=body.filters.filters(),
         today=date.today(),

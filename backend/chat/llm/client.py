@@ -6,10 +6,9 @@ import socket
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from backend.chat.llm.event_stream import DONE, read_event_data
 from backend.chat.llm.messages import (
@@ -21,9 +20,11 @@ from backend.chat.llm.messages import (
     ToolResult,
     ToolSpec,
 )
+from backend.chat.llm.model_settings import ModelSettings, SettingNames
 from backend.chat.llm.stream_parser import ReportedError, StreamParser
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from connectors.errors import QuarryError
+from connectors.http_client.address_guard import find_forbidden
 from indexing.runtime.cancellable_socket import CancellableSocket
 from indexing.runtime.deadline import Deadline
 
@@ -42,8 +43,6 @@ LONGEST_PAUSE = timedelta(seconds=60)
 QUOTED_CHARACTERS = 300
 """Of a server's message, quoted in ours."""
 USAGE = "stream_options"
-URL, MODEL, KEY, WINDOW = (f"QUARRY_LLM_{name}" for name in ("URL", "MODEL", "KEY", "WINDOW"))
-"""Environment variables, as messages name them."""
 
 Json: TypeAlias = dict[str, Any]
 
@@ -86,24 +85,20 @@ class MalformedCompletionError(ModelError):
     """The answer is no chat completion, or incomplete."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSettings:
-    base_url: str
-    """Usually ends in `/v1`."""
-    model: str
-    api_key: str | None = field(default=None, repr=False)
-    context_window: int = 32_000
-    """Tokens, of prompt and answer together."""
-    answer_tokens: int = 2_048
-    """Reserved for the answer; never more than a quarter of the window."""
-    temperature: float | None = None
-    """None leaves it to the server; some models accept only their default."""
-    first_backoff: float = 0.5
-    """Seconds before the first retry; doubled for each further one."""
+class ChatModel(Protocol):
+    """What a turn asks for text and for tool calls."""
 
     @property
-    def prompt_tokens(self) -> int:
-        return self.context_window - min(self.answer_tokens, self.context_window // 4)
+    def settings(self) -> ModelSettings: ...
+
+    def stream(
+        self,
+        messages: Sequence[ModelMessage],
+        deadline: Deadline,
+        tools: Sequence[ToolSpec] = (),
+    ) -> Generator[ModelEvent, None, None]:
+        """As `LanguageModel.stream`."""
+        ...
 
 
 class LanguageModel:
@@ -140,6 +135,10 @@ class LanguageModel:
         except ModelError as error:
             LOG.warning("%s", error)
             raise
+
+    @property
+    def _names(self) -> SettingNames:
+        return self.settings.names
 
     def _try(self, request: Json, deadline: Deadline) -> Generator[ModelEvent, None, None]:
         for attempt in range(1, TRIES + 1):
@@ -202,7 +201,7 @@ class LanguageModel:
             deadline.on_expiry(cancellable.cancel),
             self._wait_for_answer(request, left, cancellable) as stream,
         ):
-            _check_content_type(stream, self.settings.base_url)
+            _check_content_type(stream, self.settings)
             yield stream
 
     def _wait_for_answer(
@@ -233,7 +232,7 @@ class LanguageModel:
         except (openai.APIError, ReportedError) as error:
             raise ModelUnavailableError(_FAILED, self._quote(str(error))) from error
         except UnicodeEncodeError as error:
-            details = f"{KEY} contains a character that no key has. Set it again."
+            details = f"The value of {self._names.key} contains a character that no key has. Set it again."
             raise ModelRequestError(_KEY_REFUSED, details) from error
         except (ValueError, RecursionError) as error:
             raise MalformedCompletionError(_MALFORMED, self._malformed_details()) from error
@@ -247,7 +246,9 @@ class LanguageModel:
         quoted = self._quote(error.message)
         match error.status_code:
             case 401 | 403:
-                return ModelRequestError(_KEY_REFUSED, f"Set {KEY} to a valid one. {quoted}")
+                return ModelRequestError(
+                    _KEY_REFUSED, f"Set {self._names.key} to a valid one. {quoted}"
+                )
             case 429 if error.code == "insufficient_quota":
                 return ModelRequestError("The account of the language model is used up.", quoted)
             case 408 | 409 | 425 | 429:
@@ -260,21 +261,21 @@ class LanguageModel:
             return ToolsUnsupportedError("The language model cannot call tools.", quoted)
         if error.status_code == 404:
             details = (
-                f"There is no model {self.settings.model!r} at {self.settings.base_url}. Set {MODEL} to"
-                f" a model that is there, and {URL} to an address that ends in /v1. {quoted}"
+                f"There is no model {self.settings.model!r} at {self.settings.base_url}. Set {self._names.model} to"
+                f" a model that is there, and {self._names.url} to an address that ends in /v1. {quoted}"
             )
             return ModelRequestError("The language model was not found.", details)
-        details = f"Check {MODEL} and {WINDOW}. {quoted}"
+        details = f"Check {self._names.model} and {self._names.window}. {quoted}"
         return ModelRequestError("The language model refused the request.", details)
 
     def _unreachable_details(self, error: Exception) -> str:
         cause = error.__cause__ or error
         address = self.settings.base_url
-        return f"{address} is not reached ({cause}). Check that it runs and that {URL} is right."
+        return f"{address} is not reached ({cause}). Check that it runs and that {self._names.url} is right."
 
     def _malformed_details(self) -> str:
         return (
-            f"Try again; if it stays so, check that {URL} is that of an OpenAI-compatible server"
+            f"Try again; if it stays so, check that {self._names.url} is that of an OpenAI-compatible server"
             f" ({self.settings.base_url})."
         )
 
@@ -289,7 +290,7 @@ class LanguageModel:
         return max(failure.retry_after.total_seconds(), backoff * random.uniform(0.75, 1.25))
 
 
-def make_complete(model: LanguageModel) -> Complete:
+def make_complete(model: ChatModel) -> Complete:
     """Adapt the model to what search uses: a text for a few messages, without reasoning."""
 
     def complete(messages: Sequence[ChatMessage], deadline: Deadline) -> str:
@@ -343,9 +344,18 @@ def _trace_connection(request: "httpx2.Request") -> None:
         if event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
             connected = details["return_value"].get_extra_info("socket")
             if isinstance(connected, socket.socket):
+                _check_peer(connected)
                 cancellable.attach(connected)
 
     request.extensions["trace"] = trace
+
+
+def _check_peer(connected: socket.socket) -> None:
+    """Send nothing, and no key, to where a machine gets its credentials, whatever a name resolves to."""
+    peer = connected.getpeername()
+    if isinstance(peer, tuple) and (reason := find_forbidden(str(peer[0]))):
+        connected.close()
+        raise ConnectionRefusedError(f"{peer[0]} {reason}")
 
 
 def _timeout(left: float) -> "openai.Timeout":
@@ -354,11 +364,11 @@ def _timeout(left: float) -> "openai.Timeout":
     return openai.Timeout(left, connect=min(CONNECT_SECONDS, left))
 
 
-def _check_content_type(stream: "Stream[ChatCompletionChunk]", base_url: str) -> None:
+def _check_content_type(stream: "Stream[ChatCompletionChunk]", settings: ModelSettings) -> None:
     kind = stream.response.headers.get("content-type", "")
     if kind.startswith("text/html"):
         details = (
-            f"{base_url} answers with a web page. Set {URL} to an OpenAI-compatible server; it"
+            f"{settings.base_url} answers with a web page. Set {settings.names.url} to an OpenAI-compatible server; it"
             " usually ends in /v1."
         )
         raise ModelRequestError(_NO_ANSWER, details)

@@ -8,6 +8,7 @@ const HELP = {
   semantic_query_rephrase: "the model's rephrasing",
   keyword_query_expansion: "the model's key words",
   selection: "the model's choice of passages",
+  language_model: "the chosen language model",
 };
 
 const element = (id) => document.getElementById(id);

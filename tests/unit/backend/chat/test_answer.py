@@ -20,6 +20,7 @@ from backend.search.models import (
     SearchRequest,
     SearchResult,
 )
+from backend.store.people import NOBODY
 from backend.web.answer_html import answer_html
 from connectors.access import Readers
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -63,7 +64,9 @@ def answer_to(
         understanding=Understanding({"English": 0.0}),
         budgets=Budgets.for_window(32_000),
     )
-    turn = ChatTurn(message=question, readers=Readers.of(), deadline=Deadline.after(30))
+    turn = ChatTurn(
+        message=question, readers=Readers.of(), deadline=Deadline.after(30), person_id=NOBODY
+    )
     *_, done = answer_from_sentences(turn, parts, ChatStateContainer())
     assert isinstance(done, AnswerDone)
     return done

@@ -15,13 +15,15 @@ from backend.chat.chat_state import ChatStateContainer, TurnStatus
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.context_files import ContextFile
 from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece, TurnFailed
-from backend.chat.llm.client import LanguageModel, ModelSettings, make_complete
+from backend.chat.llm.client import LanguageModel, make_complete
+from backend.chat.llm.model_settings import ModelSettings
 from backend.chat.llm_loop import MAX_CYCLES, ChatDependencies, ChatTurn, run_llm_loop
 from backend.search.events import FirstResults, Queries, SearchDone, SearchEvent
 from backend.search.llm_protocol import ChatMessage, Complete
 from backend.search.models import DocumentNumbers, SearchRequest
 from backend.search.prompts import keyword_prompt, rephrase_prompt, selection_prompt
 from backend.search.search_tool import SearchTool, StartedSearch
+from backend.store.people import NOBODY
 from connectors.access import Access, Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -77,6 +79,7 @@ class Asked:
             "message": "How much annual leave?",
             "readers": ANN,
             "deadline": Deadline.after(10),
+            "person_id": NOBODY,
         }
         parts = turn.pop("parts", None) or self.parts()
         assert isinstance(parts, ChatDependencies)
@@ -306,7 +309,9 @@ def test_an_answer_takes_three_rounds_and_five_calls(asked: Asked) -> None:
     rounds = Rounds()
     asked.server.play(rounds)
     parts = asked.parts(MemoryIndex(corpus), make_complete(asked.model))
-    turn = ChatTurn(message="How much annual leave?", readers=ANN, deadline=Deadline.after(60))
+    turn = ChatTurn(
+        message="How much annual leave?", readers=ANN, deadline=Deadline.after(60), person_id=NOBODY
+    )
     for event in run_llm_loop(turn, parts, asked.state):
         asked.events.append(event)
         if isinstance(event, FirstResults):
@@ -328,7 +333,7 @@ def test_calls_for_variants_that_nobody_needs_any_more_are_ended(asked: Asked) -
         return Say("Hello.") if request.tool_names else Silent()
 
     asked.server.play(greeted)
-    turn = ChatTurn(message="Hi", readers=ANN, deadline=Deadline.after(60))
+    turn = ChatTurn(message="Hi", readers=ANN, deadline=Deadline.after(60), person_id=NOBODY)
     parts = asked.parts(complete=make_complete(asked.model))
     *_, done = run_llm_loop(turn, parts, asked.state)
     assert isinstance(done, AnswerDone)
@@ -491,7 +496,7 @@ def test_the_last_cycle_has_no_tools(asked: Asked) -> None:
             look_for(f"query {len(asked.searches)}") if request.tool_names else Say("Enough [1].")
         )
     )
-    turn = ChatTurn(message="leave?", readers=ANN, deadline=Deadline.after(10))
+    turn = ChatTurn(message="leave?", readers=ANN, deadline=Deadline.after(10), person_id=NOBODY)
     asked.events = list(run_llm_loop(turn, asked.parts(), asked.state))
     assert isinstance(asked.events[-1], AnswerDone)
     assert len(asked.server.requests) == MAX_CYCLES
@@ -711,7 +716,7 @@ def test_whatever_a_model_sends_the_turn_ends_once(asked: Asked, bodies: list[by
     asked.state = ChatStateContainer()
     replies = itertools.cycle(map(Raw, bodies))
     asked.server.play(lambda _: next(replies))
-    turn = ChatTurn(message="leave?", readers=ANN, deadline=Deadline.after(10))
+    turn = ChatTurn(message="leave?", readers=ANN, deadline=Deadline.after(10), person_id=NOBODY)
     events = list(run_llm_loop(turn, asked.parts(), asked.state))
     ends = [event for event in events if isinstance(event, AnswerDone | TurnFailed)]
     assert ends == events[-1:]

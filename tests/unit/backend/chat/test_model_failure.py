@@ -11,6 +11,7 @@ from backend.chat.model_failure import PassageFallback
 from backend.chat.passages import PassagesReason, PassagesShown
 from backend.search.events import FirstResults, FusedResults, SectionsSelected
 from backend.search.models import DocumentNumbers, InferenceSection
+from backend.store.people import NOBODY
 from connectors.access import Readers
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import Understanding
@@ -44,6 +45,7 @@ def _follow(
         message="How much annual leave is there?",
         readers=Readers.of(),
         deadline=Deadline.after(0),
+        person_id=NOBODY,
     )
     return list(fallback.follow(turn, events))
 

@@ -11,16 +11,30 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 from typer.testing import CliRunner
 
+from backend.chat.llm.stored_models import open_key
 from backend.cli import app
 from backend.cli.credentials import rotate_key
 from backend.container import Container
 from backend.settings import Settings
 from backend.sources.status import read_status
-from backend.store import sources
+from backend.store import language_models, sources
+from backend.store.audit import OWNER
 from backend.store.credential_vault import Vault, new_key
+from backend.store.language_models import ModelValues
 from connectors.errors import ActionRequiredError
 
 TOKEN = "ghp_16C7e42F292c6912E7"
+MODEL = ModelValues(
+    name="large",
+    base_url="https://llm.example.com/v1",
+    model="m",
+    context_window=32_000,
+    sees_pictures=False,
+    calls_tools=True,
+    reasons=False,
+    input_price=None,
+    output_price=None,
+)
 
 
 def open_container(home: Path, *keys: str) -> Container:
@@ -183,3 +197,23 @@ def test_a_credential_is_a_column_of_text(tmp_path: Path) -> None:
         held = connection.scalars(text("SELECT credential FROM sources ORDER BY name")).all()
     assert held[0] is None
     assert all(str(each).startswith("gAAAA") for each in held[1:])
+
+
+def test_keys_of_language_models_are_encrypted_anew_too(tmp_path: Path) -> None:
+    old, new = new_key(), new_key()
+    made = with_sources(tmp_path, old)
+    made.model_service(OWNER).add(MODEL, TOKEN, frozenset())
+    assert rotate_key(open_container(tmp_path, new, old)) == 3
+    (model,) = language_models.list_models(made.database)
+    assert open_key(model, lambda: Vault([new])) == TOKEN
+
+
+def test_where_one_key_is_unknown_nothing_is_changed(tmp_path: Path) -> None:
+    old, new, other = new_key(), new_key(), new_key()
+    made = with_sources(tmp_path, old)
+    open_container(tmp_path, other).model_service(OWNER).add(MODEL, TOKEN, frozenset())
+    with pytest.raises(ActionRequiredError, match="cannot be decrypted"):
+        rotate_key(open_container(tmp_path, new, old))
+    assert opened(tmp_path, old) == WHOLE
+    (model,) = language_models.list_models(made.database)
+    assert open_key(model, lambda: Vault([other])) == TOKEN

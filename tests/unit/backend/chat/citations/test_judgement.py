@@ -16,7 +16,8 @@ from backend.chat.citations.judgement import (
     parse_verdicts,
 )
 from backend.chat.citations.verification import Support, Verdict
-from backend.chat.llm.client import LanguageModel, ModelSettings, make_complete
+from backend.chat.llm.client import LanguageModel, make_complete
+from backend.chat.llm.model_settings import ModelSettings
 from backend.chat.prompts import judging_prompt
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from connectors.document import Span

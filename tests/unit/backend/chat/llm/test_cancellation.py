@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from backend.chat.llm.client import LanguageModel, ModelSettings, ModelTimeoutError, make_complete
+from backend.chat.llm.client import LanguageModel, ModelTimeoutError, make_complete
 from backend.chat.llm.messages import ModelEvent
+from backend.chat.llm.model_settings import ModelSettings
 from backend.search.futures import run_in_background
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from indexing.runtime.deadline import CancelToken, Deadline

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.chat.llm import client
 from backend.chat.llm.client import (
     LanguageModel,
     MalformedCompletionError,
     ModelError,
     ModelRequestError,
-    ModelSettings,
     ModelTimeoutError,
     ModelUnavailableError,
     ToolsUnsupportedError,
@@ -36,6 +36,7 @@ from backend.chat.llm.messages import (
     ToolSpec,
     Usage,
 )
+from backend.chat.llm.model_settings import ModelSettings
 from backend.chat.llm.surrogates import SurrogateJoiner, join_surrogates
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.settings import variable
@@ -599,3 +600,15 @@ def test_a_completion_fails_in_one_way_only(
     server.play([reply] * 3)
     with pytest.raises(CompletionError):
         make_complete(model)(QUESTION, soon())
+
+
+def test_nothing_is_sent_to_where_a_machine_gets_its_credentials(
+    server: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a name resolves to: the address of the connection counts."""
+    monkeypatch.setattr(client, "find_forbidden", lambda host: f"{host} is the metadata service")
+    server.play([Say("secrets")])
+    settings = ModelSettings(base_url=server.base_url, model="m", first_backoff=0.01)
+    with pytest.raises(ModelUnavailableError, match="metadata service"):
+        list(LanguageModel(settings).stream([], Deadline.after(5)))
+    assert server.requests == []

@@ -1,0 +1,99 @@
+"""Try a language model with two tiny requests: whether it answers, streams, and calls tools."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend.chat.llm.client import ChatModel, ModelError, ToolsUnsupportedError
+from backend.chat.llm.messages import ModelEvent, TextDelta, ToolCall, ToolSpec
+from backend.chat.llm.model_settings import ModelSettings
+from backend.search.llm_protocol import ChatMessage
+from indexing.runtime.deadline import Deadline
+
+CHECK_SECONDS = 20.0
+_LONGEST_ANSWER = 200
+_COUNT = ChatMessage("user", "Count from one to five, in words, and write nothing else.")
+_CALL = ChatMessage("user", "Call the tool note with the text ready.")
+_TOOL = ToolSpec(
+    "note",
+    "Note a text.",
+    {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCheck:
+    """What a try has shown."""
+
+    answers: bool
+    answer: str = ""
+    """The beginning of what it wrote."""
+    seconds: float = 0.0
+    """Until its first token."""
+    streams: bool = False
+    """Its text came in several pieces."""
+    calls_tools: bool | None = None
+    """None where it did not come so far."""
+    trouble: str = ""
+    """What is wrong; empty if nothing is."""
+    advice: str = ""
+    """What to do about it."""
+
+
+def check_model(model: ChatModel, deadline: Deadline) -> ModelCheck:
+    """Ask a model for a text and for a call. The trouble may quote its server: it is for admins."""
+    began = time.monotonic()
+    pieces, first = list[str](), 0.0
+    try:
+        for event in model.stream([_COUNT], deadline):
+            if isinstance(event, TextDelta):
+                first = first or time.monotonic() - began
+                pieces.append(event.text)
+    except ModelError as error:
+        advice = str(error).removeprefix(error.summary).strip()
+        return ModelCheck(answers=False, trouble=error.summary, advice=advice)
+    if not pieces:
+        return ModelCheck(
+            answers=False,
+            trouble="The language model gave an empty answer.",
+            advice="Check that its id is that of a model for chats.",
+        )
+    calls = _try_tool(model, deadline)
+    trouble, advice = _compare(model.settings, calls=calls)
+    return ModelCheck(
+        answers=True,
+        answer=" ".join("".join(pieces).split())[:_LONGEST_ANSWER],
+        seconds=round(first, 2),
+        streams=len(pieces) > 1,
+        calls_tools=calls,
+        trouble=trouble,
+        advice=advice,
+    )
+
+
+def _try_tool(model: ChatModel, deadline: Deadline) -> bool | None:
+    try:
+        return _holds_call(list(model.stream([_CALL], deadline, [_TOOL])))
+    except ToolsUnsupportedError:
+        return False
+    except ModelError:
+        return None
+
+
+def _holds_call(events: Sequence[ModelEvent]) -> bool:
+    return any(isinstance(event, ToolCall) and event.name == _TOOL.name for event in events)
+
+
+def _compare(settings: ModelSettings, *, calls: bool | None) -> tuple[str, str]:
+    """Return what is wrong with what the admin says of the model, and what to do about it."""
+    if calls is False and settings.calls_tools:
+        return (
+            "It calls no tools, but is set to call them.",
+            "Set it to call no tools: then each question is searched as it is asked, without a first call in vain.",
+        )
+    if calls and not settings.calls_tools:
+        return (
+            "It calls tools, but is set not to.",
+            "Set it to call tools: then it decides itself what to search for.",
+        )
+    return "", ""

@@ -1,0 +1,207 @@
+"""Choose the language models of a turn, from the database or the settings, and count what they use."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from backend.settings import Settings
+from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
+
+if TYPE_CHECKING:
+    from backend.chat.llm.client import ChatModel, LanguageModel
+    from backend.chat.llm.metering import UsageMeter
+    from backend.chat.llm.model_settings import ModelSettings
+    from backend.chat.passages import PassagesReason
+    from backend.store.credential_vault import Vault
+    from backend.store.database import Database
+    from backend.store.language_models import ModelRole, StoredModel
+    from indexing.embedding.token_counting import CountTokens
+
+LOG = logging.getLogger("quarry.language_model")
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModels:
+    """The models of a turn."""
+
+    answering: "ChatModel"
+    fast: "ChatModel"
+    """For queries, the selection and the judging of claims; may be the one that answers."""
+    fallback: "ChatModel | None"
+    """Takes over where the answering one fails before its first token."""
+
+    def metered(self, meter: "UsageMeter", count_tokens: "CountTokens") -> "ChosenModels":
+        from backend.chat.llm.metering import MeteredModel
+
+        return ChosenModels(
+            MeteredModel(self.answering, meter, count_tokens),
+            MeteredModel(self.fast, meter, count_tokens),
+            MeteredModel(self.fallback, meter, count_tokens) if self.fallback else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredModels:
+    """Where admins keep models: a database, and what decrypts the keys."""
+
+    database: "Database"
+    open_vault: "Callable[[], Vault]"
+
+
+class LanguageModels:
+    """The language models of a home. What an admin changes counts from the next turn on.
+
+    Args:
+        find_stored: None where there is no database yet.
+    """
+
+    def __init__(
+        self, settings: Settings, find_stored: "Callable[[], StoredModels | None]"
+    ) -> None:
+        self._settings = settings
+        self._find_stored = find_stored
+        self._connected: dict[ModelSettings, LanguageModel] = {}
+
+    def choose(self) -> ChosenModels | None:
+        """Return the models of a turn; None where none is set that could answer."""
+        from backend.store.language_models import ModelRole
+
+        by_role = self._read_roles()
+        answering = by_role.get(ModelRole.DEFAULT) or self.settings_model
+        if answering is None:
+            return None
+        fast = by_role.get(ModelRole.FAST) or answering
+        fallback = by_role.get(ModelRole.FALLBACK)
+        if fallback == answering:
+            fallback = None
+        chosen = ChosenModels(
+            self._connect(answering),
+            self._connect(fast),
+            self._connect(fallback) if fallback else None,
+        )
+        self._forget_all_but({answering, fast, fallback})
+        return chosen
+
+    def list_stored(self) -> "list[StoredModel]":
+        """Return the models of the database by name."""
+        from backend.store import language_models
+
+        stored = self._find_stored()
+        return [] if stored is None else language_models.list_models(stored.database)
+
+    def open_model(self, name: str) -> "LanguageModel":
+        """Return a model of the database, or that of the settings, to try it.
+
+        Raises:
+            NotFoundError: there is none of this name.
+            NotConfiguredError: its key cannot be decrypted.
+        """
+        from backend.chat.llm.stored_models import make_settings, open_key
+        from backend.store import language_models
+
+        stored, usual = self._find_stored(), self.settings_model
+        if stored is None or (usual and usual.shown_name == name and self._is_free(name)):
+            if usual is None or usual.shown_name != name:
+                raise language_models.is_missing(name)
+            return self._connect(usual)
+        model = language_models.find(stored.database, name)
+        return self._connect(make_settings(model, open_key(model, stored.open_vault)))
+
+    def _is_free(self, name: str) -> bool:
+        return all(one.name != name for one in self.list_stored())
+
+    @property
+    def settings_model(self) -> "ModelSettings | None":
+        """The model of the environment, which answers where the database has no default."""
+        settings = self._settings
+        if settings.llm_model is None:
+            return None
+        from backend.chat.llm.model_settings import ModelSettings
+
+        key = settings.llm_key
+        return ModelSettings(
+            base_url=settings.llm_url or "https://api.openai.com/v1",
+            model=settings.llm_model,
+            api_key=key.get_secret_value() if key else None,
+            context_window=settings.llm_window,
+        )
+
+    def find_used_budget(self, person_id: int) -> "PassagesReason | None":
+        """Return the budget of today's tokens that is used up, if one is."""
+        from backend.chat.passages import PassagesReason
+        from backend.store import model_usage
+        from backend.store.people import NOBODY
+
+        own, shared = self._settings.llm_person_tokens, self._settings.llm_total_tokens
+        stored = self._find_stored()
+        if stored is None or not (own or shared):
+            return None
+        used, total = model_usage.sum_of_day(stored.database, person_id, _today())
+        if own and used >= own and person_id != NOBODY:
+            return PassagesReason.BUDGET_USED
+        return PassagesReason.SHARED_BUDGET_USED if shared and total >= shared else None
+
+    @contextmanager
+    def metering(self, person_id: int) -> "Iterator[UsageMeter]":
+        """Yield what counts the calls of a turn; the sums are recorded at the end of the block."""
+        from backend.chat.llm.metering import UsageMeter
+
+        meter = UsageMeter()
+        try:
+            yield meter
+        finally:
+            self._record(person_id, meter)
+
+    def _record(self, person_id: int, meter: "UsageMeter") -> None:
+        from backend.store import model_usage
+
+        stored = self._find_stored()
+        if stored is None:
+            return
+        try:
+            model_usage.add(stored.database, person_id, _today(), meter.read())
+        except TemporarilyUnavailableError as error:
+            # The answer is there; it is not taken back because it was not counted.
+            LOG.warning("Tokens were not counted: %s", error)
+
+    def _read_roles(self) -> "dict[ModelRole, ModelSettings]":
+        from backend.store import language_models
+
+        stored = self._find_stored()
+        if stored is None:
+            return {}
+        return {
+            role: self._read_settings(model, stored)
+            for model in language_models.list_models(stored.database)
+            for role in model.roles
+        }
+
+    def _read_settings(self, model: "StoredModel", stored: StoredModels) -> "ModelSettings":
+        from backend.chat.llm.stored_models import make_settings, open_key
+
+        try:
+            return make_settings(model, open_key(model, stored.open_vault))
+        except NotConfiguredError as error:
+            # Its endpoint then refuses the turn, as it would a wrong key, and the fallback takes over.
+            LOG.warning("The key of the model %s is not used: %s", model.name, error)
+            return make_settings(model, None)
+
+    def _connect(self, settings: "ModelSettings") -> "LanguageModel":
+        from backend.chat.llm.client import LanguageModel
+
+        connected = self._connected.get(settings)
+        if connected is None:
+            connected = self._connected[settings] = LanguageModel(settings)
+        return connected
+
+    def _forget_all_but(self, used: "set[ModelSettings | None]") -> None:
+        """Let go of models that were changed; turns that still use them hold them."""
+        for settings in [one for one in list(self._connected) if one not in used]:
+            self._connected.pop(settings, None)
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()

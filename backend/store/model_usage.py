@@ -1,0 +1,99 @@
+"""The tokens of language models that people have used, by day and model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from sqlalchemy import bindparam, case, func, select
+
+from backend.store.database import Database, inserting
+from backend.store.tables import model_usage, people
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenCounts:
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+
+    def __add__(self, other: "TokenCounts") -> "TokenCounts":
+        return TokenCounts(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            calls=self.calls + other.calls,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelUsage:
+    """What a person used of a model on a day."""
+
+    day: date
+    email: str | None
+    """None: nobody's."""
+    model: str
+    counts: TokenCounts
+
+
+def add(database: Database, person_id: int, day: date, used: Mapping[str, TokenCounts]) -> None:
+    """Add what a person used, by model, in one statement."""
+    if not used:
+        return
+    rows = [
+        {
+            "day": day,
+            "person_id": person_id,
+            "model": model,
+            "input_tokens": counts.input_tokens,
+            "output_tokens": counts.output_tokens,
+            "calls": counts.calls,
+        }
+        # In one order, so that no two transactions deadlock.
+        for model, counts in sorted(used.items())
+    ]
+    with database.writing() as connection:
+        given = inserting(connection, model_usage)
+        sums = {
+            name: model_usage.c[name] + given.excluded[name]
+            for name in ("input_tokens", "output_tokens", "calls")
+        }
+        keys = ["day", "person_id", "model"]
+        connection.execute(given.on_conflict_do_update(index_elements=keys, set_=sums), rows)
+
+
+_TOKENS = model_usage.c.input_tokens + model_usage.c.output_tokens
+_SUM_OF_DAY = select(
+    func.sum(case((model_usage.c.person_id == bindparam("person_id"), _TOKENS), else_=0)),
+    func.sum(_TOKENS),
+).where(model_usage.c.day == bindparam("day"))
+
+
+def sum_of_day(database: Database, person_id: int, day: date) -> tuple[int, int]:
+    """Return the tokens that a person has used on a day, and those that all have used."""
+    with database.reading() as connection:
+        own, total = connection.execute(_SUM_OF_DAY, {"person_id": person_id, "day": day}).one()
+    return int(own or 0), int(total or 0)
+
+
+def list_since(database: Database, since: date) -> list[ModelUsage]:
+    """Return what was used since a day, the latest day first."""
+    query = (
+        select(model_usage, people.c.email)
+        .join(people, people.c.id == model_usage.c.person_id, isouter=True)
+        .where(model_usage.c.day >= since)
+        .order_by(model_usage.c.day.desc(), people.c.email, model_usage.c.model)
+    )
+    with database.reading() as connection:
+        return [
+            ModelUsage(
+                day=row.day,
+                email=row.email,
+                model=row.model,
+                counts=TokenCounts(
+                    input_tokens=row.input_tokens,
+                    output_tokens=row.output_tokens,
+                    calls=row.calls,
+                ),
+            )
+            for row in connection.execute(query)
+        ]

@@ -1,0 +1,196 @@
+"""`quarry models`: add, list, test, use, remove, usage."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from backend.cli import app
+from backend.store import model_usage
+from backend.store.database import open_database
+from backend.store.model_usage import TokenCounts
+from backend.store.people import NOBODY
+from tests.support.databases import sqlite_in
+from tests.support.scripted_model import Call, Refuse, Reply, Request, Say, ScriptedModel, ToolUse
+
+SECRET = "sk-0123456789abcdef"
+URL = "https://llm.example.com/v1"
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CliRunner:
+    env = {"QUARRY_HOME": str(tmp_path), "COLUMNS": "200", "MODEL_KEY": SECRET}
+    return CliRunner(env=env)
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedModel]:
+    with ScriptedModel(_well) as running:
+        yield running
+
+
+def _well(request: Request) -> Reply:
+    if request.tool_names:
+        return Call(ToolUse("note", {"text": "ready"}))
+    return Say("one, two, three")
+
+
+def _run(cli: CliRunner, *arguments: str, stdin: str | None = None) -> str:
+    done = cli.invoke(app, ["models", *arguments], input=stdin)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def _add(cli: CliRunner, name: str, *options: str, url: str = URL) -> str:
+    return _run(cli, "add", name, "--url", url, "--model", f"{name}-2026", *options)
+
+
+def test_models_are_added_listed_used_and_removed(cli: CliRunner) -> None:
+    assert "quarry models add" in _run(cli, "list")
+    said = _add(cli, "large", "--key-env", "MODEL_KEY", "--window", "128000", "--sees")
+    assert said == (
+        "large is added.\nTo have it write the answers: quarry models use large --as default\n"
+    )
+    prices = ("--input-price", "0.5", "--output-price", "2")
+    assert _add(cli, "small", "--fast", "--no-tools", "--reasons", *prices) == "small is added.\n"
+    assert _run(cli, "use", "large", "--as", "default") == "large is the default model.\n"
+    large, small = json.loads(_run(cli, "list", "--json"))
+    assert large == {
+        "name": "large",
+        "base_url": URL,
+        "model": "large-2026",
+        "origin": "database",
+        "has_key": True,
+        "context_window": 128_000,
+        "sees_pictures": True,
+        "calls_tools": True,
+        "reasons": False,
+        "input_price": None,
+        "output_price": None,
+        "roles": ["default"],
+    }
+    assert (small["has_key"], small["calls_tools"], small["reasons"]) == (False, False, True)
+    assert (small["input_price"], small["output_price"], small["roles"]) == (0.5, 2.0, ["fast"])
+    table = _run(cli, "list")
+    assert "call tools, see pictures" in table
+    assert SECRET not in table
+    removed = json.loads(_run(cli, "remove", "small", "--json"))
+    assert removed == {"name": "small", "done": "is removed"}
+    assert [one["name"] for one in json.loads(_run(cli, "list", "--json"))] == ["large"]
+    audited = cli.invoke(app, ["audit", "--json"]).output
+    assert SECRET not in audited
+    assert [one["action"] for one in json.loads(audited)] == [
+        "remove_model",
+        "use_model",
+        "add_model",
+        "add_model",
+    ]
+
+
+def test_a_key_is_read_from_a_file_a_variable_or_a_pipe(
+    cli: CliRunner, tmp_path: Path, server: ScriptedModel
+) -> None:
+    (tmp_path / "key.txt").write_text(f"{SECRET}1\n", encoding="utf-8")
+    _add(cli, "a", "--key-file", str(tmp_path / "key.txt"), url=server.base_url)
+    _add(cli, "b", "--key-env", "MODEL_KEY", url=server.base_url)
+    piped = ["add", "c", "--url", server.base_url, "--model", "m", "--key-file", "-"]
+    _run(cli, *piped, stdin=f"{SECRET}3\n")
+    for name, key in (("a", f"{SECRET}1"), ("b", SECRET), ("c", f"{SECRET}3")):
+        server.requests.clear()
+        assert key not in _run(cli, "test", name)
+        assert {one.headers["authorization"] for one in server.requests} == {f"Bearer {key}"}
+
+
+def test_a_try_says_what_it_can(cli: CliRunner, server: ScriptedModel) -> None:
+    _add(cli, "large", url=server.base_url)
+    lines = _run(cli, "test", "large").splitlines()
+    assert lines[0].startswith("answers: one, two, three (first token after")
+    assert lines[1:] == ["streams: yes", "calls tools: yes"]
+    found = json.loads(_run(cli, "test", "large", "--json"))
+    assert (found["answers"], found["calls_tools"], found["trouble"]) == (True, True, "")
+
+
+def test_a_try_that_fails_says_what_to_do(cli: CliRunner, server: ScriptedModel) -> None:
+    _add(cli, "large", "--key-env", "MODEL_KEY", url=server.base_url)
+    server.play(lambda _: Refuse(401, f"wrong key {SECRET}"))
+    failed = cli.invoke(app, ["models", "test", "large"])
+    assert failed.exit_code == 1
+    assert "Set the key of large to a valid one." in failed.output
+    assert SECRET not in failed.output
+
+
+def test_the_model_of_the_settings_is_listed_and_tried(
+    tmp_path: Path, server: ScriptedModel
+) -> None:
+    env = {"QUARRY_LLM_URL": server.base_url, "QUARRY_LLM_MODEL": "usual"}
+    cli = CliRunner(env={"QUARRY_HOME": str(tmp_path), "COLUMNS": "200", **env})
+    assert "The default is from the settings (QUARRY_LLM_MODEL)" in _run(cli, "list")
+    (listed,) = json.loads(_run(cli, "list", "--json"))
+    assert (listed["name"], listed["origin"], listed["roles"]) == ("usual", "settings", ["default"])
+    assert _run(cli, "test", "usual").startswith("answers: one, two, three")
+    _add(cli, "large", "--default")
+    large, usual = json.loads(_run(cli, "list", "--json"))
+    assert (large["roles"], usual["roles"]) == (["default"], [])
+    assert "from the settings" not in _run(cli, "list")
+    assert _run(cli, "test", "usual").startswith("answers: one, two, three")
+
+
+def test_usage_is_shown_by_day_person_and_model(cli: CliRunner, tmp_path: Path) -> None:
+    assert _run(cli, "usage") == "No tokens were used in this time.\n"
+    _add(cli, "large", "--input-price", "2", "--output-price", "10")
+    database = open_database(sqlite_in(tmp_path))
+    today = datetime.now(UTC).date()
+    counts = TokenCounts(input_tokens=1_500, output_tokens=200, calls=4)
+    model_usage.add(database, NOBODY, today, {"large": counts, "gone": counts})
+    model_usage.add(database, NOBODY, today - timedelta(days=1), {"large": counts})
+    found = json.loads(_run(cli, "usage", "--days", "1", "--json"))
+    assert [(one["model"], one["cost"]) for one in found] == [("gone", None), ("large", 0.005)]
+    assert found[1] | {"day": ""} == {
+        "day": "",
+        "person": None,
+        "model": "large",
+        "input_tokens": 1_500,
+        "output_tokens": 200,
+        "calls": 4,
+        "cost": 0.005,
+    }
+    assert len(json.loads(_run(cli, "usage", "--json"))) == 3
+    assert "1,500" in _run(cli, "usage")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["add", "large", "--url", URL, "--model", "m"],
+        ["add", "a b", "--url", URL, "--model", "m"],
+        ["add", "a", "--url", "http://169.254.169.254/v1", "--model", "m"],
+        ["add", "a", "--url", "no address", "--model", "m"],
+        ["test", "none"],
+        ["remove", "none"],
+        ["use", "none", "--as", "fast"],
+    ],
+)
+def test_what_is_refused_says_why(cli: CliRunner, arguments: list[str]) -> None:
+    _add(cli, "large")
+    refused = cli.invoke(app, ["models", *arguments, "--json"])
+    assert refused.exit_code == 1
+    assert len(json.loads(refused.output)["error"]) > 20
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--key-file", "none.txt"],
+        ["--key-env", "NO_SUCH_VARIABLE"],
+        ["--key-env", "MODEL_KEY", "--key-file", "-"],
+        ["--window", "10"],
+        ["--input-price", "-1"],
+    ],
+)
+def test_what_is_wrong_is_refused(cli: CliRunner, options: list[str]) -> None:
+    arguments = ["models", "add", "a", "--url", URL, "--model", "m", *options]
+    assert cli.invoke(app, arguments).exit_code == 2
+    assert cli.invoke(app, ["models", "use", "a", "--as", "best"]).exit_code == 2

@@ -1,0 +1,135 @@
+"""Which models a home has, what opens for them, and whose budget is used up."""
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from backend.access.roles import Role
+from backend.chat.llm.messages import Usage
+from backend.chat.passages import PassagesReason
+from backend.container import Container
+from backend.settings import Settings
+from backend.store import model_usage, people
+from backend.store.language_models import ModelRole
+from backend.store.model_usage import TokenCounts
+from backend.store.people import NOBODY
+from connectors.errors import NotFoundError
+from tests.support.accounts import add_person
+from tests.support.language_models import add_model
+
+URL = "https://llm.example.com/v1"
+ANN, BOB = "ann@example.com", "bob@example.com"
+HALF = TokenCounts(input_tokens=40, output_tokens=10, calls=1)
+
+
+def _open(home: Path, url: str | None = None, **settings: object) -> Container:
+    return Container(Settings.model_validate({"home": home, "database_url": url, **settings}))
+
+
+@pytest.fixture
+def container(tmp_path: Path, database_url: str) -> Iterator[Container]:
+    made = _open(tmp_path, database_url, llm_person_tokens=100, llm_total_tokens=1_000)
+    with closing(made.database):
+        yield made
+
+
+def test_no_database_is_made_to_look_for_models(tmp_path: Path) -> None:
+    container = _open(tmp_path)
+    assert container.language_models.choose() is None
+    assert container.language_models.list_stored() == []
+    assert container.language_models.find_used_budget(NOBODY) is None
+    with pytest.raises(NotFoundError):
+        container.language_models.open_model("large")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_model_of_the_settings_needs_no_database(tmp_path: Path) -> None:
+    container = _open(tmp_path, llm_url=URL, llm_model="usual", llm_key="sk-1", llm_window=8_000)
+    chosen = container.language_models.choose()
+    assert chosen
+    assert chosen.answering is chosen.fast
+    assert chosen.fallback is None
+    settings = chosen.answering.settings
+    assert (settings.base_url, settings.shown_name, settings.api_key) == (URL, "usual", "sk-1")
+    assert settings.context_window == 8_000
+    assert container.language_models.open_model("usual").settings == settings
+    with container.language_models.metering(NOBODY) as meter:
+        assert meter.read() == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_role_has_its_model_and_connections_are_kept(container: Container) -> None:
+    add_model(container, "large", URL, ModelRole.DEFAULT, context_window=100_000)
+    only = container.language_models.choose()
+    assert only
+    assert only.fast is only.answering
+    add_model(container, "small", URL, ModelRole.FAST)
+    add_model(container, "other", URL, ModelRole.FALLBACK)
+    chosen = container.language_models.choose()
+    assert chosen
+    assert chosen.fallback
+    models = (chosen.answering, chosen.fast, chosen.fallback)
+    assert [one.settings.shown_name for one in models] == ["large", "small", "other"]
+    assert chosen.answering.settings.context_window == 100_000
+    assert only.answering is chosen.answering
+    again = container.language_models.choose()
+    assert again == chosen
+
+
+def test_a_fallback_that_is_the_default_is_none(container: Container) -> None:
+    add_model(container, "large", URL, ModelRole.DEFAULT, ModelRole.FALLBACK)
+    chosen = container.language_models.choose()
+    assert chosen
+    assert chosen.fallback is None
+
+
+def test_a_fast_model_alone_answers_nothing(container: Container) -> None:
+    add_model(container, "small", URL, ModelRole.FAST)
+    assert container.language_models.choose() is None
+
+
+def test_each_person_has_a_budget_of_a_day(container: Container) -> None:
+    database, models = container.database, container.language_models
+    for email in (ANN, BOB):
+        add_person(database, email, Role.ADMIN)
+    ann, bob = (people.get_by_email(database, email).id for email in (ANN, BOB))
+    today = datetime.now(UTC).date()
+    model_usage.add(database, ann, today - timedelta(days=1), {"large": HALF + HALF})
+    model_usage.add(database, ann, today, {"large": HALF})
+    assert models.find_used_budget(ann) is None
+    model_usage.add(database, ann, today, {"small": HALF})
+    assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
+    assert models.find_used_budget(bob) is None
+    model_usage.add(database, NOBODY, today, {"large": TokenCounts(input_tokens=899, calls=1)})
+    assert models.find_used_budget(bob) is None
+    assert models.find_used_budget(NOBODY) is None
+    model_usage.add(database, NOBODY, today, {"large": TokenCounts(output_tokens=1, calls=1)})
+    assert models.find_used_budget(bob) is PassagesReason.SHARED_BUDGET_USED
+    assert models.find_used_budget(NOBODY) is PassagesReason.SHARED_BUDGET_USED
+    # What is said to one who has used both is about their own.
+    assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
+
+
+def test_the_sentences_say_until_when() -> None:
+    assert PassagesReason.BUDGET_USED.sentence == (
+        "You have used today's budget of language model tokens. Search works as before; answers"
+        " come from passages until midnight UTC."
+    )
+    assert PassagesReason.SHARED_BUDGET_USED.sentence.endswith("until midnight UTC.")
+
+
+def test_a_stopped_turn_is_counted_too(container: Container) -> None:
+    def run() -> Generator[None, None, None]:
+        with container.language_models.metering(NOBODY) as meter:
+            meter.add("large", Usage(7, 2))
+            yield
+
+    turn = run()
+    next(turn)
+    turn.close()
+    (found,) = model_usage.list_since(container.database, datetime.now(UTC).date())
+    counts = TokenCounts(input_tokens=7, output_tokens=2, calls=1)
+    assert (found.model, found.counts) == ("large", counts)

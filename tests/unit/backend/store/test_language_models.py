@@ -1,0 +1,127 @@
+"""Language models, what each is used for, and the tokens that people use."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date, timedelta
+
+import pytest
+
+from backend.access.roles import Role
+from backend.store import language_models, model_usage, people
+from backend.store.database import Database, open_database
+from backend.store.language_models import ModelRole, ModelValues
+from backend.store.model_usage import TokenCounts
+from backend.store.people import NOBODY
+from connectors.errors import ConflictError, NotFoundError
+from tests.support.accounts import add_person
+
+TODAY = date(2026, 3, 31)
+ANN = "ann@example.com"
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with closing(open_database(database_url)) as database:
+        yield database
+
+
+def _values(name: str, **values: object) -> ModelValues:
+    usual: dict[str, object] = {
+        "name": name,
+        "base_url": "https://llm.example.com/v1",
+        "model": "m",
+        "context_window": 32_000,
+        "sees_pictures": False,
+        "calls_tools": True,
+        "reasons": False,
+        "input_price": None,
+        "output_price": 2.5,
+    }
+    return ModelValues(**(usual | values))  # type: ignore[arg-type]
+
+
+def _roles(database: Database) -> dict[str, set[str]]:
+    return {one.name: {*one.roles} for one in language_models.list_models(database)}
+
+
+def test_models_are_kept_as_they_were_given(database: Database) -> None:
+    given = _values("b", sees_pictures=True, calls_tools=False, reasons=True, input_price=0.25)
+    language_models.add(database, given, "sealed")
+    language_models.add(database, _values("a"), None)
+    first, second = language_models.list_models(database)
+    assert (first.values, first.sealed_key, first.roles) == (_values("a"), None, frozenset())
+    assert (second.values, second.sealed_key) == (given, "sealed")
+    assert language_models.find(database, "b") == second
+    assert "sealed" not in repr(second)
+
+
+def test_a_role_is_of_one_model_at_a_time(database: Database) -> None:
+    for name in "ab":
+        language_models.add(database, _values(name), None)
+    first, second = language_models.list_models(database)
+    language_models.set_roles(database, first.id, [ModelRole.DEFAULT, ModelRole.FAST])
+    assert _roles(database) == {"a": {"default", "fast"}, "b": set()}
+    language_models.set_roles(database, second.id, [ModelRole.FAST, ModelRole.FALLBACK])
+    assert _roles(database) == {"a": {"default"}, "b": {"fast", "fallback"}}
+    language_models.set_roles(database, first.id, [])
+    assert _roles(database) == {"a": set(), "b": {"fast", "fallback"}}
+    language_models.remove(database, second.id)
+    assert _roles(database) == {"a": set()}
+
+
+def test_a_name_is_of_one_model(database: Database) -> None:
+    for name in "ab":
+        language_models.add(database, _values(name), None)
+    with pytest.raises(ConflictError, match="'a'"):
+        language_models.add(database, _values("a"), None)
+    first, _ = language_models.list_models(database)
+    with pytest.raises(ConflictError, match="'b'"):
+        language_models.change(database, first.id, _values("b"), None)
+    with pytest.raises(NotFoundError, match="quarry models list"):
+        language_models.find(database, "c")
+
+
+def test_all_keys_are_encrypted_anew(database: Database) -> None:
+    for name, key in (("a", "1"), ("b", None), ("c", "3")):
+        language_models.add(database, _values(name), key)
+    assert language_models.reencrypt_keys(database, lambda sealed: f"new {sealed}") == 2
+    keys = [one.sealed_key for one in language_models.list_models(database)]
+    assert keys == ["new 1", None, "new 3"]
+
+
+def test_tokens_add_up_by_day_person_and_model(database: Database) -> None:
+    add_person(database, ANN, Role.ADMIN)
+    ann = people.get_by_email(database, ANN)
+    used = TokenCounts(input_tokens=100, output_tokens=10, calls=2)
+    for _ in range(2):
+        model_usage.add(database, ann.id, TODAY, {"large": used, "small": used})
+    model_usage.add(database, NOBODY, TODAY, {"large": used})
+    model_usage.add(database, ann.id, TODAY - timedelta(days=1), {"large": used})
+    model_usage.add(database, ann.id, TODAY, {})
+    assert model_usage.sum_of_day(database, ann.id, TODAY) == (440, 550)
+    assert model_usage.sum_of_day(database, ann.id, TODAY + timedelta(days=1)) == (0, 0)
+    found = model_usage.list_since(database, TODAY)
+    rows = {(one.email, one.model): one.counts for one in found}
+    assert rows == {
+        (ANN, "large"): used + used,
+        (ANN, "small"): used + used,
+        (None, "large"): used,
+    }
+    everything = model_usage.list_since(database, TODAY - timedelta(days=1))
+    assert [one.day for one in everything][-1] == TODAY - timedelta(days=1)
+
+
+def test_turns_that_end_at_once_are_all_counted(database: Database) -> None:
+    used = TokenCounts(input_tokens=1, output_tokens=1, calls=1)
+
+    def count() -> None:
+        for _ in range(5):
+            model_usage.add(database, NOBODY, TODAY, {"b": used, "a": used})
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert model_usage.sum_of_day(database, NOBODY, TODAY) == (80, 80)

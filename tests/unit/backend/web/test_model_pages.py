@@ -1,0 +1,175 @@
+"""The pages of language models, for admins."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.container import Container
+from backend.store import audit, language_models, model_usage, people
+from backend.store.language_models import ModelRole
+from backend.store.model_usage import TokenCounts
+from backend.store.people import NOBODY
+from tests.support.language_models import add_model
+from tests.support.scripted_model import Refuse, Say, ScriptedModel
+from tests.unit.backend.web.conftest import ANN, BOB
+
+SECRET = "sk-0123456789"
+FORM = {
+    "name": "large",
+    "base_url": "http://127.0.0.1:8000/v1",
+    "model": "large-2026",
+    "key": SECRET,
+    "context_window": "128000",
+    "calls_tools": "yes",
+    "input_price": "2.5",
+    "output_price": "",
+    "role_default": "yes",
+}
+
+
+@pytest.fixture
+def admin(browse: Any) -> TestClient:
+    client: TestClient = browse(ANN)
+    return client
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as running:
+        yield running
+
+
+def _without(*names: str, **values: str) -> dict[str, str]:
+    return {name: value for name, value in FORM.items() if name not in names} | values
+
+
+def test_a_model_is_added_and_its_key_never_shown(container: Container, admin: TestClient) -> None:
+    assert "There are none yet" in admin.get("/models").text
+    assert admin.post("/models", data=FORM).headers["location"] == "/models"
+    (model,) = language_models.list_models(container.database)
+    assert (model.name, model.roles) == ("large", {ModelRole.DEFAULT})
+    assert (model.values.context_window, model.values.input_price) == (128_000, 2.5)
+    assert (model.values.output_price, model.values.sees_pictures) == (None, False)
+    sealed = model.sealed_key or ""
+    assert container.vault.open(sealed) == {"key": SECRET}
+    for path in ("/models", "/model/large", "/audit"):
+        shown = admin.get(path).text
+        assert "large" in shown
+        assert SECRET not in shown
+        assert sealed not in shown
+    (entry, *_) = audit.list_entries(container.database)
+    assert (entry.action, entry.actor) == ("add_model", f"user:{ANN}")
+
+
+def test_a_model_is_changed_and_keeps_its_key(container: Container, admin: TestClient) -> None:
+    admin.post("/models", data=FORM)
+    shown = admin.get("/model/large").text
+    assert 'value="128000"' in shown
+    assert re.search(r'name="calls_tools" value="yes" checked', shown)
+    assert re.search(r'name="role_default" value="yes" checked', shown)
+    change = _without("key", "calls_tools", "role_default", name="huge", role_fast="yes", key="")
+    assert admin.post("/model/large", data=change).headers["location"] == "/models"
+    (model,) = language_models.list_models(container.database)
+    assert (model.name, model.values.calls_tools, model.roles) == ("huge", False, {ModelRole.FAST})
+    assert container.vault.open(model.sealed_key or "") == {"key": SECRET}
+    admin.post("/model/huge", data=change | {"remove_key": "yes"})
+    assert language_models.find(container.database, "huge").sealed_key is None
+    assert admin.post("/model/huge/remove").headers["location"] == "/models"
+    assert language_models.list_models(container.database) == []
+    assert admin.post("/model/huge/remove").status_code == 404
+    assert admin.get("/model/huge").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"name": "a b"},
+        {"name": "<b>"},
+        {"base_url": "http://169.254.169.254/v1"},
+        {"base_url": "no address"},
+        {"model": ""},
+        {"context_window": "many"},
+        {"context_window": "1"},
+        {"context_window": "\u0663"},
+        {"context_window": "9" * 19},
+        {"input_price": "cheap"},
+        {"input_price": "-1"},
+        {"input_price": "nan"},
+        {"key": "a b"},
+    ],
+)
+def test_what_is_wrong_is_said_and_kept(
+    container: Container, admin: TestClient, values: dict[str, str]
+) -> None:
+    refused = admin.post("/models", data=FORM | values)
+    assert refused.status_code == 422
+    assert 'role="alert"' in refused.text
+    assert 'value="large-2026"' in refused.text or values.get("model") == ""
+    assert SECRET not in refused.text
+    assert language_models.list_models(container.database) == []
+    add_model(container, "large", FORM["base_url"])
+    again = admin.post("/model/large", data=FORM | values)
+    assert again.status_code == 422
+    assert SECRET not in again.text
+
+
+def test_a_form_without_fields_is_refused(admin: TestClient) -> None:
+    assert admin.post("/models", data={}).status_code == 422
+
+
+def test_a_key_is_not_sent_to_another_server(container: Container, admin: TestClient) -> None:
+    admin.post("/models", data=FORM)
+    moved = admin.post("/model/large", data=_without("key", base_url="http://127.0.0.1:9/v1"))
+    assert moved.status_code == 422
+    moved = admin.post(
+        "/model/large", data=_without("key", base_url="https://other.example.com/v1")
+    )
+    assert "Enter the key again" in moved.text
+    model = language_models.find(container.database, "large")
+    assert model.values.base_url == FORM["base_url"]
+
+
+def test_a_model_is_tried(container: Container, admin: TestClient, server: ScriptedModel) -> None:
+    add_model(container, "large", server.base_url)
+    server.play([Say("one, <b>two</b>"), Say("ready")])
+    shown = admin.post("/model/large/test").text
+    assert "It answers" in shown
+    assert "one, &lt;b&gt;two&lt;/b&gt;" in shown
+    assert "It calls no tools, but is set to call them." in shown
+    server.play(lambda _: Refuse(401, "wrong <key-of-large>"))
+    shown = admin.post("/model/large/test").text
+    assert "It does not answer" in shown
+    assert "Set the key of large to a valid one." in shown
+    assert "key-of-large" not in shown
+    assert admin.post("/model/none/test").status_code == 404
+
+
+def test_usage_is_listed_by_day_person_and_model(container: Container, admin: TestClient) -> None:
+    assert "None were used." in admin.get("/models").text
+    bob = people.get_by_email(container.database, BOB)
+    today = datetime.now(UTC).date()
+    counts = TokenCounts(input_tokens=1_234, output_tokens=56, calls=7)
+    model_usage.add(container.database, bob.id, today, {"large": counts})
+    model_usage.add(container.database, NOBODY, today, {"large": counts})
+    shown = admin.get("/models").text
+    assert shown.count("1,234") == 2
+    assert BOB in shown
+    assert "nobody's" in shown
+
+
+def test_members_reach_none_of_it(container: Container, browse: Any) -> None:
+    bob = browse(BOB)
+    add_model(container, "large", FORM["base_url"])
+    assert bob.get("/models").status_code == 403
+    assert bob.get("/model/large").status_code == 403
+    assert bob.post("/models", data=FORM | {"name": "x"}).status_code == 403
+    for action in ("", "/test", "/remove"):
+        assert bob.post(f"/model/large{action}", data=FORM).status_code == 403
+    # One that is not there is refused alike.
+    there, missing = bob.get("/model/large"), bob.get("/model/none")
+    assert (there.status_code, there.text) == (missing.status_code, missing.text)
+    assert [one.name for one in language_models.list_models(container.database)] == ["large"]
