@@ -216,6 +216,9 @@ def _find_account_problem(person: Person | None) -> str | None:
         case Person(disabled_at=datetime()):
             return "has a disabled account: it finds nothing at all."
         case Person(verified=None):
-            return "has an account whose address nobody has verified: it finds what is public."
+            return (
+                "has an account whose address nobody has verified: it finds no document for which this address"
+                " is needed."
+            )
         case _:
             return None

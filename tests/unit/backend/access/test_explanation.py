@@ -10,6 +10,7 @@ from sqlalchemy import update
 
 from backend.access.explanation import Explanation, Reason, explain, parse_readers
 from backend.access.groups import GroupService
+from backend.access.people import PeopleService
 from backend.access.readers import resolve_readers
 from backend.access.roles import Role
 from backend.store import audit, groups, identities, sources, tables
@@ -176,6 +177,21 @@ def test_a_way_through_a_group_of_quarry_and_one_of_the_source_counts_since_the_
         with store.database.writing() as connection:
             connection.execute(update(tables.group_members).values(since=since))
         assert explained(store, ANN).clauses[0].held[0].since == expected
+
+
+def test_an_unverified_address_is_said_though_its_groups_count(store: Store) -> None:
+    add_person(store.database, "ann@example.com", Role.ADMIN)
+    people = PeopleService(store.database)
+    people.change_email("ann@example.com", "lee@example.com")
+    service = GroupService(store.database)
+    service.create("hr")
+    service.add_member("hr", "lee@example.com")
+    store.hold(document(access=Access.to(["group:hr"])))
+    found = explained(store, "user:lee@example.com")
+    assert found.reason is Reason.READABLE
+    (sentence,) = found.accounts
+    assert "nobody has verified" in sentence
+    assert "public" not in sentence, "it finds what its groups may read, too"
 
 
 def test_an_address_alone_means_the_person() -> None:
