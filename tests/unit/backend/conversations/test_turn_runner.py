@@ -29,6 +29,7 @@ from backend.store import conversations, messages, turns
 from backend.store.database import Database, open_database
 from backend.store.messages import Message
 from backend.store.new_messages import Begun
+from backend.store.people import NOBODY
 from backend.store.turns import LEASE
 from connectors.access import Readers
 from connectors.errors import NotFoundError, TemporarilyUnavailableError
@@ -85,6 +86,7 @@ class Process:
         order = TurnOrder(
             message_id=begun.answer.id,
             question=begun.question,
+            person_id=NOBODY,
             turn_key="ann",
             readers_now=lambda: Readers.of("public"),
         )
