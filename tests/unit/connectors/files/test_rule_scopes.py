@@ -110,9 +110,9 @@ def test_a_name_of_a_rule_is_one_line_of_bounded_length() -> None:
 
 
 def test_many_rules_and_deep_patterns_are_told_apart() -> None:
-    homes = [(f"home/p{n}/**", [f"user:p{n}@example.com"]) for n in range(5_000)]
-    assert len(set(tokens([*homes, ("**", [HR])]))) == 5_001
-    assert len(tokens([("a/" * 2_000 + f"{n}", [HR]) for n in range(10)])) == 10
+    homes = [(f"home/p{n}/**", [f"user:p{n}@example.com"]) for n in range(300)]
+    assert len(set(tokens([*homes, ("**", [HR])]))) == 301
+    assert len(set(tokens([("a/" * 500 + f"{n}", [HR]) for n in range(10)]))) == 10
 
 
 reader_sets = st.frozensets(st.sampled_from([HR, ANN, BO, PUBLIC]), max_size=2)
