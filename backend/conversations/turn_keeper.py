@@ -9,18 +9,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from backend.conversations.running_turn import RunningTurn
+from backend.conversations.running_turn import RunningTurn, Unstored
 from backend.conversations.turn_events import INTERRUPTED, STOPPED
 from backend.store import turns
 from backend.store.database import Database
-from backend.store.turns import LEASE
+from backend.store.turns import TurnState
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
-PAUSE = 0.15
+PAUSE = 0.2
 """Seconds at least between two portions."""
 LOOK = 0.5
-"""Seconds between two looks at which turns are asked to stop."""
-_RENEW = LEASE.total_seconds() / 3
+"""Seconds until a turn that writes nothing is looked at again: whether it is asked to stop. That renews its lease."""
 
 
 class TurnKeeper:
@@ -35,15 +34,15 @@ class TurnKeeper:
         self._stored = stored
         self._changed = threading.Condition()
         self._turns: dict[int, RunningTurn] = {}
-        self._renewed: dict[int, float] = {}
-        self._looked = 0.0
+        self._looked: dict[int, float] = {}
+        """When it was last stored, or looked at."""
         self._has_news = False
         self._thread: threading.Thread | None = None
 
     def add(self, turn: RunningTurn) -> None:
         with self._changed:
             self._turns[turn.message_id] = turn
-            self._renewed[turn.message_id] = time.monotonic()
+            self._looked[turn.message_id] = time.monotonic()
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._keep, name="turns", daemon=True)
                 self._thread.start()
@@ -63,8 +62,7 @@ class TurnKeeper:
         with self._changed:
             turn = self._turns.get(message_id)
         if turn is not None:
-            turn.break_off("stopped", STOPPED)
-            self.wake()
+            self._break_off(turn)
 
     def interrupt_all(self, seconds: float) -> bool:
         """End all turns, as the process does; whether all of them are stored after so many seconds."""
@@ -79,7 +77,6 @@ class TurnKeeper:
             # A lease outlasts the usual outage of the database: what was not stored now is so later.
             with suppress(TemporarilyUnavailableError, ActionRequiredError):
                 self._store_all()
-                self._look()
             time.sleep(PAUSE)
 
     def _wait(self) -> bool:
@@ -92,49 +89,34 @@ class TurnKeeper:
             return bool(self._turns)
 
     def _store_all(self) -> None:
+        """Store what was written; look at all others too, now and then, and renew their leases with that."""
         for turn in self._list():
-            if (unstored := turn.unstored()) is None:
-                continue
-            message_id = turn.message_id
-            now = datetime.now(UTC)
-            if not turns.store(
-                self._database(), unstored.portion, unstored.ending, message_id, now
-            ):
-                self._give_up(turn)
-                continue
+            unstored = turn.unstored()
+            if unstored is not None or self._is_due(turn):
+                self._store(turn, unstored)
+
+    def _is_due(self, turn: RunningTurn) -> bool:
+        return time.monotonic() - self._looked[turn.message_id] >= LOOK
+
+    def _store(self, turn: RunningTurn, unstored: Unstored | None) -> None:
+        message_id, now = turn.message_id, datetime.now(UTC)
+        portion, ending = (unstored.portion, unstored.ending) if unstored else (None, None)
+        state = turns.store(self._database(), message_id, portion, ending, now)
+        self._looked[message_id] = time.monotonic()
+        if state is TurnState.ENDED:
+            turn.abandon()
+        elif unstored is not None:
             turn.confirm(unstored)
-            self._renewed[message_id] = time.monotonic()
-            if unstored.ending is not None:
-                self._remove(turn)
+        if state is TurnState.STOPPING:
+            self._break_off(turn)
+        if state is TurnState.ENDED or ending is not None:
+            self._remove(turn)
+        if state is TurnState.ENDED or portion is not None:
             self._stored(message_id)
 
-    def _look(self) -> None:
-        """Stop what is asked to stop or was ended by others, and renew the leases of turns that write nothing."""
-        running = self._list()
-        if time.monotonic() - self._looked < LOOK or not running:
-            return
-        asked = turns.find_stops(self._database(), [turn.message_id for turn in running])
-        for turn in running:
-            match asked.get(turn.message_id):
-                case None:
-                    self._give_up(turn)
-                case True:
-                    turn.break_off("stopped", STOPPED)
-                    self.wake()
-                case False:
-                    self._renew(turn)
-        self._looked = time.monotonic()
-
-    def _renew(self, turn: RunningTurn) -> None:
-        if time.monotonic() - self._renewed[turn.message_id] < _RENEW:
-            return
-        turns.renew(self._database(), turn.message_id, datetime.now(UTC))
-        self._renewed[turn.message_id] = time.monotonic()
-
-    def _give_up(self, turn: RunningTurn) -> None:
-        turn.abandon()
-        self._remove(turn)
-        self._stored(turn.message_id)
+    def _break_off(self, turn: RunningTurn) -> None:
+        turn.break_off("stopped", STOPPED)
+        self.wake()
 
     def _list(self) -> list[RunningTurn]:
         with self._changed:
@@ -143,5 +125,5 @@ class TurnKeeper:
     def _remove(self, turn: RunningTurn) -> None:
         with self._changed:
             del self._turns[turn.message_id]
-            del self._renewed[turn.message_id]
+            del self._looked[turn.message_id]
             self._changed.notify_all()

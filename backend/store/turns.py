@@ -4,12 +4,13 @@ A process renews the leases of its turns whenever it stores their events. Where 
 its process reports later is accepted.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum, auto
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
 from backend.store import runs
 from backend.store.conversation_tables import conversations, messages, turn_events, turns
@@ -21,6 +22,14 @@ from backend.store.runs import Process
 LEASE = timedelta(seconds=15)
 EVENTS_KEPT = timedelta(hours=1)
 """After the end of a turn; then the message alone has the answer."""
+
+
+class TurnState(Enum):
+    RUNNING = auto()
+    STOPPING = auto()
+    """It is asked to stop."""
+    ENDED = auto()
+    """It was ended, or deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +90,6 @@ def list_open(database: Database) -> list[OpenTurn]:
     return [OpenTurn(row.message_id, runs.read_holder(row), row.lease_until) for row in found]
 
 
-def find_stops(database: Database, message_ids: Iterable[int]) -> dict[int, bool]:
-    """Return, by answer, whether its turn is asked to stop; those are left out that have ended or were deleted."""
-    query = select(turns.c.message_id, turns.c.stop_asked_at)
-    query = query.where(turns.c.message_id.in_(list(message_ids)), turns.c.ended_at.is_(None))
-    with database.reading() as connection:
-        return {row.message_id: row.stop_asked_at is not None for row in connection.execute(query)}
-
-
 def ask_to_stop(database: Database, message_id: int, now: datetime) -> None:
     """Ask the process that writes an answer to stop. What has ended stays as it is."""
     which = and_(turns.c.message_id == message_id, turns.c.ended_at.is_(None))
@@ -96,33 +97,44 @@ def ask_to_stop(database: Database, message_id: int, now: datetime) -> None:
         connection.execute(update(turns).where(which).values(stop_asked_at=now))
 
 
-def renew(database: Database, message_id: int, now: datetime) -> bool:
-    """Renew a lease; whether the turn still belongs to this process."""
-    with database.writing() as connection:
-        return _renew(connection, message_id, now)
-
-
-def _renew(connection: Connection, message_id: int, now: datetime) -> bool:
-    which = and_(turns.c.message_id == message_id, turns.c.ended_at.is_(None))
-    renewed = connection.execute(update(turns).where(which).values(lease_until=now + LEASE))
-    return bool(renewed.rowcount)
+# Built once: they are executed several times a second for each turn.
+_RENEW = (
+    update(turns)
+    .where(turns.c.message_id == bindparam("message"), turns.c.ended_at.is_(None))
+    .values(lease_until=bindparam("until"))
+    .returning(turns.c.stop_asked_at)
+)
+_INSERT_EVENTS = insert(turn_events)
 
 
 def store(
-    database: Database, portion: Portion | None, ending: Ending | None, turn: int, now: datetime
-) -> bool:
+    database: Database,
+    message_id: int,
+    portion: Portion | None,
+    ending: Ending | None,
+    now: datetime,
+) -> TurnState:
     """Store events of a turn and, with the last of them, how it ended. In one transaction, which renews its lease.
 
-    Returns whether the turn still was of this process; if it was not, nothing is stored.
+    Returns how the turn stood; nothing is stored if others had ended it.
     """
     with database.writing() as connection:
-        if not _renew(connection, turn, now):
-            return False
+        state = _renew(connection, message_id, now)
+        if state is TurnState.ENDED:
+            return state
         if portion is not None:
             _insert(connection, portion)
         if ending is not None:
             _end(connection, ending, now)
-        return True
+        return state
+
+
+def _renew(connection: Connection, message_id: int, now: datetime) -> TurnState:
+    renewed = {"message": message_id, "until": now + LEASE}
+    row = connection.execute(_RENEW, renewed).one_or_none()
+    if row is None:
+        return TurnState.ENDED
+    return TurnState.RUNNING if row.stop_asked_at is None else TurnState.STOPPING
 
 
 def _insert(connection: Connection, portion: Portion) -> None:
@@ -132,7 +144,7 @@ def _insert(connection: Connection, portion: Portion) -> None:
         "last": portion.last,
         "payload": portion.payload,
     }
-    connection.execute(insert(turn_events).values(row))
+    connection.execute(_INSERT_EVENTS, row)
     if portion.document_ids is not None:
         rests_on = update(messages).where(messages.c.id == portion.message_id)
         connection.execute(rests_on.values(document_ids=list(portion.document_ids)))
@@ -167,7 +179,7 @@ def take_over(
     query = select(turn_events.c.last, turn_events.c.payload)
     query = query.where(turn_events.c.message_id == message_id).order_by(turn_events.c.first)
     with database.writing() as connection:
-        if not _renew(connection, message_id, now):
+        if _renew(connection, message_id, now) is TurnState.ENDED:
             return False
         found = connection.execute(query).all()
         last = found[-1].last if found else 0

@@ -8,7 +8,7 @@ from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.new_messages import Begun, NewQuestion, Writer
 from backend.store.runs import Process
-from backend.store.turns import Ending, Portion
+from backend.store.turns import Ending, Portion, TurnState
 
 OWNER = ConversationOwner(None)
 ELSEWHERE = Process("elsewhere", 7, "1")
@@ -47,4 +47,5 @@ def finish(
     """End a turn of which nothing is stored yet with this answer."""
     ending = Ending(message_id=message, status="finished", text=text)
     portion = text_portion(message, 1, text, documents=documents)
-    assert turns.store(database, portion, ending, message, datetime.now(UTC))
+    state = turns.store(database, message, portion, ending, datetime.now(UTC))
+    assert state is TurnState.RUNNING

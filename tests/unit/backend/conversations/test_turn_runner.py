@@ -194,7 +194,7 @@ def test_a_turn_whose_lease_has_ended_is_interrupted_and_its_writer_gives_up(
 ) -> None:
     """As where a process was held for long: what it reports when it goes on is not accepted."""
     begun = begin(database)
-    turns.store(database, text_portion(begun.answer.id, 1, "One "), None, begun.answer.id, _past())
+    turns.store(database, begun.answer.id, text_portion(begun.answer.id, 1, "One "), None, _past())
     end_interrupted(database)
     found = process.follow(begun.answer)
     assert [one.name for one in found] == ["text", "interrupted"]
@@ -212,7 +212,7 @@ def test_a_turn_whose_process_lives_is_not_interrupted(
     database: Database, process: Process, writing: Writing
 ) -> None:
     begun = begin(database)
-    turns.renew(database, begun.answer.id, datetime.now(UTC))
+    turns.store(database, begun.answer.id, None, None, datetime.now(UTC))
     end_interrupted(database)
     assert process.read(begun.answer).status == "running"
     process.run(begun, writing)
@@ -310,7 +310,7 @@ def test_what_was_found_and_may_not_be_read_any_more_is_left_out(
     portion = text_portion(begun.answer.id, 2, "One ", documents=("wiki:a",))
     payload = f'[[1,"results",{data}],{portion.payload[1:]}'
     whole = type(portion)(begun.answer.id, 1, 2, payload, portion.document_ids)
-    turns.store(database, whole, None, begun.answer.id, datetime.now(UTC))
+    turns.store(database, begun.answer.id, whole, None, datetime.now(UTC))
     followed = process.follower(begun.answer).follow(0)
     process.shelf.readable = {"wiki:a"}
     assert next(followed).data == {"results": [{"document_id": "wiki:a"}]}
@@ -326,9 +326,9 @@ def test_a_follower_looks_at_its_rights_again_every_second(
     begun = begin(database)
     turns.store(
         database,
+        begun.answer.id,
         text_portion(begun.answer.id, 1, "One ", documents=("wiki:a",)),
         None,
-        begun.answer.id,
         datetime.now(UTC),
     )
     process.shelf.readable = {"wiki:a"}

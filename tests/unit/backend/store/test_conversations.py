@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import timedelta
 from typing import Literal
 
 import pytest
@@ -15,6 +14,7 @@ from backend.store.conversation_tables import turn_events as event_table
 from backend.store.conversation_tables import turns as turn_table
 from backend.store.conversations import Conversation, ConversationOwner, ListPosition
 from backend.store.database import Database, open_database
+from backend.store.turns import TurnState
 from connectors.errors import NotFoundError
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER, START, ask, begin, finish
@@ -123,4 +123,4 @@ def test_nothing_is_left_of_a_conversation_that_is_deleted(database: Database) -
             for table in (message_table, turn_table, event_table)
         ]
     assert held == [2, 1, 1]
-    assert not turns.renew(database, follow_up.answer.id, START + timedelta(hours=1))
+    assert turns.store(database, follow_up.answer.id, None, None, START) is TurnState.ENDED

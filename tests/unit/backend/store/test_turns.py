@@ -10,7 +10,7 @@ from backend.conversations.turn_events import NumberedEvent, decode_portions
 from backend.store import messages, turns
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
-from backend.store.turns import EVENTS_KEPT, LEASE, Ending, FollowedTurn, Portion
+from backend.store.turns import EVENTS_KEPT, LEASE, Ending, FollowedTurn, Portion, TurnState
 from tests.support.conversations import ELSEWHERE, OWNER, START, begin, finish, text_portion
 
 NOW = datetime(2026, 3, 2, 10, tzinfo=UTC)
@@ -32,7 +32,8 @@ def test_events_come_behind_any_number(database: Database) -> None:
     begun = begin(database)
     message, conversation = begun.answer.id, begun.answer.conversation_id
     for first, texts in ((1, "abc"), (4, "d"), (5, "ef")):
-        assert turns.store(database, text_portion(message, first, *texts), None, message, NOW)
+        portion = text_portion(message, first, *texts)
+        assert turns.store(database, message, portion, None, NOW) is TurnState.RUNNING
     for after in range(8):
         found = _follow(database, conversation, message, after)
         events = list(decode_portions(found.payloads, after))
@@ -47,9 +48,9 @@ def test_what_an_answer_rests_on_is_stored_with_its_events(database: Database) -
     begun = begin(database)
     message, conversation = begun.answer.id, begun.answer.conversation_id
     portion = text_portion(message, 1, "a", documents=("wiki:a", "wiki:b"))
-    turns.store(database, portion, None, message, NOW)
+    turns.store(database, message, portion, None, NOW)
     assert _follow(database, conversation, message, 0).document_ids == ("wiki:a", "wiki:b")
-    turns.store(database, text_portion(message, 2, "b"), None, message, NOW)
+    turns.store(database, message, text_portion(message, 2, "b"), None, NOW)
     assert _follow(database, conversation, message, 1).document_ids == ("wiki:a", "wiki:b")
 
 
@@ -58,8 +59,9 @@ def test_a_turn_that_has_ended_takes_no_more(database: Database) -> None:
     message, conversation = begun.answer.id, begun.answer.conversation_id
     finish(database, message, "the answer")
     late = Ending(message_id=message, status="failed", text="")
-    assert not turns.store(database, text_portion(message, 2, "late"), late, message, NOW)
-    assert not turns.renew(database, message, NOW)
+    portion = text_portion(message, 2, "late")
+    assert turns.store(database, message, portion, late, NOW) is TurnState.ENDED
+    assert turns.store(database, message, None, None, NOW) is TurnState.ENDED
     found = _follow(database, conversation, message, 0)
     assert (found.status, len(found.payloads)) == ("finished", 1)
     assert messages.get(database, OWNER, conversation, message).text == "the answer"
@@ -74,24 +76,27 @@ def test_the_writer_and_its_lease_are_known(database: Database) -> None:
         ELSEWHERE,
         START + LEASE,
     )
-    assert turns.renew(database, begun.answer.id, NOW)
+    assert turns.store(database, begun.answer.id, None, None, NOW) is TurnState.RUNNING
     assert turns.list_open(database)[0].lease_until == NOW + LEASE
 
 
 def test_a_stop_is_asked_of_what_runs_alone(database: Database) -> None:
     running, ended = begin(database).answer.id, begin(database).answer.id
     finish(database, ended)
-    asked = [running, ended, 99]
-    assert turns.find_stops(database, asked) == {running: False}
-    for message in asked:
+
+    def states() -> list[TurnState]:
+        return [turns.store(database, one, None, None, NOW) for one in (running, ended, 99)]
+
+    assert states() == [TurnState.RUNNING, TurnState.ENDED, TurnState.ENDED]
+    for message in (running, ended, 99):
         turns.ask_to_stop(database, message, NOW)
-    assert turns.find_stops(database, asked) == {running: True}
+    assert states() == [TurnState.STOPPING, TurnState.ENDED, TurnState.ENDED]
 
 
 def test_of_two_that_take_a_turn_over_one_ends_it(database: Database) -> None:
     begun = begin(database)
     message, conversation = begun.answer.id, begun.answer.conversation_id
-    turns.store(database, text_portion(message, 1, *"abc"), None, message, NOW)
+    turns.store(database, message, text_portion(message, 1, *"abc"), None, NOW)
     seen: list[tuple[int, int]] = []
 
     def end(last: int, payloads: tuple[str, ...]) -> tuple[Portion, Ending]:
@@ -111,7 +116,7 @@ def test_events_are_forgotten_an_hour_after_the_end_and_the_answer_is_not(
     begun = begin(database)
     message, conversation = begun.answer.id, begun.answer.conversation_id
     ending = Ending(message_id=message, status="finished", text="kept")
-    turns.store(database, text_portion(message, 1, "a"), ending, message, START - EVENTS_KEPT)
+    turns.store(database, message, text_portion(message, 1, "a"), ending, START - EVENTS_KEPT)
     assert _follow(database, conversation, message, 0).payloads
     begin(database, minute=1)
     found = _follow(database, conversation, message, 0)
