@@ -126,7 +126,7 @@ class ConversationService:
 
     def _find_newest_below(self, conversation_id: str, message_id: int) -> int:
         found = self._get_message(conversation_id, message_id)
-        return messages.find_newest_below(self.database, found.id)
+        return messages.find_newest_below(self.database, found)
 
     def _show(self, path: Sequence[Message]) -> tuple[ShownMessage, ...]:
         withheld = self.gate.find_withheld(path)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Connection, RowMapping, func, literal, or_, select
+from sqlalchemy import Connection, RowMapping, literal, or_, select
 
 from backend.store.conversation_tables import conversations, messages
 from backend.store.conversations import ConversationOwner, is_owned
@@ -98,15 +98,21 @@ def list_path(database: Database, message_id: int, limit: int) -> list[Message]:
         return [read_message(row) for row in rows.mappings()]
 
 
-def find_newest_below(database: Database, message_id: int) -> int:
-    """Return the newest message among this one and all that follow it; nothing follows that one."""
-    below = select(messages.c.id).where(messages.c.id == message_id).cte("below", recursive=True)
-    below = below.union_all(select(messages.c.id).where(messages.c.parent_id == below.c.id))
+def find_newest_below(database: Database, message: Message) -> int:
+    """Return the newest message among this one and all that follow it; nothing follows that one.
+
+    The tree is walked here: a recursive query could scan the table once for every step.
+    """
+    query = select(messages.c.id, messages.c.parent_id).order_by(messages.c.id)
+    of_conversation = messages.c.conversation_id == message.conversation_id
+    newest, below = message.id, {message.id}
     with database.reading() as connection:
-        found = connection.scalar(select(func.max(below.c.id)))
-    if found is None:
-        raise missing_message()
-    return int(found)
+        # A message is newer than the one that it follows.
+        for row in connection.execute(query.where(of_conversation, messages.c.id > message.id)):
+            if row.parent_id in below:
+                below.add(row.id)
+                newest = row.id
+    return newest
 
 
 def find_siblings(database: Database, path: Sequence[Message]) -> dict[int, tuple[int, ...]]:

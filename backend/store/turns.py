@@ -11,6 +11,7 @@ from enum import Enum, auto
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from backend.store import runs
 from backend.store.conversation_tables import conversations, messages, turn_events, turns
@@ -104,7 +105,18 @@ _RENEW = (
     .values(lease_until=bindparam("until"))
     .returning(turns.c.stop_asked_at)
 )
-_INSERT_EVENTS = insert(turn_events)
+
+
+def _make_upsert(made: postgresql.Insert | sqlite.Insert) -> postgresql.Insert | sqlite.Insert:
+    """A portion whose commit was not confirmed is stored once more, and may have grown until then."""
+    grown = {"last": made.excluded["last"], "payload": made.excluded["payload"]}
+    return made.on_conflict_do_update(index_elements=["message_id", "first"], set_=grown)
+
+
+_STORE_EVENTS = {
+    "postgresql": _make_upsert(postgresql.insert(turn_events)),
+    "sqlite": _make_upsert(sqlite.insert(turn_events)),
+}
 
 
 def store(
@@ -144,7 +156,7 @@ def _insert(connection: Connection, portion: Portion) -> None:
         "last": portion.last,
         "payload": portion.payload,
     }
-    connection.execute(_INSERT_EVENTS, row)
+    connection.execute(_STORE_EVENTS[connection.dialect.name], row)
     if portion.document_ids is not None:
         rests_on = update(messages).where(messages.c.id == portion.message_id)
         connection.execute(rests_on.values(document_ids=list(portion.document_ids)))

@@ -70,6 +70,7 @@ def test_an_answer_of_one_process_is_followed_and_stopped_from_the_other(
     home: Home, model: ScriptedModel
 ) -> None:
     model.play(_write_and_hang)
+    model.hung_up.clear()
     with serving(home, "--processes", "2", **_settings(model)) as server:
         wait_for(lambda: find_accepting(server) == set(SERVERS))
         with client_of(server, "server 1") as first, client_of(server, "server 2") as second:
@@ -81,7 +82,9 @@ def test_an_answer_of_one_process_is_followed_and_stopped_from_the_other(
                 if event.name == "text" and "".join(_texts(seen)).count(" ") >= 2:
                     break
             streamed.close()
-            model.hung_up.clear()
+            opened = first.get(f"{BASE}/{conversation}").json()
+            assert opened["messages"][-1]["status"] == "running"
+            assert not model.hung_up.is_set()
             with httpx.Client(
                 base_url=server.url, timeout=SOON, headers=server.authorization
             ) as third:

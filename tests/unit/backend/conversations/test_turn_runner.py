@@ -204,6 +204,21 @@ def test_a_turn_whose_lease_has_ended_is_interrupted_and_its_writer_gives_up(
     assert process.follow(begun.answer) == found
 
 
+def test_a_follower_who_goes_away_stops_nothing(
+    database: Database, process: Process, writing: Writing
+) -> None:
+    begun = begin(database)
+    process.run(begun, writing)
+    follower = process.follower(begun.answer)
+    followed = follower.follow(0)
+    assert next(followed).number == 1
+    follower.cancel_token.cancel()
+    assert list(followed) == []
+    assert not writing.is_closed.is_set()
+    writing.go_on.set()
+    assert [one.name for one in process.follow(begun.answer, 1)] == ["text", "done"]
+
+
 def _past() -> datetime:
     return datetime.now(UTC) - LEASE - timedelta(seconds=1)
 

@@ -54,8 +54,8 @@ def test_branches_share_what_stands_before_them(database: Database) -> None:
         assert siblings[begun.question.id] == (left.question.id, right.question.id)
         assert siblings[first.question.id] == (first.question.id, anew.question.id)
         assert siblings[begun.answer.id] == (begun.answer.id,)
-    assert messages.find_newest_below(database, first.question.id) == right.answer.id
-    assert messages.find_newest_below(database, left.question.id) == left.answer.id
+    assert messages.find_newest_below(database, first.question) == right.answer.id
+    assert messages.find_newest_below(database, left.question) == left.answer.id
 
 
 def test_a_question_is_answered_again_beside_its_answer(database: Database) -> None:
@@ -152,7 +152,7 @@ def test_each_branch_holds_exactly_what_was_posted_on_it(
         path = messages.list_path(kept, leaf, 100)
         assert [one.text for one in path] == texts
         assert len({one.id for one in path}) == len(path)
-        newest = messages.find_newest_below(kept, leaf)
+        newest = messages.find_newest_below(kept, path[-1])
         assert leaf in [one.id for one in messages.list_path(kept, newest, 100)]
         assert not [one for one in expected if one > newest and _is_below(kept, one, leaf)]
 

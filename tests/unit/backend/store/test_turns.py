@@ -44,6 +44,16 @@ def test_events_come_behind_any_number(database: Database) -> None:
         ]
 
 
+def test_a_portion_whose_storing_was_not_confirmed_is_stored_once_more(database: Database) -> None:
+    begun = begin(database)
+    message, conversation = begun.answer.id, begun.answer.conversation_id
+    for texts in ("ab", "abc"):
+        turns.store(database, message, text_portion(message, 1, *texts), None, NOW)
+    found = _follow(database, conversation, message, 0)
+    assert [one.number for one in decode_portions(found.payloads)] == [1, 2, 3]
+    assert [one.number for one in decode_portions(found.payloads, 2)] == [3]
+
+
 def test_what_an_answer_rests_on_is_stored_with_its_events(database: Database) -> None:
     begun = begin(database)
     message, conversation = begun.answer.id, begun.answer.conversation_id
