@@ -24,7 +24,14 @@ from backend.search.facets import count_facets, count_found
 from backend.search.search_service import SearchService
 from backend.store import documents, schedule
 from backend.store.database import Database
-from backend.web import facet_groups, group_pages, people_pages, search_url, token_pages
+from backend.web import (
+    chat_page,
+    facet_groups,
+    group_pages,
+    people_pages,
+    search_url,
+    token_pages,
+)
 from backend.web.ask_page import filters_json, list_chips, list_examples
 from backend.web.audit_page import audit_page
 from backend.web.document_view import Passage, build_view
@@ -66,8 +73,8 @@ def mount(app: FastAPI) -> None:
         ("/favicon.ico", icon),
     ):
         app.get(path, include_in_schema=False)(endpoint)
-    for accounts in (people_pages, group_pages, token_pages):
-        app.include_router(accounts.router)
+    for pages in (chat_page, people_pages, group_pages, token_pages):
+        app.include_router(pages.router)
     app.post("/look", include_in_schema=False)(look_page)
 
 
@@ -169,7 +176,7 @@ def ask_page(
         "filters": filters_json(address),
         "examples": list_examples(database, readers),
     }
-    return page(request, "ask.html", "ask", values)
+    return page(request, "ask.html", "chat", values)
 
 
 _Number = Annotated[int | None, Query(ge=0, le=10**9)]

@@ -203,6 +203,16 @@ export class Turn {
     this.end("done");
   }
 
+  /** To be shown of an answer that did not come to its end: what was written of it. */
+  restoreText(text) {
+    for (const name of ["work", "beside"]) this.part(name).hidden = true;
+    this.#live.add(text);
+    this.#live.draw();
+    this.part("answer").removeAttribute("aria-busy");
+    this.part("after").hidden = false;
+    this.part("copy").hidden = !text;
+  }
+
   #chip(number) {
     const citation = this.#cited.get(number);
     if (!citation) return `[${number}]`;
