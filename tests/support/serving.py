@@ -14,10 +14,12 @@ from typing import Any
 
 import httpx
 
+from backend.access.machine_secret import MachineSecret
+from backend.cli.link import make_link
 from tests.support.home import QUARRY, Home
 
-_LINKS: dict[str, str] = {}
-"""That servers of this process printed, by their address."""
+_SECRETS: dict[str, MachineSecret] = {}
+"""Of servers of this process, by their address."""
 START_SECONDS = 90.0
 """A machine that does much else at once is slow to start anything."""
 
@@ -86,8 +88,9 @@ def serving(home: Home, *arguments: str, **settings: str) -> Iterator[Serving]:
     reader.start()
     try:
         url, link = _address(process, log), _address(process, log)
-        _LINKS[url] = link
-        secret = authorization(Path(environment["QUARRY_HOME"]))
+        home_of_server = Path(environment["QUARRY_HOME"])
+        _SECRETS[url] = MachineSecret(_read_secret(home_of_server))
+        secret = authorization(home_of_server)
         with httpx.Client(base_url=url, timeout=60, headers=secret) as client:
             _wait_until_ready(client)
             yield Serving(process, url, link, secret, client, log)
@@ -108,13 +111,16 @@ def _read(process: subprocess.Popen[str], log: list[str]) -> None:
 
 def authorization(home: Path) -> dict[str, str]:
     """The header that programs of the owner send to the server of a home."""
-    secret = (home / "machine.secret").read_text(encoding="ascii").strip()
-    return {"Authorization": f"Bearer {secret}"}
+    return {"Authorization": f"Bearer {_read_secret(home)}"}
+
+
+def _read_secret(home: Path) -> str:
+    return (home / "machine.secret").read_text(encoding="ascii").strip()
 
 
 def link_to(url: str) -> str:
-    """The link that lets a browser in to the server at an address."""
-    return _LINKS[url]
+    """Return a link to the server at an address; it lets one browser in, once."""
+    return make_link(url, _SECRETS[url])
 
 
 def _address(process: subprocess.Popen[str], log: list[str]) -> str:

@@ -5,7 +5,7 @@ const ALL = "/api/conversations";
 const url = (id, rest = "") => `${ALL}/${encodeURIComponent(id)}${rest}`;
 const message = (id, messageId, action) => url(id, `/messages/${messageId}/${action}`);
 
-function searchOf(values) {
+function searchOf(values = {}) {
   const given = Object.entries(values).filter(([, value]) => value != null && value !== "");
   return given.length ? `?${new URLSearchParams(given)}` : "";
 }
