@@ -6,6 +6,7 @@ import { Drafts } from "./drafts.js";
 import { watchDrawer } from "./drawer.js";
 import { follow } from "./follow.js";
 import { isTyping } from "./keys.js";
+import { keepPlace, restorePlace, toEnd, watchPlace } from "./place.js";
 import { Problem } from "./stream.js";
 import { make, replaceControls } from "./text.js";
 import { isSending, Thread } from "./thread.js";
@@ -60,6 +61,8 @@ async function attempt(act) {
     return true;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
+    // The session has ended: the page itself says what to do.
+    if (error.status === 401) location.reload();
     say(replaceControls(error.sentence));
     return false;
   }
@@ -67,6 +70,7 @@ async function attempt(act) {
 
 function go(id) {
   closeDrawer();
+  keepPlace();
   if (idOf(location.pathname) !== id) history.pushState(null, "", id ? `/chat/${encodeURIComponent(id)}` : "/chat");
   open();
 }
@@ -85,7 +89,7 @@ async function open() {
       const found = await readConversation(id).catch((error) => missing(error, mine));
       if (mine !== opened || !found) return;
       shown(found);
-      scrollTo(0, document.documentElement.scrollHeight);
+      restorePlace();
     });
   }
   if (mine === opened) restoreDraft();
@@ -300,19 +304,6 @@ for (const example of document.querySelectorAll("[data-try]")) {
   });
 }
 
-// What is new at the end is followed, unless the reader has gone elsewhere.
-
-const NEAR = 80;
-let isAtEnd = true;
-
-function toEnd() {
-  isAtEnd = true;
-  scrollTo(0, document.documentElement.scrollHeight);
-}
-
-addEventListener("scroll", () => (isAtEnd = scrollY + innerHeight > document.documentElement.scrollHeight - NEAR), { passive: true });
-new ResizeObserver(() => isAtEnd && running().length && toEnd()).observe(element("thread"));
-
 // Other tabs, and the keys of the whole page.
 
 others.addEventListener("message", ({ data }) => {
@@ -321,6 +312,7 @@ others.addEventListener("message", ({ data }) => {
 });
 addEventListener("popstate", open);
 addEventListener("pagehide", () => {
+  keepPlace();
   for (const each of followed.values()) each.abort();
 });
 addEventListener("pageshow", (event) => event.persisted && location.reload());
@@ -334,9 +326,10 @@ document.addEventListener("keydown", (event) => {
     if (element("open-list").checkVisibility()) element("open-list").click();
     element("find").focus();
   } else if (event.key === "Escape") {
-    if (running().length) stop();
+    if (running().length && !element("conversations").contains(event.target)) stop();
     else if (!isTyping(event.target)) box.focus();
   }
 });
+watchPlace(element("thread"), () => running().length > 0);
 watchCards(element("room"), element("card"), (chip) => thread.facts(chip));
 open();

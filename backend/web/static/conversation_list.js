@@ -6,6 +6,8 @@ import { Problem } from "./stream.js";
 import { isolated, make, replaceControls } from "./text.js";
 
 const PAUSE = 200;
+/** Between two looks at the answers that are being written elsewhere. */
+const LOOK_AGAIN = 5_000;
 const element = (id) => document.getElementById(id);
 
 export class ConversationList {
@@ -17,6 +19,7 @@ export class ConversationList {
   #isArchived = false;
   #underway = null;
   #pause = 0;
+  #again = 0;
 
   /** `hooks`: open(id), changed(conversation), removed(id), say(text). */
   constructor(hooks) {
@@ -53,6 +56,9 @@ export class ConversationList {
     await this.#attempt(async () => {
       const page = await listConversations(values, mine.signal);
       this.#put({ ...page, conversations: [...(before ? this.#shown : []), ...page.conversations] });
+      clearTimeout(this.#again);
+      const isRunning = page.conversations.some((one) => one.running);
+      if (isRunning && !before) this.#again = setTimeout(() => this.load(), LOOK_AGAIN);
     }, mine.signal);
   }
 

@@ -13,6 +13,7 @@ export function openMenu(button, actions) {
     const item = make("button", { type: "button", role: "menuitem", tabindex: "-1" }, label);
     item.addEventListener("click", () => {
       close();
+      button.focus();
       act();
     });
     return item;

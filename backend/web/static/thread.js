@@ -41,6 +41,7 @@ export class Thread {
   settle(id) {
     const entry = this.#entries.get(id);
     entry.state = stateOf({ ...entry.message, status: "finished" });
+    part(entry.node, "again").textContent = "Regenerate";
   }
 
   /** What the card of a citation says. */
