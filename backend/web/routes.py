@@ -23,6 +23,7 @@ from backend.search.search_service import SearchService
 from backend.store import documents, schedule
 from backend.store.database import Database
 from backend.web import (
+    chat_page,
     facet_groups,
     group_pages,
     model_pages,
@@ -72,7 +73,7 @@ def mount(app: FastAPI) -> None:
         ("/favicon.ico", icon),
     ):
         app.get(path, include_in_schema=False)(endpoint)
-    for pages in (people_pages, group_pages, token_pages, model_pages):
+    for pages in (chat_page, people_pages, group_pages, token_pages, model_pages):
         app.include_router(pages.router)
     app.post("/look", include_in_schema=False)(look_page)
 
@@ -175,7 +176,7 @@ def ask_page(
         "filters": filters_json(address),
         "examples": list_examples(database, readers),
     }
-    return page(request, "ask.html", "ask", values)
+    return page(request, "ask.html", "chat", values)
 
 
 _Number = Annotated[int | None, Query(ge=0, le=10**9)]

@@ -4,7 +4,7 @@ import { copied } from "./copying.js";
 import { isTyping } from "./keys.js";
 import { keep, kept } from "./keeping.js";
 import { Problem, stream } from "./stream.js";
-import { replaceControls, make } from "./text.js";
+import { replaceControls } from "./text.js";
 import { Turn } from "./turn.js";
 
 const element = (id) => document.getElementById(id);
@@ -15,33 +15,16 @@ const filters = JSON.parse(form.dataset.filters);
 let turn = null;
 let underway = null;
 
-const HEARD = {
-  queries: (data) => turn.queries(data),
-  narrowed: (data) => turn.narrowed(data),
-  first_results: (data) => turn.results(data),
-  results: (data) => turn.results(data),
-  selected: (data) => turn.selected(data),
-  lost: (data) => turn.lost(data),
-  reasoning: (data) => turn.reasoning(data),
-  citation: (data) => turn.citation(data),
-  passages: (data) => turn.passages(data),
-  text: (data) => turn.write(data),
-  done: (data) => turn.done(data),
-  error: (data) => {
-    throw new Problem(data);
-  },
-};
-
 async function ask(question) {
   underway?.abort();
   const mine = (underway = new AbortController());
-  turn = new Turn(question);
+  turn = turnOf(question);
   busy(true);
   say("Searching");
   try {
     for await (const { name, data } of stream("/api/ask", { question, filters }, mine.signal)) {
       if (mine.signal.aborted) return;
-      HEARD[name]?.(data);
+      turn.hear(name, data);
     }
     if (!turn.answer) throw new Problem({ title: "The answer ended before it was complete", advice: "Ask again." });
     turn.end("done");
@@ -54,6 +37,13 @@ async function ask(question) {
   }
 }
 
+function turnOf(question) {
+  element("opening").hidden = true;
+  element("turn").hidden = false;
+  element("asked").textContent = replaceControls(question);
+  return new Turn(element("turn"), question);
+}
+
 /** What came so far stays, if it may still be read; beside it stands what happened, and what to do. */
 function broken(error, stopped) {
   if (stopped) {
@@ -62,27 +52,7 @@ function broken(error, stopped) {
     return;
   }
   if (!(error instanceof Problem)) throw error;
-  const title = titleOf(error);
-  if (isWithdrawn(error)) turn.clear();
-  turn.end("failed", END[title]);
-  const paragraphs = [error.detail || error.title, error.advice].filter(Boolean).map((text) => make("p", {}, replaceControls(text)));
-  element("trouble").replaceChildren(make("h2", {}, title), ...paragraphs);
-  element("trouble").hidden = false;
-}
-
-/** The reader may not read any more what the answer draws on, or has no account any more. */
-const isWithdrawn = ({ status }) => status === 401 || status === 403;
-
-/** The last step, by the title of what happened. */
-const END = {
-  "There is no answer": "Gave up",
-  "This answer was removed": "Removed",
-  "This answer is not complete": "Interrupted",
-};
-
-function titleOf(error) {
-  if (!turn.text) return "There is no answer";
-  return isWithdrawn(error) ? "This answer was removed" : "This answer is not complete";
+  turn.fail(error);
 }
 
 function stop() {
@@ -126,7 +96,7 @@ function open() {
   if (before?.question === question && before.answer) {
     underway?.abort();
     underway = null;
-    turn = new Turn(question);
+    turn = turnOf(question);
     turn.restore(before);
     busy(false);
   } else if (question) ask(question);
