@@ -2,11 +2,7 @@
 
 from sqlalchemy import (
     JSON,
-    BigInteger,
-    Boolean,
     Column,
-    Date,
-    Float,
     ForeignKey,
     Index,
     Integer,
@@ -412,42 +408,6 @@ group_members = Table(
     Column("person_id", ForeignKey("people.id"), primary_key=True),
     Column("since", Moment),  # when the person became a member; NULL: before this was recorded
     Index(None, "person_id"),
-)
-
-language_models = Table(
-    "language_models",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("base_url", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("key", Text),  # encrypted by `credential_vault`
-    Column("context_window", Integer, nullable=False),
-    Column("sees_pictures", Boolean, nullable=False),
-    Column("calls_tools", Boolean, nullable=False),
-    Column("reasons", Boolean, nullable=False),
-    Column("input_price", Float),  # of a million tokens; NULL: not known
-    Column("output_price", Float),
-)
-
-# What language models are used for: at most one for each role.
-model_roles = Table(
-    "model_roles",
-    metadata,
-    Column("role", Text, primary_key=True),
-    Column("model_id", ForeignKey("language_models.id"), nullable=False),
-)
-
-# Outlives the models: it names them.
-model_usage = Table(
-    "model_usage",
-    metadata,
-    Column("day", Date, primary_key=True),  # of UTC
-    Column("person_id", Integer, primary_key=True, autoincrement=False),  # 0: nobody's
-    Column("model", Text, primary_key=True),
-    Column("input_tokens", BigInteger, nullable=False),
-    Column("output_tokens", BigInteger, nullable=False),
-    Column("calls", Integer, nullable=False),
 )
 
 audit = Table(

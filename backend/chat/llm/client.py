@@ -225,7 +225,8 @@ class LanguageModel:
             yield
         except openai.APIStatusError as error:
             raise self._status_error(error, request) from error
-        except (openai.APIConnectionError, httpx2.RequestError) as error:
+        # The last is that of `_check_peer`, which the library lets through.
+        except (openai.APIConnectionError, httpx2.RequestError, ConnectionRefusedError) as error:
             if not deadline.remaining():
                 raise ModelTimeoutError(_TOO_LATE) from error
             raise ModelUnavailableError(_NO_ANSWER, self._unreachable_details(error)) from error

@@ -3,10 +3,14 @@
 from alembic import context
 
 from backend.store.conversation_tables import conversations
+from backend.store.language_model_tables import language_models
+
+# Each module adds its tables to the same metadata.
+(metadata,) = {conversations.metadata, language_models.metadata}
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=conversations.metadata,
+    target_metadata=metadata,
     render_as_batch=True,
     transactional_ddl=True,
 )
