@@ -88,7 +88,7 @@ def _held(until: threading.Event, text: str = ANSWER) -> Script:
 
 
 def _ask(page: Page, question: str) -> None:
-    box = page.get_by_label("Your question")
+    box = page.get_by_label("Your question", exact=True)
     box.fill(question)
     box.press("Enter")
 
@@ -131,7 +131,7 @@ def test_asked_and_asked_on(
     model.play(_answering())
     with opens(address) as watched:
         page = watched.open("/chat")
-        expect(page.get_by_label("Your question")).to_be_focused()
+        expect(page.get_by_label("Your question", exact=True)).to_be_focused()
         page.screenshot(path=pictures / "chat-empty-light.png")
         _ask(page, QUESTION)
         expect(page).to_have_url(re.compile(r"/chat/[\w-]{16,}$"))
@@ -325,7 +325,7 @@ def test_drafts_survive_a_reload(opens: Opens, address: str, model: ScriptedMode
     model.play(lambda _: Say("It says much."))
     with opens(address) as watched:
         page = watched.open("/chat")
-        box = page.get_by_label("Your question")
+        box = page.get_by_label("Your question", exact=True)
         _begin(page, "How long is leave?")
         box.fill("And for parents")
         page.get_by_role("link", name="New conversation").click()
@@ -365,7 +365,7 @@ def test_by_the_keyboard_alone(opens: Opens, address: str, model: ScriptedModel)
     model.play(_echoing)
     with opens(address) as watched:
         page = watched.open("/chat")
-        box = page.get_by_label("Your question")
+        box = page.get_by_label("Your question", exact=True)
         expect(box).to_be_focused()
         page.keyboard.type("First question")
         page.keyboard.press("Shift+Enter")
@@ -450,7 +450,7 @@ def test_on_a_phone_the_list_is_a_drawer(
         opener.tap()
         expect(_titles(page)).to_have_count(2)
         expect(page.get_by_role("button", name="Close the list")).to_be_focused()
-        page.wait_for_function("document.getAnimations().length === 0")
+        page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")
         page.screenshot(path=pictures / "chat-drawer.png")
         assert Axe().run(page).response["violations"] == []
         page.keyboard.press("Escape")
@@ -462,12 +462,36 @@ def test_on_a_phone_the_list_is_a_drawer(
         expect(_questions(page)).to_have_text(["First question"])
 
 
+def test_conversations_are_grouped_by_the_days_of_the_reader(opens: Opens, address: str) -> None:
+    """Also where a day has 25 hours, as on 25 October 2026 in Berlin."""
+    moments = {
+        "2026-10-26T22:30:00Z": "Today",
+        "2026-10-25T23:30:00Z": "Today",
+        "2026-10-25T22:30:00Z": "Yesterday",
+        "2026-10-24T22:30:00Z": "Yesterday",
+        "2026-10-24T21:30:00Z": "Previous 7 days",
+        "2026-10-18T22:30:00Z": "Previous 7 days",
+        "2026-10-18T21:30:00Z": "Older",
+    }
+    with opens(address, timezone_id="Europe/Berlin") as watched:
+        page = watched.open("/chat")
+        groups = page.evaluate(
+            """async (moments) => {
+              const script = document.querySelector('script[src$="/chat.js"]').src;
+              const { groupByDay } = await import(script.replace("chat.js", "local_days.js"));
+              return groupByDay(moments, (moment) => moment, new Date("2026-10-26T22:45:00Z"));
+            }""",
+            list(moments),
+        )
+    assert {moment: name for name, found in groups for moment in found} == moments
+
+
 def test_without_javascript_it_says_what_works(opens: Opens, address: str) -> None:
     with opens(address, java_script_enabled=False) as watched:
         page = watched.open("/chat")
-        expect(page.get_by_text("Conversations need JavaScript.")).to_be_visible()
-        expect(page.get_by_label("Your question")).to_be_hidden()
-        page.get_by_role("main").get_by_role("link", name="Search").click()
+        expect(page.locator("noscript")).to_contain_text("Conversations need JavaScript.")
+        expect(page.get_by_label("Your question", exact=True)).to_be_hidden()
+        page.locator("noscript a").click()
         expect(page).to_have_url(f"{address}/")
 
 
