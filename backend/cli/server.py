@@ -1,5 +1,6 @@
 """The HTTP server of one process: uvicorn with the API and the pages, which ends within seconds."""
 
+import asyncio
 import logging
 import os
 import signal
@@ -137,6 +138,7 @@ class Server(uvicorn.Server):
         # Before the connections are waited for: streams would go on for as long as they like.
         self.state.active_requests.close()
         self.state.sync_runs.stop(0)
+        await asyncio.to_thread(self.state.turns.stop, GRACE)
         await self.stop_workers()
         await super().shutdown(sockets)
 

@@ -2,11 +2,11 @@
 
 from alembic import context
 
-from backend.store.tables import metadata
+from backend.store.conversation_tables import conversations
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=metadata,
+    target_metadata=conversations.metadata,
     render_as_batch=True,
     transactional_ddl=True,
 )
