@@ -411,7 +411,7 @@ def test_by_the_keyboard_alone(opens: Opens, address: str, model: ScriptedModel)
     [("light", {}), ("dark", {"color_scheme": "dark"}), ("phone", PHONE)],
     ids=["light", "dark", "phone"],
 )
-def test_nothing_that_axe_objects_to(  # noqa: PLR0913
+def test_nothing_that_axe_objects_to(
     opens: Opens,
     address: str,
     model: ScriptedModel,
