@@ -535,6 +535,7 @@ def test_an_answer_is_withheld_once_its_sources_may_not_be_read(
         page.get_by_label("E-mail address").fill(BOB)
         page.get_by_label("Password").fill(PASSWORD)
         page.keyboard.press("Enter")
+        expect(page.get_by_label("Your question", exact=True)).to_be_focused()
         _ask(page, QUESTION)
         expect(_answers(page)).to_contain_text("interlock of the laser")
         _is_complete(page)
