@@ -7,12 +7,16 @@ from fastapi.responses import HTMLResponse
 
 from backend.access.roles import Role
 from backend.api.authorization import AskerDependency, Permission, requires
+from backend.api.conversation_dependencies import ConversationsDependency
+from backend.api.conversation_responses import make_page
 from backend.api.dependencies import ChatDependency, DatabaseDependency, ReadersDependency
 from backend.chat.passages import PassagesReason
 from backend.web.ask_page import list_examples
 from backend.web.templates import page
 
 router = APIRouter(include_in_schema=False)
+FIRST_CONVERSATIONS = 50
+"""Of the list, that are there before the script asks for any."""
 
 
 @router.get("/chat")
@@ -21,15 +25,17 @@ router = APIRouter(include_in_schema=False)
 def chat_page(
     request: Request,
     chat: ChatDependency,
+    conversations: ConversationsDependency,
     asker: AskerDependency,
     readers: ReadersDependency,
     database: DatabaseDependency,
     conversation_id: str = "",
 ) -> HTMLResponse:
     """Render the page, alike for every conversation: whether there is one, the API says."""
+    first = make_page(conversations.list_page("active", "", None, FIRST_CONVERSATIONS))
     values = {
         "conversation_id": conversation_id,
-        "conversations": json.dumps({"conversations": [], "next": None}),
+        "conversations": first.model_dump_json(),
         "owner": asker.turn_key,
         "model": chat.settings.llm_model,
         "is_admin": asker.role is Role.ADMIN,

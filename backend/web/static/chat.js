@@ -262,8 +262,10 @@ function keepDraft() {
 
 function restoreDraft() {
   const id = conversation?.id ?? null;
+  // What was typed before this script ran is kept.
+  const typed = box.dataset.of === undefined ? box.value : "";
   box.dataset.of = id ?? "";
-  box.value = drafts.get(id);
+  box.value = typed || drafts.get(id);
   if (!isTyping(document.activeElement) && !element("conversations").contains(document.activeElement)) box.focus({ preventScroll: true });
 }
 

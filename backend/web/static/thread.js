@@ -3,9 +3,6 @@ import { copied } from "./copying.js";
 import { replaceControls } from "./text.js";
 import { Turn } from "./turn.js";
 
-const WITHHELD = "This answer rests on sources that you may not read.";
-const INTERRUPTED = "This answer was interrupted: the server ended. Ask again.";
-
 export class Thread {
   #root;
   #hooks;
@@ -116,9 +113,8 @@ export class Thread {
   #answerEntry(message, question) {
     const node = made("answer");
     const turn = new Turn(node, question);
-    if (message.withheld) withhold(turn);
-    else if (message.status === "finished") turn.restore(restorable(message, this.#reasons));
-    else if (message.status !== "running") restorePart(turn, message);
+    if (message.status === "finished" && !message.withheld) turn.restore(restorable(message, this.#reasons));
+    else if (message.status !== "running" || message.withheld) restorePart(turn, message);
     part(node, "again").textContent = message.status === "finished" ? "Regenerate" : "Ask again";
     part(node, "again").addEventListener("click", () => this.#hooks.again(message));
     part(node, "copy").addEventListener("click", async () => this.#hooks.say(await copied(turn, part(node, "copy"))));
@@ -135,22 +131,12 @@ const part = (node, name) => node.querySelector(`[data-part="${name}"]`);
 const made = (template) => document.getElementById(template).content.firstElementChild.cloneNode(true);
 const stateOf = ({ status, withheld }) => `${status} ${Boolean(withheld)}`;
 
-function withhold(turn) {
-  turn.restoreText("");
-  say(turn, WITHHELD);
-}
-
-/** What there is of an answer that was stopped, was interrupted, or failed. */
-function restorePart(turn, { status, text, problem }) {
-  turn.restoreText(text);
-  if (status === "failed") turn.fail(problem ?? { title: "The answer ended before it was complete", advice: "Ask again." });
-  else if (status === "interrupted") say(turn, INTERRUPTED);
-  else say(turn, text ? "You stopped this answer here." : "You stopped this answer before it began.");
-}
-
-function say(turn, text) {
-  turn.part("ended").textContent = text;
-  turn.part("ended").hidden = false;
+/** What there is of an answer that is withheld, was stopped, was interrupted, or failed; and why it is no more. */
+function restorePart(turn, { text, html, notice, problem }) {
+  turn.restoreText(text, html);
+  if (problem) turn.fail(problem);
+  turn.part("ended").textContent = notice ?? "";
+  turn.part("ended").hidden = !notice;
 }
 
 /** An answer as the server keeps it, in the form in which a turn keeps one. */

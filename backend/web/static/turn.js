@@ -235,10 +235,11 @@ export class Turn {
   }
 
   /** To be shown of an answer that did not come to its end: what was written of it. */
-  restoreText(text) {
+  restoreText(text, html) {
     for (const name of ["work", "beside"]) this.part(name).hidden = true;
     this.#live.add(text);
     this.#live.draw();
+    if (html) this.part("answer").replaceChildren(...parsed(html));
     this.part("answer").removeAttribute("aria-busy");
     this.part("after").hidden = false;
     this.part("copy").hidden = !text;
