@@ -7,7 +7,8 @@ from datetime import date
 from sqlalchemy import bindparam, case, func, select
 
 from backend.store.database import Database, inserting
-from backend.store.tables import model_usage, people
+from backend.store.model_tables import model_usage
+from backend.store.tables import people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,32 +2,18 @@
 
 from sqlalchemy import (
     JSON,
-    BigInteger,
-    Boolean,
     Column,
-    Date,
-    Float,
     ForeignKey,
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     Table,
     Text,
     text,
 )
 
 from backend.store.database import Moment
-
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
-
+from backend.store.model_tables import metadata as metadata
 
 # Ids are compared and ordered by code point, as the index orders them, in every database.
 Id = Text().with_variant(Text(collation="C"), "postgresql")
@@ -411,42 +397,6 @@ group_members = Table(
     Column("group_id", ForeignKey("groups.id"), primary_key=True),
     Column("person_id", ForeignKey("people.id"), primary_key=True),
     Index(None, "person_id"),
-)
-
-language_models = Table(
-    "language_models",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("base_url", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("key", Text),  # encrypted by `credential_vault`
-    Column("context_window", Integer, nullable=False),
-    Column("sees_pictures", Boolean, nullable=False),
-    Column("calls_tools", Boolean, nullable=False),
-    Column("reasons", Boolean, nullable=False),
-    Column("input_price", Float),  # of a million tokens; NULL: not known
-    Column("output_price", Float),
-)
-
-# What language models are used for: at most one for each role.
-model_roles = Table(
-    "model_roles",
-    metadata,
-    Column("role", Text, primary_key=True),
-    Column("model_id", ForeignKey("language_models.id"), nullable=False),
-)
-
-# Outlives the models: it names them.
-model_usage = Table(
-    "model_usage",
-    metadata,
-    Column("day", Date, primary_key=True),  # of UTC
-    Column("person_id", Integer, primary_key=True, autoincrement=False),  # 0: nobody's
-    Column("model", Text, primary_key=True),
-    Column("input_tokens", BigInteger, nullable=False),
-    Column("output_tokens", BigInteger, nullable=False),
-    Column("calls", Integer, nullable=False),
 )
 
 audit = Table(

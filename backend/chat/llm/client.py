@@ -352,10 +352,12 @@ def _trace_connection(request: "httpx2.Request") -> None:
 
 def _check_peer(connected: socket.socket) -> None:
     """Send nothing, and no key, to where a machine gets its credentials, whatever a name resolves to."""
+    import httpx2
+
     peer = connected.getpeername()
     if isinstance(peer, tuple) and (reason := find_forbidden(str(peer[0]))):
         connected.close()
-        raise ConnectionRefusedError(f"{peer[0]} {reason}")
+        raise httpx2.ConnectError(f"{peer[0]} {reason}")
 
 
 def _timeout(left: float) -> "openai.Timeout":

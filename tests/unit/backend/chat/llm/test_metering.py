@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from backend.chat.llm.client import LanguageModel, ModelError
-from backend.chat.llm.messages import CallMessage, ToolCall, ToolResult
+from backend.chat.llm.messages import CallMessage, ModelMessage, ToolCall, ToolResult
 from backend.chat.llm.metering import MeteredModel, UsageMeter
 from backend.chat.llm.model_settings import ModelSettings
 from backend.search.llm_protocol import ChatMessage
@@ -37,7 +37,7 @@ def test_without_a_report_it_is_counted(server: ScriptedModel, metered: MeteredM
     said = b'data: {"choices": [{"delta": {"content": "12345678"}, "finish_reason": "stop"}]}\n\n'
     server.play([Raw(said)])
     call = ToolCall("1", "search", "y" * 8)
-    messages = [*ASKED, CallMessage("", (call,)), ToolResult("1", "z" * 12)]
+    messages: list[ModelMessage] = [*ASKED, CallMessage("", (call,)), ToolResult("1", "z" * 12)]
     list(metered.stream(messages, Deadline.after(5)))
     counts = TokenCounts(input_tokens=10 + 2 + 3, output_tokens=2, calls=1)
     assert metered.meter.read() == {"large": counts}

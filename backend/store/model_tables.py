@@ -1,0 +1,59 @@
+"""The tables of language models, and the collection that all tables belong to; see `tables.py`."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Date,
+    Float,
+    ForeignKey,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+language_models = Table(
+    "language_models",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("base_url", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("key", Text),  # encrypted by `credential_vault`
+    Column("context_window", Integer, nullable=False),
+    Column("sees_pictures", Boolean, nullable=False),
+    Column("calls_tools", Boolean, nullable=False),
+    Column("reasons", Boolean, nullable=False),
+    Column("input_price", Float),  # of a million tokens; NULL: not known
+    Column("output_price", Float),
+)
+
+# What language models are used for: at most one for each role.
+model_roles = Table(
+    "model_roles",
+    metadata,
+    Column("role", Text, primary_key=True),
+    Column("model_id", ForeignKey("language_models.id"), nullable=False),
+)
+
+# Outlives the models: it names them.
+model_usage = Table(
+    "model_usage",
+    metadata,
+    Column("day", Date, primary_key=True),  # of UTC
+    Column("person_id", Integer, primary_key=True, autoincrement=False),  # 0: nobody's
+    Column("model", Text, primary_key=True),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("calls", Integer, nullable=False),
+)
