@@ -13,7 +13,9 @@ from sqlalchemy import (
 )
 
 from backend.store.database import Moment
-from backend.store.model_tables import metadata as metadata
+from backend.store.model_tables import metadata as all_tables
+
+metadata = all_tables
 
 # Ids are compared and ordered by code point, as the index orders them, in every database.
 Id = Text().with_variant(Text(collation="C"), "postgresql")
