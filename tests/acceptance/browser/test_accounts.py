@@ -186,7 +186,7 @@ def test_setting_language_models(
         for text in (f"large-{look}", model.base_url, "large-2026", "sk-secret"):
             page.keyboard.type(text)
             page.keyboard.press("Tab")
-        page.get_by_role("checkbox", name="Default").press("Space")
+        page.get_by_role("checkbox", name="Default: writes").press("Space")
         page.get_by_role("button", name="Add model").press("Enter")
         page.get_by_role("button", name=f"Test large-{look}").press("Enter")
         expect(page.get_by_role("status")).to_contain_text("It calls tools.")
