@@ -137,10 +137,15 @@ class Container:
         Raises:
             NotConfiguredError: the settings that allow it are not valid.
         """
-        return self._source_limits.find_objection(access)
+        return self.source_limits.find_objection(access)
 
     @cached_property
-    def _source_limits(self) -> "SourceLimits":
+    def source_limits(self) -> "SourceLimits":
+        """What sources of source managers may reach.
+
+        Raises:
+            NotConfiguredError: the settings that allow it are not valid.
+        """
         from backend.access.source_limits import SourceLimits
         from connectors.errors import NotConfiguredError
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 from backend.access.random_secrets import digest, make_random_secret
 from backend.store import api_tokens, audit, people
@@ -37,6 +37,14 @@ class TokenScope(StrEnum):
 
 
 ALL_SCOPES = frozenset(TokenScope)
+
+
+class OwnTokens(Enum):
+    """What becomes of the API tokens of a person who chooses another password."""
+
+    KEEP = "keep"
+    """Programs go on with them."""
+    REVOKE = "revoke"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +131,15 @@ def find_valid_token(
     if token.last_used_at is None or now - token.last_used_at >= USE_PRECISION:
         api_tokens.record_use(database, token, now)
     return found
+
+
+def settle_tokens(database: Database, person_id: int, tokens: OwnTokens) -> Mapping[str, int]:
+    """Revoke the tokens of a person where that is wanted, and return what the audit says of it."""
+    match tokens:
+        case OwnTokens.KEEP:
+            return {}
+        case OwnTokens.REVOKE:
+            return {"revoked_tokens": api_tokens.remove_of_person(database, person_id)}
 
 
 def _check(name: str, scopes: list[TokenScope], lifetime: timedelta) -> None:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TypeAlias
 
-from backend.access.own_readers import add_groups_of_accounts
+from backend.access.own_readers import list_groups_of_accounts
 from backend.store import (
     audit,
     documents,
@@ -56,7 +56,7 @@ class HeldToken:
     is_pending: bool
     """A membership on the way does not count yet."""
     since: datetime | None
-    """When the last membership on the way was first listed; None without one, or where that was not recorded yet."""
+    """When the last membership on the way began or was first listed; None without one, or where that was not recorded yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class ClauseExplanation:
 class Explanation:
     document_id: str
     readers: tuple[str, ...]
-    """What somebody holds by themselves."""
+    """What somebody holds by themselves, with the groups of their account."""
     reason: Reason
     document: HeldDocument | None
     failure: Failure | None
@@ -109,20 +109,21 @@ def explain(database: Database, name: str, own: Readers, actor: Actor) -> Explan
     Args:
         name: the id or the link of the document.
     """
-    own = add_groups_of_accounts(database, own)
+    of_accounts = list_groups_of_accounts(database, own)
+    held = own.tokens.union(each.token for each in of_accounts)
     document = documents.find_held(database, name)
     document_id = document.id if document else name
     failure = failures.find(database, document_id)
     source = document.source if document else document_id.partition(":")[0]
-    detail = {"document": document_id, "readers": sorted(own.tokens)}
+    detail = {"document": document_id, "readers": sorted(held)}
     audit.record(database, "explain", source, detail, actor)
-    above = membership_paths.list_above(database, own.tokens)
+    above = [*of_accounts, *membership_paths.list_above(database, held)]
     clauses = explain_clauses(document.access, own, above) if document else ()
     tokens = {token for clause in clauses for token in clause.needed}
     tokens |= {token for each in above for token in (each.member, each.token)}
     return Explanation(
         document_id=document_id,
-        readers=tuple(sorted(own.tokens)),
+        readers=tuple(sorted(held)),
         reason=find_reason(document, failure, clauses),
         document=document,
         failure=failure,
@@ -159,7 +160,7 @@ def _find_held(
 
 
 def _find_last(path: Sequence[str], dates: _Dates) -> datetime | None:
-    """Return when the last membership on the way was listed; one without a date is older than those with one."""
+    """Return when the last membership on the way began; one without a date is older than those with one."""
     return max((dates[step] for step in pairwise(path) if step in dates), default=None)
 
 
@@ -215,6 +216,9 @@ def _find_account_problem(person: Person | None) -> str | None:
         case Person(disabled_at=datetime()):
             return "has a disabled account: it finds nothing at all."
         case Person(verified=None):
-            return "has an account whose address nobody has verified: it finds what is public."
+            return (
+                "has an account whose address nobody has verified: it finds no document for which this address"
+                " is needed."
+            )
         case _:
             return None

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from backend.access.api_tokens import OwnTokens, settle_tokens
 from backend.access.passwords import Passwords, check_password
-from backend.access.people import audit_name
+from backend.access.people import audit_name, check_unchanged
 from backend.access.random_secrets import digest
 from backend.access.sign_in_limits import (
     TooManyFailuresError,
@@ -63,20 +64,25 @@ class OwnAccount:
         session: str,
         passwords: Passwords,
         now: datetime | None = None,
+        tokens: OwnTokens = OwnTokens.KEEP,
     ) -> None:
         """Set another password and end all other sessions.
 
         Raises:
             InvalidInputError: the current one is not right, or was tried too often, or the new one is not accepted.
+            ConflictError: the password was changed meanwhile, or the session has ended: what was proved before is void.
         """
         self.verify_password(current, passwords, now)
         check_password(new, self.person.email)
         password_hash = passwords.hash(new)
         with self.database.transaction() as database:
+            check_unchanged(database, self.person)
+            _check_session(database, session)
             people.set_password_hash(database, self.person.id, password_hash)
             password_resets.remove_of_person(database, self.person.id)
             ended = sessions.remove_of_person(database, self.person.id, kept=digest(session))
-            self._record(database, "change_password", {"ended_sessions": ended})
+            revoked = settle_tokens(database, self.person.id, tokens)
+            self._record(database, "change_password", {"ended_sessions": ended, **revoked})
 
     def verify_password(
         self, password: str, passwords: Passwords, now: datetime | None = None
@@ -95,3 +101,8 @@ class OwnAccount:
 
     def _record(self, database: Database, action: str, details: dict[str, object]) -> None:
         audit.record(database, action, audit_name(self.person.email), details, self.actor)
+
+
+def _check_session(database: Database, session: str) -> None:
+    if sessions.find_with_person(database, digest(session)) is None:
+        raise ConflictError("Your session has ended meanwhile. Sign in again.")

@@ -1,10 +1,12 @@
 """What a person holds by itself: its address, where somebody vouches for it, and its groups."""
 
+from collections.abc import Mapping, Set
 from datetime import UTC, datetime, timedelta
 
 from backend.access.people import BY_ADMIN, audit_name
-from backend.store import groups, people
+from backend.store import group_members, groups, people
 from backend.store.database import Database
+from backend.store.membership_paths import Membership
 from backend.store.people import Person
 from connectors.access import Readers
 
@@ -14,8 +16,7 @@ STATEMENT_LIFETIME = timedelta(days=30)
 
 def find_own_readers(database: Database, person: Person, now: datetime | None = None) -> Readers:
     """Return the tokens of a person as of now."""
-    since = (now or datetime.now(UTC)) - STATEMENT_LIFETIME
-    valid = groups.list_valid(database, person.id, since)
+    valid = _list_valid(database, person, now)
     is_verified = person.verified == BY_ADMIN or person.verified in valid
     address = [audit_name(person.email)] if is_verified else []
     names = {name for of_origin in valid.values() for name in of_origin}
@@ -23,14 +24,36 @@ def find_own_readers(database: Database, person: Person, now: datetime | None = 
 
 
 def add_groups_of_accounts(database: Database, own: Readers) -> Readers:
-    """Add what the accounts hold whose addresses are among these tokens, as if these people asked themselves."""
-    tokens = set(own.tokens)
-    for token in own.tokens:
+    """Add the groups of the accounts whose addresses are among these tokens, as if these people asked themselves."""
+    groups_of_accounts = list_groups_of_accounts(database, own)
+    return Readers(own.tokens.union(each.token for each in groups_of_accounts))
+
+
+def list_groups_of_accounts(database: Database, own: Readers) -> list[Membership]:
+    """Return in which groups the accounts are whose addresses are among these tokens."""
+    found: list[Membership] = []
+    for token in sorted(own.tokens):
         kind, _, email = token.partition(":")
         person = people.find_by_email(database, email) if kind == "user" else None
         if person is not None and person.disabled_at is None:
-            tokens |= find_own_readers(database, person).tokens
-    return Readers(frozenset(tokens))
+            found += _list_groups(database, person, token)
+    return found
+
+
+def _list_groups(database: Database, person: Person, member: str) -> list[Membership]:
+    dates = group_members.list_dates(database, person.id)
+    names = {name for of_origin in _list_valid(database, person).values() for name in of_origin}
+    return [
+        Membership(member, make_group_token(name), is_pending=False, since=dates.get(name))
+        for name in sorted(names)
+    ]
+
+
+def _list_valid(
+    database: Database, person: Person, now: datetime | None = None
+) -> Mapping[str, Set[str]]:
+    since = (now or datetime.now(UTC)) - STATEMENT_LIFETIME
+    return groups.list_valid(database, person.id, since)
 
 
 def make_group_token(name: str) -> str:

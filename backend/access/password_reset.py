@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from backend.access.api_tokens import OwnTokens, settle_tokens
 from backend.access.passwords import Passwords, check_password
 from backend.access.people import audit_name, normalize_email
 from backend.access.random_secrets import digest, make_random_secret
-from backend.store import audit, password_resets, people, sessions
+from backend.store import audit, devices, password_resets, people, sessions
 from backend.store.audit import Actor
 from backend.store.database import Database
 from backend.store.people import Person
@@ -54,9 +55,18 @@ class PasswordResetService:
         return _find(self.database, code, now or datetime.now(UTC))
 
     def finish(
-        self, code: str, password: str, passwords: Passwords, now: datetime | None = None
-    ) -> None:
+        self,
+        code: str,
+        password: str,
+        passwords: Passwords,
+        now: datetime | None = None,
+        tokens: OwnTokens = OwnTokens.KEEP,
+    ) -> str:
         """Set the password, and end all sessions. The code is used up, unless an error is raised.
+
+        Returns:
+            The value of the cookie by which the device is known from now on: a stranger who tries many passwords does
+            not keep the person from signing in with the new one.
 
         Raises:
             InvalidResetError: it is not valid.
@@ -64,15 +74,18 @@ class PasswordResetService:
         """
         now = now or datetime.now(UTC)
         check_password(password, self.find_person(code, now).email)
-        password_hash = passwords.hash(password)
+        password_hash, device = passwords.hash(password), make_random_secret()
         with self.database.transaction() as database:
             person = _find(database, code, now)
             password_resets.remove_of_person(database, person.id)
             people.set_password_hash(database, person.id, password_hash)
+            devices.record(database, person.id, digest(device), now)
             details = {"ended_sessions": sessions.remove_of_person(database, person.id)}
+            details |= settle_tokens(database, person.id, tokens)
             name = audit_name(person.email)
             actor = Actor(name, self.actor.address)
             audit.record(database, "choose_password", name, details, actor)
+        return device
 
 
 def _find(database: Database, code: str, now: datetime) -> Person:

@@ -296,6 +296,17 @@ def check_never_used(database: Database, email: str, person: Person | None = Non
         raise FormerAddressError(email)
 
 
+def check_unchanged(database: Database, proved: Person) -> None:
+    """Check in a transaction what somebody has proved before it, by a password or otherwise.
+
+    Raises:
+        ConflictError: the account was disabled or got another password meanwhile.
+    """
+    now = people.find(database, proved.id)
+    if now is None or now.disabled_at or now.password_hash != proved.password_hash:
+        raise ConflictError("The account was changed meanwhile. Sign in again.")
+
+
 def _check_first(database: Database, role: Role) -> None:
     if role is not Role.ADMIN and not people.has_people(database):
         raise ConflictError(

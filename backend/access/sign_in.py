@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from backend.access.passwords import Passwords
-from backend.access.people import audit_name, normalize_email
+from backend.access.people import audit_name, check_unchanged, normalize_email
 from backend.access.random_secrets import digest, make_random_secret
 from backend.access.sessions import Visitor, begin_session
 from backend.access.sign_in_limits import (
@@ -20,7 +20,7 @@ from backend.store import audit, devices, people
 from backend.store.audit import Actor
 from backend.store.database import Database
 from backend.store.people import Person
-from connectors.errors import ConflictError, InvalidInputError
+from connectors.errors import InvalidInputError
 
 DEVICE_LIFETIME = timedelta(days=365)
 _STRANGER = "user:unknown"
@@ -102,7 +102,7 @@ class SignInService:
         now = now or datetime.now(UTC)
         device = device or make_random_secret()
         with self.database.transaction() as database:
-            _check_unchanged(person, people.find(database, person.id))
+            check_unchanged(database, person)
             session = begin_session(database, person, visitor, now)
             devices.remove_unseen(database, now - DEVICE_LIFETIME)
             devices.record(database, person.id, digest(device), now)
@@ -128,12 +128,6 @@ class SignInService:
         reason = "disabled" if person and person.disabled_at else "wrong password"
         actor = Actor(_STRANGER, visitor.address)
         audit.record_refusal(self.database, "sign_in", name, reason, actor)
-
-
-def _check_unchanged(proved: Person, now: Person | None) -> None:
-    """A password is verified, or a provider asked, before the transaction: what it proves may be outdated."""
-    if now is None or now.disabled_at or now.password_hash != proved.password_hash:
-        raise ConflictError("The account was changed meanwhile. Sign in again.")
 
 
 def _normalize_any(email: str) -> str:

@@ -36,16 +36,14 @@ class SourceLimits:
         return cls(roots=folders, networks=networks, home=home)
 
     def find_objection(self, access: ServerAccess) -> str | None:
-        """Say why a source may not reach this. Links are followed as they are now."""
-        if outside := self._find_outside(access.paths):
+        """Say why a source may not reach this. Links are followed as they are now.
+
+        A path is not repeated: a part of it may be Quarry's own, such as its home folder for ~.
+        """
+        if self._find_outside(access.paths) or self._find_outside(access.find_links()):
             return (
-                f"{outside} is not in a folder of the server that source managers may read, or leads out of it."
-                " Admins allow folders by QUARRY_SOURCE_ROOTS."
-            )
-        if self._find_outside(access.find_links()):
-            return (
-                f"{access.paths[0]} leads out of the folders of the server that source managers may read."
-                " Admins allow folders by QUARRY_SOURCE_ROOTS."
+                "The source would read what is not in a folder of the server that source managers may read, or leads"
+                " out of it. Admins allow folders by QUARRY_SOURCE_ROOTS."
             )
         if uncovered := find_uncovered(access.private_hosts, self.networks):
             return (

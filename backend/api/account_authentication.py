@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TypeVar
 
 from fastapi import Request
+from fastapi.responses import Response
 
 from backend.access.api_tokens import PREFIX
 from backend.access.machine_secret import MachineSecret
@@ -54,6 +56,17 @@ class AccountCookies:
             user_agent=request.headers.get("user-agent"),
             session=request.cookies.get(self.session),
             device=request.cookies.get(self.device),
+        )
+
+    def give(self, answer: Response, name: str, value: str, lifetime: timedelta) -> None:
+        """Have the browser keep one of them."""
+        answer.set_cookie(
+            name,
+            value,
+            max_age=int(lifetime.total_seconds()),
+            secure=self.secure,
+            httponly=True,
+            samesite="lax",
         )
 
 

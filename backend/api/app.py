@@ -10,9 +10,11 @@ from starlette.types import ASGIApp
 
 from backend.api import openapi, problem_details
 from backend.api.access_log import AccessLogMiddleware
+from backend.api.answer_events import AnswerHtml, plain_html
 from backend.api.authentication import AuthenticationMiddleware, Authenticator
 from backend.api.authorization import check_permission, find_unprotected_routes
-from backend.api.dependencies import AnswerHtml, AppState, take_turn
+from backend.api.conversation_turns import ConversationTurns
+from backend.api.dependencies import AppState, take_turn
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import ErrorPage
 from backend.api.public_address import PublicAddress
@@ -22,6 +24,7 @@ from backend.api.request_pools import RequestPools
 from backend.api.routes import (
     admin,
     ask,
+    conversations,
     documents,
     explain,
     health,
@@ -70,7 +73,7 @@ class Api(FastAPI):
 def create_app(
     container: Container,
     authenticator: Authenticator,
-    answer_html: AnswerHtml = ask.plain_html,
+    answer_html: AnswerHtml = plain_html,
     error_page: ErrorPage | None = None,
     processes: ServerProcesses | None = None,
     public_address: PublicAddress | None = None,
@@ -101,6 +104,7 @@ def create_app(
     current = CurrentContainer(container)
     warmup = Warmup(current.parts(), current.reopen_if_switched)
     server_metrics = Metrics(current, warmup, processes)
+    pools = RequestPools.of(container.settings, server_metrics)
     app.state.app_state = AppState(
         current=current,
         warmup=warmup,
@@ -110,7 +114,8 @@ def create_app(
         answer_html=answer_html,
         metrics=server_metrics,
         authenticator=authenticator,
-        pools=RequestPools.of(container.settings, server_metrics),
+        pools=pools,
+        turns=ConversationTurns(lambda: current.container.database, pools.answers),
         processes=processes,
         public_address=public_address,
     )
@@ -119,7 +124,18 @@ def create_app(
         app.router.middleware_stack, authenticator, app.routes
     )
     problem_details.register(app, error_page)
-    for routes in (search, ask, documents, explain, sources, admin, models, health, metrics):
+    for routes in (
+        search,
+        ask,
+        conversations,
+        documents,
+        explain,
+        sources,
+        admin,
+        models,
+        health,
+        metrics,
+    ):
         app.include_router(routes.router)
     return app
 
@@ -131,8 +147,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state: AppState = app.state.app_state
     threads = state.current.container.settings.searches_at_once + SPARE_THREADS
     to_thread.current_default_thread_limiter().total_tokens = threads
+    state.turns.start()
     state.warmup.start()
     yield
     state.warmup.stop()
     state.active_requests.close()
+    await to_thread.run_sync(state.turns.stop, LAST_STEP)
     await to_thread.run_sync(state.sync_runs.stop, LAST_STEP)

@@ -157,7 +157,15 @@ async def check_permission(request: Request) -> None:
         return
     if permission is None:
         raise Problem(problem(403, "This route declares no permission, so it is open to nobody."))
-    asker = await get_asker(request)
+    check_asker(permission, await get_asker(request))
+
+
+def check_asker(permission: Permission, asker: Asker) -> None:
+    """Refuse an asker who lacks a permission.
+
+    Raises:
+        Problem: 403.
+    """
     if permission is Permission.ACCOUNT and asker.kind != "session":
         raise Problem(problem(403, "Only a person who has signed in may do this."))
     if permission is Permission.ACCOUNTS and asker.kind == "token":

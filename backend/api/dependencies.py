@@ -1,8 +1,8 @@
 """The state that all routes share, and their dependencies."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 from anyio import to_thread
 from fastapi import Depends, Request
@@ -11,6 +11,7 @@ from backend.access.api_tokens import TokenScope
 from backend.access.document_readers import AllReaders, FindReaders, OwnReaders
 from backend.access.readers import resolve_readers
 from backend.access.roles import Role
+from backend.api.answer_events import AnswerHtml
 from backend.api.authentication import Authenticator
 from backend.api.authorization import (
     Asker,
@@ -19,6 +20,7 @@ from backend.api.authorization import (
     get_asker,
     get_permission,
 )
+from backend.api.conversation_turns import ConversationTurns
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import Problem, problem
 from backend.api.public_address import PublicAddress
@@ -31,7 +33,6 @@ from backend.chat.llm.stored_models import ModelService
 from backend.composition.chat import ChatService
 from backend.composition.language_models import LanguageModels
 from backend.container import Container
-from backend.schemas.answer import AnswerResponse
 from backend.schemas.system import PartStatus
 from backend.search.search_service import SearchService
 from backend.sources.service import SourceService
@@ -43,9 +44,6 @@ from connectors.access import Readers
 PATIENCE = 2.0
 """Seconds that a request waits for the server to be ready."""
 
-AnswerHtml: TypeAlias = Callable[[AnswerResponse], str]
-"""Renders an answer as sanitized HTML."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppState:
@@ -55,6 +53,7 @@ class AppState:
     answer_html: AnswerHtml
     metrics: Metrics
     pools: RequestPools
+    turns: ConversationTurns
     authenticator: Authenticator
     processes: ServerProcesses | None = None
     public_address: PublicAddress | None = None

@@ -15,6 +15,7 @@ from backend.schemas.answer import (
     ReasoningEvent,
     TextEvent,
 )
+from backend.schemas.conversation import TurnEndedEvent
 from backend.schemas.run import ProgressEvent, SyncReport
 from backend.schemas.search import NarrowedEvent, QueriesEvent, ResultsEvent, StepFailedEvent
 from backend.schemas.system import ProblemDetails, ReadinessResponse
@@ -36,6 +37,11 @@ ANSWER_EVENTS = (
     Event("text", TextEvent.example()),
     Event("done", AnswerDoneEvent.example()),
     STOPPING,
+)
+FOLLOWED_EVENTS = (
+    *ANSWER_EVENTS,
+    Event("stopped", TurnEndedEvent.example()),
+    Event("interrupted", TurnEndedEvent.example()),
 )
 SYNC_EVENTS = (
     Event("progress", ProgressEvent.example()),
@@ -79,8 +85,9 @@ def complete(description: Json) -> None:
     for methods in description["paths"].values():
         for operation in methods.values():
             for response in operation["responses"].values():
-                response["content"].get(EVENTS, {}).pop("schema", None)
-                _add_example(response["content"].get(JSON, {}), shapes)
+                content = response.get("content", {})
+                content.get(EVENTS, {}).pop("schema", None)
+                _add_example(content.get(JSON, {}), shapes)
 
 
 def _add_example(content: Json, shapes: Json) -> None:
@@ -110,7 +117,7 @@ def _event_shape(event: Event) -> Json:
 
 def _schemas() -> Mapping[str, Any]:
     """The shapes that no route returns by itself: problems, and the data of events."""
-    models = {type(event.data) for event in (*ANSWER_EVENTS, *SYNC_EVENTS)} | {ProblemDetails}
+    models = {type(event.data) for event in (*FOLLOWED_EVENTS, *SYNC_EVENTS)} | {ProblemDetails}
     _, described = models_json_schema(
         [(model, "serialization") for model in sorted(models, key=lambda model: model.__name__)],
         ref_template="#/components/schemas/{model}",

@@ -22,12 +22,14 @@ PATIENCE = 60.0
 """Seconds that a request waits for its turn before it is refused."""
 MOST_SYNC_STREAMS = 100
 """Of clients that follow a sync; they wait without a thread."""
+MOST_FOLLOWERS = 200
+"""Of answers of conversations; they compute nothing."""
 _ANSWERS_WITH_MODEL, _ANSWERS_BY_PROCESSOR = 8, 2
 _LONGEST_RETRY = 60
 _WEIGHT = 0.2
 """Of the last request in the mean time that a slot is held."""
 
-PoolName: TypeAlias = Literal["searches", "answers", "sync streams"]
+PoolName: TypeAlias = Literal["searches", "answers", "followed answers", "sync streams"]
 
 
 class PoolObserver(Protocol):
@@ -188,6 +190,7 @@ class RequestPools:
     searches: FairPool
     """Also all other requests, while their functions run."""
     answers: FairPool
+    followed_answers: FairPool
     sync_streams: FairPool
 
     @classmethod
@@ -195,10 +198,12 @@ class RequestPools:
         waiting = settings.requests_waiting
         searches = PoolLimits(at_once=settings.searches_at_once, waiting=waiting)
         answers = PoolLimits(at_once=_answers_at_once(settings), waiting=waiting)
+        followers = PoolLimits(at_once=MOST_FOLLOWERS, waiting=0)
         streams = PoolLimits(at_once=MOST_SYNC_STREAMS, waiting=0)
         return cls(
             searches=FairPool("searches", searches, observer),
             answers=FairPool("answers", answers, observer),
+            followed_answers=FairPool("followed answers", followers, observer),
             sync_streams=FairPool("sync streams", streams, observer),
         )
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass
 from itertools import count
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from pydantic import BaseModel
@@ -49,8 +49,17 @@ class Event:
         )
 
 
+class SentEvent(Protocol):
+    @property
+    def is_last(self) -> bool: ...
+
+    def encoded(self, number: int) -> bytes:
+        """Encode it as the event of this number in its stream, unless it has another."""
+
+
 Events: TypeAlias = AsyncGenerator[Event, None]
-EventFactory: TypeAlias = Callable[[], Generator[Event, None, None]]
+SentEvents: TypeAlias = AsyncGenerator[SentEvent, None]
+EventFactory: TypeAlias = Callable[[], Generator[SentEvent, None, None]]
 
 STOPPING = Event("error", problem(503, "The server is stopping.", "Ask again when it is back."))
 BROKEN = Event(
@@ -66,12 +75,23 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: Callable[[], Events], pool: FairPool, asker: str) -> None:
+    def __init__(
+        self,
+        events: Callable[[], SentEvents],
+        pool: FairPool,
+        asker: str,
+        stopping: SentEvent | None = STOPPING,
+    ) -> None:
+        """
+        Args:
+            stopping: the last event where the server stops; None where the client shall come again.
+        """
         self.status_code = 200
         self.background = None
         self._events = events
         self._pool = pool
         self._asker = asker
+        self._stopping = stopping
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,7 +113,7 @@ class EventStream(Response):
         }
         await send(start)
         events = self._events()
-        encoded = _encoded(events, context)
+        encoded = _encoded(events, context, self._stopping)
         try:
             async for piece in encoded:
                 message = {"type": "http.response.body", "body": piece, "more_body": True}
@@ -107,7 +127,9 @@ class EventStream(Response):
             await events.aclose()
 
 
-async def _encoded(events: Events, context: RequestContext) -> AsyncGenerator[bytes, None]:
+async def _encoded(
+    events: SentEvents, context: RequestContext, last: SentEvent | None
+) -> AsyncGenerator[bytes, None]:
     """The events with their numbers, up to the last, and comments where none comes; until it is to stop."""
     loop, stopped, numbers = asyncio.get_running_loop(), asyncio.Event(), count(1)
     with context.cancel_token.on_cancel(lambda: loop.call_soon_threadsafe(stopped.set)):
@@ -119,8 +141,8 @@ async def _encoded(events: Events, context: RequestContext) -> AsyncGenerator[by
                     {stopping, coming}, timeout=KEEP_ALIVE, return_when=asyncio.FIRST_COMPLETED
                 )
                 if stopping.done():
-                    if not context.is_disconnected:
-                        yield STOPPING.encoded(next(numbers))
+                    if last is not None and not context.is_disconnected:
+                        yield last.encoded(next(numbers))
                     return
                 if not coming.done():
                     yield KEEPALIVE_COMMENT
@@ -138,7 +160,7 @@ async def _encoded(events: Events, context: RequestContext) -> AsyncGenerator[by
             await asyncio.gather(stopping, coming, return_exceptions=True)
 
 
-def _encode(event: Event, number: int) -> tuple[Event, bytes]:
+def _encode(event: SentEvent, number: int) -> tuple[SentEvent, bytes]:
     """Encode an event, or in place of one that cannot be encoded the one that ends the stream."""
     try:
         return event, event.encoded(number)
@@ -147,11 +169,11 @@ def _encode(event: Event, number: int) -> tuple[Event, bytes]:
         return BROKEN, BROKEN.encoded(number)
 
 
-async def _next(events: Events) -> Event | None:
+async def _next(events: SentEvents) -> SentEvent | None:
     return await anext(events, None)
 
 
-async def from_thread(make: EventFactory) -> Events:
+async def from_thread(make: EventFactory) -> SentEvents:
     """What `make` yields in a thread of its own. Closing this closes it, as soon as it yields."""
     pipe = Pipe(asyncio.get_running_loop())
     threading.Thread(target=_produce, args=(make, pipe), name="stream", daemon=True).start()
@@ -163,7 +185,7 @@ async def from_thread(make: EventFactory) -> Events:
 
 
 def _produce(make: EventFactory, pipe: "Pipe") -> None:
-    last: Event | None = None
+    last: SentEvent | None = None
     try:
         with closing(make()) as events:
             for event in events:
@@ -186,12 +208,12 @@ class Pipe:
         self._loop = loop
         self._patience = patience
         self._arrived = asyncio.Event()
-        self._waiting: deque[Event] = deque()
+        self._waiting: deque[SentEvent] = deque()
         self._moved = threading.Condition()
         self._closed = False
         self._ended = False
 
-    def put(self, event: Event) -> bool:
+    def put(self, event: SentEvent) -> bool:
         """Wait for space; whether the client still reads. Called by the producing thread."""
         with self._moved:
             has_space = self._moved.wait_for(
@@ -210,7 +232,7 @@ class Pipe:
             self._ended = True
         self._wake()
 
-    async def take(self) -> Event | None:
+    async def take(self) -> SentEvent | None:
         """The next event; None at the end. Called by the event loop."""
         while True:
             with self._moved:

@@ -34,6 +34,8 @@ class RightsWatch:
     readers_now: ReadersNow
     index: Index
     deadline: Deadline
+    documents: frozenset[str] = frozenset()
+    """Those that the answer draws on from its start: earlier answers that the model is given rest on them."""
 
     def follow(self, events: Iterator[ChatEvent]) -> Generator[ChatEvent, None, None]:
         """Yield the events; read the rights again before each that cites or quotes, and once a second.
@@ -44,10 +46,10 @@ class RightsWatch:
         Raises:
             AskerGoneError, DocumentWithdrawnError: the event is not yielded.
         """
-        documents: set[str] = set()
+        documents = set(self.documents)
         checked = time.monotonic()
         for event in events:
-            shown = _list_documents(event)
+            shown = list_documents(event)
             documents.update(shown)
             if shown or time.monotonic() - checked >= EVERY:
                 self._check(documents)
@@ -64,7 +66,7 @@ class RightsWatch:
             raise DocumentWithdrawnError
 
 
-def _list_documents(event: ChatEvent) -> list[str]:
+def list_documents(event: ChatEvent) -> list[str]:
     """Return the documents that an event cites or quotes, or that the model is given."""
     match event:
         case SectionsSelected(sections=sections):

@@ -104,6 +104,7 @@ def _run_check(name: str, check: Callable[[], DoctorCheck]) -> DoctorCheck:
 
 
 def _check_settings(container: Container) -> DoctorCheck:
+    _ = container.source_limits
     changed = sorted(variable(field) for field in container.settings.model_fields_set)
     return DoctorCheck(
         name="settings",

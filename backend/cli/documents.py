@@ -1,6 +1,6 @@
 """`quarry documents` and `quarry failures`: what is indexed, and what could not be read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from rich.console import Console
@@ -13,19 +13,21 @@ from backend.schemas.document import DocumentSummary
 from backend.schemas.source import FailureResponse
 from backend.store import documents as documents_store
 from backend.store import failures as failures_store
+from backend.store.membership_paths import name_groups
 
 
 def documents(as_json: Json = False) -> None:
     """List all indexed documents and who may read them."""
     with command_line.cli_errors(as_json):
+        database = command_line.open_home().database
         held = [
-            DocumentSummary.model_validate(one)
-            for one in documents_store.list_documents(command_line.open_home().database)
+            DocumentSummary.model_validate(one) for one in documents_store.list_documents(database)
         ]
         if as_json:
             command_line.print_json(dump_all(held))
         else:
-            print_documents(command_line.console(), held)
+            names = name_groups(database, {token for one in held for token in one.readers})
+            print_documents(command_line.console(), held, names)
 
 
 def failures(as_json: Json = False) -> None:
@@ -43,7 +45,9 @@ def failures(as_json: Json = False) -> None:
             command_line.console().print("No document has failed.")
 
 
-def print_documents(console: Console, held: Sequence[DocumentSummary]) -> None:
+def print_documents(
+    console: Console, held: Sequence[DocumentSummary], names: Mapping[str, str]
+) -> None:
     table = Table(box=None, header_style="dim")
     table.add_column("id", overflow="fold", ratio=3)
     table.add_column("title", overflow="fold", ratio=2)
@@ -51,7 +55,7 @@ def print_documents(console: Console, held: Sequence[DocumentSummary]) -> None:
     table.add_column("chunks", justify="right")
     table.add_column("updated", no_wrap=True)
     for one in held:
-        readers = ", ".join(one.readers) or "nobody"
+        readers = ", ".join(names.get(each, each) for each in one.readers) or "nobody"
         table.add_row(
             to_safe_text(one.id),
             to_safe_text(one.title),

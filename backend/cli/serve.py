@@ -150,6 +150,7 @@ def serve(
     asker = command_line.readers(readers)
     with command_line.cli_errors(as_json=False):
         container = command_line.open_home()
+        _ = container.source_limits  # a mistake in it is said now, not to a source manager
         try:
             listening = plan_listening(host, container.settings)
         except InvalidInputError as error:

@@ -1,5 +1,6 @@
 """The HTTP server of one process: uvicorn with the API and the pages, which ends within seconds."""
 
+import asyncio
 import logging
 import os
 import signal
@@ -76,12 +77,12 @@ def make_app(
     if site is None:
         mount_link(app, owner.secret, container.database)
     provider = container.openid_provider
-    name = provider.settings.host if provider else None
+    settings = provider.settings if provider else None
     passwords, queue = Passwords(), PasswordQueue()
-    sign_in = SignInPages(container, cookies, passwords, queue, name)
+    sign_in = SignInPages(container, cookies, passwords, queue, settings)
     sign_in.mount(app)
     AccountPages(container, cookies, passwords, queue).mount(app)
-    PasswordResetPages(container, passwords, queue).mount(app)
+    PasswordResetPages(container, cookies, passwords, queue).mount(app)
     if provider is not None:
         cookie = "__Host-quarry-openid" if site else owner.secret.name_cookie("openid")
         OpenIdPages(container, cookies, sign_in, provider, CodeFlow(provider), cookie).mount(app)
@@ -137,6 +138,7 @@ class Server(uvicorn.Server):
         # Before the connections are waited for: streams would go on for as long as they like.
         self.state.active_requests.close()
         self.state.sync_runs.stop(0)
+        await asyncio.to_thread(self.state.turns.stop, GRACE)
         await self.stop_workers()
         await super().shutdown(sockets)
 

@@ -45,7 +45,9 @@ def worker(
         metrics_port=metrics_port,
     )
     with command_line.cli_errors(as_json=False):
-        supervise_workers.supervise_workers(command_line.open_home().settings, plan)
+        container = command_line.open_home()
+        _ = container.source_limits  # a mistake in its settings is said now, not in a run
+        supervise_workers.supervise_workers(container.settings, plan)
 
 
 def beat(

@@ -14,7 +14,7 @@ class HeldTokenResponse(Schema):
     path: tuple[str, ...]
     is_pending: bool
     since: datetime | None
-    """When the last membership on the way was first listed; null if there is none, or that is not known."""
+    """When the last membership on the way began or was first listed; null if there is none, or that is not known."""
 
 
 class ClauseResponse(Schema):

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from indexing.index.protocols import Facets
 
 MOST_VALUES = 100
+LONGEST_VALUE = 1_000
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FIRST, _LAST = date(1, 1, 3), date(9999, 12, 28)
 """Between these every day has a midnight in every time zone, and one that follows."""
 
 Names: TypeAlias = Annotated[
-    tuple[Annotated[str, Field(max_length=1_000)], ...], Field(min_length=1, max_length=MOST_VALUES)
+    tuple[Annotated[str, Field(max_length=LONGEST_VALUE)], ...],
+    Field(min_length=1, max_length=MOST_VALUES),
 ]
 
 PREVIEW_CHARACTERS = 300

@@ -1,6 +1,8 @@
 """All groups of people with their members, as admins see and change them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from sqlalchemy import delete, func, insert, select, update
 
@@ -72,6 +74,14 @@ def list_members(
         return [read_person(row) for row in connection.execute(query)]
 
 
+def list_dates(database: Database, person_id: int) -> Mapping[str, datetime | None]:
+    """Return since when a person is in each of its groups, by their names; None where that was not recorded yet."""
+    query = select(groups.c.name, group_members.c.since).join_from(groups, group_members)
+    with database.reading() as connection:
+        of_person = query.where(group_members.c.person_id == person_id)
+        return dict(connection.execute(of_person).all())
+
+
 def add(database: Database, name: str) -> None:
     with database.writing() as connection:
         connection.execute(insert(groups).values(name=name, origin=OWN))
@@ -92,7 +102,7 @@ def add_member(database: Database, group_id: int, person_id: int) -> bool:
     """Return whether the person was not in the group before."""
     with database.writing() as connection:
         added = inserting(connection, group_members).on_conflict_do_nothing()
-        row = added.values(group_id=group_id, person_id=person_id)
+        row = added.values(group_id=group_id, person_id=person_id, since=datetime.now(UTC))
         return connection.scalar(row.returning(group_members.c.person_id)) is not None
 
 

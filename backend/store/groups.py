@@ -1,7 +1,7 @@
 """Groups of people, and who is in them. Each belongs to the issuer that states it, or to the admins."""
 
 from collections.abc import Mapping, Set
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection, and_, bindparam, delete, insert, select, union_all
 
@@ -94,5 +94,6 @@ def _change_members(
         which = (group_members.c.group_id == group, group_members.c.person_id == person_id)
         connection.execute(delete(group_members).where(*which))
     if new:
-        rows = [{"group_id": group, "person_id": person_id} for group in new]
+        now = datetime.now(UTC)
+        rows = [{"group_id": group, "person_id": person_id, "since": now} for group in new]
         connection.execute(insert(group_members), rows)

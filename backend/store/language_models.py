@@ -8,7 +8,7 @@ from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database, inserting
-from backend.store.model_tables import language_models, model_roles
+from backend.store.language_model_tables import language_models, model_roles
 from connectors.errors import ConflictError, NotFoundError
 
 

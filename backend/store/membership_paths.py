@@ -18,7 +18,7 @@ class Membership:
     is_pending: bool
     """It counts once the permission sync that found it has compared all documents."""
     since: datetime | None
-    """When it was first listed; None if that was not recorded yet."""
+    """When it began, or was first listed; None if that was not recorded yet."""
 
 
 def list_above(database: Database, own: Collection[str]) -> list[Membership]:

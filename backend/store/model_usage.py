@@ -7,7 +7,7 @@ from datetime import date
 from sqlalchemy import bindparam, case, func, select
 
 from backend.store.database import Database, inserting
-from backend.store.model_tables import model_usage
+from backend.store.language_model_tables import model_usage
 from backend.store.tables import people
 
 

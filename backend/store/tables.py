@@ -7,15 +7,23 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
+    MetaData,
     Table,
     Text,
     text,
 )
 
 from backend.store.database import Moment
-from backend.store.model_tables import metadata as all_tables
 
-metadata = all_tables
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
 
 # Ids are compared and ordered by code point, as the index orders them, in every database.
 Id = Text().with_variant(Text(collation="C"), "postgresql")
@@ -398,6 +406,7 @@ group_members = Table(
     metadata,
     Column("group_id", ForeignKey("groups.id"), primary_key=True),
     Column("person_id", ForeignKey("people.id"), primary_key=True),
+    Column("since", Moment),  # when the person became a member; NULL: before this was recorded
     Index(None, "person_id"),
 )
 

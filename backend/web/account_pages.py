@@ -7,7 +7,7 @@ from anyio import to_thread
 from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 
-from backend.access.api_tokens import ApiTokenService, TokenScope
+from backend.access.api_tokens import ApiTokenService, OwnTokens, TokenScope
 from backend.access.own_account import OwnAccount
 from backend.access.passwords import SHORTEST, PasswordQueue, Passwords
 from backend.access.random_secrets import digest
@@ -18,7 +18,7 @@ from backend.api.problem_details import Problem, problem
 from backend.container import Container
 from backend.store import api_tokens
 from backend.store.people import Person
-from backend.web.forms import FormDependency
+from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.templates import page
 from connectors.errors import ConflictError, InvalidInputError
 
@@ -64,9 +64,10 @@ class AccountPages:
                 form.get("new", ""),
                 request.cookies[self.cookies.session],
                 self.passwords,
+                tokens=read_own_tokens(form),
             )
         except InvalidInputError as error:
-            return await to_thread.run_sync(self._render, request, asker, str(error))
+            return await to_thread.run_sync(self._render, request, asker, str(error), "", form)
         return RedirectResponse(ACCOUNT, 303)
 
     @requires(Permission.ACCOUNT)
@@ -96,7 +97,12 @@ class AccountPages:
         return RedirectResponse(ACCOUNT, 303)
 
     def _render(
-        self, request: Request, asker: Asker, trouble: str = "", token: str = ""
+        self,
+        request: Request,
+        asker: Asker,
+        trouble: str = "",
+        token: str = "",
+        form: Form = NO_FORM,
     ) -> Response:
         """Return the page; a new token is in this answer alone."""
         account = self._account(asker)
@@ -109,6 +115,7 @@ class AccountPages:
             "shortest": SHORTEST,
             "trouble": trouble,
             "token": token,
+            "revokes_tokens": read_own_tokens(form) is OwnTokens.REVOKE,
         }
         return page(request, "account.html", "", values, 422 if trouble else 200)
 
@@ -122,6 +129,11 @@ class AccountPages:
 def list_scopes(asker: Asker) -> tuple[TokenScope, ...]:
     """Return what a token of the asker may be made for: what the asker may do."""
     return tuple(TokenScope) if asker.role is Role.ADMIN else _OF_READERS
+
+
+def read_own_tokens(form: Form) -> OwnTokens:
+    """Return what a form in which somebody chooses a password says of their API tokens."""
+    return OwnTokens.REVOKE if "revoke_tokens" in form else OwnTokens.KEEP
 
 
 def _get_person(asker: Asker) -> Person:

@@ -1,12 +1,14 @@
 """Forms that a browser sends without a script."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, TypeAlias
 from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request
 
 Form: TypeAlias = Mapping[str, str]
+NO_FORM: Form = MappingProxyType({})
 _MOST_FIELDS = 50
 
 

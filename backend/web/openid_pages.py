@@ -22,6 +22,7 @@ from backend.access.openid.code_flow import (
 from backend.access.openid.errors import SignInRefusedError
 from backend.access.openid.provider import Provider
 from backend.access.own_account import OwnAccount
+from backend.access.people import PeopleService
 from backend.access.random_secrets import digest
 from backend.access.sign_in import SignedIn, SignInService
 from backend.api.account_authentication import AccountCookies
@@ -32,7 +33,7 @@ from backend.container import Container
 from backend.store import identities
 from backend.store.people import Person
 from backend.web.forms import FormDependency
-from backend.web.sign_in import Next, SignInPages, check_next
+from backend.web.sign_in import Code, Next, SignInPages, check_next
 from backend.web.templates import page
 from connectors.errors import (
     ConflictError,
@@ -63,6 +64,8 @@ class _KeptAttempt(BaseModel):
     purpose: Literal["attempt"] = "attempt"
     attempt: Attempt
     following: str
+    invitation: str = ""
+    """The code of the invitation that is accepted by it."""
 
 
 class _KeptIdentity(BaseModel):
@@ -98,13 +101,16 @@ class OpenIdPages:
         app.post(LINK, include_in_schema=False)(self.link)
 
     @requires(Permission.ANYONE)
-    async def begin(self, request: Request, following: Next = "/") -> Response:
+    async def begin(
+        self, request: Request, following: Next = "/", invitation: Code = ""
+    ) -> Response:
         """Lead the browser to the provider."""
         _check_has_accounts(request)
+        back = f"{request.base_url}{CALLBACK[1:]}"
         try:
-            return await self._run(self._begin, f"{request.base_url}{CALLBACK[1:]}", following)
+            return await self._run(self._begin, back, following, invitation)
         except (NotConfiguredError, TemporarilyUnavailableError) as error:
-            return self._refuse(request, error, following)
+            return await to_thread.run_sync(self._refuse, request, error, following, invitation)
 
     @requires(Permission.ANYONE)
     def go_on(self, request: Request) -> Response:
@@ -125,10 +131,12 @@ class OpenIdPages:
         _check_has_accounts(request)
         response = AuthorizationResponse(state=state or "", code=code, iss=iss, error=error)
         cookie = self._name_cookie(response.state)
+        sealed = request.cookies.get(cookie)
         try:
-            answer = await self._run(self._finish, request, response, request.cookies.get(cookie))
+            answer = await self._run(self._finish, request, response, sealed)
         except (SignInRefusedError, NotConfiguredError, TemporarilyUnavailableError) as refused:
-            answer = self._refuse(request, refused, "/")
+            invitation = self._find_invitation(sealed)
+            answer = await to_thread.run_sync(self._refuse, request, refused, "/", invitation)
         if cookie in request.cookies:
             secure = self.cookies.secure
             answer.delete_cookie(cookie, secure=secure, httponly=True, samesite="lax")
@@ -171,9 +179,12 @@ class OpenIdPages:
             )
         return await to_thread.run_sync(lambda: work(*args, **kwargs), limiter=self.limiter)
 
-    def _begin(self, redirect_uri: str, following: str) -> Response:
+    def _begin(self, redirect_uri: str, following: str, invitation: str) -> Response:
+        if invitation:
+            PeopleService(self.container.database).find_invitation(invitation)
         address, attempt = self.flow.begin(redirect_uri, datetime.now(UTC))
-        kept = _KeptAttempt(attempt=attempt, following=check_next(following))
+        following = check_next(following)
+        kept = _KeptAttempt(attempt=attempt, following=following, invitation=invitation)
         answer = RedirectResponse(address, 303)
         answer.set_cookie(
             self._name_cookie(attempt.state),
@@ -200,6 +211,9 @@ class OpenIdPages:
         ):
             raise SignInRefusedError("This sign-in has come back before. Sign in again.")
         identity = self.flow.finish(response, kept.attempt, now)
+        if kept.invitation:
+            person = self._accounts(request).accept_invitation(identity, kept.invitation)
+            return self.sign_in.let_in(self._begin_session(request, person), "/")
         return self._let_in(request, identity, kept.following)
 
     def _let_in(self, request: Request, identity: Identity, following: str) -> Response:
@@ -236,16 +250,33 @@ class OpenIdPages:
         }
         return page(request, "openid_link.html", "", values, 422 if trouble else 200)
 
-    def _refuse(self, request: Request, error: Exception, following: str) -> Response:
+    def _find_invitation(self, sealed: str | None) -> str:
+        """Return the code of the invitation that the attempt was to accept, if that can be read."""
+        try:
+            return self._open(_KeptAttempt, sealed or "").invitation
+        except SignInRefusedError:
+            return ""
+
+    def _refuse(
+        self, request: Request, error: Exception, following: str, invitation: str
+    ) -> Response:
+        """Say why, where the person can go on otherwise."""
+        trouble, status = self._describe_refusal(error)
         match error:
+            case _ if invitation:
+                return self.sign_in.render_invitation(request, invitation, trouble, status)
             case AccountExistsError(email=email):
-                return self.sign_in.render(request, CONTINUE, email, str(error), 403)
-            case SignInRefusedError():
-                return self.sign_in.render(request, following, "", str(error), 403)
+                return self.sign_in.render(request, CONTINUE, email, trouble, status)
             case _:
-                LOG.warning("%s", error)
-                trouble = f"Signing in with {self.provider.settings.host} is not possible now. The log says why."
-                return self.sign_in.render(request, following, "", trouble, 503)
+                return self.sign_in.render(request, following, "", trouble, status)
+
+    def _describe_refusal(self, error: Exception) -> tuple[str, int]:
+        """Return the sentence and the status."""
+        if isinstance(error, SignInRefusedError):
+            return str(error), 403
+        LOG.warning("%s", error)
+        host = self.provider.settings.host
+        return f"Signing in with {host} is not possible now. The log says why.", 503
 
     def _accounts(self, request: Request) -> ProviderAccounts:
         domains = self.provider.settings.domains

@@ -6,14 +6,18 @@ from anyio import to_thread
 from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 
+from backend.access.api_tokens import OwnTokens
 from backend.access.password_reset import PasswordResetService
 from backend.access.passwords import SHORTEST, PasswordQueue, Passwords
+from backend.access.sign_in import DEVICE_LIFETIME
+from backend.api.account_authentication import AccountCookies
 from backend.api.authentication import read_address
 from backend.api.authorization import Permission, requires
 from backend.container import Container
 from backend.store.audit import Actor
 from backend.store.people import Person
-from backend.web.forms import FormDependency
+from backend.web.account_pages import read_own_tokens
+from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.sign_in import SIGN_IN, Code
 from backend.web.templates import page
 from connectors.errors import InvalidInputError
@@ -24,6 +28,7 @@ PASSWORD_RESET = "/password-reset"
 @dataclass(frozen=True, slots=True)
 class PasswordResetPages:
     container: Container
+    cookies: AccountCookies
     passwords: Passwords
     queue: PasswordQueue
 
@@ -41,16 +46,19 @@ class PasswordResetPages:
         service, code = self._service(request), form.get("code", "")
         person = await to_thread.run_sync(service.find_person, code)
         try:
-            await self.queue.run(
+            device = await self.queue.run(
                 read_address(request),
                 service.finish,
                 code,
                 form.get("password", ""),
                 self.passwords,
+                tokens=read_own_tokens(form),
             )
         except InvalidInputError as error:
-            return _render(request, code, person, str(error))
-        return RedirectResponse(SIGN_IN, 303)
+            return _render(request, code, person, str(error), form)
+        answer = RedirectResponse(SIGN_IN, 303)
+        self.cookies.give(answer, self.cookies.device, device, DEVICE_LIFETIME)
+        return answer
 
     def _service(self, request: Request) -> PasswordResetService:
         return PasswordResetService(
@@ -58,6 +66,14 @@ class PasswordResetPages:
         )
 
 
-def _render(request: Request, code: str, person: Person, trouble: str = "") -> Response:
-    values = {"code": code, "email": person.email, "trouble": trouble, "shortest": SHORTEST}
+def _render(
+    request: Request, code: str, person: Person, trouble: str = "", form: Form = NO_FORM
+) -> Response:
+    values = {
+        "code": code,
+        "email": person.email,
+        "trouble": trouble,
+        "shortest": SHORTEST,
+        "revokes_tokens": read_own_tokens(form) is OwnTokens.REVOKE,
+    }
     return page(request, "password_reset.html", "", values, 422 if trouble else 200)

@@ -18,7 +18,7 @@ from backend.store import group_members, last_seen, people, sessions
 from backend.store.database import Database
 from backend.store.people import Person
 from backend.web import urls
-from backend.web.forms import Form, FormDependency
+from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.templates import page
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 
@@ -182,7 +182,7 @@ def _show_people(
     outcome: Outcome,
     text: str = "",
     after: str = "",
-    form: Form = MappingProxyType({}),
+    form: Form = NO_FORM,
 ) -> Response:
     found = people.search(database, text, after, PEOPLE_PAGE + 1)
     shown = found[:PEOPLE_PAGE]
@@ -205,7 +205,7 @@ def _show_person(
     database: Database,
     person: Person,
     outcome: Outcome,
-    form: Form = MappingProxyType({}),
+    form: Form = NO_FORM,
 ) -> Response:
     values = {
         "one": person,

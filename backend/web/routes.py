@@ -6,7 +6,6 @@ from urllib.parse import quote
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from backend.access.explanation import explain, parse_readers
 from backend.access.roles import Role
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
@@ -18,13 +17,13 @@ from backend.api.dependencies import (
     SourcesDependency,
 )
 from backend.api.request_context import CancelTokenDependency, get_request_context
-from backend.schemas.explanation import ExplanationResponse
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
 from backend.search.search_service import SearchService
 from backend.store import documents, schedule
 from backend.store.database import Database
 from backend.web import (
+    chat_page,
     facet_groups,
     group_pages,
     model_pages,
@@ -35,6 +34,7 @@ from backend.web import (
 from backend.web.ask_page import filters_json, list_chips, list_examples
 from backend.web.audit_page import audit_page
 from backend.web.document_view import Passage, build_view
+from backend.web.explain_page import explain_page
 from backend.web.look_page import look_page
 from backend.web.machine_link import link_command
 from backend.web.search_results import search
@@ -73,7 +73,7 @@ def mount(app: FastAPI) -> None:
         ("/favicon.ico", icon),
     ):
         app.get(path, include_in_schema=False)(endpoint)
-    for pages in (people_pages, group_pages, token_pages, model_pages):
+    for pages in (chat_page, people_pages, group_pages, token_pages, model_pages):
         app.include_router(pages.router)
     app.post("/look", include_in_schema=False)(look_page)
 
@@ -176,7 +176,7 @@ def ask_page(
         "filters": filters_json(address),
         "examples": list_examples(database, readers),
     }
-    return page(request, "ask.html", "ask", values)
+    return page(request, "ask.html", "chat", values)
 
 
 _Number = Annotated[int | None, Query(ge=0, le=10**9)]
@@ -241,31 +241,6 @@ def source_page(name: str, request: Request, sources: SourcesDependency) -> HTML
     return page(
         request, "source.html", "sources", {"details": read_details(sources, name), "form": form}
     )
-
-
-@requires(Permission.ADMIN)
-def explain_page(
-    request: Request,
-    database: DatabaseDependency,
-    asker: AskerDependency,
-    document: Annotated[str, Query(max_length=10_000)] = "",
-    readers: Annotated[str, Query(alias="as", max_length=2_000)] = "",
-) -> HTMLResponse:
-    """Say why somebody does not find a document; without both, ask for them."""
-    values: dict[str, object] = {
-        "document": document,
-        "readers": readers,
-        "found": None,
-        "fault": None,
-    }
-    if document.strip() and readers.strip():
-        try:
-            own = parse_readers(readers)
-            found = explain(database, document.strip(), own, asker.actor)
-            values["found"] = ExplanationResponse.from_explanation(found)
-        except ValueError as error:
-            values["fault"] = str(error)
-    return page(request, "explain.html", "sources", values)
 
 
 @requires(Permission.SOURCES)

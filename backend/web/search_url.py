@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Protocol
 from urllib.parse import urlencode
 
+from backend.schemas.search import LONGEST_VALUE
 from backend.search import media_type_labels
 from backend.search.models import FilterKind, Spelling
 from indexing.index.person_keys import person_key
@@ -147,7 +148,12 @@ def _one(parameters: Parameters, name: str) -> str:
 
 
 def _all(parameters: Parameters, name: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(value for value in parameters.getlist(name) if value))[:50]
+    return tuple(dict.fromkeys(filter(_is_value, parameters.getlist(name))))[:50]
+
+
+def _is_value(text: str) -> bool:
+    """Whether a filter may have this value."""
+    return 0 < len(text) <= LONGEST_VALUE
 
 
 def _day(text: str) -> date | None:

@@ -9,6 +9,7 @@ from anyio import to_thread
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
+from backend.access.openid.provider import ProviderSettings, is_of_domains
 from backend.access.passwords import SHORTEST, PasswordQueue, Passwords
 from backend.access.people import AccountDetails, PeopleService
 from backend.access.sessions import LONGEST, Visitor, end_session
@@ -32,7 +33,10 @@ _LONGEST_NEXT = 2_000
 _LOCAL = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
 _REFUSED = "The address or the password is not right."
 _SESSION_ENDED = problem(401, "The session has ended.")
-_TOO_MANY = "Too many sign-ins have failed. Try again in a quarter of an hour."
+_TOO_MANY = (
+    "Too many sign-ins have failed. Try again in a quarter of an hour, or ask an admin for a link by which you choose"
+    " another password."
+)
 
 
 def lead_to_sign_in(request: Request) -> Response:
@@ -61,8 +65,8 @@ class SignInPages:
     cookies: AccountCookies
     passwords: Passwords
     queue: PasswordQueue
-    provider: str | None = None
-    """The name of the provider by which people may sign in, too."""
+    provider: ProviderSettings | None = None
+    """By which people may sign in, too."""
 
     def mount(self, app: FastAPI) -> None:
         app.get(SIGN_IN, include_in_schema=False)(self.show_sign_in)
@@ -118,7 +122,7 @@ class SignInPages:
 
     @requires(Permission.ANYONE)
     def show_invitation(self, request: Request, code: Code = "") -> Response:
-        return _invitation_page(request, code, self._find_invitation(code))
+        return self._invitation_page(request, code, self._find_invitation(code))
 
     @requires(Permission.ANYONE)
     async def accept_invitation(self, request: Request, form: FormDependency) -> Response:
@@ -132,7 +136,7 @@ class SignInPages:
         try:
             signed_in = await self.queue.run(visitor.address, self._accept, code, chosen, visitor)
         except (InvalidInputError, ConflictError) as error:
-            return _invitation_page(request, code, invitation, chosen, str(error))
+            return self._invitation_page(request, code, invitation, chosen, str(error), 422)
         return self.let_in(signed_in, "/")
 
     def _accept(self, code: str, chosen: AccountDetails, visitor: Visitor) -> SignedIn:
@@ -161,47 +165,55 @@ class SignInPages:
             "next": check_next(following),
             "email": email,
             "trouble": trouble,
-            "provider": self.provider,
+            "provider": self.provider and self.provider.host,
         }
         answer = page(request, "sign_in.html", "", values, status)
         if status == 401:
             answer.headers.update(CHALLENGE)
         return answer
 
+    def render_invitation(self, request: Request, code: str, trouble: str, status: int) -> Response:
+        """Return the page of an invitation that the provider did not accept.
+
+        Raises:
+            InvalidInvitationError: it is not valid any more.
+        """
+        return self._invitation_page(
+            request, code, self._find_invitation(code), None, trouble, status
+        )
+
+    def _invitation_page(
+        self,
+        request: Request,
+        code: str,
+        invitation: Invitation,
+        chosen: AccountDetails | None = None,
+        trouble: str = "",
+        status: int = 200,
+    ) -> Response:
+        values = {
+            "code": code,
+            "email": invitation.email,
+            "chosen": chosen,
+            "trouble": trouble,
+            "shortest": SHORTEST,
+            "provider": self._find_provider(invitation),
+        }
+        return page(request, "invitation.html", "", values, status)
+
+    def _find_provider(self, invitation: Invitation) -> str | None:
+        """Return the name of the provider, if an invitation can be accepted by it."""
+        provider, email = self.provider, invitation.email
+        if provider is None or email is None or not is_of_domains(email, provider.domains):
+            return None
+        return provider.host
+
     def let_in(self, signed_in: SignedIn, address: str) -> Response:
         answer = RedirectResponse(address, 303)
-        for name, value, lifetime in (
-            (self.cookies.session, signed_in.session, LONGEST),
-            (self.cookies.device, signed_in.device, DEVICE_LIFETIME),
-        ):
-            seconds = int(lifetime.total_seconds())
-            answer.set_cookie(
-                name,
-                value,
-                max_age=seconds,
-                secure=self.cookies.secure,
-                httponly=True,
-                samesite="lax",
-            )
+        self.cookies.give(answer, self.cookies.session, signed_in.session, LONGEST)
+        self.cookies.give(answer, self.cookies.device, signed_in.device, DEVICE_LIFETIME)
         return answer
 
 
 def _no_accounts() -> Problem:
     return Problem(problem(401, "This Quarry has no accounts."))
-
-
-def _invitation_page(
-    request: Request,
-    code: str,
-    invitation: Invitation,
-    chosen: AccountDetails | None = None,
-    trouble: str = "",
-) -> Response:
-    values = {
-        "code": code,
-        "email": invitation.email,
-        "chosen": chosen,
-        "trouble": trouble,
-        "shortest": SHORTEST,
-    }
-    return page(request, "invitation.html", "", values, 422 if trouble else 200)

@@ -135,6 +135,8 @@ def _list_actions(source: SourceResponse) -> Iterator[ActionButton]:
         case "paused":
             yield ActionButton("resume", "Resume")
         case _:
+            if not source.has_fixed_readers:
+                yield ActionButton("permissions", "Sync permissions")
             yield ActionButton("pause", "Pause")
 
 

@@ -17,7 +17,7 @@ from backend.web.assets import StaticFiles, read_static_files
 from backend.web.sanitizing import replace_controls
 from indexing.text.plural_forms import pluralize
 
-NavigationEntry: TypeAlias = Literal["search", "ask", "sources", "people", ""]
+NavigationEntry: TypeAlias = Literal["search", "chat", "sources", "people", ""]
 """The entry of the navigation that is marked as current."""
 
 THEME_COOKIE = "quarry-theme"
@@ -77,7 +77,7 @@ def list_navigation(asker: Asker | None) -> tuple[tuple[NavigationEntry, str, st
     """Return the navigation of an asker: the entry, its address, and its label."""
     for_readers: tuple[tuple[NavigationEntry, str, str], ...] = (
         ("search", "/", "Search"),
-        ("ask", "/ask", "Ask"),
+        ("chat", "/chat", "Chat"),
     )
     if asker is None:
         return ()

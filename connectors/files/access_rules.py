@@ -6,17 +6,19 @@
       - match: "**"
         readers: [public]
 
-The first rule that matches a file decides; a file without a matching rule is readable by nobody.
+The first rule that matches a file decides; a file without a matching rule is readable by nobody. See `rule_scopes`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import yaml
 
-from connectors.access import EVERYBODY, NOBODY, Access
+from connectors.access import EVERYBODY, Access
 from connectors.errors import SourceError
 from connectors.files.paths import GlobPattern
+
+ACCESS_FILE = "access.yaml"
 
 _LARGEST = 1_000_000
 _TEXT_TAG = "tag:yaml.org,2002:str"
@@ -31,13 +33,6 @@ class Rule:
 @dataclass(frozen=True, slots=True)
 class AccessRules:
     rules: tuple[Rule, ...]
-
-    def find_access(self, path: Sequence[str]) -> Access:
-        """Return who may read a file, given by the parts of its path."""
-        for rule in self.rules:
-            if rule.match.matches(path):
-                return rule.access
-        return NOBODY
 
 
 OPEN_TO_ALL = AccessRules((Rule(GlobPattern.parse("**"), EVERYBODY),))

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
+from itertools import takewhile
 from typing import TypeAlias
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -75,6 +76,12 @@ class GlobPattern:
     def matches(self, path: Sequence[str]) -> bool:
         """Return whether the pattern matches a file, given by the parts of its path."""
         return _match(self.names, [unicodedata.normalize("NFC", name) for name in path])
+
+    @property
+    def fixed_folders(self) -> tuple[str, ...]:
+        """The names with which every path begins that the pattern matches."""
+        fixed = takewhile(lambda name: not _SPECIAL.search(name), _split(self.pattern))
+        return tuple(fixed)
 
     def covers(self, folder: Sequence[str]) -> bool:
         """Return whether the pattern matches a folder with everything below it."""

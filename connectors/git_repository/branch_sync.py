@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, TypeVar
 
 from connectors.connector import Change, DocumentListing, KnownVersions
 from connectors.files.paths import PathFilter, PathParts, covers_any
@@ -23,6 +23,8 @@ from connectors.git_repository.mirror import BranchNotFoundError, Mirror
 from connectors.git_repository.progress import Completed, SyncProgress
 from connectors.git_repository.remote_url import display_url
 from connectors.git_repository.repository import Repository, open_repository
+
+T = TypeVar("T")
 
 AccessLoader: TypeAlias = Callable[[Repository, str], FileAccess]
 """Loads who may read the files of a commit: the last one of the branch, or an earlier one."""
@@ -95,6 +97,11 @@ class Branch:
             access = self.load_access(repository, repository.commit)
             for parts in list_files(repository, self.options):
                 yield DocumentListing(self.options.document_id(parts), access(parts))
+
+    def load_latest(self, load: Callable[[Repository, str], T]) -> T:
+        """Return what is loaded from the last commit; its files are fetched as they are read."""
+        with self._open() as repository:
+            return load(repository, repository.commit)
 
     def probe(self) -> None:
         """Check that the branch can be read, by one request to the server."""

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Protocol, TypeAlias
 
 import regex
 
 from indexing.text.normalization import LETTER, SPACELESS, fold
 from indexing.text.stop_words import FUNCTION_WORDS
-from indexing.text.tokenizer import find_exact_terms, plain_words
+from indexing.text.tokenizer import find_exact_terms, plain_words, plain_words_around
 
 SHORTEST_WORD = 4
 """Of words that are completed or joined."""
@@ -179,11 +179,13 @@ def spelling_query(message: str) -> SpellingQuery:
 
 
 def _is_correctable(word: str) -> bool:
-    return (
-        len(word) >= SHORTEST_WORD
-        and word not in _STOP_WORDS
-        and _LETTERS.fullmatch(word) is not None
-    )
+    return len(word) >= SHORTEST_WORD and word not in _STOP_WORDS and _consists_of_letters(word)
+
+
+def _consists_of_letters(word: str) -> bool:
+    if word.isascii():
+        return word.isalpha()
+    return _LETTERS.fullmatch(word, concurrent=False) is not None
 
 
 def edit_limit(word: str) -> int:
@@ -201,26 +203,27 @@ def split_word(word: str) -> list[tuple[str, str]]:
 
 def nearest_words(word: str, limit: int, texts: Iterable[str]) -> tuple[str, ...]:
     """Return the words of some texts that differ from `word` in at most `limit` places, the nearest first."""
-    passages = [frozenset(plain_words(text)) for text in texts]
+    passages = (_words_that_may_be_near(word, limit, text) for text in texts)
+    counts = Counter(chain.from_iterable(passages))
     distances = {
         found: distance
-        for found in _may_be_near(word, limit, frozenset().union(*passages))
+        for found in counts
         if (distance := edit_distance(word, found, limit)) is not None
     }
-    counts = {found: sum(found in words for words in passages) for found in distances}
     return tuple(sorted(distances, key=lambda found: (distances[found], -counts[found], found)))[
         :MAX_CANDIDATES
     ]
 
 
-def _may_be_near(word: str, limit: int, words: Iterable[str]) -> Iterable[str]:
-    """Leave out most words that differ in more places, in a tenth of the time of comparing them."""
-    if limit > 1:
-        return words
+def _words_that_may_be_near(word: str, limit: int, text: str) -> set[str]:
+    """Return the words of a text without most of those that differ in more places, which take long to compare."""
     # One place, or two that change places, cannot be in the first part and in the last.
     part = (len(word) - 1) // 2
-    first, last = word[:part], word[-part:]
-    return [found for found in words if first in found or last in found]
+    first, last = word[:part], word[part + 1 :]
+    if limit > 1 or not first:
+        return set(plain_words(text))
+    around = plain_words_around(text, (first, last))
+    return {found for found in around if found.startswith(first) or found.endswith(last)}
 
 
 def complete_prefix(prefix: str, texts: Iterable[str]) -> tuple[str, ...]:
@@ -254,6 +257,7 @@ def edit_distance(one: str, other: str, limit: int) -> int | None:
     """Return the optimal string alignment distance of two words; None if it is greater than `limit`."""
     if abs(len(one) - len(other)) > limit or len(set(one) ^ set(other)) > 2 * limit:
         return None
+    one, other = _without_equal_ends(one, other)
     before: list[int] = []
     last = list(range(len(other) + 1))
     for row, letter in enumerate(one, 1):
@@ -271,6 +275,22 @@ def edit_distance(one: str, other: str, limit: int) -> int | None:
         if min(last) > limit and min(before) > limit:
             return None
     return last[-1] if last[-1] <= limit else None
+
+
+def _without_equal_ends(one: str, other: str) -> tuple[str, str]:
+    """Leave out the letters that two words have in common at both ends, where nothing need be compared."""
+    start = _count_equal(one, other)
+    one, other = one[start:], other[start:]
+    end = _count_equal(one[::-1], other[::-1])
+    return one[: len(one) - end], other[: len(other) - end]
+
+
+def _count_equal(one: str, other: str) -> int:
+    """Return how many letters two words have in common from the beginning."""
+    for count, (letter, against) in enumerate(zip(one, other, strict=False)):
+        if letter != against:
+            return count
+    return min(len(one), len(other))
 
 
 def correct_message(message: str, corrections: Corrections) -> str:

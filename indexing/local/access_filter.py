@@ -12,6 +12,7 @@ slot) never matches.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -124,13 +125,13 @@ class Columns:
         slots: Numbers = documents["first_slot"][ordinals] + rows - documents["first_row"][ordinals]
         return slots
 
-    def are_current(self, rows: Numbers, ordinals: Numbers) -> Mask:
-        """Return which of these rows belong to the current version of their document."""
+    def are_current(self, rows: Numbers, ordinals: Numbers, among: Mask) -> Mask:
+        """Return which of these rows belong to the current version of their document, and that to some documents."""
         documents = self.documents
         known = np.where(ordinals < len(documents), ordinals, -1)
         # Of a field first, then of the rows: copying whole records takes several times as long.
         position = rows - documents["first_row"][known]
-        current: Mask = (position >= 0) & (position < documents["count"][known])
+        current: Mask = (position >= 0) & (position < documents["count"][known]) & among[known]
         return current
 
 
@@ -370,7 +371,11 @@ class VisibleChunks:
     def __init__(self, connection: Connection, readers: Readers) -> None:
         """`connection` is in a read transaction for as long as this is used."""
         self._connection = connection
-        self._tokens = to_json_list(readers.tokens)
+        self._readers = readers
+
+    @cached_property
+    def _tokens(self) -> str:
+        return to_json_list(self._readers.tokens)
 
     def fetch(self, rows: Iterable[int]) -> dict[int, FetchedChunk]:
         """Return the visible ones of these rows."""

@@ -81,9 +81,7 @@ def find_matches(snapshot: Snapshot, query: Condition, scope: SearchScope, count
 
 def are_shown(columns: Columns, scope: SearchScope, rows: Numbers, documents: Numbers) -> Mask:
     """Return which of these chunks a snapshot shows within a scope."""
-    shown = columns.are_current(rows, documents)
-    shown[shown] = scope.documents[documents[shown]]
-    return shown
+    return columns.are_current(rows, documents, scope.documents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +212,18 @@ class LocalPassageWords:
     def _find_known(self, words: Sequence[str]) -> frozenset[str]:
         self.deadline.check()
         known = self._find_shown({word: [tantivy_index.match_phrase([word])] for word in words})
-        rest = {word: self.inflections(word) for word in words if word not in known}
-        return known | self._find_inflected(rest) if rest else known
+        held = self._find_held([word for word in words if word not in known])
+        return known | self._find_inflected(held) if held else known
+
+    def _find_held(self, words: Sequence[str]) -> dict[str, Sequence[str]]:
+        """Return the stems of those words that any chunk contains, whoever may see it; few unknown words are left."""
+        stems = {word: self.inflections(word) for word in words}
+        searcher = self.snapshot.searcher
+        return {
+            word: of_word
+            for word, of_word in stems.items()
+            if tantivy_index.is_held(searcher, word, of_word)
+        }
 
     def _find_inflected(self, stems: Mapping[str, Sequence[str]]) -> frozenset[str]:
         known = self._find_shown(
@@ -227,13 +235,13 @@ class LocalPassageWords:
     def _find_shown(self, terms: Mapping[str, Sequence[Condition]]) -> frozenset[str]:
         """Return the words of which the first chunks that the index finds are shown in this scope."""
         found = tantivy_index.find_first(self.snapshot.searcher, terms, FIRST_MATCHES)
+        if not found.words:
+            return frozenset()
         shown = are_shown(self.snapshot.columns, self.scope, found.rows, found.documents).tolist()
         return frozenset(compress(found.words, shown))
 
     def _is_known(self, word: str, stems: Sequence[str]) -> bool:
         self.deadline.check()
-        if not tantivy_index.is_held(self.snapshot.searcher, word, stems):
-            return False
         condition = tantivy_index.match_inflections(word, stems)
         return len(find_matches(self.snapshot, condition, self.scope, 1).rows) > 0
 

@@ -267,7 +267,8 @@ def match_prefix(prefix: str) -> Condition:
 def match_phrase(words: Sequence[str]) -> tantivy.Query:
     """Match plain words one directly after the other."""
     if len(words) == 1:
-        return tantivy.Query.term_query(SCHEMA, "plain", words[0])
+        # Neither its frequency nor its positions are needed, and reading them takes a fifth of the time.
+        return tantivy.Query.term_query(SCHEMA, "plain", words[0], index_option="basic")
     return tantivy.Query.phrase_query(SCHEMA, "plain", list(words))
 
 

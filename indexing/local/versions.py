@@ -84,14 +84,14 @@ def read_manifest(home: Path) -> Manifest:
     Raises:
         DamagedDataError: it cannot be read, or has another format.
     """
-    return parse_manifest(home, read_bytes(home))
+    return parse_manifest(home, read_bytes(str(home / FILE)))
 
 
-def read_bytes(home: Path) -> bytes:
-    """Return the content of the file; empty where there is none."""
-    # Read twice by every search: without a file object it takes a third of the time.
+def read_bytes(file: str) -> bytes:
+    """Return the content of the manifest's file; empty where there is none."""
+    # Read twice by every search: without a path and a file object it takes a sixth of the time.
     try:
-        descriptor = os.open(home / FILE, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
         return b""
     try:
@@ -435,12 +435,13 @@ class FolderGuard:
 
     def __init__(self, home: Path, folder: str) -> None:
         self._home = home
+        self._file = str(home / FILE)
         self._folder = folder
         self._checked = b""
 
     def check(self) -> None:
         """Raise IndexVersionReplacedError if the manifest no longer names the folder."""
-        content = read_bytes(self._home)
+        content = read_bytes(self._file)
         if content and content == self._checked:
             return
         manifest = parse_manifest(self._home, content)

@@ -161,6 +161,26 @@ def plain_words(text: str) -> list[str]:
     return _plain_of(fold(text))
 
 
+def plain_words_around(text: str, parts: Sequence[str]) -> set[str]:
+    """Return at least those words of `plain_words` that contain any of some parts of words.
+
+    Most of a text is only searched for the parts, in a tenth of the time of cutting it into words.
+    """
+    folded = fold(text)
+    pieces = chain.from_iterable(_pieces_with(part, folded) for part in parts)
+    return set(chain.from_iterable(map(_plain_of, pieces)))
+
+
+def _pieces_with(part: str, folded: str) -> Iterator[str]:
+    """Yield what is between two spaces and contains a part; no word goes across a space."""
+    at = folded.find(part)
+    while at >= 0:
+        end = folded.find(" ", at)
+        end = len(folded) if end < 0 else end
+        yield folded[folded.rfind(" ", 0, at) + 1 : end]
+        at = folded.find(part, end + 1)
+
+
 def words_and_plain_words(text: str) -> tuple[list[str], list[str]]:
     """Return `words` and `plain_words` of a text, folding it once: that is half of the work."""
     folded = fold(text)

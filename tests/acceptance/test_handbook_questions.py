@@ -72,7 +72,7 @@ def asked_of(container: Container, questions: Path) -> list[Asked]:
 
 
 def ask(container: Container, question: dict[str, object]) -> Asked:
-    readers = Readers.of(*strings(question["as"]))
+    readers = container.resolve_readers(Readers.of(*strings(question["as"])))
     turn = ChatTurn(
         message=str(question["question"]),
         readers=readers,

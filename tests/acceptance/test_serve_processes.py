@@ -2,13 +2,11 @@
 
 import json
 import os
-import re
 import signal
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,13 +17,22 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.home import Home
 from tests.support.scripted_model import Call, Manner, Reply, Request, Say, ScriptedModel, ToolUse
+from tests.support.server_processes import (
+    SERVERS,
+    SOON,
+    client_of,
+    connect,
+    find_accepting,
+    find_processes,
+    find_state,
+    is_accepting,
+    only,
+    wait_for,
+)
 from tests.support.serving import Event, Serving, events, serving
 
-SOON = 60.0
-"""Seconds that nothing takes on any machine that works."""
 PAGES = 256
 """Four batches of a sync."""
-SERVERS = ("server 1", "server 2")
 QUESTION = {"question": "What should a customer do when the scanner shows QX-4031?"}
 QUERIES = ("parental leave", "QX-4031", "差旅 报销", "zzzqqq xyzzy")
 
@@ -33,60 +40,8 @@ QUERIES = ("parental leave", "QX-4031", "差旅 报销", "zzzqqq xyzzy")
 @pytest.fixture(scope="module")
 def server(home: Home) -> Iterator[Serving]:
     with serving(home, "--processes", "2") as running:
-        _wait_for(lambda: _accepting(running) == set(SERVERS))
+        wait_for(lambda: find_accepting(running) == set(SERVERS))
         yield running
-
-
-def _wait_for(happened: Callable[[], object]) -> None:
-    end = time.monotonic() + SOON
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def _processes(server: Serving) -> dict[str, int]:
-    """The numbers of the latest processes by name."""
-    found = re.findall(r'"message": "([a-z0-9 ]+): process (\d+)"', "".join(server.log))
-    return {name: int(number) for name, number in found}
-
-
-def _accepting(server: Serving) -> set[str]:
-    """The servers that answer, each asked while the other one is held."""
-    return {name for name in SERVERS if _is_accepting(server, name)}
-
-
-def _is_accepting(server: Serving, name: str) -> bool:
-    with only(server, name), httpx.Client(base_url=server.url, timeout=2) as client:
-        try:
-            return client.get("/readyz").status_code == 200
-        except httpx.TimeoutException:
-            return False
-
-
-@contextmanager
-def only(server: Serving, name: str) -> Iterator[None]:
-    """Let new connections be accepted by this process alone: the other one is held meanwhile."""
-    (other,) = set(SERVERS) - {name}
-    held = _processes(server)[other]
-    os.kill(held, signal.SIGSTOP)
-    try:
-        _wait_for(lambda: _state(held) == "T")
-        yield
-    finally:
-        os.kill(held, signal.SIGCONT)
-
-
-@contextmanager
-def client_of(server: Serving, name: str) -> Iterator[httpx.Client]:
-    """A connection to one of the processes, which both go on to serve theirs."""
-    with _connect(server) as client:
-        with only(server, name):
-            client.get("/healthz").raise_for_status()
-        yield client
-
-
-def _connect(server: Serving) -> httpx.Client:
-    return httpx.Client(base_url=server.url, timeout=SOON, headers=server.authorization)
 
 
 def _search(client: httpx.Client, query: str) -> Any:
@@ -113,7 +68,7 @@ def test_the_log_says_which_process_answered(server: Serving) -> None:
         lines = [json.loads(line) for line in server.log[before:]]
         return {(line["request"], line["process"]) for line in lines if "request" in line}
 
-    _wait_for(lambda: {("asked-1", "server 1"), ("asked-2", "server 2")} <= answered())
+    wait_for(lambda: {("asked-1", "server 1"), ("asked-2", "server 2")} <= answered())
 
 
 def test_the_metrics_of_all_processes_add_up(server: Serving) -> None:
@@ -161,7 +116,7 @@ def test_a_sync_of_one_process_is_followed_and_seen_by_the_other(tmp_path: Path)
     (tmp_path / "files" / "broken.pdf").write_bytes(b"%PDF-1.4 is all there is of it")
     home = Home(tmp_path)
     with serving(home, "--processes", "2") as server:
-        _wait_for(lambda: _accepting(server) == set(SERVERS))
+        wait_for(lambda: find_accepting(server) == set(SERVERS))
         with client_of(server, "server 1") as first, client_of(server, "server 2") as second:
             body = {"kind": "folder", "settings": {"path": str(tmp_path / "files")}}
             assert first.post("/api/sources", json=body).status_code == 201
@@ -198,11 +153,11 @@ def test_one_process_keeps_the_sources_in_step_for_all(tmp_path: Path) -> None:
     home = Home(tmp_path)
     assert home.quarry("add", "folder", str(files)).code == 0
     with serving(home, "--processes", "2", QUARRY_WORKERS="true") as server:
-        assert set(_processes(server)) == {*SERVERS, "sync worker"}
-        _wait_for(lambda: _accepting(server) == set(SERVERS))
+        assert set(find_processes(server)) == {*SERVERS, "sync worker"}
+        wait_for(lambda: find_accepting(server) == set(SERVERS))
         for name in SERVERS:
             with client_of(server, name) as client:
-                _wait_for(partial(_is_done, client))
+                wait_for(partial(_is_done, client))
                 found = client.post("/api/search", json={"query": "gate code"}).json()
                 assert [one["document_id"] for one in found["results"]] == ["files:gate.md"]
                 runs = client.get("/api/admin/sources/files/runs").json()
@@ -218,31 +173,22 @@ def _is_done(client: httpx.Client) -> bool:
 
 def test_a_process_that_is_killed_comes_back_while_the_other_one_answers(home: Home) -> None:
     with serving(home, "--processes", "2") as server:
-        _wait_for(lambda: _accepting(server) == set(SERVERS))
-        killed = _processes(server)["server 1"]
+        wait_for(lambda: find_accepting(server) == set(SERVERS))
+        killed = find_processes(server)["server 1"]
         os.kill(killed, signal.SIGKILL)
         # Those who were connected to it connect again; nobody else notices.
-        _wait_for(lambda: any("server 1 ended with code -9" in line for line in server.log))
-        while _processes(server)["server 1"] == killed:
-            with _connect(server) as client:
+        wait_for(lambda: any("server 1 ended with code -9" in line for line in server.log))
+        while find_processes(server)["server 1"] == killed:
+            with connect(server) as client:
                 assert _search(client, "parental leave")["results"]
-        _wait_for(lambda: _is_accepting(server, "server 1"))
+        wait_for(lambda: is_accepting(server, "server 1"))
         with client_of(server, "server 1") as client:
             assert _search(client, "parental leave")["results"]
         assert server.stop()[0] == 0
 
 
-def _state(process: int) -> str | None:
-    """The letter of proc(5), such as T for a process that is held; None if there is none."""
-    try:
-        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    return status.rpartition(")")[2].split()[0]
-
-
 def _is_alive(process: int) -> bool:
-    return _state(process) not in (None, "Z")
+    return find_state(process) not in (None, "Z")
 
 
 def _streaming(request: Request) -> Reply:
@@ -262,8 +208,8 @@ def test_all_end_together_and_streams_end_with_an_event(home: Home, number: int)
         model.play(_streaming)
         settings = {"QUARRY_LLM_URL": model.base_url, "QUARRY_LLM_MODEL": "scripted"}
         with serving(home, "--processes", "2", QUARRY_WORKERS="true", **settings) as server:
-            _wait_for(lambda: _accepting(server) == set(SERVERS))
-            processes = _processes(server)
+            wait_for(lambda: find_accepting(server) == set(SERVERS))
+            processes = find_processes(server)
             with ExitStack() as clients:
                 connected = [clients.enter_context(client_of(server, name)) for name in SERVERS]
                 followers = [_Follower(client) for client in connected]
@@ -303,6 +249,6 @@ class _Follower(threading.Thread):
 @pytest.mark.soak("faults")
 def test_no_process_outlives_a_supervisor_that_is_killed(home: Home) -> None:
     with serving(home, "--processes", "2", QUARRY_WORKERS="true") as server:
-        processes = _processes(server)
+        processes = find_processes(server)
         server.process.kill()
-        _wait_for(lambda: not any(map(_is_alive, processes.values())))
+        wait_for(lambda: not any(map(_is_alive, processes.values())))

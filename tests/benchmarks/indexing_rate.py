@@ -67,7 +67,7 @@ def indexing_seconds(connector: FolderConnector, embedder: Embedder) -> float:
 
 
 def main(folder: Path) -> None:
-    connector = FolderConnector("bench", FolderSettings(path=folder))
+    connector = FolderConnector("bench", 1, FolderSettings(path=folder))
     embedder = minilm()
     texts = texts_of(documents(connector), embedder)
     alone, whole = [], []

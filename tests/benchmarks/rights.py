@@ -25,6 +25,8 @@ from tests.support.chunks import document
 from tests.support.groups import save_groups
 
 SCOPES, GROUPS, PEOPLE = 300, 400, 5_000
+OPEN_TO_MANY = 30
+"""Scopes whose documents those read who belong to very many."""
 MANY, MOST = 3_000, 65_000
 TIMES = 30
 EMBEDDER = HashingEmbedder()
@@ -41,6 +43,8 @@ def members() -> dict[str, list[str]]:
     for n in range(SCOPES):
         few = [person((n * 37 + k) % PEOPLE) for k in range(10)]
         groups[f"s{n}"] = [f"g{(n * 5 + k) % GROUPS}" for k in range(5)] + few
+        if n < OPEN_TO_MANY:
+            groups[f"s{n}"] += ["user:many@example.com", "user:most@example.com"]
     for n in range(MOST):
         groups[f"x{n}"] = ["user:most@example.com"] + (
             ["user:many@example.com"] if n < MANY else []
@@ -119,7 +123,8 @@ def askers() -> Iterator[tuple[str, Readers]]:
     yield "a person", Readers.of(person(7))
     yield "one of many", Readers.of("user:many@example.com")
     yield "one of most", Readers.of("user:most@example.com")
-    yield "by itself", Readers.of(*(f"group:{n}" for n in range(MOST)))
+    scopes = (f"external:1:s{n}" for n in range(OPEN_TO_MANY))
+    yield "by itself", Readers.of(*scopes, *(f"group:{n}" for n in range(MOST)))
 
 
 def open_store(path: Path) -> Database:

@@ -1,6 +1,6 @@
 """Permission syncs of every connector whose documents name groups or scopes: who joins is one row."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from backend.sync.foreground_run import sync
 from connectors.access import PUBLIC, Access, Readers
 from connectors.connector import Connector
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.index.protocols import Amend, IndexChange, Written
+from indexing.index.protocols import Amend
 from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.ledger import AccessAmended
 from indexing.ingestion.pipeline import Pipeline
@@ -38,27 +38,13 @@ from tests.contract.connector_worlds.world import (
 )
 from tests.contract.connector_worlds.worlds import WORLDS
 from tests.support.databases import sqlite_in
-from tests.support.memory_index_writer import MemoryIndexWriter
+from tests.support.memory_index_writer import WatchedIndexWriter
 from tests.support.store import Store, store_at
 
 EMBEDDER = HashingEmbedder()
 SOURCE = "源"
 _OF_GROUPS = (memberships, source_groups, group_listings, conjunction_readers, conjunctions)
 ASKERS = (ANN, BO, CY, "user:dan@example.com")
-
-
-class WatchedIndexWriter(MemoryIndexWriter):
-    """Calls a test before and after each write."""
-
-    def __init__(self) -> None:
-        super().__init__(EMBEDDER.dimension)
-        self.watch: Callable[[], None] = lambda: None
-
-    def write(self, changes: Iterable[IndexChange]) -> Written:
-        self.watch()
-        written = super().write(changes)
-        self.watch()
-        return written
 
 
 @dataclass(frozen=True)
@@ -136,7 +122,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     folder.mkdir()
     world: World = request.param(folder)
     with store_at(sqlite_in(tmp_path), SOURCE) as store:
-        made = Place(world, store, WatchedIndexWriter())
+        made = Place(world, store, WatchedIndexWriter(EMBEDDER.dimension))
         made.sync_content()
         yield made
     world.close()

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from playwright.sync_api import ConsoleMessage, Page, Request
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import ConsoleMessage, Page, Request, ViewportSize
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = (
@@ -18,6 +19,24 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+
+DESK: ViewportSize = {"width": 1280, "height": 860}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+
+
+def check_looks(page: Page, pictures: Path, name: str) -> None:
+    """In the light, in the dark and on a phone: nothing that axe objects to, nothing wider than the window."""
+    for look in ("light", "dark", "phone"):
+        page.emulate_media(color_scheme="dark" if look == "dark" else "light")
+        page.set_viewport_size(PHONE if look == "phone" else DESK)
+        page.evaluate("scrollTo(0, 0)")
+        page.screenshot(path=pictures / f"{name}-{look}.png", full_page=True)
+        violations = Axe().run(page).response["violations"]
+        faults = [f"{each['id']}: {node['html']}" for each in violations for node in each["nodes"]]
+        assert (name, look, faults) == (name, look, [])
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, look)
+    page.set_viewport_size(DESK)
 
 
 @dataclass

@@ -147,7 +147,7 @@ class Place:
         return StoredLedger(self.database)
 
     def connector(self, source: Source) -> FolderConnector:
-        return FolderConnector(source.name, FolderSettings(path=self.files))
+        return FolderConnector(source.name, source.id, FolderSettings(path=self.files))
 
     def pipeline(self, source: Source) -> Pipeline:
         return Pipeline(source.name, EMBEDDER, self.index_writer, self.ledger, _SIZE)

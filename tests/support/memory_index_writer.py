@@ -1,6 +1,6 @@
 """An index writer in memory that checks every change strictly, for tests of the pipeline."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -69,3 +69,17 @@ class MemoryIndexWriter:
                 return replace(written, amended=written.amended + 1)
             case _:
                 return replace(written, missing=(*written.missing, change.document_id))
+
+
+class WatchedIndexWriter(MemoryIndexWriter):
+    """Calls a test before and after each write."""
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__(dimension)
+        self.watch: Callable[[], None] = lambda: None
+
+    def write(self, changes: Iterable[IndexChange]) -> Written:
+        self.watch()
+        written = super().write(changes)
+        self.watch()
+        return written

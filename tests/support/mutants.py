@@ -79,6 +79,7 @@ GROUPS: Mapping[str, Group] = {
             "backend/sync/run_lease.py",
         ),
         tests=(
+            "tests/unit/backend/store/test_listings.py",
             "tests/unit/backend/store/test_runs.py",
             "tests/unit/backend/store/test_run_progress.py",
             "tests/unit/backend/store/test_run_transitions.py",

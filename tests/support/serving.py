@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import trustme
 
+from backend.access.machine_secret import read_machine_secret
+from backend.cli.link import make_link
 from tests.support.home import QUARRY, Home
 
-_LINKS: dict[str, str] = {}
-"""That servers of this process printed, by their address."""
+_SECRETS: dict[str, Path] = {}
+"""The file with the secret of each server of this process, by its address."""
+_SECRET = "machine.secret"
 START_SECONDS = 90.0
 """A machine that does much else at once is slow to start anything."""
 
@@ -86,7 +90,7 @@ def serving(home: Home, *arguments: str, **settings: str) -> Iterator[Serving]:
     reader.start()
     try:
         url, link = _address(process, log), _address(process, log)
-        _LINKS[url] = link
+        _SECRETS[url] = Path(environment["QUARRY_HOME"]) / _SECRET
         secret = authorization(Path(environment["QUARRY_HOME"]))
         with httpx.Client(base_url=url, timeout=60, headers=secret) as client:
             _wait_until_ready(client)
@@ -101,6 +105,52 @@ def serving(home: Home, *arguments: str, **settings: str) -> Iterator[Serving]:
                 pipe.close()
 
 
+PUBLIC_NAME = "quarry.example.com"
+PUBLIC_URL = f"https://{PUBLIC_NAME}"
+
+
+@dataclass(frozen=True)
+class PublicServing:
+    set_up: str
+    """The link by which the first account is made."""
+    port: int
+
+
+@contextmanager
+def serving_publicly(home: Home, *arguments: str, **settings: str) -> Iterator[PublicServing]:
+    """The server as others reach it, at `PUBLIC_URL`, without any account."""
+    process = subprocess.Popen(
+        [str(QUARRY), "serve", "--host", "0.0.0.0", "--port", "0", *arguments],
+        env=home.environment(PYTHONUNBUFFERED="1", QUARRY_PUBLIC_URL=PUBLIC_URL, **settings),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        printed = "".join(process.stdout.readline() for _ in range(4))
+        link = re.search(r"https://\S+/invitation\?code=\S+", printed)
+        port = re.search(r"listens at 0\.0\.0\.0:(\d+)", printed)
+        assert link, printed
+        assert port, printed
+        yield PublicServing(link[0], int(port[1]))
+    finally:
+        process.terminate()
+        process.wait(60)
+        process.stdout.close()
+
+
+def issue_certificate(authority: trustme.CA, folder: Path) -> dict[str, str]:
+    """The settings with a certificate for the server of `serving_publicly`."""
+    issued = authority.issue_cert("127.0.0.1", PUBLIC_NAME)
+    issued.cert_chain_pems[0].write_to_path(folder / "certificate.pem")
+    issued.private_key_pem.write_to_path(folder / "key.pem")
+    return {
+        "QUARRY_TLS_CERTIFICATE": str(folder / "certificate.pem"),
+        "QUARRY_TLS_KEY": str(folder / "key.pem"),
+    }
+
+
 def _read(process: subprocess.Popen[str], log: list[str]) -> None:
     assert process.stderr
     log.extend(iter(process.stderr.readline, ""))
@@ -108,13 +158,13 @@ def _read(process: subprocess.Popen[str], log: list[str]) -> None:
 
 def authorization(home: Path) -> dict[str, str]:
     """The header that programs of the owner send to the server of a home."""
-    secret = (home / "machine.secret").read_text(encoding="ascii").strip()
+    secret = (home / _SECRET).read_text(encoding="ascii").strip()
     return {"Authorization": f"Bearer {secret}"}
 
 
 def link_to(url: str) -> str:
-    """The link that lets a browser in to the server at an address."""
-    return _LINKS[url]
+    """A new link that lets a browser in to the server at an address; each does so once."""
+    return make_link(url, read_machine_secret(_SECRETS[url]))
 
 
 def _address(process: subprocess.Popen[str], log: list[str]) -> str:

@@ -11,10 +11,13 @@ from datetime import UTC, datetime
 
 from backend.access.openid.claims import Identity
 from backend.access.openid.errors import SignInRefusedError
+from backend.access.openid.provider import is_of_domains
 from backend.access.people import (
     FormerAddressError,
+    PeopleService,
     audit_name,
     check_never_used,
+    check_unchanged,
     clean_name,
     normalize_email,
 )
@@ -22,6 +25,7 @@ from backend.access.roles import Role
 from backend.store import audit, groups, identities, invitations, people
 from backend.store.audit import Actor
 from backend.store.database import Database
+from backend.store.invitations import Invitation
 from backend.store.people import Person
 from connectors.errors import ConflictError, InvalidInputError
 
@@ -70,15 +74,36 @@ class ProviderAccounts:
             identities.record_statement(database, identity.issuer, identity.subject, now)
         return person
 
+    def accept_invitation(
+        self, identity: Identity, code: str, now: datetime | None = None
+    ) -> Person:
+        """Make the account that an invitation is for. It is used up, unless an error is raised.
+
+        Raises:
+            InvalidInvitationError: it is not valid.
+            SignInRefusedError: the identity has an account, or the provider does not vouch that the invited address
+                is theirs.
+        """
+        now = now or datetime.now(UTC)
+        with self._recording_refusals(), self.database.transaction() as database:
+            invitation = PeopleService(database).find_invitation(code, now)
+            email = self._check_invited(database, identity, invitation)
+            invitations.take(database, invitation.digest)
+            person = self._make_account(database, identity, email, invitation, now)
+            self._update(database, person, identity)
+            identities.record_statement(database, identity.issuer, identity.subject, now)
+        return person
+
     def link(self, person: Person, issuer: str, subject: str, now: datetime | None = None) -> None:
         """Let a person who has signed in otherwise sign in by an identity, too.
 
         What the provider states of them counts from their next sign-in through it.
 
         Raises:
-            ConflictError: the identity belongs to an account already.
+            ConflictError: the identity belongs to an account already, or the person's own was changed meanwhile.
         """
         with self.database.transaction() as database:
+            check_unchanged(database, person)
             if identities.find_person(database, issuer, subject) is not None:
                 raise ConflictError("This identity belongs to an account already.")
             self._link(database, person, issuer, subject, now or datetime.now(UTC))
@@ -100,6 +125,33 @@ class ProviderAccounts:
         invitation = invitations.take_of(database, email, now)
         if invitation is None:
             _check_never_used(database, email)
+        return self._make_account(database, identity, email, invitation, now)
+
+    def _check_invited(self, database: Database, identity: Identity, invitation: Invitation) -> str:
+        """Return the address that was invited."""
+        person = identities.find_person(database, identity.issuer, identity.subject)
+        if person is not None:
+            raise SignInRefusedError(
+                f"You have an account already, of {person.email}: sign in to it. The invitation is for"
+                f" {invitation.email}."
+            )
+        email = self._vouched_email(identity)
+        if email is None or email != invitation.email:
+            known = f"knows you as {email}" if email else "does not vouch that it is yours"
+            raise SignInRefusedError(
+                f"The invitation is for {invitation.email}, and the provider {known}. Choose a password here, or"
+                " sign in at the provider as somebody else."
+            )
+        return email
+
+    def _make_account(
+        self,
+        database: Database,
+        identity: Identity,
+        email: str,
+        invitation: Invitation | None,
+        now: datetime,
+    ) -> Person:
         person = people.add(
             database,
             email=email,
@@ -155,7 +207,7 @@ class ProviderAccounts:
             email = normalize_email(identity.email)
         except InvalidInputError:
             return None
-        return email if email.rpartition("@")[2] in self.domains else None
+        return email if is_of_domains(email, self.domains) else None
 
     @contextmanager
     def _recording_refusals(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from joserfc.errors import JoseError
+from joserfc.errors import BadSignatureError, JoseError
 from joserfc.jws import JWSRegistry, extract_compact
 from joserfc.jwt import decode
 
@@ -84,10 +84,20 @@ def _verify_signature(token: str, keys: SigningKeys) -> dict[str, Any]:
             raise SignInRefusedError(
                 f"The ID token is signed by an algorithm that is not accepted: {algorithm[:20]!r}."
             )
-        key = keys.find(key_id, ALGORITHMS[algorithm])
-        return decode(token, key, registry=_REGISTRY).claims
+        return _decode(token, keys, key_id, ALGORITHMS[algorithm])
     except (JoseError, ValueError) as error:
         raise SignInRefusedError("The ID token is not valid: its signature is wrong.") from error
+
+
+def _decode(token: str, keys: SigningKeys, key_id: str | None, key_type: str) -> dict[str, Any]:
+    key = keys.find(key_id, key_type)
+    try:
+        return decode(token, key, registry=_REGISTRY).claims
+    except BadSignatureError:
+        newer = keys.find_newer(key, key_id, key_type)
+        if newer is None:
+            raise
+        return decode(token, newer, registry=_REGISTRY).claims
 
 
 def _check_audience(claims: Mapping[str, Any], client_id: str) -> None:

@@ -7,7 +7,7 @@ import re
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import timedelta
 from ipaddress import ip_address
@@ -59,6 +59,11 @@ class ProviderSettings:
     def host(self) -> str:
         """By which people know the provider."""
         return urlsplit(self.issuer).hostname or self.issuer
+
+
+def is_of_domains(email: str, domains: Set[str]) -> bool:
+    """Whether a provider that vouches for the addresses of these domains may vouch for this one."""
+    return email.rpartition("@")[2] in domains
 
 
 class ProviderMetadata(BaseModel):

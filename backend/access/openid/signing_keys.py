@@ -47,6 +47,18 @@ class SigningKeys:
             "The ID token is signed with a key that the provider does not have."
         )
 
+    def find_newer(self, wrong: Key, key_id: str | None, key_type: str) -> Key | None:
+        """Return the key that the provider has by now in place of one by which a token cannot be verified, if it has one.
+
+        Some providers name no key in their tokens, or keep the name, so that another key is not known by its id.
+
+        Raises TemporarilyUnavailableError: the provider does not respond.
+        """
+        with self._lock:
+            self._fetch_if_older(PAUSE)
+            key = self._select(key_id, key_type)
+        return key if key is not None and key.thumbprint() != wrong.thumbprint() else None
+
     def _fetch_if_older(self, age: float) -> None:
         if self._clock() - self._fetched_at >= age:
             self._keys = tuple(_parse_keys(self._fetch()))

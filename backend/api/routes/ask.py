@@ -1,18 +1,15 @@
 """`POST /api/ask`: an answer as it comes about, step by step."""
 
-import html
-import time
-from collections.abc import Generator
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from fastapi import APIRouter, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from backend.api import openapi, problem_details
+from backend.api import openapi
+from backend.api.answer_events import answer_events
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
-    AnswerHtml,
     AppStateDependency,
     ChatDependency,
     DatabaseDependency,
@@ -20,64 +17,31 @@ from backend.api.dependencies import (
 )
 from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
-from backend.api.server_sent_events import Event, Events, EventStream, from_thread
-from backend.chat.chat_state import ChatStateContainer
-from backend.chat.citations.citation_processor import CitationInfo
-from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece, TurnFailed
+from backend.api.server_sent_events import EventStream, SentEvents, from_thread
 from backend.chat.llm_loop import ChatTurn
-from backend.chat.passages import PassagesShown
-from backend.chat.rights_watch import (
-    AskerGoneError,
-    DocumentWithdrawnError,
-    RightsWatch,
-)
-from backend.composition.chat import ChatService
-from backend.schemas.answer import (
-    AnswerDoneEvent,
-    AnswerResponse,
-    CitationEvent,
-    PassagesEvent,
-    TextEvent,
-)
-from backend.schemas.search import (
-    FiltersBody,
-    NarrowedEvent,
-    QueriesEvent,
-    ResultsEvent,
-    StepFailedEvent,
-)
-from backend.search.events import (
-    FiltersApplied,
-    FirstResults,
-    FusedResults,
-    Queries,
-    SearchDone,
-    SectionsSelected,
-    StepFailed,
-)
+from backend.chat.rights_watch import RightsWatch
+from backend.schemas.search import FiltersBody
 from backend.search.llm_protocol import ChatMessage
 from backend.store.people import NOBODY
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from indexing.runtime.deadline import Deadline
 
 router = APIRouter()
 LONGEST_QUESTION = 8_000
 LONGEST_MESSAGE = 40_000
 MOST_MESSAGES = 100
-_GONE = problem_details.problem(
-    401, "You are not signed in any more, so the answer ends here.", "Sign in, then ask again."
-)
-_WITHDRAWN = problem_details.problem(
-    403,
-    "A document that this answer draws on was deleted, or you may not read it any more. The answer ends here.",
-    "Ask again.",
-)
 
 
 def _check_question(text: str) -> str:
     if not text.strip():
         raise ValueError("write a question")
     return text
+
+
+Question: TypeAlias = Annotated[
+    str,
+    Field(max_length=LONGEST_QUESTION, json_schema_extra={"pattern": r"\S"}),
+    AfterValidator(_check_question),
+]
 
 
 class MessageBody(BaseModel):
@@ -104,11 +68,7 @@ class AskBody(BaseModel):
         },
     )
 
-    question: Annotated[
-        str,
-        Field(max_length=LONGEST_QUESTION, json_schema_extra={"pattern": r"\S"}),
-        AfterValidator(_check_question),
-    ]
+    question: Question
     filters: FiltersBody = FiltersBody()
     history: tuple[MessageBody, ...] = Field(
         default=(), max_length=MOST_MESSAGES, description="What was said before, oldest first"
@@ -151,7 +111,7 @@ def ask(
         today=date.today(),
     )
 
-    def begin() -> Events:
+    def begin() -> SentEvents:
         watch = RightsWatch(
             readers_now=make_readers_now(request, state.authenticator, database),
             index=chat.engine.index,
@@ -160,62 +120,3 @@ def ask(
         return from_thread(lambda: answer_events(chat, turn, state.answer_html, watch))
 
     return EventStream(begin, state.pools.answers, asker.turn_key)
-
-
-def answer_events(
-    chat: ChatService, turn: ChatTurn, answer_html: AnswerHtml, watch: RightsWatch
-) -> Generator[Event, None, None]:
-    """The events of a turn, as they are sent; the last is `done` or `error`."""
-    began = time.perf_counter()
-    events = chat.answer(turn, (), ChatStateContainer())
-    try:
-        for event in watch.follow(events):
-            if isinstance(event, AnswerDone):
-                answer = AnswerResponse.from_answer(
-                    turn.message, event, time.perf_counter() - began
-                )
-                yield Event("done", AnswerDoneEvent(answer=answer, html=answer_html(answer)))
-            elif (step := _step(event)) is not None:
-                yield step
-    except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError) as error:
-        yield Event("error", problem_details.from_error(error))
-    except AskerGoneError:
-        yield Event("error", _GONE)
-    except DocumentWithdrawnError:
-        yield Event("error", _WITHDRAWN)
-    finally:
-        if isinstance(events, Generator):
-            events.close()
-
-
-def _step(event: ChatEvent) -> Event | None:
-    match event:
-        case Queries():
-            return Event("queries", QueriesEvent.model_validate(event))
-        case FirstResults(sections=sections):
-            return Event("first_results", ResultsEvent.from_sections(sections))
-        case FusedResults(sections=sections):
-            return Event("results", ResultsEvent.from_sections(sections))
-        case SectionsSelected(sections=sections):
-            return Event("selected", ResultsEvent.from_sections(sections))
-        case StepFailed(step=step, reason=reason):
-            return Event("lost", StepFailedEvent(step=step, reason=reason))
-        case ReasoningStep(text=text):
-            return Event("reasoning", TextEvent(text=text))
-        case TextPiece(text=text):
-            return Event("text", TextEvent(text=text))
-        case CitationInfo():
-            return Event("citation", CitationEvent.model_validate(event))
-        case PassagesShown():
-            return Event("passages", PassagesEvent.from_shown(event))
-        case TurnFailed(message=message, advice=advice):
-            return Event("error", problem_details.problem(503, message, advice))
-        case FiltersApplied(filters=filters, inferred=inferred):
-            return Event("narrowed", NarrowedEvent.from_filters(filters, inferred))
-        case SearchDone() | AnswerDone():
-            return None
-
-
-def plain_html(answer: AnswerResponse) -> str:
-    """Where nothing better renders it: the answer as it was written, as text."""
-    return f"<p>{html.escape(answer.answer)}</p>"

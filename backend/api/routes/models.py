@@ -134,10 +134,10 @@ def change_language_model(
     return ModelResponse.from_stored(service.change(name, body.to_change()))
 
 
-@router.delete(f"{_MODELS}/{{name}}", summary="Remove a language model, and show it once more")
+@router.delete(f"{_MODELS}/{{name}}", status_code=204, summary="Remove a language model")
 @requires(Permission.ADMIN)
-def remove_language_model(name: str, service: ModelServiceDependency) -> ModelResponse:
-    return ModelResponse.from_stored(service.remove(name))
+def remove_language_model(name: str, service: ModelServiceDependency) -> None:
+    service.remove(name)
 
 
 @router.post(f"{_MODELS}/{{name}}/test", summary="Ask a language model two tiny questions")

@@ -3,13 +3,14 @@
 from collections.abc import Collection
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from backend.api import openapi
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AppStateDependency, SourcesDependency
+from backend.api.followed_source import SourceFollower
 from backend.api.problem_details import Problem, problem
 from backend.api.routes import admin
 from backend.api.server_sent_events import EventStream
@@ -86,6 +87,7 @@ def add_source(body: SourceBody, sources: SourcesDependency, response: Response)
 @requires(Permission.SOURCES)
 def sync_source(
     name: str,
+    request: Request,
     sources: SourcesDependency,
     state: AppStateDependency,
     asker: AskerDependency,
@@ -97,6 +99,8 @@ def sync_source(
 
     A run of this server that is syncing the source already is followed. A run continues when the
     connection is closed; when the server stops, the next sync continues from the last checkpoint.
+    Where the session or token ends meanwhile, or the source is given to somebody else, the last event is an `error`
+    with the status 401, 403 or 404; the run continues then, too.
     """
     source = sources.get(name)
     if not state.sync_runs.running(name):
@@ -104,7 +108,8 @@ def sync_source(
         _check_not_running(sources.database, name, state.sync_runs.other_servers())
     when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
     run = state.sync_runs.begin(source, when_empty)
-    return EventStream(run.follow, state.pools.sync_streams, asker.turn_key)
+    follower = SourceFollower(request, state.authenticator, sources.database, source)
+    return EventStream(lambda: follower.follow(run), state.pools.sync_streams, asker.turn_key)
 
 
 @router.get(

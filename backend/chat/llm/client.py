@@ -225,7 +225,8 @@ class LanguageModel:
             yield
         except openai.APIStatusError as error:
             raise self._status_error(error, request) from error
-        except (openai.APIConnectionError, httpx2.RequestError) as error:
+        # The last is that of `_check_peer`, which the library lets through.
+        except (openai.APIConnectionError, httpx2.RequestError, ConnectionRefusedError) as error:
             if not deadline.remaining():
                 raise ModelTimeoutError(_TOO_LATE) from error
             raise ModelUnavailableError(_NO_ANSWER, self._unreachable_details(error)) from error
@@ -352,12 +353,10 @@ def _trace_connection(request: "httpx2.Request") -> None:
 
 def _check_peer(connected: socket.socket) -> None:
     """Send nothing, and no key, to where a machine gets its credentials, whatever a name resolves to."""
-    import httpx2
-
     peer = connected.getpeername()
     if isinstance(peer, tuple) and (reason := find_forbidden(str(peer[0]))):
         connected.close()
-        raise httpx2.ConnectError(f"{peer[0]} {reason}")
+        raise ConnectionRefusedError(f"{peer[0]} {reason}")
 
 
 def _timeout(left: float) -> "openai.Timeout":

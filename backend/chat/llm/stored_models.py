@@ -91,17 +91,12 @@ class ModelService:
             language_models.set_roles(database, model.id, model.roles | {role})
             self._record(database, "use_model", name, {"role": role})
 
-    def remove(self, name: str) -> StoredModel:
-        """Remove a model, and return it.
-
-        Raises:
-            NotFoundError: there is none of this name.
-        """
+    def remove(self, name: str) -> None:
+        """Raises NotFoundError: there is none of this name."""
         with self.database.transaction() as database:
             model = language_models.find(database, name)
             language_models.remove(database, model.id)
             self._record(database, "remove_model", name, {"roles": sorted(model.roles)})
-            return model
 
     def _seal(self, key: str | None) -> str | None:
         if not key:

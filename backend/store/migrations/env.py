@@ -2,7 +2,11 @@
 
 from alembic import context
 
-from backend.store.tables import metadata
+from backend.store.conversation_tables import conversations
+from backend.store.language_model_tables import language_models
+
+# Each module adds its tables to the same metadata.
+(metadata,) = {conversations.metadata, language_models.metadata}
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -4,7 +4,7 @@ import { copied } from "./copying.js";
 import { isTyping } from "./keys.js";
 import { keep, kept } from "./keeping.js";
 import { Problem, stream } from "./stream.js";
-import { replaceControls, make } from "./text.js";
+import { replaceControls } from "./text.js";
 import { Turn } from "./turn.js";
 
 const element = (id) => document.getElementById(id);
@@ -15,33 +15,16 @@ const filters = JSON.parse(form.dataset.filters);
 let turn = null;
 let underway = null;
 
-const HEARD = {
-  queries: (data) => turn.queries(data),
-  narrowed: (data) => turn.narrowed(data),
-  first_results: (data) => turn.results(data),
-  results: (data) => turn.results(data),
-  selected: (data) => turn.selected(data),
-  lost: (data) => turn.lost(data),
-  reasoning: (data) => turn.reasoning(data),
-  citation: (data) => turn.citation(data),
-  passages: (data) => turn.passages(data),
-  text: (data) => turn.write(data),
-  done: (data) => turn.done(data),
-  error: (data) => {
-    throw new Problem(data);
-  },
-};
-
 async function ask(question) {
   underway?.abort();
   const mine = (underway = new AbortController());
-  turn = new Turn(question);
+  turn = turnOf(question);
   busy(true);
   say("Searching");
   try {
     for await (const { name, data } of stream("/api/ask", { question, filters }, mine.signal)) {
       if (mine.signal.aborted) return;
-      HEARD[name]?.(data);
+      turn.hear(name, data);
     }
     if (!turn.answer) throw new Problem({ title: "The answer ended before it was complete", advice: "Ask again." });
     turn.end("done");
@@ -54,7 +37,14 @@ async function ask(question) {
   }
 }
 
-/** What came so far stays; beside it stands what happened, and what to do. */
+function turnOf(question) {
+  element("opening").hidden = true;
+  element("turn").hidden = false;
+  element("asked").textContent = replaceControls(question);
+  return new Turn(element("turn"), question);
+}
+
+/** What came so far stays, if it may still be read; beside it stands what happened, and what to do. */
 function broken(error, stopped) {
   if (stopped) {
     turn.end("stopped", "Stopped");
@@ -62,10 +52,7 @@ function broken(error, stopped) {
     return;
   }
   if (!(error instanceof Problem)) throw error;
-  turn.end("failed", turn.text ? "Interrupted" : "Gave up");
-  const paragraphs = [error.detail || error.title, error.advice].filter(Boolean).map((text) => make("p", {}, replaceControls(text)));
-  element("trouble").replaceChildren(make("h2", {}, turn.text ? "This answer is not complete" : "There is no answer"), ...paragraphs);
-  element("trouble").hidden = false;
+  turn.fail(error);
 }
 
 function stop() {
@@ -109,7 +96,7 @@ function open() {
   if (before?.question === question && before.answer) {
     underway?.abort();
     underway = null;
-    turn = new Turn(question);
+    turn = turnOf(question);
     turn.restore(before);
     busy(false);
   } else if (question) ask(question);

@@ -48,6 +48,8 @@ export function watchFields(form) {
     if (event.target.dataset?.control === "variants") chooseVariant(form, event.target);
   });
   form.addEventListener("input", (event) => pasted.delete(event.target));
+  // The fields have their first values only after this event.
+  form.addEventListener("reset", () => setTimeout(() => forget(form)));
   form.addEventListener("paste", keepLines);
   for (const details of form.querySelectorAll("[data-credential]")) {
     details.addEventListener("toggle", () => {
@@ -58,6 +60,12 @@ export function watchFields(form) {
 
 /** Texts of several lines that were pasted where one line has room, such as keys. */
 const pasted = new WeakMap();
+
+/** After a reset nothing that was pasted is left, and each choice shows its own fields. */
+function forget(form) {
+  for (const field of form.elements) pasted.delete(field);
+  for (const select of form.querySelectorAll('[data-control="variants"]')) chooseVariant(form, select);
+}
 
 const READ = {
   line: (field) => pasted.get(field) ?? (field.value.trim() || undefined),

@@ -1,4 +1,4 @@
-// Server-sent events as the answer to a POST, which EventSource cannot do.
+// Server-sent events by fetch: as the answer to a POST, and under a header of our own, neither of which EventSource can do.
 
 /** A problem that the server reported, or a failed connection. */
 export class Problem extends Error {
@@ -11,6 +11,11 @@ export class Problem extends Error {
   get sentence() {
     return [this.detail || this.title, this.advice].filter(Boolean).join(" ");
   }
+
+  /** Whether the same request may succeed a little later. */
+  get isPassing() {
+    return this.status === undefined || [502, 503, 504].includes(this.status);
+  }
 }
 
 const LOST = {
@@ -20,12 +25,22 @@ const LOST = {
 };
 
 /**
- * Yields {name, data} until the stream ends.
+ * Yields {id, name, data} until the stream ends.
  * Throws Problem; an AbortError if `signal` ended it.
  */
 export async function* stream(url, body, signal) {
-  const response = await request(url, body, signal);
-  if (!response.ok) throw new Problem(await problemOf(response));
+  yield* eventsOf(await answerTo("POST", url, { body, signal }), signal);
+}
+
+/** As `stream`, of a GET, for what follows behind the event with the number `after`; an event `gone` where nothing ever will. */
+export async function* resume(url, after, signal, opened) {
+  const response = await answerTo("GET", url, { signal, headers: { "Last-Event-ID": String(after) } });
+  opened();
+  if (response.status === 204) yield { id: after, name: "gone", data: {} };
+  else yield* eventsOf(response, signal);
+}
+
+async function* eventsOf(response, signal) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -42,31 +57,31 @@ export async function* stream(url, body, signal) {
   }
 }
 
-/** The JSON answer to a request. Throws Problem. */
-export async function send(method, url, body) {
-  const response = await request(url, body, undefined, method);
-  if (!response.ok) throw new Problem(await problemOf(response));
-  return response.json();
+/** The JSON answer to a request; null where it has none. Throws Problem. */
+export async function send(method, url, body, signal) {
+  const response = await answerTo(method, url, { body, signal });
+  return response.status === 204 ? null : response.json();
 }
 
 /** What shows the server that a page of this session sends the request. */
 const csrfToken = () => document.querySelector('meta[name="csrf-token"]')?.content ?? "";
 
-async function request(url, body, signal, method = "POST") {
-  try {
-    return await fetch(url, {
-      method,
-      headers: {
-        "Content-Type": "application/json",
-        Accept: "text/event-stream, application/json",
-        "X-CSRF-Token": csrfToken(),
-      },
-      body: body === undefined ? undefined : JSON.stringify(body),
-      signal,
-    });
-  } catch (error) {
+async function answerTo(method, url, { body, signal, headers = {} }) {
+  const response = await fetch(url, {
+    method,
+    headers: {
+      "Content-Type": "application/json",
+      Accept: "text/event-stream, application/json",
+      "X-CSRF-Token": csrfToken(),
+      ...headers,
+    },
+    body: body === undefined ? undefined : JSON.stringify(body),
+    signal,
+  }).catch((error) => {
     throw signal?.aborted ? error : new Problem(LOST);
-  }
+  });
+  if (!response.ok) throw new Problem({ ...(await problemOf(response)), status: response.status });
+  return response;
 }
 
 async function problemOf(response) {
@@ -81,10 +96,12 @@ async function problemOf(response) {
 
 function eventOf(block) {
   let name = "message";
+  let id = 0;
   const data = [];
   for (const line of block.split("\n")) {
     if (line.startsWith("event:")) name = line.slice(6).trim();
+    else if (line.startsWith("id:")) id = Number(line.slice(3));
     else if (line.startsWith("data:")) data.push(line.slice(5).replace(/^ /, ""));
   }
-  return data.length ? { name, data: JSON.parse(data.join("\n")) } : null;
+  return data.length ? { id, name, data: JSON.parse(data.join("\n")) } : null;
 }

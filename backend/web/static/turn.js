@@ -1,7 +1,8 @@
-// One turn on the page: its steps, its sources, its answer.
+// One turn: its steps, its sources, its answer; a page may show many.
 import { entry, quoted } from "./cited.js";
 import { Live } from "./live.js";
 import { passageNodes } from "./passages.js";
+import { Problem } from "./stream.js";
 import { counted, documentUrl, replaceControls, make, parsed } from "./text.js";
 
 const HELP = {
@@ -11,7 +12,19 @@ const HELP = {
   language_model: "the chosen language model",
 };
 
-const element = (id) => document.getElementById(id);
+const HEARD = {
+  queries: (turn, data) => turn.queries(data),
+  narrowed: (turn, data) => turn.narrowed(data),
+  first_results: (turn, data) => turn.results(data),
+  results: (turn, data) => turn.results(data),
+  selected: (turn, data) => turn.selected(data),
+  lost: (turn, data) => turn.lost(data),
+  reasoning: (turn, data) => turn.reasoning(data),
+  citation: (turn, data) => turn.citation(data),
+  passages: (turn, data) => turn.passages(data),
+  text: (turn, data) => turn.write(data),
+  done: (turn, data) => turn.done(data),
+};
 
 /** What is said where an answer, or sentences of it, cite nothing. */
 function uncitedNotice({ uncited, citations }) {
@@ -21,29 +34,47 @@ function uncitedNotice({ uncited, citations }) {
   return `${uncited.length} sentences cite no document; they are marked.`;
 }
 
+/** The reader may not read any more what the answer draws on, or has no account any more. */
+const isWithdrawn = ({ status }) => status === 401 || status === 403;
+
+/** The last step, by the title of what happened. */
+const END = {
+  "There is no answer": "Gave up",
+  "This answer was removed": "Removed",
+  "This answer is not complete": "Interrupted",
+};
+
 export class Turn {
   #steps = new Map();
   #sources = new Map();
   #cited = new Map();
+  #root;
   #live;
   #shown = null;
   answer = null;
 
-  constructor(question) {
+  /** `root` holds an element for each part of the turn, by its `data-part`. */
+  constructor(root, question) {
+    this.#root = root;
     this.question = question;
-    this.#live = new Live(element("answer"), (number) => this.#chip(number));
-    element("opening").hidden = true;
-    element("turn").hidden = false;
-    element("asked").textContent = replaceControls(question);
-    for (const id of ["steps", "sources", "answer", "passages"]) element(id).replaceChildren();
-    for (const id of ["answer", "beside"]) element(id).hidden = false;
-    for (const id of ["thinking", "cut", "uncited", "trouble", "after"]) element(id).hidden = true;
-    element("thinking").lastElementChild.textContent = "";
-    element("read-too").hidden = true;
-    element("work").open = true;
-    element("work").hidden = false;
-    element("answer").setAttribute("aria-busy", "true");
+    this.#live = new Live(this.part("answer"), (number) => this.#chip(number));
+    for (const name of ["steps", "sources", "answer", "passages"]) this.part(name).replaceChildren();
+    for (const name of ["answer", "beside", "work"]) this.part(name).hidden = false;
+    for (const name of ["thinking", "cut", "uncited", "trouble", "after", "read-too"]) this.part(name).hidden = true;
+    this.part("thinking").lastElementChild.textContent = "";
+    this.part("work").open = true;
+    this.part("answer").setAttribute("aria-busy", "true");
     this.step("search", "Searching");
+  }
+
+  part(name) {
+    return this.#root.querySelector(`[data-part="${name}"]`);
+  }
+
+  /** Take in an event of the server. Throws Problem, where it is an error. */
+  hear(name, data) {
+    if (name === "error") throw new Problem(data);
+    HEARD[name]?.(this, data);
   }
 
   get text() {
@@ -54,9 +85,9 @@ export class Turn {
   step(key, text, kind = "now") {
     const item = this.#steps.get(key) ?? make("li");
     item.textContent = text;
-    element("steps").append(...(item.isConnected ? [] : [item]));
+    this.part("steps").append(...(item.isConnected ? [] : [item]));
     this.#steps.set(key, item);
-    for (const other of element("steps").children) other.classList.remove("now");
+    for (const other of this.part("steps").children) other.classList.remove("now");
     item.className = kind;
   }
 
@@ -89,8 +120,8 @@ export class Turn {
   }
 
   reasoning({ text }) {
-    element("thinking").hidden = false;
-    element("thinking").lastElementChild.append(replaceControls(text));
+    this.part("thinking").hidden = false;
+    this.part("thinking").lastElementChild.append(replaceControls(text));
   }
 
   citation(citation) {
@@ -103,9 +134,9 @@ export class Turn {
   /** Passages where no language model answers: they take the place of its answer and of the sources. */
   passages(shown) {
     this.#shown = shown;
-    element("passages").replaceChildren(...passageNodes(shown));
-    element("beside").hidden = true;
-    element("answer").hidden = shown.reason !== "model_broke_off";
+    this.part("passages").replaceChildren(...passageNodes(shown));
+    this.part("beside").hidden = true;
+    this.part("answer").hidden = shown.reason !== "model_broke_off";
   }
 
   write({ text }) {
@@ -116,34 +147,63 @@ export class Turn {
   /** The whole answer, as the server rendered and cleaned it. */
   done({ answer, html }) {
     this.answer = { ...answer, html };
-    element("answer").replaceChildren(...parsed(html));
-    element("cut").hidden = !answer.cut;
+    this.part("answer").replaceChildren(...parsed(html));
+    this.part("cut").hidden = !answer.cut;
     // What was found and not used, as for a greeting, is no source.
-    if (answer.documents?.length === 0) element("beside").hidden = true;
-    element("uncited").textContent = uncitedNotice(answer);
-    element("uncited").hidden = !element("uncited").textContent;
+    if (answer.documents?.length === 0) this.part("beside").hidden = true;
+    this.part("uncited").textContent = uncitedNotice(answer);
+    this.part("uncited").hidden = !this.part("uncited").textContent;
     for (const citation of answer.citations) {
       const known = this.#sources.get(citation.document_id) ?? { ...citation };
       this.#sources.set(citation.document_id, { ...known, ...quoted(known, citation) });
     }
     const by = answer.model ? ` by ${replaceControls(answer.model)}` : "";
-    element("spent").textContent = `${answer.seconds.toFixed(1)} s${by}`;
+    this.part("spent").textContent = `${answer.seconds.toFixed(1)} s${by}`;
     this.#draw();
+  }
+
+  /** Leave nothing of what was read: not in the answer, its sources or the steps. */
+  #clear() {
+    this.#live.draw();
+    this.#live = new Live(this.part("answer"), (number) => this.#chip(number));
+    for (const name of ["steps", "sources", "answer", "passages"]) this.part(name).replaceChildren();
+    for (const name of ["thinking", "beside"]) this.part(name).hidden = true;
+    document.getElementById("card").hidden = true;
+    this.part("thinking").lastElementChild.textContent = "";
+    this.part("read-too").lastElementChild.replaceChildren();
+    for (const known of [this.#steps, this.#sources, this.#cited]) known.clear();
+    this.#shown = null;
   }
 
   /** End of the turn, however it ended. */
   end(kind, text) {
     this.#live.draw();
-    if (this.answer) element("answer").replaceChildren(...parsed(this.answer.html));
-    element("answer").removeAttribute("aria-busy");
+    if (this.answer) this.part("answer").replaceChildren(...parsed(this.answer.html));
+    this.part("answer").removeAttribute("aria-busy");
     if (kind === "done") {
       this.#steps.get("write")?.remove();
       for (const item of this.#steps.values()) item.classList.remove("now");
-      element("work").open = false;
-      element("work").hidden = !element("steps").children.length;
+      this.part("work").open = false;
+      this.part("work").hidden = !this.part("steps").children.length;
     } else this.step("end", text, "lost");
-    element("after").hidden = false;
-    element("copy").hidden = !this.text && !this.answer;
+    this.part("after").hidden = false;
+    this.part("copy").hidden = !this.text && !this.answer;
+  }
+
+  /** What came so far stays; beside it stands what happened, and what to do. */
+  fail(problem) {
+    const { title, detail, advice } = problem;
+    const said = this.#titleOf(problem);
+    if (isWithdrawn(problem)) this.#clear();
+    this.end("failed", END[said]);
+    const paragraphs = [detail || title, advice].filter(Boolean).map((text) => make("p", {}, replaceControls(text)));
+    this.part("trouble").replaceChildren(make("h2", {}, said), ...paragraphs);
+    this.part("trouble").hidden = false;
+  }
+
+  #titleOf(problem) {
+    if (!this.text) return "There is no answer";
+    return isWithdrawn(problem) ? "This answer was removed" : "This answer is not complete";
   }
 
   /** How the turn ended, in a sentence. */
@@ -167,11 +227,21 @@ export class Turn {
   }
 
   restore({ answer, sources, passages }) {
-    element("steps").replaceChildren();
+    this.part("steps").replaceChildren();
     for (const source of sources) this.#sources.set(source.document_id, source);
     if (passages) this.passages(passages);
     this.done({ answer, html: answer.html });
     this.end("done");
+  }
+
+  /** To be shown of an answer that did not come to its end: what was written of it. */
+  restoreText(text) {
+    for (const name of ["work", "beside"]) this.part(name).hidden = true;
+    this.#live.add(text);
+    this.#live.draw();
+    this.part("answer").removeAttribute("aria-busy");
+    this.part("after").hidden = false;
+    this.part("copy").hidden = !text;
   }
 
   #chip(number) {
@@ -195,17 +265,17 @@ export class Turn {
     const order = (source) => source.number ?? Infinity;
     const listed = [...this.#sources.values()].sort((a, b) => order(a) - order(b) || 0).slice(0, 12);
     const cited = this.answer ? listed.filter((source) => source.number) : listed;
-    element("sources").replaceChildren(...cited.map(entry));
+    this.part("sources").replaceChildren(...cited.map(entry));
     if (this.answer) this.#fold(listed.filter((source) => !source.number), cited.length > 0);
   }
 
   /** What the answer does not cite is folded; where it cites nothing, nothing stands beside it. */
   #fold(uncited, isCited) {
-    const folded = element("read-too");
+    const folded = this.part("read-too");
     folded.hidden = !uncited.length;
     folded.open = false;
     folded.firstElementChild.textContent = `${counted(uncited.length, "document")} found, not cited`;
     folded.lastElementChild.replaceChildren(...uncited.map(entry));
-    if (!isCited) element("beside").hidden = true;
+    if (!isCited) this.part("beside").hidden = true;
   }
 }

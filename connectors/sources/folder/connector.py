@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from io import BufferedReader
 from itertools import islice
+from pathlib import Path
 
 from connectors.batched import batched
 from connectors.connector import (
@@ -13,15 +14,16 @@ from connectors.connector import (
     Deletion,
     DocumentCount,
     DocumentListing,
+    GroupItem,
     KnownVersions,
     load_checkpoint,
     make_checks,
 )
 from connectors.errors import SourceError, TemporarilyUnavailableError
-from connectors.files.access_rules import AccessRules
 from connectors.files.paths import PathParts, decode_path
+from connectors.files.rule_scopes import RulePlace, RuleScopes
 from connectors.files.walker import InaccessiblePath, open_file
-from connectors.registry import NoCredential, SourceKind, without_groups
+from connectors.registry import NoCredential, SourceKind
 from connectors.sources.folder.file_documents import FileReader, FileVersion
 from connectors.sources.folder.folder_tree import (
     FolderTree,
@@ -37,8 +39,9 @@ _FILES_PER_CHECKPOINT = 200
 class FolderConnector:
     """Reads the files of a folder and its subfolders, without hidden files and without following links."""
 
-    def __init__(self, source: str, settings: FolderSettings) -> None:
+    def __init__(self, source: str, source_id: int, settings: FolderSettings) -> None:
         self._source = source
+        self._source_id = source_id
         self._settings = settings
 
     @property
@@ -55,7 +58,7 @@ class FolderConnector:
             TemporarilyUnavailableError: the disk does not answer, or went away during the walk.
             SourceError: the folder does not exist, or its access file is malformed.
         """
-        tree, reader, rules = self._open()
+        tree, reader, scopes = self._open()
         position = _parse_position(since)
         if since is None or position:
             yield DocumentCount(sum(1 for _ in FolderTree(self._settings).walk()))
@@ -63,7 +66,7 @@ class FolderConnector:
             stored = known([reader.make_id(entry.parts) for entry in batch])
             for entry in batch:
                 version = FileVersion.parse(stored.get(reader.make_id(entry.parts)))
-                change = reader.read_change(entry, rules.find_access(entry.parts), version)
+                change = reader.read_change(entry, scopes.find_access(entry.parts), version)
                 if change is not None:
                     yield change
             yield Checkpoint(json.dumps({"after": batch[-1].parts}))
@@ -78,21 +81,30 @@ class FolderConnector:
             SourceError: the folder or one in it cannot be listed, or the access file is malformed.
         """
         del since
-        tree, reader, rules = self._open()
+        tree, reader, scopes = self._open()
         for entry in tree.walk():
             if isinstance(entry, InaccessiblePath):
                 check_listable(entry)
-            yield DocumentListing(reader.make_id(entry.parts), rules.find_access(entry.parts))
+            yield DocumentListing(reader.make_id(entry.parts), scopes.find_access(entry.parts))
         tree.check_unchanged()
+
+    def groups(self, since: Checkpoint | None) -> Iterator[GroupItem]:
+        """See `ListsGroups.groups`; nothing but the access file is read.
+
+        Raises:
+            SourceError: the folder does not exist, or its access file is malformed.
+        """
+        del since
+        yield from self._load_scopes(open_root(self._settings.path)).list_groups()
 
     def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
         """See `Connector.refetch`."""
-        tree, reader, rules = self._open()
+        tree, reader, scopes = self._open()
         for document_id in document_ids:
             parts = self._parse_id(document_id)
             entry = tree.find(parts) if parts else None
             change = (
-                reader.read_change(entry, rules.find_access(entry.parts), None) if entry else None
+                reader.read_change(entry, scopes.find_access(entry.parts), None) if entry else None
             )
             yield change or Deletion(document_id)
 
@@ -116,10 +128,14 @@ class FolderConnector:
         file.close()
         return None
 
-    def _open(self) -> tuple[FolderTree, FileReader, AccessRules]:
+    def _open(self) -> tuple[FolderTree, FileReader, RuleScopes]:
         tree = FolderTree(self._settings)
         reader = FileReader(self._source, tree.root, self._settings.largest_file)
-        return tree, reader, load_access_rules(tree.root)
+        return tree, reader, self._load_scopes(tree.root)
+
+    def _load_scopes(self, root: Path) -> RuleScopes:
+        place = RulePlace(self._source_id, [str(self._settings.path)])
+        return RuleScopes.of(load_access_rules(root), place)
 
     def _parse_id(self, document_id: str) -> PathParts | None:
         return decode_path(document_id.removeprefix(f"{self._source}:"))
@@ -146,14 +162,14 @@ def _parse_position(since: Checkpoint | None) -> PathParts:
 
 
 def _make_connector(
-    source: str, settings: FolderSettings, credential: NoCredential
+    source: str, source_id: int, settings: FolderSettings, credential: NoCredential
 ) -> FolderConnector:
     del credential
-    return FolderConnector(source, settings)
+    return FolderConnector(source, source_id, settings)
 
 
 SOURCE_KIND = SourceKind(
-    connector=without_groups(_make_connector),
+    connector=_make_connector,
     settings=FolderSettings,
     credential=NoCredential,
     server_access=folder_access,

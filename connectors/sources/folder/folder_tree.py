@@ -11,12 +11,15 @@ from datetime import timedelta
 from pathlib import Path
 
 from connectors.errors import SourceError, TemporarilyUnavailableError
-from connectors.files.access_rules import OPEN_TO_ALL, AccessRules, parse_access_rules
+from connectors.files.access_rules import (
+    ACCESS_FILE,
+    OPEN_TO_ALL,
+    AccessRules,
+    parse_access_rules,
+)
 from connectors.files.paths import PathFilter, PathParts, covers_any, format_path
 from connectors.files.walker import File, InaccessiblePath, find_file, walk_files
 from connectors.sources.folder.settings import FolderSettings
-
-ACCESS_FILE = "access.yaml"
 
 _SIMILAR_NAMES = ("access.yml", "Access.yaml", "Access.yml", "ACCESS.YAML")
 

@@ -33,10 +33,11 @@ class FolderSettings(BaseModel):
     @field_validator("path")
     @classmethod
     def _make_absolute(cls, path: Path) -> Path:
-        try:
-            return path.expanduser().absolute()
-        except RuntimeError as error:
-            raise ValueError(f"{path}: this home folder does not exist") from error
+        """Expand no ~name: it would tell whether the server has a user of that name."""
+        first = path.parts[0] if path.parts else ""
+        if first.startswith("~") and first != "~":
+            raise ValueError(f"{path}: write the whole path, from /")
+        return path.expanduser().absolute()
 
 
 def folder_access(settings: FolderSettings) -> ServerAccess:

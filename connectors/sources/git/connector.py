@@ -7,7 +7,7 @@ decides who may read it here.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -20,13 +20,15 @@ from connectors.connector import (
     Check,
     Checkpoint,
     DocumentListing,
+    GroupItem,
     KnownVersions,
     find_fault,
     make_checks,
 )
 from connectors.errors import SourceError
-from connectors.files.access_rules import AccessRules, Rule, parse_access_rules
+from connectors.files.access_rules import ACCESS_FILE, AccessRules, Rule, parse_access_rules
 from connectors.files.paths import GlobPattern, PathParts
+from connectors.files.rule_scopes import RulePlace, RuleScopes
 from connectors.git_repository.branch_sync import Branch, FileFilter
 from connectors.git_repository.connection import Connection
 from connectors.git_repository.credentials import GitCredential
@@ -43,12 +45,10 @@ from connectors.git_repository.repository import Repository
 from connectors.git_repository.repository_links import find_repository_links
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.setting_types import PrivateHosts
-from connectors.registry import REMOTE_INTERVALS, SourceKind, without_groups
+from connectors.registry import REMOTE_INTERVALS, SourceKind
 from connectors.server_access import ServerAccess
 from connectors.setting_types import AbsolutePath, GlobPatterns, ReaderTokens
 from connectors.sources.git.web_links import Hosting, detect_hosting, file_link
-
-ACCESS_FILE = "access.yaml"
 
 _MAX_ACCESS_FILE_BYTES = 1_000_000
 _MISSPELLED_NAMES = ("access.yml", "Access.yaml", "Access.yml", "ACCESS.YAML")
@@ -117,8 +117,11 @@ class GitSettings(BaseModel):
 class GitConnector:
     """Reads the regular files of a branch; hidden files, symbolic links and submodules are left out."""
 
-    def __init__(self, source: str, settings: GitSettings, credential: GitCredential) -> None:
+    def __init__(
+        self, source: str, source_id: int, settings: GitSettings, credential: GitCredential
+    ) -> None:
         self._source = source
+        self._source_id = source_id
         self._settings = settings
         self._remote = parse_remote(settings.url)
         self._repository = repository_name(self._remote)
@@ -178,6 +181,11 @@ class GitConnector:
         del since
         return self._branch.listing()
 
+    def groups(self, since: Checkpoint | None) -> Iterator[GroupItem]:
+        """Yield the readers of each rule of the last commit; no file contents but the rules are fetched."""
+        del since
+        yield from self._branch.load_latest(self._load_scopes).list_groups()
+
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
         fault = find_fault(self._branch.probe)
@@ -197,12 +205,21 @@ class GitConnector:
         return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:20]
 
     def _load_access(self, repository: Repository, commit: str) -> FileAccess:
-        return self._load_rules(repository, commit).find_access
+        return self._load_scopes(repository, commit).find_access
 
-    def _load_rules(self, repository: Repository, commit: str) -> AccessRules:
+    def _load_scopes(self, repository: Repository, commit: str) -> RuleScopes:
+        address = [self._settings.url, self._settings.branch]
         present = repository.trees.find_root_names(commit, [ACCESS_FILE, *_MISSPELLED_NAMES])
         if not present:
-            return AccessRules((Rule(GlobPattern.parse("**"), Access.to(self._settings.readers)),))
+            rule = Rule(GlobPattern.parse("**"), Access.to(self._settings.readers))
+            place = RulePlace(self._source_id, address, "readers in the settings")
+            return RuleScopes.of(AccessRules((rule,)), place)
+        rules = self._load_rules(repository, commit, present)
+        return RuleScopes.of(rules, RulePlace(self._source_id, address))
+
+    def _load_rules(
+        self, repository: Repository, commit: str, present: Collection[str]
+    ) -> AccessRules:
         name = f"{ACCESS_FILE} of {display_url(self._remote)}"
         if ACCESS_FILE not in present:
             # If a misspelled file were ignored, the readers of the settings would see all files.
@@ -220,7 +237,7 @@ class GitConnector:
 
 
 SOURCE_KIND = SourceKind(
-    connector=without_groups(GitConnector),
+    connector=GitConnector,
     settings=GitSettings,
     credential=GitCredential,
     server_access=GitSettings.server_access,

@@ -134,7 +134,7 @@ def test_looking_after_people(browser: Browser, server: Serving, pictures: Path,
         page.get_by_role("button", name="Make a link").press("Enter")
         expect(page.get_by_role("status")).to_contain_text("/invitation?code=")
         _check(page, pictures / f"people-{look}.png")
-        page.get_by_role("link", name="Ann Lee").press("Enter")
+        page.get_by_role("link", name="Ann Lee", exact=True).press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("Ann Lee")
         page.get_by_role("button", name="Disable").press("Enter")
         expect(page.get_by_role("alert")).to_contain_text("the only active admin")

@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Browser, expect
 
 from tests.support.home import Home
-from tests.support.serving import Serving, serving
+from tests.support.serving import Serving, link_to, serving
 
 LOOKS = {
     "light": {"color_scheme": "light"},
@@ -56,7 +56,7 @@ def test_the_link_lets_it_in_and_the_pages_can_change_something(
 def test_when_the_session_ends_the_page_says_so(browser: Browser, server: Serving) -> None:
     with browser.new_context() as context:
         page = context.new_page()
-        page.goto(server.link)
+        page.goto(link_to(server.url))
         context.clear_cookies()
         page.locator("#q").fill("parental leave")
         expect(page.get_by_role("heading", name=re.compile("not signed in"))).to_be_visible()

@@ -153,6 +153,15 @@ def test_a_key_of_several_lines_is_pasted_whole(opens: Opens, address: str) -> N
         sign_in = json.loads(sent.value.post_data)["credential"]["sign_in"]
         assert sign_in["private_key"] == "-----BEGIN\nabc\n-----END\n"
         assert sign_in["known_hosts"].count("\n") == 2
+        # What was pasted for one source is not sent for the next one.
+        expect(page.locator('[data-source="keyed"]')).to_be_visible()
+        expect(page.get_by_label("Private key")).to_be_hidden()
+        page.get_by_label("URL").fill("ssh://git@nowhere.invalid/team/keyless.git")
+        page.get_by_label("Readers").fill("public")
+        page.get_by_label("Sign in").select_option("SSH key")
+        with page.expect_request("**/api/admin/sources") as again:
+            page.get_by_role("button", name="Add and sync").click()
+        assert "BEGIN" not in (again.value.post_data or "")
         _forgive(watched, 422, 409)
 
 

@@ -6,17 +6,20 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from connectors.access import EVERYBODY, Access
+from connectors.access import EVERYBODY, PUBLIC, Access
 from connectors.connector import Connector
 from connectors.sources.folder.connector import FolderConnector
 from connectors.sources.folder.settings import FolderSettings
+from tests.contract.connector_worlds.held import list_groups
 from tests.contract.connector_worlds.world import (
     ITEMS,
+    SOURCE_ID,
     UNREADABLE,
     Crowds,
     Fails,
     IdOnMove,
     Moves,
+    RuleReaders,
     Skews,
     World,
     edited_text,
@@ -24,13 +27,10 @@ from tests.contract.connector_worlds.world import (
     title,
 )
 
-_RULES = (
-    'rules:\n  - {match: 3/**, readers: ["group:three"]}\n  - {match: "**", readers: [public]}\n'
-)
 _FILES_A_FOLDER = 1000
 
 
-class FolderWorld(World, Moves, Fails, Skews, Crowds):
+class FolderWorld(World, RuleReaders, Moves, Fails, Skews, Crowds):
     name = "folder"
     id_on_move = IdOnMove.CHANGED
 
@@ -41,13 +41,20 @@ class FolderWorld(World, Moves, Fails, Skews, Crowds):
         for number in range(ITEMS):
             self._write(number, text(number))
         self.fail(UNREADABLE)
-        (self._files / "access.yaml").write_text(_RULES)
+        self.write_rules()
+        (self._group,) = list_groups(self.connect())
 
     def connect(self) -> Connector:
-        return FolderConnector("源", FolderSettings(path=self._files))
+        return FolderConnector("源", SOURCE_ID, FolderSettings(path=self._files))
 
     def readers(self, number: int) -> Access:
-        return Access.to(["group:three"]) if number % 7 == 3 else EVERYBODY
+        return Access.to([self._group.token]) if number % 7 == 3 else EVERYBODY
+
+    def people(self, number: int) -> frozenset[str]:
+        return frozenset(self.rule_readers if number % 7 == 3 else {PUBLIC})
+
+    def write_rules(self) -> None:
+        (self._files / "access.yaml").write_text(self.format_rules("3/**"))
 
     def edit(self, number: int) -> None:
         self._write(number, edited_text(number))
@@ -78,7 +85,7 @@ class FolderWorld(World, Moves, Fails, Skews, Crowds):
             else:
                 # One file by many names is made faster than many files.
                 (folder / f"{number}.txt").hardlink_to(folder / "first.txt")
-        return FolderConnector("crowd", FolderSettings(path=root))
+        return FolderConnector("crowd", SOURCE_ID, FolderSettings(path=root))
 
     def close(self) -> None:
         shutil.rmtree(self.root)

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from connectors.access import EVERYBODY, Access
+from connectors.access import EVERYBODY, PUBLIC, Access
 from connectors.connector import Connector
 from connectors.git_repository.credentials import GitCredential, Token
 from connectors.sources.git.connector import GitConnector, GitSettings
+from tests.contract.connector_worlds.held import list_groups
 from tests.contract.connector_worlds.world import (
     ITEMS,
+    SOURCE_ID,
     UNREADABLE,
     Crowds,
     Expires,
@@ -21,6 +23,7 @@ from tests.contract.connector_worlds.world import (
     IdOnMove,
     Limits,
     Moves,
+    RuleReaders,
     Skews,
     World,
     edited_text,
@@ -31,13 +34,10 @@ from tests.support.repository import Delete, Move, Repository, Write, data
 from tests.support.services.git_http import TOKEN, GitHttp, web_page
 from tests.support.services.serving import Reply, serve
 
-_RULES = (
-    'rules:\n  - {match: 3/**, readers: ["group:three"]}\n  - {match: "**", readers: [public]}\n'
-)
 _CREDENTIAL = GitCredential(sign_in=Token(token=SecretStr(TOKEN)))
 
 
-class GitWorld(World, Moves, Skews, Limits, Expires, Garbles, Crowds):
+class GitWorld(World, RuleReaders, Moves, Skews, Limits, Expires, Garbles, Crowds):
     name = "git"
     id_on_move = IdOnMove.CHANGED
     wait = timedelta(minutes=20)
@@ -50,22 +50,29 @@ class GitWorld(World, Moves, Skews, Limits, Expires, Garbles, Crowds):
         self._repository = Repository(root / "served/handbook.git")
         self._repository.git("config", "uploadpack.allowFilter", "true")
         self._commit(
-            Write("access.yaml", _RULES.encode()),
+            self._write_rules(),
             *(self._write_item(number, text(number)) for number in range(ITEMS)),
         )
         self._commit(Write(_path(UNREADABLE), b""))
         self._server = GitHttp(root / "served")
         self._open = ExitStack()
         self._url = self._open.enter_context(serve(self._server)).url
+        (self._group,) = list_groups(self.connect())
 
     def connect(self) -> Connector:
         settings = GitSettings(
             url=f"{self._url}/handbook.git", readers=(), private_hosts=("127.0.0.1",)
         )
-        return GitConnector("源", settings, _CREDENTIAL)
+        return GitConnector("源", SOURCE_ID, settings, _CREDENTIAL)
 
     def readers(self, number: int) -> Access:
-        return Access.to(["group:three"]) if number % 7 == 3 else EVERYBODY
+        return Access.to([self._group.token]) if number % 7 == 3 else EVERYBODY
+
+    def people(self, number: int) -> frozenset[str]:
+        return frozenset(self.rule_readers if number % 7 == 3 else {PUBLIC})
+
+    def write_rules(self) -> None:
+        self._commit(self._write_rules())
 
     def edit(self, number: int) -> None:
         self._commit(self._write_item(number, edited_text(number)))
@@ -114,7 +121,7 @@ class GitWorld(World, Moves, Skews, Limits, Expires, Garbles, Crowds):
         repository = Repository(self.root / "crowd.git")
         repository.import_(_crowd(items))
         settings = GitSettings(url=str(repository.folder), readers=("public",))
-        return GitConnector("crowd", settings, GitCredential())
+        return GitConnector("crowd", SOURCE_ID, settings, GitCredential())
 
     def close(self) -> None:
         self._open.close()
@@ -122,6 +129,9 @@ class GitWorld(World, Moves, Skews, Limits, Expires, Garbles, Crowds):
     def _commit(self, *steps: Write | Delete | Move) -> None:
         at = time.time() + self._clock_offset.total_seconds()
         self._repository.commit(*steps, at=int(at))
+
+    def _write_rules(self) -> Write:
+        return Write("access.yaml", self.format_rules("3/**").encode())
 
     def _write_item(self, number: int, content: str) -> Write:
         return Write(_path(number), f"# {title(number)}\n\n{content}".encode())

@@ -11,6 +11,7 @@ The suite distinguishes items by their texts alone: make each from `title`, `tex
 Every test gets a new world, so making one should take well under a second.
 """
 
+import json
 import re
 from abc import ABC, abstractmethod
 from datetime import timedelta
@@ -125,6 +126,29 @@ class Grouped(ABC):
     @abstractmethod
     def leave(self) -> None:
         """Take from ANN what not everybody may read, likewise."""
+
+
+class RuleReaders(Grouped):
+    """Its owner writes in an `access.yaml` who may read some of its items; the others everybody may."""
+
+    rule_readers: tuple[str, ...] = (ANN, BO)
+
+    @abstractmethod
+    def write_rules(self) -> None:
+        """Save the rules as they are now."""
+
+    def join(self) -> None:
+        self.rule_readers = (*self.rule_readers, CY)
+        self.write_rules()
+
+    def leave(self) -> None:
+        self.rule_readers = tuple(one for one in self.rule_readers if one != ANN)
+        self.write_rules()
+
+    def format_rules(self, pattern: str) -> str:
+        rules = [(pattern, self.rule_readers), ("**", ["public"])]
+        # JSON is YAML.
+        return json.dumps({"rules": [{"match": one, "readers": of} for one, of in rules]})
 
 
 class Fails(ABC):

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
+from sqlalchemy.exc import IntegrityError
 
 from backend.access.api_tokens import (
     LONGEST_LIFETIME,
@@ -18,7 +19,7 @@ from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.store import audit
 from backend.store.database import Database, open_database
-from backend.store.tables import api_tokens
+from backend.store.tables import api_tokens, people
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.accounts import add_person
 
@@ -60,6 +61,17 @@ def test_a_person_who_was_disabled_meanwhile_gets_none(database: Database) -> No
     with pytest.raises(ConflictError, match="disabled"):
         service.create("after", [TokenScope.SEARCH], WEEK)
     assert service.list_tokens() == []
+
+
+def test_no_token_outlives_its_owner(database: Database) -> None:
+    """Without an owner it would be a service token. Quarry deletes nobody, and the database refuses to."""
+    ann = add_person(database, "ann@example.com", Role.ADMIN)
+    token = ApiTokenService(database, owner=ann).create("ci", [TokenScope.ADMIN], WEEK)
+    with pytest.raises(IntegrityError), database.engine.begin() as connection:
+        connection.execute(delete(people).where(people.c.id == ann.id))
+    found = find_valid_token(database, token)
+    assert found is not None
+    assert found[1] == ann
 
 
 def test_only_its_hash_is_stored(service: ApiTokenService) -> None:

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from backend.access.explanation import Explanation, Reason, explain, parse_readers
+from backend.access.groups import GroupService
+from backend.access.people import PeopleService
 from backend.access.readers import resolve_readers
 from backend.access.roles import Role
 from backend.store import audit, groups, identities, sources, tables
@@ -149,6 +151,47 @@ def test_groups_of_the_account_count_as_held(store: Store) -> None:
     found = explained(store, ANN)
     assert found.reason is Reason.READABLE
     assert found.readers == ("group:staff", "public", ANN)
+    (held,) = found.clauses[0].held
+    assert held.path == (ANN, "group:staff")
+    assert held.since is not None
+    assert now <= held.since <= datetime.now(UTC)
+    (given,) = explained(store, "group:staff").clauses[0].held
+    assert (given.path, given.since) == (("group:staff",), None)
+
+
+def test_a_way_through_a_group_of_quarry_and_one_of_the_source_counts_since_the_later(
+    store: Store,
+) -> None:
+    add_person(store.database, "ann@example.com", Role.ADMIN)
+    service = GroupService(store.database)
+    service.create("hr")
+    service.add_member("hr", "ann@example.com")
+    save_groups(store.database, "desk", {"company": ["group:hr"]})
+    company = token(store, "company")
+    store.hold(document(access=Access.to([company])))
+    (held,) = explained(store, ANN).clauses[0].held
+    assert held.path == (ANN, "group:hr", company)
+    early, later = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)
+    _date_memberships(store, company, early)
+    for since, expected in ((later, later), (datetime(2026, 1, 1, tzinfo=UTC), early)):
+        with store.database.writing() as connection:
+            connection.execute(update(tables.group_members).values(since=since))
+        assert explained(store, ANN).clauses[0].held[0].since == expected
+
+
+def test_an_unverified_address_is_said_though_its_groups_count(store: Store) -> None:
+    add_person(store.database, "ann@example.com", Role.ADMIN)
+    people = PeopleService(store.database)
+    people.change_email("ann@example.com", "lee@example.com")
+    service = GroupService(store.database)
+    service.create("hr")
+    service.add_member("hr", "lee@example.com")
+    store.hold(document(access=Access.to(["group:hr"])))
+    found = explained(store, "user:lee@example.com")
+    assert found.reason is Reason.READABLE
+    (sentence,) = found.accounts
+    assert "nobody has verified" in sentence
+    assert "public" not in sentence, "it finds what its groups may read, too"
 
 
 def test_an_address_alone_means_the_person() -> None:

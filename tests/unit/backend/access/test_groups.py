@@ -214,3 +214,25 @@ def test_of_two_that_make_a_group_at_once_one_does(service: GroupService) -> Non
     for thread in threads:
         thread.join()
     assert sorted(outcomes) == ["hr", "refused"]
+
+
+def _since(database: Database, name: str) -> datetime | None:
+    return group_members.list_dates(database, people.get_by_email(database, BOB).id)[name]
+
+
+def test_since_when_somebody_is_in_a_group_is_kept_while_they_stay(service: GroupService) -> None:
+    database, before = service.database, datetime.now(UTC)
+    service.create("hr")
+    service.add_member("hr", BOB)
+    _sign_in_by_provider(database, "staff")
+    dates = [_since(database, name) for name in ("hr", "staff")]
+    assert all(each and before <= each <= datetime.now(UTC) for each in dates)
+    service.add_member("hr", BOB)
+    _sign_in_by_provider(database, "staff", "board")
+    assert [_since(database, name) for name in ("hr", "staff")] == dates
+    service.remove_member("hr", BOB)
+    service.add_member("hr", BOB)
+    _sign_in_by_provider(database)
+    _sign_in_by_provider(database, "staff")
+    again = [_since(database, name) for name in ("hr", "staff")]
+    assert all(late and early and late > early for late, early in zip(again, dates, strict=True))

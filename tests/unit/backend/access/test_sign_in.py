@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from argon2 import PasswordHasher
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from backend.access import passwords
 from backend.access.passwords import Passwords
@@ -127,6 +127,51 @@ def test_without_a_hash_one_is_verified_all_the_same() -> None:
         before = Counting.count
         assert passwords.is_correct(password_hash, password) is (password == PASSWORD)
         assert Counting.count == before + 1
+
+
+class _Counting(PasswordHasher):
+    """Counts the hashes that are verified, each of which takes a tenth of a second with the usual parameters."""
+
+    verified = 0
+
+    def verify(self, *arguments: Any, **more: Any) -> Any:
+        self.verified += 1
+        return super().verify(*arguments, **more)
+
+
+def test_every_refusal_takes_the_same_work(database: Database) -> None:
+    """So that no time tells whether there is an account: as many hashes, and the same statements in the same order."""
+    add_person(database, "ann@example.com", Role.ADMIN)
+    add_person(database, "gone@example.com")
+    PeopleService(database).disable("gone@example.com")
+    people.add(
+        database,
+        email="elsewhere@example.com",
+        name="Signs in elsewhere",
+        role=Role.MEMBER,
+        password_hash=None,
+        verified=None,
+        created_at=datetime.now(UTC),
+    )
+    hasher = _Counting(time_cost=1, memory_cost=8, parallelism=1)
+    service, done = SignInService(database, Passwords(hasher)), set()
+    statements: list[str] = []
+
+    def note(*arguments: Any) -> None:
+        statements.append(arguments[2])
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    names = ("ann", "gone", "elsewhere", "nobody", "no address")
+    for number, name in enumerate(names):
+        email = name if " " in name else f"{name}@example.com"
+        visitor = Visitor(address=f"192.0.2.{number}", device="unknown")
+        statements.clear()
+        hasher.verified = 0
+        assert service.sign_in_with_password(email, "wrong", visitor) == Refused()
+        done.add((hasher.verified, *statements))
+    ((verified, *asked),) = done
+    assert verified == 1
+    assert len(asked) >= 5
 
 
 def test_a_hash_that_is_none_is_refused() -> None:

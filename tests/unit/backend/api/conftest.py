@@ -110,7 +110,7 @@ def authorization(app: Api) -> dict[str, str]:
 def list_requests(app: Api) -> Iterator[tuple[str, str, Permission | None]]:
     """Every method and path of the router, with the rule of its route."""
     names = {"name": SOURCE, "document_id": f"{SOURCE}:leave.md", "number": "1", "version": "0"}
-    names |= {"person_id": "1", "group_id": "1", "action": "x"}
+    names |= {"person_id": "1", "group_id": "1", "action": "x", "message_id": "1"}
     for context in iter_route_contexts(app.routes):
         route = context.original_route
         path = re.sub(

@@ -24,7 +24,7 @@ from backend.api.app import Api, create_app
 from backend.api.authorization import Permission
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
-from backend.store import audit, people
+from backend.store import api_tokens, audit, people
 from backend.store.people import Person
 from backend.web import routes as pages
 from backend.web.machine_link import mount_link
@@ -91,7 +91,7 @@ def make_app(container: Container, cookies: AccountCookies, queue: PasswordQueue
     pages.mount(app)
     mount_link(app, container.machine_secret, container.database)
     SignInPages(container, cookies, CHEAP, queue).mount(app)
-    PasswordResetPages(container, CHEAP, queue).mount(app)
+    PasswordResetPages(container, cookies, CHEAP, queue).mount(app)
     return app
 
 
@@ -490,6 +490,26 @@ def test_a_password_is_chosen_by_a_link(stranger: TestClient, container: Contain
     assert (person.email, person.role) == (email, Role.MEMBER)
 
 
+@pytest.mark.parametrize(("chosen", "left"), [({}, 1), ({"revoke_tokens": "yes"}, 0)])
+def test_tokens_are_revoked_with_a_password_where_that_is_wanted(
+    stranger: TestClient, container: Container, chosen: dict[str, str], left: int
+) -> None:
+    """Whoever thinks that somebody knew the password wants nothing of before to work."""
+    email = f"robbed{left}@example.com"
+    person = add_person(container.database, email)
+    ApiTokenService(container.database, owner=person).create("ci", [TokenScope.SEARCH], WEEK)
+    code = PasswordResetService(container.database).begin(email)
+    refused = stranger.post("/password-reset", data={"code": code, "password": "short", **chosen})
+    assert ('value="yes" checked' in refused.text) is bool(chosen)
+    stranger.post("/password-reset", data={"code": code, "password": PASSWORD, **chosen})
+    assert len(api_tokens.list_of_person(container.database, person.id)) == left
+    entry = audit.list_entries(container.database, limit=1)[0]
+    assert (entry.action, entry.detail.get("revoked_tokens")) == (
+        "choose_password",
+        1 if chosen else None,
+    )
+
+
 def test_invalid_resets_differ_in_nothing(stranger: TestClient, container: Container) -> None:
     service = PasswordResetService(container.database)
     used = service.begin(SAM)
@@ -514,6 +534,28 @@ def test_spraying_is_answered_alike_for_every_account(
         limited = _sign_in(stranger, email)
         assert (limited.status_code, limited.headers["retry-after"]) == (429, "900")
         assert "set-cookie" not in limited.headers
+
+
+def test_who_is_sprayed_comes_in_by_a_link_for_a_password(
+    stranger: TestClient, container: Container, cookies: AccountCookies
+) -> None:
+    """From a device that Quarry does not know, such as a new one: no stranger keeps anybody out for good."""
+    email, new = "besieged@example.com", "quite another long password"
+    add_person(container.database, email)
+    for _ in range(MOST_BY_ACCOUNT):
+        assert _sign_in(stranger, email, "Winter2026").status_code == 401
+    assert _sign_in(stranger, email).status_code == 429
+    stranger.cookies.set(cookies.device, "planted")
+    code = PasswordResetService(container.database).begin(email)
+    chosen = stranger.post("/password-reset", data={"code": code, "password": new})
+    (cookie,) = chosen.headers.get_list("set-cookie")
+    assert re.search(r"; HttpOnly; Max-Age=\d+; Path=/; SameSite=lax$", cookie)
+    assert "planted" not in cookie
+    stranger.cookies.clear()
+    assert _sign_in(stranger, email, new).status_code == 429
+    stranger.cookies.set(cookies.device, cookie.partition("=")[2].partition(";")[0])
+    assert _sign_in(stranger, email, new).status_code == 303
+    assert _sign_in(stranger, ANN, "Winter2026").status_code == 401
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Source managers: they see and change their own sources, and reach nothing of the server that no admin allows."""
 
+import getpass
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -264,6 +265,25 @@ def test_a_refusal_does_not_tell_what_exists(sam: TestClient, shared: Path) -> N
         return sam.post(LIST, json=body).text.replace(name, "NAME")
 
     assert refuse("secret") == refuse("missing")
+
+
+def test_a_refusal_tells_nothing_of_the_servers_users_or_places(sam: TestClient) -> None:
+    """Neither which users there are, nor their home folders, nor where Quarry itself runs."""
+
+    def refuse(path: str) -> str:
+        body = {"kind": "folder", "name": "attack", "settings": {"path": path}}
+        refused = sam.post(LIST, json=body)
+        assert refused.status_code == 422
+        return refused.text
+
+    user = getpass.getuser()
+    assert refuse(f"~{user}/x").replace(user, "NAME") == refuse("~nobody-of-this-name/x").replace(
+        "nobody-of-this-name", "NAME"
+    )
+    for path in ("~/x", "~", "x", "."):
+        told = refuse(path)
+        assert str(Path.home()) not in told
+        assert str(Path.cwd()) not in told
 
 
 def test_what_an_admin_allows_is_connected(sam: TestClient, shared: Path) -> None:

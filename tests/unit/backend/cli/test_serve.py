@@ -1,11 +1,14 @@
-"""The socket that `quarry serve` listens on."""
+"""The socket that `quarry serve` listens on, and what is said before it does."""
 
 import asyncio
 import socket
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from backend.cli import app
 from backend.cli.serve import open_listener
 from backend.cli.serve_processes import Listener, for_one_of_several
 from backend.settings import Settings
@@ -49,3 +52,14 @@ def test_a_process_of_several_embeds_by_one_thread_unless_told_otherwise(
 ) -> None:
     monkeypatch.delenv("QUARRY_THREADS", raising=False)
     assert for_one_of_several(Settings.model_validate(settings)).threads == threads
+
+
+@pytest.mark.parametrize("command", ["serve", "worker"])
+def test_a_wrong_limit_of_source_managers_is_said_at_the_start(
+    tmp_path: Path, command: str
+) -> None:
+    settings = {"QUARRY_HOME": str(tmp_path), "QUARRY_BROKER_URL": "redis://127.0.0.1:1/0"}
+    done = CliRunner(env={**settings, "QUARRY_SOURCE_ROOTS": "srv/docs"}).invoke(app, [command])
+    assert done.exit_code == 1
+    said = " ".join(done.output.split())
+    assert "QUARRY_SOURCE_ROOTS or QUARRY_SOURCE_ADDRESSES is not valid: 'srv/docs'" in said

@@ -40,6 +40,18 @@ def test_the_next_run_continues_it_under_its_number(store: Store) -> None:
     assert first.id < run
 
 
+def test_a_listing_is_found_by_its_source_and_its_number(store: Store) -> None:
+    web = run_transitions.begin(store.database, "web", "prune", this_process(), alive)
+    listings.resume(store.database, web)
+    number = listings.resume(store.database, web, max_age=timedelta(0)).number
+    assert interrupted(store).number == number
+    run = runs.latest(store.database)["desk"].id
+    first = runs.find_first_of_listing(store.database, "desk", number)
+    assert first is not None
+    assert (first.id, first.source) == (run, "desk")
+    assert runs.find_first_of_listing(store.database, "desk", number + 1) is None
+
+
 def test_one_that_is_finished_is_not_continued(store: Store) -> None:
     listing = interrupted(store)
     assert listings.finish(store.database, "desk") is not None

@@ -547,7 +547,9 @@ def test_a_folder_is_kept_in_step(tmp_path: Path) -> None:
     root.mkdir()
     for name in ("leave", "travel", "pay", "parking"):
         (root / f"{name}.md").write_text(f"# {name}\n\nAll about {name}.\n")
-    connector = FolderConnector("desk", FolderSettings(path=root))
+    connector = FolderConnector(
+        "desk", sources.find(store.database, "desk").id, FolderSettings(path=root)
+    )
 
     def run() -> Report:
         source = sources.find(store.database, "desk")
@@ -564,11 +566,13 @@ def test_a_folder_is_kept_in_step(tmp_path: Path) -> None:
     )
     report = run()
     assert (report.documents, report.deleted, report.amended) == (2, 2, 1)
+    (rule,) = connector.groups(None)
+    assert isinstance(rule, ReaderGroup)
     names = {each.id: each.readers for each in documents.list_documents(store.database)}
     assert names == {
         "desk:journeys.md": ("public",),
         "desk:leave.md": ("public",),
-        "desk:parking.md": ("group:drivers",),
+        "desk:parking.md": (rule.token,),
     }
     shutil.rmtree(tmp_path / "index")
     pipeline = _pipeline(store, tmp_path)

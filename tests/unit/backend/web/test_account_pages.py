@@ -56,6 +56,29 @@ def test_a_password_is_changed_and_ends_the_other_sessions(
     assert NEW not in str(entry)
 
 
+def test_tokens_are_revoked_with_the_password_where_that_is_wanted(
+    container: Container, browse: Any
+) -> None:
+    here, person = browse(BOB), people.get_by_email(container.database, BOB)
+    assert 'name="revoke_tokens"' not in here.get("/account").text
+    for owner in (person, people.get_by_email(container.database, ANN)):
+        ApiTokenService(container.database, owner=owner).create(
+            "ci", [TokenScope.SEARCH], timedelta(days=7)
+        )
+    form = {"current": PASSWORD, "new": NEW, "revoke_tokens": "yes"}
+    assert 'name="revoke_tokens" value="yes">' in here.get("/account").text
+    refused = here.post("/account/password", data={**form, "new": "short"})
+    assert 'name="revoke_tokens" value="yes" checked>' in refused.text
+    kept = here.post("/account/password", data={"current": PASSWORD, "new": f"{NEW} 1"})
+    assert kept.status_code == 303
+    assert len(api_tokens.list_of_person(container.database, person.id)) == 1
+    assert here.post("/account/password", data={**form, "current": f"{NEW} 1"}).status_code == 303
+    (left,) = api_tokens.list_tokens(container.database)
+    assert left.person_id != person.id
+    (entry, *_) = audit.list_entries(container.database)
+    assert (entry.action, entry.detail["revoked_tokens"]) == ("change_password", 1)
+
+
 @pytest.mark.parametrize(
     "form", [{"current": "wrong", "new": NEW}, {"current": PASSWORD, "new": "short"}, {"new": NEW}]
 )

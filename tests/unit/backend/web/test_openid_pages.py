@@ -325,3 +325,129 @@ def test_a_crowd_at_the_provider_is_sent_away(
     monkeypatch.setattr(openid_pages, "_MOST_WAITING", 0)
     for path in ("/sign-in/openid", f"{CALLBACK}?state=a&code=b"):
         assert browser.get(path).status_code == 503
+
+
+def invite(container: Container, email: str = "ann@example.com") -> str:
+    """The code of an invitation with a role that nobody gets without one."""
+    return PeopleService(container.database).invite(email, Role.SOURCE_MANAGER)
+
+
+def accept(browser: TestClient, code: str) -> Response:
+    return sign_in(browser, f"/sign-in/openid?invitation={code}")
+
+
+def test_an_invitation_is_accepted_by_the_provider(
+    browser: TestClient, container: Container
+) -> None:
+    code = invite(container)
+    shown = browser.get(f"/invitation?code={code}").text
+    assert f'href="/sign-in/openid?invitation={code}"' in shown
+    assert "Continue with 127.0.0.1" in shown
+    answer = accept(browser, code)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    person = people.get_by_email(container.database, "ann@example.com")
+    assert (person.role, person.name) == (Role.SOURCE_MANAGER, "Ann")
+    assert person.verified == container.settings.oidc_issuer
+    assert who(browser, container) == "ann@example.com"
+    recorded = audit.list_entries(container.database)[:4]
+    assert [each.action for each in recorded] == ["sign_in", "set_groups", "link_identity", "join"]
+    assert recorded[3].detail["invited_by"] == "owner"
+    assert browser.get(f"/invitation?code={code}").status_code == 404
+    assert browser.get(f"/sign-in/openid?invitation={code}").status_code == 404
+
+
+def test_it_is_accepted_for_who_was_invited_whoever_is_signed_in(
+    browser: TestClient, container: Container, admin: Person
+) -> None:
+    sign_in_otherwise(browser, container, admin)
+    answer = accept(browser, invite(container))
+    session = answer.cookies[container.machine_secret.name_cookie("account")]
+    person = find_person(container.database, session)
+    assert person
+    assert person.email == "ann@example.com"
+
+
+@pytest.mark.parametrize(
+    ("claims", "reason"),
+    [
+        ({"email": "eve@example.com"}, "knows you as eve@example.com"),
+        ({"email_verified": False}, "does not vouch that it is yours"),
+        ({"email": "ann@elsewhere.example"}, "does not vouch that it is yours"),
+        ({"email": ""}, "does not vouch that it is yours"),
+    ],
+)
+def test_an_invitation_is_for_the_verified_address_alone(
+    browser: TestClient,
+    container: Container,
+    provider: OpenIdProvider,
+    claims: dict[str, object],
+    reason: str,
+) -> None:
+    code = invite(container)
+    provider.claims |= claims
+    refused = accept(browser, code)
+    assert refused.status_code == 403
+    assert reason in trouble(refused)
+    # The person can choose a password where they are.
+    assert f'name="code" value="{code}"' in refused.text
+    assert [one.email for one in people.list_people(container.database)] == ["admin@example.com"]
+    assert PeopleService(container.database).find_invitation(code).email == "ann@example.com"
+    assert who(browser, container) is None
+    (entry,) = audit.list_entries(container.database, limit=1)
+    assert (entry.action, entry.outcome) == ("sign_in", "refused")
+
+
+def test_an_address_that_the_provider_does_not_vouch_for_is_invited_by_password_alone(
+    browser: TestClient, container: Container, provider: OpenIdProvider
+) -> None:
+    code = invite(container, "ann@elsewhere.example")
+    provider.claims["email"] = "ann@elsewhere.example"
+    assert "Continue with" not in browser.get(f"/invitation?code={code}").text
+    assert "does not vouch" in trouble(accept(browser, code))
+
+
+def test_an_invitation_that_ended_meanwhile_makes_no_account(
+    browser: TestClient, container: Container
+) -> None:
+    code = invite(container)
+    back = go_to_provider(browser, f"/sign-in/openid?invitation={code}")
+    PeopleService(container.database).withdraw_invitation("ann@example.com")
+    ended = browser.get(back)
+    assert ended.status_code == 404
+    assert "not valid, or no longer" in ended.text
+    assert len(people.list_people(container.database)) == 1
+    assert who(browser, container) is None
+
+
+def test_an_identity_with_an_account_accepts_no_invitation(
+    browser: TestClient, container: Container, provider: OpenIdProvider
+) -> None:
+    sign_in(open_browser(container))
+    code = invite(container, "lee@example.com")
+    provider.claims["email"] = "lee@example.com"
+    refused = accept(browser, code)
+    assert "You have an account already, of ann@example.com" in trouble(refused)
+    assert PeopleService(container.database).find_invitation(code).email == "lee@example.com"
+
+
+@pytest.mark.parametrize("error", ["access_denied", "server_error"])
+def test_who_is_not_signed_in_at_the_provider_can_choose_a_password(
+    browser: TestClient, container: Container, provider: OpenIdProvider, error: str
+) -> None:
+    code = invite(container)
+    provider.response_parameters = {"error": error}
+    refused = accept(browser, code)
+    assert refused.status_code == 403
+    assert f'name="code" value="{code}"' in refused.text
+    provider.failing = {"/token"}
+    provider.response_parameters = {}
+    assert f'name="code" value="{code}"' in accept(browser, code).text
+
+
+def test_an_invitation_offers_no_provider_where_none_is_set(tmp_path: Path) -> None:
+    other = Container(Settings(home=tmp_path / "other"))
+    with closing(other.database):
+        add_person(other, "admin@example.com", Role.ADMIN)
+        shown = open_browser(other).get(f"/invitation?code={invite(other)}")
+        assert shown.status_code == 200
+        assert "Continue with" not in shown.text

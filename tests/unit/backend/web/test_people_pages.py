@@ -153,6 +153,14 @@ def test_an_account_is_disabled_at_once_and_enabled_again(
     assert _bob(container).disabled_at is None
 
 
+def test_the_pages_lead_to_why_somebody_does_not_find_a_document(
+    container: Container, admin: TestClient
+) -> None:
+    plus = add_person(container.database, "bob+news@example.com")
+    for path in ("/people", f"/person/{plus.id}"):
+        assert 'href="/explain?as=bob%2Bnews%40example.com"' in admin.get(path).text
+
+
 def test_the_last_active_admin_stays(container: Container, admin: TestClient) -> None:
     ann = people.get_by_email(container.database, ANN)
     for action, form in (("disable", {}), ("role", {"role": "member"})):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
 from backend.search.models import FilterKind
+from backend.web.ask_page import filters_json
 from backend.web.search_url import LIMIT, MOST, Address, read, toggled
 from connectors.extraction import registry
 from indexing.index.person_keys import person_key
@@ -42,6 +43,9 @@ def test_what_is_not_understood_is_left_out() -> None:
         QueryParams("q= a &since=tomorrow&until=9999-12-31&limit=1e9&type=pdf&type=pdf&x=y")
     )
     assert address == Address(text="a", media_types=(registry.PDF,))
+    for name in ("source", "type", "person"):
+        assert read(QueryParams({name: "a" * 1_001})) == Address()
+        assert filters_json(read(QueryParams({name: "a" * 1_000}))) != "{}"
     assert read(QueryParams("limit=99999")).limit == MOST
     assert read(QueryParams("limit=-1")).limit == LIMIT
 

@@ -31,10 +31,20 @@ def test_what_goes_on_is_reported_without_control_characters() -> None:
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("done", ["pause"]), ("paused", ["resume"]), ("failed", ["pause"]), ("being removed", [])],
+    [
+        ("done", ["permissions", "pause"]),
+        ("paused", ["resume"]),
+        ("failed", ["permissions", "pause"]),
+        ("being removed", []),
+    ],
 )
 def test_what_can_be_done_follows_from_the_state(state: str, words: list[str]) -> None:
     assert [one.name for one in _stands(state).actions] == words
+
+
+def test_permissions_are_not_synced_where_the_settings_say_who_reads() -> None:
+    fixed = SourceResponse.example().model_copy(update={"state": "done", "has_fixed_readers": True})
+    assert [one.name for one in _to_view(fixed).actions] == ["pause"]
 
 
 def test_the_error_is_that_of_a_run_that_failed() -> None:

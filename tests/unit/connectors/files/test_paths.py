@@ -101,6 +101,23 @@ def test_what_a_glob_covers_it_matches(folder: list[str], below: list[str]) -> N
     assert glob.matches([*folder, *below])
 
 
+@pytest.mark.parametrize(
+    ("pattern", "folders"),
+    [
+        ("hr/pay/*.md", ("hr", "pay")),
+        ("/hr/a.md", ("hr", "a.md")),
+        ("hr/**/a.md", ("hr",)),
+        ("**/a.md", ()),
+        ("h[r]/a/**", ()),
+        ("e\u0301/**", ("\u00e9",)),
+    ],
+)
+def test_the_first_names_of_a_pattern_are_those_of_all_paths(
+    pattern: str, folders: tuple[str, ...]
+) -> None:
+    assert GlobPattern.parse(pattern).fixed_folders == folders
+
+
 def test_many_stars_take_no_longer_than_the_path_is_long() -> None:
     glob = GlobPattern.parse("/".join(["**", "a"] * 200 + ["b"]))
     assert not glob.matches(["a"] * 2000)

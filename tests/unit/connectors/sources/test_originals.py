@@ -16,7 +16,7 @@ def _nothing_known(ids: Sequence[str]) -> dict[str, str]:
 
 
 def _read(folder: Path) -> tuple[FolderConnector, Document]:
-    connector = FolderConnector("files", FolderSettings(path=folder))
+    connector = FolderConnector("files", 1, FolderSettings(path=folder))
     (document,) = [
         change for change in connector.changes(None, _nothing_known) if isinstance(change, Document)
     ]

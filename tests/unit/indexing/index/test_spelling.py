@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexing.index.spelling import (
+    MAX_CANDIDATES,
     AnyPair,
     NearWord,
     PassageLookup,
@@ -18,6 +19,7 @@ from indexing.index.spelling import (
     split_word,
     suggest_corrections,
 )
+from indexing.text.tokenizer import plain_words
 
 
 @pytest.mark.parametrize(
@@ -90,6 +92,14 @@ def test_no_word_that_is_near_is_left_out(one: str, other: str) -> None:
     for limit in (1, 2):
         is_near = edit_distance(one, other, limit) is not None
         assert nearest_words(one, limit, [other]) == ((other,) if other and is_near else ())
+
+
+@given(words, st.text(st.sampled_from("abcd ,\nเé"), max_size=40))
+def test_only_the_words_of_a_text_are_compared(word: str, text: str) -> None:
+    near = {found for found in plain_words(text) if edit_distance(word, found, 1) is not None}
+    found = nearest_words(word, 1, [text])
+    assert set(found) <= near
+    assert len(found) == min(len(near), MAX_CANDIDATES)
 
 
 @dataclass

@@ -71,10 +71,16 @@ def test_rows_and_slots_name_each_other(tmp_path: Path) -> None:
     ordinals = loaded.owners[slots].astype(np.int64)
     assert rows.tolist() == [2, 3, 4, 5]
     assert loaded.slots(rows, ordinals).tolist() == slots.tolist()
-    assert loaded.are_current(rows, ordinals).all()
+    everything = np.ones(len(loaded.documents), np.bool_)
+    assert loaded.are_current(rows, ordinals, everything).all()
+    assert not loaded.are_current(rows, ordinals, ~everything).any()
     # An old row of a document, rows of the other, one beyond the last, a document that is not there.
-    assert not loaded.are_current(np.array([0, 2, 5, 6, 3]), np.array([0, 0, 1, 0, 99])).any()
-    assert not loaded.are_current(np.array([2]), np.array([len(loaded.documents)])).any()
+    assert not loaded.are_current(
+        np.array([0, 2, 5, 6, 3]), np.array([0, 0, 1, 0, 99]), everything
+    ).any()
+    assert not loaded.are_current(
+        np.array([2]), np.array([len(loaded.documents)]), everything
+    ).any()
 
 
 def test_an_ordinal_is_used_again(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from backend.access.own_readers import (
     add_groups_of_accounts,
     find_own_readers,
 )
-from backend.access.people import BY_ADMIN, PeopleService
+from backend.access.people import BY_ADMIN, InvalidInvitationError, PeopleService
 from backend.access.roles import Role
 from backend.store import audit, groups, identities, people
 from backend.store.database import Database, open_database
@@ -158,6 +158,38 @@ def test_an_invitation_that_has_expired_gives_no_role(
     add_person(database, "admin@example.com")
     PeopleService(database).invite("ann@example.com", Role.ADMIN, now=NOW)
     assert accounts.sign_in(ANN, NOW + timedelta(days=8)).role == Role.MEMBER
+
+
+def test_an_invitation_makes_one_account_and_only_for_its_address(
+    either_database: Database,
+) -> None:
+    database, accounts = either_database, accounts_in(either_database)
+    service = PeopleService(database)
+    code = service.invite("ann@example.com", Role.SOURCE_MANAGER, NOW)
+    other = replace(ANN, subject="2", email="eve@example.com")
+    for identity in (other, replace(ANN, email_verified=False), replace(ANN, email=None)):
+        with pytest.raises(SignInRefusedError, match=r"The invitation is for ann@example\.com"):
+            accounts.accept_invitation(identity, code, NOW)
+    with pytest.raises(InvalidInvitationError):
+        accounts.accept_invitation(ANN, code, NOW + timedelta(days=8))
+    person = accounts.accept_invitation(ANN, code, NOW)
+    assert (person.email, person.role) == ("ann@example.com", Role.SOURCE_MANAGER)
+    for identity in (ANN, replace(ANN, subject="3")):
+        with pytest.raises(InvalidInvitationError):
+            accounts.accept_invitation(identity, code, NOW)
+    assert accounts.find(replace(ANN, subject="3")) is None
+    assert accounts.sign_in(ANN, NOW).id == person.id
+
+
+def test_a_set_up_link_is_not_accepted_by_an_identity_without_an_address(
+    database: Database,
+) -> None:
+    code = PeopleService(database).set_up(NOW)
+    with pytest.raises(SignInRefusedError):
+        ProviderAccounts(database, frozenset({"example.com"}), None).accept_invitation(
+            replace(ANN, email=None), code, NOW
+        )
+    assert people.list_people(database) == []
 
 
 def test_a_former_address_of_somebody_is_given_by_an_invitation_alone(

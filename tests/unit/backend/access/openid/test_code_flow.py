@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from joserfc import jws
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
+from joserfc import jws, jwt
 from joserfc.jwk import RSAKey
 
 from backend.access.openid.claims import Identity
@@ -95,9 +97,43 @@ def _altered(claims: dict[str, Any]) -> str:
     return ".".join([header_part, _encode(claims | {"sub": "somebody else"}), signature])
 
 
+def _with_header(key: str = "attacker", **header: Any) -> Callable[[dict[str, Any]], str]:
+    """Signed by a key of the attacker, which the header brings or says where to find; or with what nobody understands."""
+
+    def sign(claims: dict[str, Any]) -> str:
+        signed = ".".join(map(_encode, [{"alg": "RS256", **header}, claims]))
+        own = make_key(key)
+        assert isinstance(own, RSAKey)
+        assert own.private_key is not None
+        signature = own.private_key.sign(signed.encode(), PKCS1v15(), SHA256())
+        return f"{signed}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+
+    return sign
+
+
+def test_a_header_that_says_nothing_is_accepted(flow: CodeFlow, provider: OpenIdProvider) -> None:
+    """So that those below are refused for what they say."""
+    provider.sign = _with_header("first", kid="first", x=1)
+    assert sign_in(flow).subject == "248289761001"
+
+
+def _own_key() -> dict[str, Any]:
+    return dict(make_key("attacker").as_dict(private=False))
+
+
 @pytest.mark.parametrize(
     ("sign", "message"),
     [
+        (_with_header(jwk=_own_key()), "its signature is wrong"),
+        (_with_header(jku="http://127.0.0.1:1/keys"), "its signature is wrong"),
+        (_with_header(x5u="http://127.0.0.1:1/keys"), "its signature is wrong"),
+        (_with_header(kid="../first"), "a key that the provider does not have"),
+        (_with_header(kid=["first"]), "."),
+        (_with_header("first", kid="first", crit=["x"], x=1), "its signature is wrong"),
+        (_with_header("first", kid="first", crit=["b64"], b64=False), "its signature is wrong"),
+        (_with_header(alg="rs256"), "an algorithm that is not accepted: 'rs256'"),
+        (_with_header(alg="ES256", kid="first"), "a key that the provider does not have"),
+        (_with_header(alg=["RS256"]), "."),
         (_unsigned, "an algorithm that is not accepted: 'none'"),
         (_signed_with_a_public_key, "an algorithm that is not accepted: 'HS256'"),
         (_signed_by_another, "its signature is wrong"),
@@ -267,6 +303,35 @@ def test_keys_that_are_rotated_between_two_sign_ins_are_learnt(provider: OpenIdP
         with pytest.raises(SignInRefusedError, match="a key that the provider does not have"):
             sign_in(flow)
     assert provider.requests.count("/jwks") == 4
+
+
+@pytest.mark.parametrize("header", [{"alg": "RS256"}, {"alg": "RS256", "kid": "same"}])
+def test_keys_that_are_rotated_without_another_name_are_learnt(
+    provider: OpenIdProvider, header: dict[str, str]
+) -> None:
+    """The tokens name no key, or the new one has the name of the former."""
+    seconds = [0.0]
+
+    def rotate(name: str) -> None:
+        key = RSAKey.import_key({**make_key(name).as_dict(private=True), "kid": "same"})
+        provider.published = [key]
+        provider.sign = lambda claims: jwt.encode(header, claims, key)
+
+    with closing(connect(provider)) as connected:
+        flow = CodeFlow(connected, clock=lambda: seconds[0])
+        rotate("first")
+        sign_in(flow)
+        rotate("second")
+        with pytest.raises(SignInRefusedError, match="its signature is wrong"):
+            sign_in(flow)
+        assert provider.requests.count("/jwks") == 1
+        seconds[0] += 60
+        assert sign_in(flow).subject == "248289761001"
+        provider.sign = lambda claims: jwt.encode(header, claims, make_key("other"))
+        seconds[0] += 60
+        with pytest.raises(SignInRefusedError, match="its signature is wrong"):
+            sign_in(flow)
+    assert provider.requests.count("/jwks") == 3
 
 
 def test_a_provider_that_does_not_respond_is_asked_again_later(provider: OpenIdProvider) -> None:

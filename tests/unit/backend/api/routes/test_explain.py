@@ -32,9 +32,14 @@ def test_what_a_document_requires_and_who_holds_it(client: TestClient) -> None:
         "Salary bands",
         SOURCE,
     )
-    assert lacks["clauses"] == [{"needed": ["group:finance"], "held": [], "is_met": False}]
+    (clause,) = lacks["clauses"]
+    (needed,) = clause["needed"]
+    assert (clause["held"], clause["is_met"]) == ([], False)
+    assert lacks["names"][needed] == "access.yaml: finance/**"
     holds = {"document": PAY, "readers": [ANN, "group:finance"]}
-    assert client.post("/api/admin/explain", json=holds).json()["reason"] == "readable"
+    readable = client.post("/api/admin/explain", json=holds).json()
+    assert readable["reason"] == "readable"
+    assert readable["clauses"][0]["held"][0]["path"] == ["group:finance", needed]
     unknown = {"document": f"{SOURCE}:none.md", "readers": [ANN]}
     assert client.post("/api/admin/explain", json=unknown).json()["reason"] == "unknown"
 
@@ -62,7 +67,10 @@ def test_a_look_shows_that_a_document_exists_and_not_what_it_says(
     client: TestClient, container: Container
 ) -> None:
     look = client.post("/api/admin/look", json={"document": PAY}).json()
-    assert (look["id"], look["title"], look["readers"]) == (PAY, "Salary bands", ["group:finance"])
+    assert (look["id"], look["title"]) == (PAY, "Salary bands")
+    assert look["admitted"] == [
+        {"reader": "group:finance", "member_of": ["access.yaml: finance/**"]}
+    ]
     assert set(look) == {
         "id",
         "title",
@@ -114,8 +122,28 @@ def test_the_page_explains_and_is_in_the_audit(browser: TestClient, container: C
     assert entry.detail["document"] == PAY
 
 
+def test_words_offer_the_documents_that_the_administrator_may_read(
+    browser: TestClient, container: Container
+) -> None:
+    before = len(audit.list_entries(container.database))
+    words = {"document": "annual leave", "as": "ann@example.com"}
+    shown = browser.get("/explain", params=words).text
+    chosen = urlencode({"document": LEAVE, "as": "ann@example.com"})
+    assert f'href="/explain?{chosen.replace("&", "&amp;")}"' in shown
+    hidden = browser.get("/explain", params={"document": "salary bands"}).text
+    assert "Which document?" in hidden
+    assert PAY not in hidden
+    assert len(audit.list_entries(container.database)) == before
+    unknown = browser.get("/explain", params={**words, "document": f"{SOURCE}:leave"}).text
+    assert "No document of this id is indexed" in unknown
+    assert LEAVE in unknown
+
+
 def test_the_page_asks_for_what_it_needs(browser: TestClient, container: Container) -> None:
     before = len(audit.list_entries(container.database))
+    person = browser.get("/explain?as=bob%2Bnews%40example.com").text
+    assert 'name="as" value="bob+news@example.com"' in person
+    assert "Which document?" not in person
     assert "Salary" not in browser.get("/explain", params={"document": PAY}).text
     wrong = browser.get("/explain", params={"document": PAY, "as": "nonsense"})
     assert "not a reader" in wrong.text

@@ -34,7 +34,7 @@ def running(container: Container) -> Iterator[TestClient]:
 def client(running: TestClient) -> Iterator[TestClient]:
     yield running
     for model in running.get(MODELS).json():
-        assert running.delete(f"{MODELS}/{model['name']}").status_code == 200
+        assert running.delete(f"{MODELS}/{model['name']}").status_code == 204
 
 
 def test_models_are_added_changed_listed_and_removed(
@@ -68,7 +68,7 @@ def test_models_are_added_changed_listed_and_removed(
     model = language_models.find(container.database, "huge")
     assert container.vault.open(model.sealed_key or "") == {"key": SECRET}
     assert client.patch(f"{MODELS}/huge", json={"key": ""}).json()["has_key"] is False
-    assert client.delete(f"{MODELS}/huge").status_code == 200
+    assert client.delete(f"{MODELS}/huge").status_code == 204
     assert client.get(MODELS).json() == []
     assert SECRET not in str(audit.list_entries(container.database))
 

@@ -11,6 +11,7 @@ from backend.container import Container
 from backend.schemas.search import SearchResponse
 from backend.search import facets
 from backend.search.query_syntax import parse_query
+from backend.store import documents
 from connectors.access import Readers
 from indexing.index.protocols import Filters
 from tests.support.groups import save_groups
@@ -73,11 +74,12 @@ def test_what_is_withdrawn_counts_for_the_next_request(tmp_path: Path) -> None:
     folder = tmp_path / "files"
     write_files(folder)
     container, ann = make_container(tmp_path), "user:ann@example.com"
-    # The first source of a database has the id 1.
-    rules = "rules:\n  - match: finance/**\n    readers: ['external:1:finance']\n"
-    (folder / "access.yaml").write_text(rules)
+    (folder / "access.yaml").write_text("rules:\n  - match: finance/**\n    readers: []\n")
     connected(container, folder)
     pay = f"{SOURCE}:finance/pay.md"
+    held = documents.find_held(container.database, pay)
+    assert held
+    (finance,) = held.access.readers
 
     def seen(of: TestClient) -> set[str]:
         body = _found(of, query="salary band of a senior engineer")
@@ -91,9 +93,9 @@ def test_what_is_withdrawn_counts_for_the_next_request(tmp_path: Path) -> None:
 
     with client_of(container, ann) as client:
         assert seen(client) == set()
-        save_groups(container.database, SOURCE, {"finance": ["team"], "team": [ann]})
+        save_groups(container.database, SOURCE, {finance: ["team"], "team": [ann]})
         assert seen(client) == {pay}
-        save_groups(container.database, SOURCE, {"finance": ["team"], "team": []})
+        save_groups(container.database, SOURCE, {finance: ["team"], "team": []})
         assert seen(client) == set()
 
 

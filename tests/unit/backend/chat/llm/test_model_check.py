@@ -49,11 +49,8 @@ def test_a_model_that_can_all_of_it(server: ScriptedModel) -> None:
 
 
 def test_one_that_calls_no_tools_is_told_apart(server: ScriptedModel) -> None:
-    scripts: tuple[list[Reply], ...] = (
-        [Say(["one"]), Refuse(400, "tools are not supported")],
-        [Say(["one"]), Say("ready")],
-    )
-    for script in scripts:
+    for answer in (Refuse(400, "tools are not supported"), Say("ready")):
+        script: list[Say | Refuse] = [Say(["one"]), answer]
         found = _check(server, script)
         assert (found.answers, found.streams, found.calls_tools) == (True, False, False)
         assert "calls no tools" in found.trouble

@@ -25,7 +25,8 @@ from connectors.sources.folder import connector as folder_module
 from connectors.sources.folder.connector import FolderConnector
 from connectors.sources.folder.folder_tree import check_listable
 from connectors.sources.folder.settings import FolderSettings
-from tests.contract.connector_worlds.held import list_documents
+from tests.contract.connector_worlds.held import list_documents, list_groups
+from tests.contract.connector_worlds.world import SOURCE_ID
 from tests.support.files import email, pdf
 
 C = TypeVar("C")
@@ -39,7 +40,9 @@ def put(root: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def folder(root: Path, **settings: object) -> FolderConnector:
-    return FolderConnector("kb", FolderSettings.model_validate({"path": root, **settings}))
+    return FolderConnector(
+        "kb", SOURCE_ID, FolderSettings.model_validate({"path": root, **settings})
+    )
 
 
 def nothing(_ids: Sequence[str]) -> Mapping[str, str]:
@@ -185,10 +188,12 @@ rules:
 def test_the_access_file_says_who_may_read_and_is_not_indexed(tmp_path: Path) -> None:
     put(tmp_path, {"access.yaml": RULES, "a.md": "x", "hr/pay.md": "y", "it/b.md": "z"})
     put(tmp_path, {"hr/access.yaml": "only at the root it has a meaning"})
+    (hr,) = list_groups(folder(tmp_path))
+    assert (set(hr.members), hr.name) == ({"group:hr"}, "access.yaml: hr/**")
     expected = {
         "kb:a.md": EVERYBODY,
-        "kb:hr/access.yaml": Access.to(["group:hr"]),
-        "kb:hr/pay.md": Access.to(["group:hr"]),
+        "kb:hr/access.yaml": Access.to([hr.token]),
+        "kb:hr/pay.md": Access.to([hr.token]),
         "kb:it/b.md": NOBODY,
     }
     assert {key: one.access for key, one in documents(folder(tmp_path)).items()} == expected
@@ -204,9 +209,20 @@ def test_the_listing_reports_new_rules_for_unchanged_files(tmp_path: Path) -> No
     assert list(list_documents(folder(tmp_path))) == [DocumentListing("kb:a.md", NOBODY)]
 
 
+def test_another_folder_has_other_rules_though_they_read_the_same(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        put(tmp_path / name, {"access.yaml": RULES})
+    one, two = (list_groups(folder(tmp_path / name))[0].token for name in ("one", "two"))
+    assert one != two
+
+
 def test_a_malformed_access_file_stops_everything_before_the_first_file(tmp_path: Path) -> None:
     put(tmp_path, {"access.yaml": "rules:\n  - match: a**\n", "a.md": "x"})
-    for start in (lambda: run(folder(tmp_path)), lambda: list(list_documents(folder(tmp_path)))):
+    for start in (
+        lambda: run(folder(tmp_path)),
+        lambda: list(list_documents(folder(tmp_path))),
+        lambda: list_groups(folder(tmp_path)),
+    ):
         with pytest.raises(ActionRequiredError, match=r"access\.yaml, line 2: "):
             start()
 
@@ -479,12 +495,16 @@ def test_settings_are_checked_and_the_path_is_made_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
     assert FolderSettings(path=Path("kb")).path == tmp_path / "kb"
+    assert FolderSettings(path=Path("~/kb")).path == tmp_path / "me/kb"
+    with pytest.raises(ValueError, match="write the whole path"):
+        FolderSettings(path=Path("~root/kb"))
     with pytest.raises(ValueError, match="must stand alone"):
         FolderSettings(path=tmp_path, exclude=("a**",))
 
 
 def test_what_is_no_path_of_a_file_is_gone(tmp_path: Path) -> None:
     ids = [f"docs:{own}" for own in ("", "..", "../etc/passwd", "a\0b", "/%00", "/", "gone.md")]
-    connector = FolderConnector("docs", FolderSettings(path=tmp_path))
+    connector = FolderConnector("docs", SOURCE_ID, FolderSettings(path=tmp_path))
     assert list(connector.refetch(ids)) == [Deletion(each) for each in ids]

@@ -2,6 +2,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +24,8 @@ from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.git_repository.credentials import GitCredential, Token
 from connectors.sources.git.connector import GitConnector, GitSettings
-from tests.contract.connector_worlds.held import list_documents
+from tests.contract.connector_worlds.held import list_documents, list_groups
+from tests.contract.connector_worlds.world import SOURCE_ID
 from tests.support.repository import Delete, Move, Repository, Write
 from tests.support.services.git_http import TOKEN, GitHttp
 from tests.support.services.serving import ReceivedRequest, Reply, redirect, serve
@@ -40,13 +42,13 @@ def kb(tmp_path: Path) -> Repository:
 
 def git(kb: Repository, **settings: object) -> GitConnector:
     values = {"url": str(kb.folder), "readers": ["public"], **settings}
-    return GitConnector("kb", GitSettings.model_validate(values), GitCredential())
+    return GitConnector("kb", SOURCE_ID, GitSettings.model_validate(values), GitCredential())
 
 
 def over_http(url: str, token: str = TOKEN, **settings: object) -> GitConnector:
     values = {"url": url, "readers": ["public"], "private_hosts": ["127.0.0.1"], **settings}
     credential = GitCredential(sign_in=Token(token=SecretStr(token)))
-    return GitConnector("kb", GitSettings.model_validate(values), credential)
+    return GitConnector("kb", SOURCE_ID, GitSettings.model_validate(values), credential)
 
 
 def put(**files: str) -> list[Write]:
@@ -311,16 +313,24 @@ def test_who_may_read_is_known_by_the_owner(kb: Repository) -> None:
     kb.commit(*put(a="1"))
     with pytest.raises(ValidationError, match="readers"):
         GitSettings.model_validate({"url": "/kb"})
-    (found,) = documents(git(kb, readers=["group:hr", "user:Ann@Example.com"])).values()
-    assert found.access == Access.to(["group:hr", "user:ann@example.com"])
-    assert [one.access for one in list_documents(git(kb, readers=[]))] == [NOBODY]
+    asked = git(kb, readers=["group:hr", "user:Ann@Example.com"])
+    (group,), (found,) = list_groups(asked), documents(asked).values()
+    assert group.members == {"group:hr", "user:ann@example.com"}
+    assert group.name == "readers in the settings"
+    assert found.access == Access.to([group.token])
+    assert list_groups(git(kb, readers=[])) == [replace(group, members=frozenset())]
+    assert [one.access for one in list_documents(git(kb, readers=[]))] == [found.access]
+    assert list_groups(git(kb)) == []
+    assert [one.access for one in list_documents(git(kb))] == [EVERYBODY]
 
 
 def test_an_access_file_decides_instead_and_is_no_document(kb: Repository) -> None:
     rules = b'rules:\n  - {match: hr/**, readers: ["group:hr"]}\n'
     kb.commit(Write("access.yaml", rules), Write("hr/a.md", b"1"), Write("b.md", b"1"))
     found = {one.id: one.access for one in documents(git(kb)).values()}
-    assert found == {"kb:b.md": NOBODY, "kb:hr/a.md": Access.to(["group:hr"])}
+    (hr,) = list_groups(git(kb))
+    assert hr.members == {"group:hr"}
+    assert found == {"kb:b.md": NOBODY, "kb:hr/a.md": Access.to([hr.token])}
 
 
 @pytest.mark.parametrize(
@@ -335,7 +345,11 @@ def test_an_access_file_decides_instead_and_is_no_document(kb: Repository) -> No
 )  # fmt: skip
 def test_rules_that_are_not_understood_open_nothing(kb: Repository, file: Write, says: str) -> None:
     kb.commit(file, *put(b="1"))
-    for ask in (lambda: run(git(kb)), lambda: list(list_documents(git(kb)))):
+    for ask in (
+        lambda: run(git(kb)),
+        lambda: list(list_documents(git(kb))),
+        lambda: list_groups(git(kb)),
+    ):
         with pytest.raises(ActionRequiredError, match=says):
             ask()
 
@@ -505,7 +519,9 @@ def test_a_wrong_token_and_a_repository_that_is_not_there(kb: Repository, tmp_pa
         with pytest.raises(ActionRequiredError, match="there is no repository at"):
             run(over_http(f"{service.url}/nothing.git"))
         values = {"url": f"{service.url}/kb.git", "readers": [], "private_hosts": ["127.0.0.1"]}
-        anonymous = GitConnector("kb", GitSettings.model_validate(values), GitCredential())
+        anonymous = GitConnector(
+            "kb", SOURCE_ID, GitSettings.model_validate(values), GitCredential()
+        )
         with pytest.raises(ActionRequiredError, match="needs a credential"):
             run(anonymous)
 

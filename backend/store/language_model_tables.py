@@ -1,26 +1,8 @@
-"""The tables of language models, and the collection that all tables belong to; see `tables.py`."""
+"""The tables of language models, beside those of `tables.py`; `migrations/` creates and changes them."""
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Date,
-    Float,
-    ForeignKey,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-)
+from sqlalchemy import BigInteger, Boolean, Column, Date, Float, ForeignKey, Integer, Table, Text
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+from backend.store.tables import metadata
 
 language_models = Table(
     "language_models",

@@ -1,0 +1,120 @@
+"""Whose conversations a request is about, and what answers in them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, TypeAlias
+
+from fastapi import Depends, Path, Request
+
+from backend.api.answer_events import AnswerHtml, TurnEncoder
+from backend.api.authorization import AskerDependency
+from backend.api.dependencies import (
+    AppStateDependency,
+    ChatDependency,
+    DatabaseDependency,
+    ReadersDependency,
+)
+from backend.api.problem_details import Problem, problem
+from backend.api.readers_now import make_readers_now
+from backend.api.request_context import RequestContextDependency
+from backend.chat.chat_state import ChatStateContainer
+from backend.chat.events import ChatEvent
+from backend.chat.llm_loop import ChatTurn
+from backend.composition.chat import ChatService
+from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.followed_turn import FollowedAnswer, TurnFollower
+from backend.conversations.service import ConversationService
+from backend.conversations.turn_rights import make_owner_readers
+from backend.conversations.turn_runner import Answering
+from backend.schemas.search import FiltersBody
+from backend.store.conversations import ConversationOwner
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import Deadline
+
+HIGHEST = 2**31 - 1
+"""The highest id of a message, or number of an event."""
+
+ConversationId: TypeAlias = Annotated[str, Path(max_length=100)]
+MessageId: TypeAlias = Annotated[int, Path(ge=1, le=HIGHEST)]
+
+
+async def get_owner(asker: AskerDependency) -> ConversationOwner:
+    """Return whose conversations these are: a person's, or those of the owner of the machine.
+
+    Raises:
+        Problem: 403, a service token belongs to nobody.
+    """
+    if asker.person is not None:
+        return ConversationOwner(asker.person.id)
+    if asker.kind == "token":
+        raise Problem(problem(403, "Conversations belong to people; use POST /api/ask."))
+    return ConversationOwner(None)
+
+
+OwnerDependency = Annotated[ConversationOwner, Depends(get_owner)]
+
+
+def get_conversations(
+    owner: OwnerDependency,
+    asker: AskerDependency,
+    readers: ReadersDependency,
+    chat: ChatDependency,
+    database: DatabaseDependency,
+    state: AppStateDependency,
+    context: RequestContextDependency,
+) -> ConversationService:
+    deadline = Deadline.after(chat.settings.search_seconds, context.cancel_token)
+    return ConversationService(
+        database=database,
+        owner=owner,
+        gate=AnswerGate(index=chat.engine.index, readers=readers, deadline=deadline),
+        runner=state.turns.runner,
+        answering=lambda question: _make_answering(chat, question, state.answer_html),
+        turn_key=asker.turn_key,
+        readers_now=make_owner_readers(database, owner, asker.readers),
+    )
+
+
+ConversationsDependency = Annotated[ConversationService, Depends(get_conversations)]
+
+
+async def get_follower(
+    request: Request,
+    conversation_id: ConversationId,
+    message_id: MessageId,
+    owner: OwnerDependency,
+    chat: ChatDependency,
+    database: DatabaseDependency,
+    state: AppStateDependency,
+    context: RequestContextDependency,
+) -> TurnFollower:
+    runner = state.turns.runner
+    return TurnFollower(
+        database=database,
+        answer=FollowedAnswer(owner, conversation_id, message_id),
+        index=chat.engine.index,
+        readers_now=make_readers_now(request, state.authenticator, database),
+        seconds=chat.settings.search_seconds,
+        news=state.turns.news,
+        is_local=lambda: runner.runs(message_id),
+        cancel_token=context.cancel_token,
+    )
+
+
+FollowerDependency = Annotated[TurnFollower, Depends(get_follower)]
+
+
+def _make_answering(chat: ChatService, question: str, answer_html: AnswerHtml) -> Answering:
+    def answer(turn: ChatTurn, record: ChatStateContainer) -> Iterator[ChatEvent]:
+        return chat.answer(turn, (), record)
+
+    return Answering(
+        index=chat.engine.index,
+        answer=answer,
+        seconds=chat.seconds,
+        encoder=TurnEncoder(question, answer_html),
+        read_filters=_read_filters,
+    )
+
+
+def _read_filters(stored: Mapping[str, Any]) -> Filters:
+    return FiltersBody.model_validate(stored).filters()

@@ -1,0 +1,112 @@
+"""Conversations as they are returned: of an answer that is withheld, nothing."""
+
+import re
+from datetime import UTC, datetime
+
+from backend.api.answer_events import AnswerHtml
+from backend.api.problem_details import Problem, problem
+from backend.conversations.answer_gate import WITHHELD
+from backend.conversations.service import (
+    BegunTurn,
+    ConversationPage,
+    OpenedConversation,
+    ShownMessage,
+)
+from backend.conversations.turn_events import INTERRUPTED, STOPPED
+from backend.schemas.answer import AnswerResponse
+from backend.schemas.conversation import (
+    ConversationResponse,
+    ConversationsResponse,
+    MessageResponse,
+    OpenedConversationResponse,
+    QuestionBegunResponse,
+    read_answer,
+)
+from backend.schemas.search import FiltersBody
+from backend.schemas.system import ProblemDetails
+from backend.store.conversations import ListPosition
+
+_NOTICES = {"stopped": STOPPED, "interrupted": INTERRUPTED}
+_POSITION = re.compile(r"(\d{1,17})-([\w-]{1,100})", re.ASCII)
+_MICROSECONDS = 1_000_000
+
+
+def make_page(page: ConversationPage) -> ConversationsResponse:
+    return ConversationsResponse(
+        conversations=tuple(map(ConversationResponse.from_conversation, page.conversations)),
+        next=None if page.next is None else _format_position(page.next),
+    )
+
+
+def read_position(given: str | None) -> ListPosition | None:
+    """Raises Problem: 422."""
+    if given is None:
+        return None
+    found = _POSITION.fullmatch(given)
+    if found is None:
+        raise Problem(problem(422, "before is not valid.", "Give next of the page before."))
+    microseconds = int(found[1])
+    moment = datetime.fromtimestamp(microseconds // _MICROSECONDS, UTC)
+    return ListPosition(moment.replace(microsecond=microseconds % _MICROSECONDS), found[2])
+
+
+def _format_position(position: ListPosition) -> str:
+    moment = position.updated_at
+    seconds = int(moment.replace(microsecond=0).timestamp())
+    return f"{seconds * _MICROSECONDS + moment.microsecond}-{position.id}"
+
+
+def make_opened(opened: OpenedConversation, answer_html: AnswerHtml) -> OpenedConversationResponse:
+    return OpenedConversationResponse(
+        conversation=ConversationResponse.from_conversation(opened.conversation),
+        messages=tuple(make_message(one, answer_html) for one in opened.messages),
+        earlier=opened.earlier,
+    )
+
+
+def make_begun(begun: BegunTurn, answer_html: AnswerHtml) -> QuestionBegunResponse:
+    return QuestionBegunResponse(
+        conversation=ConversationResponse.from_conversation(begun.conversation),
+        question=make_message(begun.question, answer_html),
+        answer=make_message(begun.answer, answer_html),
+    )
+
+
+def make_message(shown: ShownMessage, answer_html: AnswerHtml) -> MessageResponse:
+    message = shown.message
+    answer = None if shown.withheld else _make_answer(shown)
+    failure = None if shown.withheld else message.problem
+    return MessageResponse(
+        id=message.id,
+        parent_id=message.parent_id,
+        role=message.role,
+        text="" if shown.withheld else message.text,
+        created_at=message.created_at,
+        status=message.status,
+        answer=answer if message.answer else None,
+        html=None if answer is None else answer_html(answer),
+        withheld=shown.withheld,
+        notice=WITHHELD if shown.withheld else _NOTICES.get(message.status or ""),
+        problem=None if failure is None else ProblemDetails.model_validate(failure),
+        siblings=shown.siblings,
+        filters=_read_filters(shown),
+    )
+
+
+def _make_answer(shown: ShownMessage) -> AnswerResponse | None:
+    """Return an answer; of one that was not finished, what was written."""
+    message = shown.message
+    if message.answer:
+        return read_answer(shown.question, message.answer)
+    if message.role == "user" or not message.text:
+        return None
+    return AnswerResponse(
+        question=shown.question, answer=message.text, model=None, citations=(), seconds=0
+    )
+
+
+def _read_filters(shown: ShownMessage) -> FiltersBody | None:
+    message = shown.message
+    if message.role == "assistant":
+        return None
+    return FiltersBody.model_validate(message.filters or {})

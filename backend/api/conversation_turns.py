@@ -1,0 +1,66 @@
+"""The turns of conversations that a server process runs, and what it wakes their followers with."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+
+from backend.api.problem_details import Problem
+from backend.api.request_pools import FairPool
+from backend.conversations.turn_news import TurnNews
+from backend.conversations.turn_runner import TurnRefusedError, TurnRunner
+from backend.store.database import Database
+from indexing.runtime.deadline import CancelToken
+
+_STOPPING = TurnRefusedError("The server is stopping.", "Ask again when it is back.")
+
+
+class ConversationTurns:
+    """Their threads take slots of the pool of answers, which belongs to the event loop."""
+
+    def __init__(self, database: Callable[[], Database], pool: FairPool) -> None:
+        self.news = TurnNews()
+        self.runner = TurnRunner(database, self._hold_slot, self.news.announce)
+        self._pool = pool
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> None:
+        """Called on the event loop of the server."""
+        self._loop = asyncio.get_running_loop()
+
+    def stop(self, seconds: float) -> None:
+        """End all turns, with what was written of them; wait until that is stored, but no longer than this."""
+        self.runner.interrupt_all(seconds)
+
+    @contextmanager
+    def _hold_slot(self, asker: str, cancel_token: CancelToken) -> Iterator[None]:
+        """
+        Raises:
+            TurnRefusedError: too many wait, this one waited for too long, or the turn is cancelled.
+        """
+        if self._loop is None:
+            raise ValueError("a turn began before the server did")
+        taken = Future[asyncio.Event]()
+        asyncio.run_coroutine_threadsafe(self._hold(asker, cancel_token, taken), self._loop)
+        release = taken.result()
+        try:
+            yield
+        finally:
+            with suppress(RuntimeError):  # the loop is closed: the server has ended
+                self._loop.call_soon_threadsafe(release.set)
+
+    async def _hold(
+        self, asker: str, cancel_token: CancelToken, taken: "Future[asyncio.Event]"
+    ) -> None:
+        """Hold a slot until what `taken` becomes is set."""
+        release = asyncio.Event()
+        try:
+            async with self._pool.slot(asker, cancel_token):
+                taken.set_result(release)
+                await release.wait()
+        except Problem as refusal:
+            problem = refusal.problem
+            taken.set_exception(TurnRefusedError(problem.detail, problem.advice))
+        finally:
+            if not taken.done():
+                taken.set_exception(_STOPPING)

@@ -1,0 +1,263 @@
+"""`/api/conversations`: ask in conversations that last, and follow their answers from wherever they are."""
+
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Header, Query
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from backend.api import conversation_responses as responses
+from backend.api import openapi
+from backend.api.authorization import AskerDependency, Permission, requires
+from backend.api.conversation_dependencies import (
+    HIGHEST,
+    ConversationId,
+    ConversationsDependency,
+    FollowerDependency,
+    MessageId,
+)
+from backend.api.dependencies import AppStateDependency
+from backend.api.followed_answer import follow_answer
+from backend.api.request_context import RequestContextDependency
+from backend.api.routes.ask import Question
+from backend.api.server_sent_events import EventStream, SentEvents, from_thread
+from backend.schemas.conversation import (
+    AnswerBegunResponse,
+    ConversationResponse,
+    ConversationsResponse,
+    OpenedConversationResponse,
+    QuestionBegunResponse,
+)
+from backend.schemas.search import FiltersBody
+from backend.store.new_messages import NewQuestion
+
+router = APIRouter()
+MOST_CONVERSATIONS = 200
+MOST_MESSAGES = 200
+LONGEST_TITLE = 200
+_LONGEST_QUERY = 1_000
+_ONE = "/api/conversations/{conversation_id}"
+_MESSAGE = f"{_ONE}/messages/{{message_id}}"
+_CONFLICT = openapi.describe_problem("Too much is being answered in this conversation already")
+
+MessageIdField: TypeAlias = Annotated[int, Field(ge=1, le=HIGHEST)]
+EventNumber: TypeAlias = Annotated[int, Field(ge=0, le=HIGHEST)]
+
+
+def _check_title(title: str) -> str:
+    if not title.strip():
+        raise ValueError("write a title")
+    return " ".join(title.split())
+
+
+class QuestionBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"examples": [{"question": "How long is parental leave?"}]},
+    )
+
+    question: Question
+    filters: FiltersBody = FiltersBody()
+
+    def read(self) -> NewQuestion:
+        filters = self.filters.model_dump(mode="json", exclude_none=True)
+        return NewQuestion(text=self.question, filters=filters)
+
+
+class FollowUpBody(QuestionBody):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"examples": [{"question": "And for adoptions?", "parent_id": 2}]},
+    )
+
+    parent_id: MessageIdField | None = Field(
+        description="The answer that it follows; null to ask the first question anew"
+    )
+
+
+class ConversationBody(BaseModel):
+    """What is left out, or null, stays as it is."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"examples": [{"title": "Parental leave", "archived": False}]},
+    )
+
+    title: (
+        Annotated[
+            str,
+            Field(max_length=LONGEST_TITLE, json_schema_extra={"pattern": r"\S"}),
+            AfterValidator(_check_title),
+        ]
+        | None
+    ) = None
+    archived: bool | None = None
+    leaf_id: MessageIdField | None = Field(
+        default=None, description="A message: the path through it is shown from now on"
+    )
+
+
+@router.get("/api/conversations", summary="List your conversations")
+@requires(Permission.ASK)
+def list_conversations(
+    conversations: ConversationsDependency,
+    archived: Annotated[bool, Query(description="Those in the archive")] = False,  # noqa: FBT002 (a query parameter)
+    limit: Annotated[int, Query(ge=1, le=MOST_CONVERSATIONS)] = 50,
+    before: Annotated[
+        str | None, Query(max_length=200, description="What `next` of the page before says")
+    ] = None,
+    query: Annotated[str, Query(max_length=_LONGEST_QUERY)] = "",
+) -> ConversationsResponse:
+    """The last used one first. A query finds conversations in which each of its words stands in the title or in a question;
+    answers are not searched."""
+    position = responses.read_position(before)
+    found = conversations.list_page("archived" if archived else "active", query, position, limit)
+    return responses.make_page(found)
+
+
+@router.post("/api/conversations", status_code=202, summary="Begin a conversation with a question")
+@requires(Permission.ASK)
+def begin_conversation(
+    body: QuestionBody,
+    conversations: ConversationsDependency,
+    state: AppStateDependency,
+    context: RequestContextDependency,
+) -> QuestionBegunResponse:
+    """The answer is written whether anybody follows it or not; its events are at .../messages/{id}/events."""
+    context.query = body.question
+    return responses.make_begun(conversations.begin(body.read()), state.answer_html)
+
+
+@router.get(_ONE, summary="Return a conversation with the messages of one path through it")
+@requires(Permission.ASK)
+def open_conversation(
+    conversation_id: ConversationId,
+    conversations: ConversationsDependency,
+    state: AppStateDependency,
+    leaf: Annotated[
+        int | None,
+        Query(ge=1, le=HIGHEST, description="A message: the path through it, to the newest below"),
+    ] = None,
+    before: Annotated[
+        int | None, Query(ge=1, le=HIGHEST, description="Only what stands before this message")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_MESSAGES)] = 50,
+) -> OpenedConversationResponse:
+    """The last messages of the path, in their order. An answer that rests on a document that you may not read now is withheld."""
+    opened = conversations.open(conversation_id, leaf, before, limit)
+    return responses.make_opened(opened, state.answer_html)
+
+
+@router.patch(_ONE, summary="Rename a conversation, archive it, or choose the path that is shown")
+@requires(Permission.ASK)
+def change_conversation(
+    conversation_id: ConversationId, body: ConversationBody, conversations: ConversationsDependency
+) -> ConversationResponse:
+    if body.leaf_id is not None:
+        conversations.show_leaf(conversation_id, body.leaf_id)
+    if body.title is not None:
+        conversations.set_title(conversation_id, body.title)
+    match body.archived:
+        case True:
+            conversations.archive(conversation_id)
+        case False:
+            conversations.restore(conversation_id)
+        case None:
+            pass
+    return ConversationResponse.from_conversation(conversations.get(conversation_id))
+
+
+@router.delete(_ONE, status_code=204, summary="Delete a conversation with all its messages")
+@requires(Permission.ASK)
+def delete_conversation(
+    conversation_id: ConversationId, conversations: ConversationsDependency
+) -> None:
+    """Answers that are being written are stopped."""
+    conversations.delete(conversation_id)
+
+
+@router.post(
+    f"{_ONE}/messages",
+    status_code=202,
+    responses={409: _CONFLICT},
+    summary="Ask in a conversation",
+)
+@requires(Permission.ASK)
+def ask_in_conversation(
+    conversation_id: ConversationId,
+    body: FollowUpBody,
+    conversations: ConversationsDependency,
+    state: AppStateDependency,
+    context: RequestContextDependency,
+) -> QuestionBegunResponse:
+    """A question behind an answer that has others already, or another first question, begins a branch."""
+    context.query = body.question
+    begun = conversations.ask(conversation_id, body.parent_id, body.read())
+    return responses.make_begun(begun, state.answer_html)
+
+
+@router.post(
+    f"{_MESSAGE}/regenerate",
+    status_code=202,
+    responses={409: _CONFLICT},
+    summary="Answer a question once more",
+)
+@requires(Permission.ASK)
+def regenerate_answer(
+    conversation_id: ConversationId,
+    message_id: MessageId,
+    conversations: ConversationsDependency,
+    state: AppStateDependency,
+) -> AnswerBegunResponse:
+    """The id is that of a question, or of one of its answers, which all are kept."""
+    begun = conversations.regenerate(conversation_id, message_id)
+    return AnswerBegunResponse(answer=responses.make_message(begun.answer, state.answer_html))
+
+
+@router.post(f"{_MESSAGE}/stop", status_code=202, summary="Stop an answer")
+@requires(Permission.ASK)
+def stop_answer(
+    conversation_id: ConversationId,
+    message_id: MessageId,
+    conversations: ConversationsDependency,
+    state: AppStateDependency,
+) -> AnswerBegunResponse:
+    """Within a second the language model is stopped; what was written is kept. An answer that has ended stays as it is."""
+    stopped = conversations.stop(conversation_id, message_id)
+    return AnswerBegunResponse(answer=responses.make_message(stopped, state.answer_html))
+
+
+@router.get(
+    f"{_MESSAGE}/events",
+    status_code=200,
+    response_class=EventStream,
+    responses={
+        200: openapi.describe_stream(openapi.FOLLOWED_EVENTS),
+        204: {"description": "Nothing follows any more: the message has the answer"},
+    },
+    summary="Follow an answer",
+)
+@requires(Permission.ASK)
+def follow_events(
+    follower: FollowerDependency,
+    asker: AskerDependency,
+    state: AppStateDependency,
+    after: Annotated[EventNumber, Query(description="Only events behind this number")] = 0,
+    last_event_id: Annotated[
+        EventNumber | None, Header(description="The same, as browsers send it")
+    ] = None,
+) -> Response:
+    """Server-sent events as those of POST /api/ask; the last may also be `stopped` or `interrupted`. The id of each is its number in
+    the answer, so that a client that comes again receives the rest. The answer goes on when the connection is closed. An
+    `error` without a number says that nothing more may be shown. Events are kept for an hour after the end."""
+    first = after if last_event_id is None else last_event_id
+    if not follower.has_more(first):
+        return Response(status_code=204)
+
+    def begin() -> SentEvents:
+        return from_thread(lambda: follow_answer(follower, first))
+
+    return EventStream(begin, state.pools.followed_answers, asker.turn_key, stopping=None)

@@ -1,0 +1,1 @@
+"""Conversations that last: their turns, who follows these, and what is shown of their answers."""

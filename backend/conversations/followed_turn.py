@@ -1,0 +1,130 @@
+"""Follow an answer while it is written, by whichever process, from any of its events on.
+
+What a follower receives is gated as the stored answer is, by what its asker may read at that moment.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from backend.chat.rights_watch import EVERY, AskerGoneError, ReadersNow
+from backend.conversations.answer_gate import WITHHELD, AnswerGate
+from backend.conversations.interrupted_turns import end_interrupted
+from backend.conversations.turn_events import NumberedEvent, decode_portions
+from backend.conversations.turn_news import TurnNews
+from backend.store import turns
+from backend.store.conversations import ConversationOwner
+from backend.store.database import Database
+from backend.store.messages import missing_message
+from backend.store.turns import FollowedTurn
+from connectors.errors import QuarryError
+from indexing.index.protocols import Index
+from indexing.runtime.deadline import CancelToken, Deadline
+
+POLL = 0.25
+"""Seconds between two looks at a turn that another process runs."""
+_FOUND = {"first_results", "results"}
+"""Events of documents that were found, of which the answer may use some."""
+
+
+class WithheldError(QuarryError):
+    """The asker may not read what the answer rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedAnswer:
+    owner: ConversationOwner
+    conversation_id: str
+    message_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFollower:
+    database: Database
+    answer: FollowedAnswer
+    index: Index
+    readers_now: ReadersNow
+    seconds: float
+    """How long a look at the rights may take."""
+    news: TurnNews
+    is_local: Callable[[], bool]
+    """Whether this process runs the turn."""
+    cancel_token: CancelToken
+    """Cancelled when the follower is gone."""
+
+    def has_more(self, after: int) -> bool:
+        """Whether events follow this number, or may follow it.
+
+        Raises:
+            NotFoundError: there is no such answer.
+        """
+        end_interrupted(self.database)
+        found = self._look(after)
+        return found.status == "running" or bool(found.payloads)
+
+    def follow(self, after: int) -> Generator[NumberedEvent, None, None]:
+        """Yield the events behind a number up to the last one, or until there are no more.
+
+        Raises:
+            NotFoundError: the conversation was deleted.
+            WithheldError, AskerGoneError: nothing more may be shown.
+        """
+        with self.news.listen(self.answer.message_id) as news:
+            checked = -EVERY
+            while not self.cancel_token.is_cancelled:
+                news.clear()
+                found = self._look(after)
+                events = list(decode_portions(found.payloads, after))
+                is_due = time.monotonic() - checked >= EVERY
+                if is_due or any(map(_names_documents, events)):
+                    events = self._check(found, events)
+                    checked = time.monotonic()
+                yield from events
+                if found.status != "running":
+                    return
+                after = events[-1].number if events else after
+                self._wait(news)
+                if is_due and not self.is_local():
+                    end_interrupted(self.database)
+
+    def _look(self, after: int) -> FollowedTurn:
+        answer = self.answer
+        found = turns.follow(
+            self.database, answer.owner, answer.conversation_id, answer.message_id, after
+        )
+        if found is None:
+            raise missing_message()
+        return found
+
+    def _check(self, turn: FollowedTurn, events: Sequence[NumberedEvent]) -> list[NumberedEvent]:
+        """Return the events without results that the asker may not read now."""
+        readers = self.readers_now()
+        if readers is None:
+            raise AskerGoneError
+        deadline = Deadline.after(self.seconds, self.cancel_token)
+        gate = AnswerGate(index=self.index, readers=readers, deadline=deadline)
+        results = {one for event in events for one in _list_found(event)}
+        readable = gate.find_readable([*turn.document_ids, *results])
+        if not readable.issuperset(turn.document_ids):
+            raise WithheldError(WITHHELD)
+        return [_without_unreadable(event, readable) for event in events]
+
+    def _wait(self, news: threading.Event) -> None:
+        news.wait(EVERY if self.is_local() else POLL)
+
+
+def _names_documents(event: NumberedEvent) -> bool:
+    return event.name in {*_FOUND, "selected", "passages", "citation", "done"}
+
+
+def _list_found(event: NumberedEvent) -> Iterator[str]:
+    if event.name in _FOUND:
+        yield from (result["document_id"] for result in event.data["results"])
+
+
+def _without_unreadable(event: NumberedEvent, readable: frozenset[str]) -> NumberedEvent:
+    if event.name not in _FOUND:
+        return event
+    kept = [result for result in event.data["results"] if result["document_id"] in readable]
+    return replace(event, data={**event.data, "results": kept})

@@ -1,0 +1,34 @@
+"""Turns whose process has died: each is ended, with what was written of it, when somebody next looks at conversations."""
+
+from datetime import UTC, datetime
+
+from backend.conversations.turn_events import (
+    INTERRUPTED,
+    decode_portions,
+    encode_ending,
+    encode_portion,
+    join_text,
+)
+from backend.store import turns
+from backend.store.database import Database
+from backend.store.turns import Ending, OpenTurn, Portion
+from backend.sync.run_lease import is_dead
+
+
+def end_interrupted(database: Database) -> None:
+    """End the turns that nobody writes any more."""
+    now = datetime.now(UTC)
+    for turn in turns.list_open(database):
+        if turn.lease_until < now or is_dead(turn.holder):
+            _interrupt(database, turn, now)
+
+
+def _interrupt(database: Database, turn: OpenTurn, now: datetime) -> None:
+    def end(last: int, payloads: tuple[str, ...]) -> tuple[Portion, Ending]:
+        text = join_text(decode_portions(payloads))
+        number, message = last + 1, turn.message_id
+        payload = encode_portion(number, [encode_ending("interrupted", INTERRUPTED)])
+        portion = Portion(message, number, number, payload, None)
+        return portion, Ending(message_id=message, status="interrupted", text=text)
+
+    turns.take_over(database, turn.message_id, end, now)

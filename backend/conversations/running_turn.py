@@ -1,0 +1,118 @@
+"""A turn that this process runs: what was written of it, and what of that is still to be stored."""
+
+import json
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from backend.conversations.turn_events import EncodedEvent, encode_ending, encode_portion
+from backend.store.messages import AnswerStatus
+from backend.store.turns import Ending, Portion
+from indexing.runtime.deadline import CancelToken
+
+
+@dataclass(frozen=True, slots=True)
+class Unstored:
+    """What is to be stored of a turn."""
+
+    portion: Portion
+    ending: Ending | None
+
+
+class RunningTurn:
+    """Written by the thread that answers, and ended by whoever comes first; stored by the thread that keeps turns."""
+
+    def __init__(self, message_id: int) -> None:
+        self.message_id = message_id
+        self.cancel_token = CancelToken()
+        """Cancelled where the turn ends before the answer does."""
+        self._lock = threading.Lock()
+        self._text: list[str] = []
+        self._documents: set[str] = set()
+        self._stored_documents: frozenset[str] = frozenset()
+        self._pending: list[EncodedEvent] = []
+        self._first = 1
+        """The number of the first pending event."""
+        self._ending: Ending | None = None
+
+    @property
+    def is_ended(self) -> bool:
+        with self._lock:
+            return self._ending is not None
+
+    def rest_on(self, document_ids: Iterable[str]) -> None:
+        """Record documents that what follows rests on."""
+        with self._lock:
+            self._documents.update(document_ids)
+
+    def add(self, event: EncodedEvent, text: str = "") -> None:
+        """Add an event, and what it adds to the text; nothing once the turn has ended."""
+        with self._lock:
+            if self._ending is None:
+                self._pending.append(event)
+                self._text.append(text)
+
+    def finish(self, done: EncodedEvent, text: str) -> None:
+        answer = json.loads(done.data)["answer"]
+        del answer["question"]  # the message before has it
+        self._end("finished", done, text=text, answer=answer)
+
+    def fail(self, error: EncodedEvent) -> None:
+        self._end("failed", error, problem=json.loads(error.data))
+
+    def break_off(self, status: AnswerStatus, detail: str) -> None:
+        """End the turn with what was written until now, and stop what writes it."""
+        self._end(status, encode_ending(status, detail))
+        self.cancel_token.cancel()
+
+    def abandon(self) -> None:
+        """Stop what writes a turn that was ended by somebody else, or deleted."""
+        with self._lock:
+            self._pending.clear()
+            self._ending = Ending(message_id=self.message_id, status="interrupted", text="")
+        self.cancel_token.cancel()
+
+    def _end(
+        self,
+        status: AnswerStatus,
+        event: EncodedEvent,
+        *,
+        text: str | None = None,
+        answer: dict[str, object] | None = None,
+        problem: dict[str, object] | None = None,
+    ) -> None:
+        with self._lock:
+            if self._ending is not None:
+                return
+            self._pending.append(event)
+            self._ending = Ending(
+                message_id=self.message_id,
+                status=status,
+                text="".join(self._text) if text is None else text,
+                answer=answer,
+                problem=problem,
+            )
+
+    def unstored(self) -> Unstored | None:
+        """Return what came since the last portion was stored; None without an event."""
+        with self._lock:
+            if not self._pending:
+                return None
+            last = self._first + len(self._pending) - 1
+            changed = self._documents != self._stored_documents
+            portion = Portion(
+                self.message_id,
+                self._first,
+                last,
+                encode_portion(self._first, self._pending),
+                tuple(sorted(self._documents)) if changed else None,
+            )
+            return Unstored(portion, self._ending)
+
+    def confirm(self, stored: Unstored) -> None:
+        """Record that this was stored."""
+        with self._lock:
+            del self._pending[: stored.portion.last - self._first + 1]
+            self._first = stored.portion.last + 1
+            if stored.portion.document_ids is not None:
+                self._stored_documents = frozenset(stored.portion.document_ids)

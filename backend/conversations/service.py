@@ -1,0 +1,223 @@
+"""The conversations of one person: list, open, ask, stop. The API and the pages call it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from backend.chat.rights_watch import ReadersNow
+from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.interrupted_turns import end_interrupted
+from backend.conversations.titles import make_title
+from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
+from backend.store import conversations, messages, new_messages, turns
+from backend.store.conversations import Conversation, ConversationOwner, ListPosition
+from backend.store.database import Database
+from backend.store.messages import Message
+from backend.store.new_messages import Begun, NewQuestion, Writer
+from backend.store.people import NOBODY
+from backend.sync.run_lease import this_process
+from connectors.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMessage:
+    message: Message
+    question: str
+    """What it answers; the question itself for a question."""
+    siblings: tuple[int, ...]
+    """The messages in its place, itself included, in the order in which they were made."""
+    withheld: bool
+    """The asker may not read what the answer rests on: nothing of it may be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedConversation:
+    conversation: Conversation
+    messages: tuple[ShownMessage, ...]
+    """The last ones of a path from a first question, in their order."""
+    earlier: int | None
+    """The first of these, if others stand before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationPage:
+    conversations: Sequence[Conversation]
+    next: ListPosition | None
+
+
+@dataclass(frozen=True, slots=True)
+class BegunTurn:
+    conversation: Conversation
+    question: ShownMessage
+    answer: ShownMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationService:
+    database: Database
+    owner: ConversationOwner
+    gate: AnswerGate
+    """By what the asker may read as of now."""
+    runner: TurnRunner
+    answering: Callable[[str], Answering]
+    """Returns what answers a question."""
+    turn_key: str
+    readers_now: ReadersNow
+    """Of the person whose turns these are, also after the request."""
+
+    def list_page(
+        self,
+        state: Literal["archived", "active"],
+        query: str,
+        before: ListPosition | None,
+        limit: int,
+    ) -> ConversationPage:
+        """Return those in which each word of a query stands in the title or in a question, the newest first."""
+        end_interrupted(self.database)
+        found = conversations.list_page(
+            self.database,
+            self.owner,
+            state=state,
+            words=query.split(),
+            before=before,
+            limit=limit + 1,
+        )
+        page = found[:limit]
+        is_last = len(found) <= limit
+        return ConversationPage(
+            page, None if is_last else ListPosition(page[-1].updated_at, page[-1].id)
+        )
+
+    def get(self, conversation_id: str) -> Conversation:
+        return conversations.get(self.database, self.owner, conversation_id)
+
+    def open(
+        self, conversation_id: str, leaf: int | None, before: int | None, limit: int
+    ) -> OpenedConversation:
+        """Return the path through a message on to the newest one below it.
+
+        Args:
+            before: only what stands before this message of the path.
+
+        Raises:
+            NotFoundError
+        """
+        end_interrupted(self.database)
+        conversation = self.get(conversation_id)
+        last = self._find_last(conversation, leaf, before)
+        path = messages.list_path(self.database, last, limit + 1) if last is not None else []
+        shown = self._show(path)[-limit:]
+        return OpenedConversation(
+            conversation, shown, shown[0].message.id if len(path) > limit else None
+        )
+
+    def _find_last(
+        self, conversation: Conversation, leaf: int | None, before: int | None
+    ) -> int | None:
+        if before is not None:
+            return self._get_message(conversation.id, before).parent_id
+        if leaf is None:
+            return conversation.leaf_id
+        return self._find_newest_below(conversation.id, leaf)
+
+    def _get_message(self, conversation_id: str, message_id: int) -> Message:
+        return messages.get(self.database, self.owner, conversation_id, message_id)
+
+    def _find_newest_below(self, conversation_id: str, message_id: int) -> int:
+        found = self._get_message(conversation_id, message_id)
+        return messages.find_newest_below(self.database, found)
+
+    def _show(self, path: Sequence[Message]) -> tuple[ShownMessage, ...]:
+        withheld = self.gate.find_withheld(path)
+        siblings = messages.find_siblings(self.database, path)
+        questions = {one.id: one.text for one in path if one.role == "user"}
+        return tuple(
+            ShownMessage(
+                message=one,
+                question=questions.get(one.parent_id or 0, one.text),
+                siblings=siblings[one.id],
+                withheld=one.id in withheld,
+            )
+            for one in path
+        )
+
+    def begin(self, question: NewQuestion) -> BegunTurn:
+        """Begin a conversation with a question, and answer it."""
+        title = make_title(question.text)
+        begun = new_messages.begin_conversation(
+            self.database, self.owner, title, question, self._make_writer()
+        )
+        return self._run(begun)
+
+    def ask(self, conversation_id: str, parent_id: int | None, question: NewQuestion) -> BegunTurn:
+        """Ask behind an answer, or the first question anew, and answer it.
+
+        Raises:
+            NotFoundError, InvalidInputError, ConflictError
+        """
+        end_interrupted(self.database)
+        begun = new_messages.ask(
+            self.database, self.owner, conversation_id, parent_id, question, self._make_writer()
+        )
+        return self._run(begun)
+
+    def regenerate(self, conversation_id: str, message_id: int) -> BegunTurn:
+        """Answer a question once more; one of its answers names it as well.
+
+        Raises:
+            NotFoundError, ConflictError
+        """
+        end_interrupted(self.database)
+        begun = new_messages.regenerate(
+            self.database, self.owner, conversation_id, message_id, self._make_writer()
+        )
+        return self._run(begun)
+
+    def _make_writer(self) -> Writer:
+        return Writer(this_process(), datetime.now(UTC))
+
+    def _run(self, begun: Begun) -> BegunTurn:
+        order = TurnOrder(
+            message_id=begun.answer.id,
+            question=begun.question,
+            person_id=self.owner.person_id or NOBODY,
+            turn_key=self.turn_key,
+            readers_now=self.readers_now,
+        )
+        self.runner.begin(order, self.answering(begun.question.text))
+        question, answer = self._show((begun.question, begun.answer))
+        return BegunTurn(self.get(begun.question.conversation_id), question, answer)
+
+    def stop(self, conversation_id: str, message_id: int) -> ShownMessage:
+        """Stop the turn that writes an answer, whichever process runs it. What has ended stays as it is.
+
+        Raises:
+            NotFoundError, InvalidInputError
+        """
+        found = self._get_message(conversation_id, message_id)
+        if found.role != "assistant":
+            raise InvalidInputError("This message is a question. Give the id of an answer.")
+        turns.ask_to_stop(self.database, message_id, datetime.now(UTC))
+        self.runner.stop(message_id)
+        *_, shown = self._show(messages.list_path(self.database, message_id, 2))
+        return shown
+
+    def set_title(self, conversation_id: str, title: str) -> None:
+        conversations.set_title(self.database, self.owner, conversation_id, title)
+
+    def archive(self, conversation_id: str) -> None:
+        now = datetime.now(UTC)
+        conversations.set_archived(self.database, self.owner, conversation_id, now)
+
+    def restore(self, conversation_id: str) -> None:
+        """Take a conversation out of the archive."""
+        conversations.set_archived(self.database, self.owner, conversation_id, None)
+
+    def show_leaf(self, conversation_id: str, message_id: int) -> None:
+        """Show the path through this message from now on, to the newest one below it."""
+        leaf = self._find_newest_below(conversation_id, message_id)
+        conversations.set_leaf(self.database, self.owner, conversation_id, leaf)
+
+    def delete(self, conversation_id: str) -> None:
+        conversations.remove(self.database, self.owner, conversation_id)

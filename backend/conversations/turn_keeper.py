@@ -1,0 +1,129 @@
+"""Stores what the turns of this process write, in portions; renews their leases; stops those that are asked to stop.
+
+One thread does it for all turns, and only while there are some.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from backend.conversations.running_turn import RunningTurn, Unstored
+from backend.conversations.turn_events import INTERRUPTED, STOPPED
+from backend.store import turns
+from backend.store.database import Database
+from backend.store.turns import TurnState
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+
+PAUSE = 0.2
+"""Seconds at least between two portions."""
+LOOK = 0.5
+"""Seconds until a turn that writes nothing is looked at again: whether it is asked to stop. That renews its lease."""
+
+
+class TurnKeeper:
+    """
+    Args:
+        database: called each time.
+        stored: called with the id of an answer of which more is stored.
+    """
+
+    def __init__(self, database: Callable[[], Database], stored: Callable[[int], object]) -> None:
+        self._database = database
+        self._stored = stored
+        self._changed = threading.Condition()
+        self._turns: dict[int, RunningTurn] = {}
+        self._looked: dict[int, float] = {}
+        """When it was last stored, or looked at."""
+        self._has_news = False
+        self._thread: threading.Thread | None = None
+
+    def add(self, turn: RunningTurn) -> None:
+        with self._changed:
+            self._turns[turn.message_id] = turn
+            self._looked[turn.message_id] = time.monotonic()
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._keep, name="turns", daemon=True)
+                self._thread.start()
+
+    def wake(self) -> None:
+        """Store what a turn has written, as soon as the next portion is due."""
+        with self._changed:
+            self._has_news = True
+            self._changed.notify_all()
+
+    def holds(self, message_id: int) -> bool:
+        with self._changed:
+            return message_id in self._turns
+
+    def stop(self, message_id: int) -> None:
+        """Stop a turn, if this process runs it."""
+        with self._changed:
+            turn = self._turns.get(message_id)
+        if turn is not None:
+            self._break_off(turn)
+
+    def interrupt_all(self, seconds: float) -> bool:
+        """End all turns, as the process does; whether all of them are stored after so many seconds."""
+        for turn in self._list():
+            turn.break_off("interrupted", INTERRUPTED)
+        self.wake()
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._turns, seconds)
+
+    def _keep(self) -> None:
+        while self._wait():
+            # A lease outlasts the usual outage of the database: what was not stored now is so later.
+            with suppress(TemporarilyUnavailableError, ActionRequiredError):
+                self._store_all()
+            time.sleep(PAUSE)
+
+    def _wait(self) -> bool:
+        """Wait for news; whether there are turns. Where there are none, the next one needs another thread."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_news or not self._turns, LOOK)
+            self._has_news = False
+            if not self._turns:
+                self._thread = None
+            return bool(self._turns)
+
+    def _store_all(self) -> None:
+        """Store what was written; look at all others too, now and then, and renew their leases with that."""
+        for turn in self._list():
+            unstored = turn.unstored()
+            if unstored is not None or self._is_due(turn):
+                self._store(turn, unstored)
+
+    def _is_due(self, turn: RunningTurn) -> bool:
+        return time.monotonic() - self._looked[turn.message_id] >= LOOK
+
+    def _store(self, turn: RunningTurn, unstored: Unstored | None) -> None:
+        message_id, now = turn.message_id, datetime.now(UTC)
+        portion, ending = (unstored.portion, unstored.ending) if unstored else (None, None)
+        state = turns.store(self._database(), message_id, portion, ending, now)
+        self._looked[message_id] = time.monotonic()
+        if state is TurnState.ENDED:
+            turn.abandon()
+        elif unstored is not None:
+            turn.confirm(unstored)
+        if state is TurnState.STOPPING:
+            self._break_off(turn)
+        if state is TurnState.ENDED or ending is not None:
+            self._remove(turn)
+        if state is TurnState.ENDED or portion is not None:
+            self._stored(message_id)
+
+    def _break_off(self, turn: RunningTurn) -> None:
+        turn.break_off("stopped", STOPPED)
+        self.wake()
+
+    def _list(self) -> list[RunningTurn]:
+        with self._changed:
+            return list(self._turns.values())
+
+    def _remove(self, turn: RunningTurn) -> None:
+        with self._changed:
+            del self._turns[turn.message_id]
+            del self._looked[turn.message_id]
+            self._changed.notify_all()

@@ -1,0 +1,28 @@
+"""What the person of a turn may read as of now. It goes on after the request that began it, so that no request is asked again."""
+
+from backend.access.own_readers import find_own_readers
+from backend.access.readers import resolve_readers
+from backend.chat.rights_watch import ReadersNow
+from backend.store import people
+from backend.store.conversations import ConversationOwner
+from backend.store.database import Database
+from connectors.access import Readers
+
+
+def make_owner_readers(database: Database, owner: ConversationOwner, own: Readers) -> ReadersNow:
+    """Return what reads the rights of a person anew, or those of the owner of a machine.
+
+    Args:
+        own: what the owner of a machine holds by itself.
+    """
+
+    def read() -> Readers | None:
+        if owner.person_id is None:
+            # Where there are accounts by now, the machine has no owner any more.
+            return None if people.has_people(database) else resolve_readers(database, own)
+        person = people.find(database, owner.person_id)
+        if person is None or person.disabled_at is not None:
+            return None
+        return resolve_readers(database, find_own_readers(database, person))
+
+    return read

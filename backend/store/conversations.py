@@ -1,0 +1,180 @@
+"""Conversations. Each belongs to a person, or to the owner of a machine without accounts; everybody else's do not exist."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import ColumnElement, Select, and_, delete, exists, or_, select, update
+
+from backend.store.conversation_tables import conversations, messages, turns
+from backend.store.database import Database
+from connectors.errors import NotFoundError
+from indexing.text.normalization import fold, is_storable
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationOwner:
+    person_id: int | None
+    """None for the owner of a machine without accounts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    id: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    archived_at: datetime | None
+    leaf_id: int | None
+    """The message whose path from the first question is shown."""
+    running: bool
+    """Whether an answer of it is being written."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListPosition:
+    """The last conversation of a page of the list."""
+
+    updated_at: datetime
+    id: str
+
+
+_RUNNING = (
+    exists()
+    .where(
+        messages.c.conversation_id == conversations.c.id,
+        turns.c.message_id == messages.c.id,
+        turns.c.ended_at.is_(None),
+    )
+    .correlate(conversations)
+)
+_COLUMNS = (
+    conversations.c.id,
+    conversations.c.title,
+    conversations.c.created_at,
+    conversations.c.updated_at,
+    conversations.c.archived_at,
+    conversations.c.leaf_id,
+    _RUNNING.label("running"),
+)
+
+
+def missing() -> NotFoundError:
+    """One of somebody else and one that never was are the same."""
+    return NotFoundError("There is no such conversation.")
+
+
+def of_owner(owner: ConversationOwner) -> ColumnElement[bool]:
+    if owner.person_id is None:
+        return conversations.c.person_id.is_(None)
+    return conversations.c.person_id == owner.person_id
+
+
+def is_owned(owner: ConversationOwner, conversation_id: str) -> ColumnElement[bool]:
+    return and_(conversations.c.id == conversation_id, of_owner(owner))
+
+
+def get(database: Database, owner: ConversationOwner, conversation_id: str) -> Conversation:
+    """Raises NotFoundError."""
+    if not is_storable(conversation_id):
+        raise missing()
+    query = select(*_COLUMNS).where(is_owned(owner, conversation_id))
+    with database.reading() as connection:
+        row = connection.execute(query).mappings().one_or_none()
+    if row is None:
+        raise missing()
+    return Conversation(**row)
+
+
+def list_page(
+    database: Database,
+    owner: ConversationOwner,
+    *,
+    state: Literal["archived", "active"],
+    words: Sequence[str],
+    before: ListPosition | None,
+    limit: int,
+) -> list[Conversation]:
+    """Return those in which each word stands in the title or in a question, the last used one first."""
+    archived = conversations.c.archived_at.is_not(None)
+    query = select(*_COLUMNS).where(of_owner(owner))
+    query = query.where(archived if state == "archived" else ~archived)
+    if not all(map(is_storable, words)):
+        return []
+    query = query.where(*map(_holds, words))
+    if before is not None:
+        query = query.where(_is_after(before))
+    query = query.order_by(conversations.c.updated_at.desc(), conversations.c.id.desc())
+    with database.reading() as connection:
+        return [Conversation(**row) for row in connection.execute(query.limit(limit)).mappings()]
+
+
+def _holds(word: str) -> ColumnElement[bool]:
+    folded = fold(word)
+    asked = exists().where(
+        messages.c.conversation_id == conversations.c.id,
+        messages.c.folded_text.contains(folded, autoescape=True),
+    )
+    return or_(conversations.c.folded_title.contains(folded, autoescape=True), asked)
+
+
+def _is_after(position: ListPosition) -> ColumnElement[bool]:
+    """Whether a conversation follows this position in the list, which begins with the newest."""
+    same = conversations.c.updated_at == position.updated_at
+    earlier = conversations.c.updated_at < position.updated_at
+    return or_(earlier, and_(same, conversations.c.id < position.id))
+
+
+def set_title(
+    database: Database, owner: ConversationOwner, conversation_id: str, title: str
+) -> None:
+    """Raises NotFoundError."""
+    _update(
+        database, owner, conversation_id, title=title, title_by="person", folded_title=fold(title)
+    )
+
+
+def set_archived(
+    database: Database, owner: ConversationOwner, conversation_id: str, at: datetime | None
+) -> None:
+    """Raises NotFoundError."""
+    _update(database, owner, conversation_id, archived_at=at)
+
+
+def set_leaf(
+    database: Database, owner: ConversationOwner, conversation_id: str, message_id: int
+) -> None:
+    """Raises NotFoundError."""
+    _update(database, owner, conversation_id, leaf_id=message_id)
+
+
+def _update(
+    database: Database, owner: ConversationOwner, conversation_id: str, **values: object
+) -> None:
+    changed = update(conversations).where(is_owned(owner, conversation_id)).values(values)
+    with database.writing() as connection:
+        if not connection.execute(changed).rowcount:
+            raise missing()
+
+
+def remove(database: Database, owner: ConversationOwner, conversation_id: str) -> None:
+    """Remove a conversation with all its messages, and the turns that write them.
+
+    Raises:
+        NotFoundError
+    """
+    if not is_storable(conversation_id):
+        raise missing()
+    which = is_owned(owner, conversation_id)
+    with database.writing() as connection:
+        if connection.scalar(select(conversations.c.id).where(which).with_for_update()) is None:
+            raise missing()
+        # In the order in which processes that write answers lock rows, so that no two transactions deadlock.
+        connection.execute(_select_turns(conversation_id).with_for_update(of=turns)).all()
+        connection.execute(delete(conversations).where(which))
+
+
+def _select_turns(conversation_id: str) -> Select[tuple[int]]:
+    query = select(turns.c.message_id).join(messages).order_by(turns.c.message_id)
+    return query.where(messages.c.conversation_id == conversation_id)

@@ -1,0 +1,166 @@
+"""Add questions and answers to conversations. Each is one transaction, with the turn that writes the answer."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from backend.store import conversations as repository
+from backend.store import messages as tree
+from backend.store import turns
+from backend.store.conversation_tables import conversations, messages
+from backend.store.conversations import ConversationOwner, is_owned
+from backend.store.database import Database
+from backend.store.messages import MESSAGE_COLUMNS, Message, read_message
+from backend.store.runs import Process
+from connectors.errors import ConflictError, InvalidInputError
+from indexing.text.normalization import fold, is_storable
+
+MOST_RUNNING = 3
+"""Answers of a conversation that are written at the same time."""
+_ID_BYTES = 16
+_TOO_MANY = f"{MOST_RUNNING} answers of this conversation are being written already. Wait for one, or stop one."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewQuestion:
+    text: str
+    filters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A question, and its answer that is to be written."""
+
+    question: Message
+    answer: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The process that writes an answer, and when it begins."""
+
+    process: Process
+    now: datetime
+
+
+def begin_conversation(
+    database: Database, owner: ConversationOwner, title: str, question: NewQuestion, writer: Writer
+) -> Begun:
+    conversation_id = secrets.token_urlsafe(_ID_BYTES)
+    row = {
+        "id": conversation_id,
+        "person_id": owner.person_id,
+        "title": title,
+        "title_by": "words",
+        "folded_title": fold(title),
+        "created_at": writer.now,
+        "updated_at": writer.now,
+    }
+    with database.writing() as connection:
+        connection.execute(insert(conversations).values(row))
+        return _ask(connection, conversation_id, None, question, writer)
+
+
+def ask(
+    database: Database,
+    owner: ConversationOwner,
+    conversation_id: str,
+    parent_id: int | None,
+    question: NewQuestion,
+    writer: Writer,
+) -> Begun:
+    """Add a question behind an answer, or beside the first question.
+
+    Raises:
+        NotFoundError, InvalidInputError, ConflictError
+    """
+    with database.writing() as connection:
+        _lock(connection, owner, conversation_id)
+        if parent_id is not None:
+            _check_parent(tree.get_in(connection, owner, conversation_id, parent_id))
+        return _ask(connection, conversation_id, parent_id, question, writer)
+
+
+def regenerate(
+    database: Database,
+    owner: ConversationOwner,
+    conversation_id: str,
+    message_id: int,
+    writer: Writer,
+) -> Begun:
+    """Add another answer to a question, which the id of one of its answers names as well.
+
+    Raises:
+        NotFoundError, ConflictError
+    """
+    with database.writing() as connection:
+        _lock(connection, owner, conversation_id)
+        question = tree.get_in(connection, owner, conversation_id, message_id)
+        if question.role == "assistant" and question.parent_id is not None:
+            question = tree.get_in(connection, owner, conversation_id, question.parent_id)
+        return Begun(question, _begin_answer(connection, question, writer))
+
+
+def _lock(connection: Connection, owner: ConversationOwner, conversation_id: str) -> None:
+    """Keep others from adding to this conversation, or deleting it, until the end of the transaction."""
+    if not is_storable(conversation_id):
+        raise repository.missing()
+    which = select(conversations.c.id).where(is_owned(owner, conversation_id))
+    if connection.scalar(which.with_for_update()) is None:
+        raise repository.missing()
+    if turns.count_running(connection, conversation_id) >= MOST_RUNNING:
+        raise ConflictError(_TOO_MANY)
+
+
+def _check_parent(parent: Message) -> None:
+    if parent.role != "assistant":
+        raise InvalidInputError(
+            "A question follows an answer. Give the id of an answer as parent_id, or null to ask the first question anew."
+        )
+    if parent.status == "running":
+        raise ConflictError("This answer is still being written. Wait for its end, or stop it.")
+
+
+def _ask(
+    connection: Connection,
+    conversation_id: str,
+    parent_id: int | None,
+    question: NewQuestion,
+    writer: Writer,
+) -> Begun:
+    asked = _insert(
+        connection,
+        conversation_id=conversation_id,
+        parent_id=parent_id,
+        role="user",
+        text=question.text,
+        folded_text=fold(question.text),
+        filters=dict(question.filters),
+        created_at=writer.now,
+    )
+    return Begun(asked, _begin_answer(connection, asked, writer))
+
+
+def _begin_answer(connection: Connection, question: Message, writer: Writer) -> Message:
+    answer = _insert(
+        connection,
+        conversation_id=question.conversation_id,
+        parent_id=question.id,
+        role="assistant",
+        text="",
+        created_at=writer.now,
+        status="running",
+    )
+    turns.insert_turn(connection, answer.id, writer.process, writer.now)
+    shown = update(conversations).where(conversations.c.id == question.conversation_id)
+    connection.execute(shown.values(leaf_id=answer.id, updated_at=writer.now))
+    return answer
+
+
+def _insert(connection: Connection, **values: object) -> Message:
+    added = insert(messages).values({"document_ids": [], **values}).returning(*MESSAGE_COLUMNS)
+    return read_message(connection.execute(added).mappings().one())

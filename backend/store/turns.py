@@ -1,0 +1,232 @@
+"""The turns of conversations: which answers are being written, by which process, and the events of each.
+
+A process renews the leases of its turns whenever it stores their events. Where a turn was ended by somebody else, nothing that
+its process reports later is accepted.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from typing import Any
+
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from backend.store import runs
+from backend.store.conversation_tables import conversations, messages, turn_events, turns
+from backend.store.conversations import ConversationOwner, is_owned
+from backend.store.database import Database
+from backend.store.messages import AnswerStatus
+from backend.store.runs import Process
+
+LEASE = timedelta(seconds=15)
+EVENTS_KEPT = timedelta(hours=1)
+"""After the end of a turn; then the message alone has the answer."""
+
+
+class TurnState(Enum):
+    RUNNING = auto()
+    STOPPING = auto()
+    """It is asked to stop."""
+    ENDED = auto()
+    """It was ended, or deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurn:
+    """A turn that was not ended."""
+
+    message_id: int
+    holder: Process
+    lease_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Events of a turn that are stored together."""
+
+    message_id: int
+    first: int
+    last: int
+    payload: str
+    """JSON: number, name and data of each."""
+    document_ids: tuple[str, ...] | None
+    """All documents that the answer rests on by now, where that has changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How an answer ended, and what is kept of it."""
+
+    message_id: int
+    status: AnswerStatus
+    text: str
+    answer: Mapping[str, Any] | None = None
+    problem: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedTurn:
+    """An answer as its followers see it."""
+
+    conversation_id: str
+    status: AnswerStatus
+    document_ids: tuple[str, ...]
+    payloads: tuple[str, ...]
+    """Portions that hold events behind the number that was asked for; others may stand in the first of them."""
+
+
+def insert_turn(connection: Connection, message_id: int, holder: Process, now: datetime) -> None:
+    """Make a process the writer of an answer; forget turns whose events are kept no longer."""
+    connection.execute(delete(turns).where(turns.c.ended_at < now - EVENTS_KEPT))
+    row = {"message_id": message_id, "lease_until": now + LEASE, **runs.holder_columns(holder)}
+    connection.execute(insert(turns).values(row))
+
+
+def list_open(database: Database) -> list[OpenTurn]:
+    query = select(turns).where(turns.c.ended_at.is_(None)).order_by(turns.c.message_id)
+    with database.reading() as connection:
+        found = connection.execute(query).all()
+    return [OpenTurn(row.message_id, runs.read_holder(row), row.lease_until) for row in found]
+
+
+def ask_to_stop(database: Database, message_id: int, now: datetime) -> None:
+    """Ask the process that writes an answer to stop. What has ended stays as it is."""
+    which = and_(turns.c.message_id == message_id, turns.c.ended_at.is_(None))
+    with database.writing() as connection:
+        connection.execute(update(turns).where(which).values(stop_asked_at=now))
+
+
+# Built once: they are executed several times a second for each turn.
+_RENEW = (
+    update(turns)
+    .where(turns.c.message_id == bindparam("message"), turns.c.ended_at.is_(None))
+    .values(lease_until=bindparam("until"))
+    .returning(turns.c.stop_asked_at)
+)
+
+
+def _make_upsert(made: postgresql.Insert | sqlite.Insert) -> postgresql.Insert | sqlite.Insert:
+    """A portion whose commit was not confirmed is stored once more, and may have grown until then."""
+    grown = {"last": made.excluded["last"], "payload": made.excluded["payload"]}
+    return made.on_conflict_do_update(index_elements=["message_id", "first"], set_=grown)
+
+
+_STORE_EVENTS = {
+    "postgresql": _make_upsert(postgresql.insert(turn_events)),
+    "sqlite": _make_upsert(sqlite.insert(turn_events)),
+}
+
+
+def store(
+    database: Database,
+    message_id: int,
+    portion: Portion | None,
+    ending: Ending | None,
+    now: datetime,
+) -> TurnState:
+    """Store events of a turn and, with the last of them, how it ended. In one transaction, which renews its lease.
+
+    Returns how the turn stood; nothing is stored if others had ended it.
+    """
+    with database.writing() as connection:
+        state = _renew(connection, message_id, now)
+        if state is TurnState.ENDED:
+            return state
+        if portion is not None:
+            _insert(connection, portion)
+        if ending is not None:
+            _end(connection, ending, now)
+        return state
+
+
+def _renew(connection: Connection, message_id: int, now: datetime) -> TurnState:
+    renewed = {"message": message_id, "until": now + LEASE}
+    row = connection.execute(_RENEW, renewed).one_or_none()
+    if row is None:
+        return TurnState.ENDED
+    return TurnState.RUNNING if row.stop_asked_at is None else TurnState.STOPPING
+
+
+def _insert(connection: Connection, portion: Portion) -> None:
+    row = {
+        "message_id": portion.message_id,
+        "first": portion.first,
+        "last": portion.last,
+        "payload": portion.payload,
+    }
+    connection.execute(_STORE_EVENTS[connection.dialect.name], row)
+    if portion.document_ids is not None:
+        rests_on = update(messages).where(messages.c.id == portion.message_id)
+        connection.execute(rests_on.values(document_ids=list(portion.document_ids)))
+
+
+def _end(connection: Connection, ending: Ending, now: datetime) -> None:
+    written = update(messages).where(messages.c.id == ending.message_id)
+    connection.execute(
+        written.values(
+            status=ending.status,
+            text=ending.text,
+            answer=ending.answer and dict(ending.answer),
+            problem=ending.problem and dict(ending.problem),
+        )
+    )
+    connection.execute(
+        update(turns).where(turns.c.message_id == ending.message_id).values(ended_at=now)
+    )
+
+
+def take_over(
+    database: Database,
+    message_id: int,
+    end: Callable[[int, tuple[str, ...]], tuple[Portion, Ending]],
+    now: datetime,
+) -> bool:
+    """End a turn whose process has died; whether it was still open.
+
+    Args:
+        end: given the number of the last event, 0 without any, and all portions, returns what the turn ends with.
+    """
+    query = select(turn_events.c.last, turn_events.c.payload)
+    query = query.where(turn_events.c.message_id == message_id).order_by(turn_events.c.first)
+    with database.writing() as connection:
+        if _renew(connection, message_id, now) is TurnState.ENDED:
+            return False
+        found = connection.execute(query).all()
+        last = found[-1].last if found else 0
+        portion, ending = end(last, tuple(row.payload for row in found))
+        _insert(connection, portion)
+        _end(connection, ending, now)
+        return True
+
+
+def follow(
+    database: Database,
+    owner: ConversationOwner,
+    conversation_id: str,
+    message_id: int,
+    after: int,
+) -> FollowedTurn | None:
+    """Return an answer as it is now, with its events behind a number; None where the owner has no such answer.
+
+    What the events rest on is read together with them.
+    """
+    answer = select(messages.c.status, messages.c.document_ids).join(conversations)
+    answer = answer.where(is_owned(owner, conversation_id), messages.c.id == message_id)
+    behind = select(turn_events.c.payload).order_by(turn_events.c.first)
+    behind = behind.where(turn_events.c.message_id == message_id, turn_events.c.last > after)
+    with database.reading() as connection:
+        row = connection.execute(answer).one_or_none()
+        if row is None or row.status is None:
+            return None
+        payloads = tuple(connection.scalars(behind))
+    return FollowedTurn(conversation_id, row.status, tuple(row.document_ids), payloads)
+
+
+def count_running(connection: Connection, conversation_id: str) -> int:
+    query = select(func.count()).select_from(turns).join(messages)
+    open_turns = query.where(
+        messages.c.conversation_id == conversation_id, turns.c.ended_at.is_(None)
+    )
+    return connection.scalar(open_turns) or 0

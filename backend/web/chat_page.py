@@ -1,0 +1,39 @@
+"""The page of conversations. Its script reads and changes them through the API; the page says who asks, and how."""
+
+import json
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from backend.access.roles import Role
+from backend.api.authorization import AskerDependency, Permission, requires
+from backend.api.dependencies import ChatDependency, DatabaseDependency, ReadersDependency
+from backend.chat.passages import PassagesReason
+from backend.web.ask_page import list_examples
+from backend.web.templates import page
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/chat")
+@router.get("/chat/{conversation_id}")
+@requires(Permission.ASK)
+def chat_page(
+    request: Request,
+    chat: ChatDependency,
+    asker: AskerDependency,
+    readers: ReadersDependency,
+    database: DatabaseDependency,
+    conversation_id: str = "",
+) -> HTMLResponse:
+    """Render the page, alike for every conversation: whether there is one, the API says."""
+    values = {
+        "conversation_id": conversation_id,
+        "conversations": json.dumps({"conversations": [], "next": None}),
+        "owner": asker.turn_key,
+        "model": chat.settings.llm_model,
+        "is_admin": asker.role is Role.ADMIN,
+        "reasons": json.dumps({reason.value: reason.sentence for reason in PassagesReason}),
+        "examples": list_examples(database, readers),
+    }
+    return page(request, "chat.html", "chat", values)

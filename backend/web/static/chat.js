@@ -1,0 +1,335 @@
+// Chat: conversations that last. What is shown is what the server keeps; an answer that runs is followed.
+import { watchCards } from "./cards.js";
+import { beginConversation, changeConversation, eventsUrl, postQuestion, readConversation, regenerate, stopAnswer } from "./conversation_api.js";
+import { ConversationList } from "./conversation_list.js";
+import { Drafts } from "./drafts.js";
+import { watchDrawer } from "./drawer.js";
+import { follow } from "./follow.js";
+import { isTyping } from "./keys.js";
+import { keepPlace, restorePlace, toEnd, watchPlace } from "./place.js";
+import { Problem } from "./stream.js";
+import { make, replaceControls } from "./text.js";
+import { isSending, Thread } from "./thread.js";
+
+const element = (id) => document.getElementById(id);
+const box = element("q");
+const drafts = new Drafts(element("chat").dataset.owner);
+const others = new BroadcastChannel("quarry conversations");
+/** Between two looks at an answer whose events the server does not have (any more). */
+const LOOK_AGAIN = 1_000;
+
+let conversation = null;
+let messages = [];
+let opened = 0;
+const followed = new Map();
+
+const list = new ConversationList({
+  open: (id) => go(id),
+  changed: (one) => {
+    others.postMessage(one.id);
+    if (one.id === conversation?.id) show(one, messages);
+  },
+  removed: (id) => {
+    drafts.drop(id);
+    others.postMessage(id);
+    if (id === conversation?.id) go(null);
+  },
+  say,
+});
+const thread = new Thread(element("thread"), JSON.parse(element("chat").dataset.reasons), {
+  edit: (message, text) => ask(text, message.parent_id),
+  again,
+  choose,
+  say,
+});
+const closeDrawer = watchDrawer(element("conversations"), element("open-list"), element("close-list"), [
+  element("room"),
+  document.querySelector("header.top"),
+]);
+
+const idOf = (path) => decodeURIComponent(path.split("/")[2] ?? "") || null;
+const running = () => messages.filter((message) => message.status === "running" && !message.withheld);
+
+function say(text) {
+  element("status").textContent = text;
+}
+
+/** Do what talks to the server; what went wrong is said. Returns whether it went well. */
+async function attempt(act) {
+  try {
+    await act();
+    return true;
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    // The session has ended: the page itself says what to do.
+    if (error.status === 401) location.reload();
+    say(replaceControls(error.sentence));
+    return false;
+  }
+}
+
+function go(id) {
+  closeDrawer();
+  keepPlace();
+  if (idOf(location.pathname) !== id) history.pushState(null, "", id ? `/chat/${encodeURIComponent(id)}` : "/chat");
+  open();
+}
+
+/** Show the conversation that the address names, or the beginning of a new one. */
+async function open() {
+  const id = idOf(location.pathname);
+  const mine = ++opened;
+  keepDraft();
+  element("missing").hidden = true;
+  if (id !== conversation?.id) leave();
+  if (!id) show(null, []);
+  else {
+    list.mark(id);
+    await attempt(async () => {
+      const found = await readConversation(id).catch((error) => missing(error, mine));
+      if (mine !== opened || !found) return;
+      shown(found);
+      restorePlace();
+    });
+  }
+  if (mine === opened) restoreDraft();
+}
+
+function leave() {
+  for (const each of followed.values()) each.abort();
+  followed.clear();
+  conversation = null;
+  messages = [];
+  thread.show([]);
+  say("");
+}
+
+function missing(error, mine) {
+  if (!(error instanceof Problem) || error.status !== 404) throw error;
+  if (mine !== opened) return;
+  show(null, []);
+  const link = make("a", { href: "/chat" }, "Begin a new conversation");
+  const sentence = "It was deleted, or it is not yours.";
+  element("missing").replaceChildren(make("h2", {}, "There is no such conversation"), make("p", {}, sentence), make("p", {}, link));
+  element("missing").hidden = false;
+  element("opening").hidden = element("ask").hidden = true;
+}
+
+/** Take over a page of messages as the server has them. */
+function shown(found) {
+  show(found.conversation, found.messages, found.earlier);
+}
+
+function show(one, path, earlier = element("earlier").dataset.before) {
+  conversation = one;
+  messages = path;
+  const title = one ? replaceControls(one.title) : "New conversation";
+  element("title").textContent = title;
+  element("title").classList.toggle("unseen", !one);
+  document.title = one ? `${title} · Quarry` : "Chat · Quarry";
+  element("opening").hidden = Boolean(one);
+  element("ask").hidden = false;
+  element("earlier").hidden = !one || !earlier;
+  element("earlier").dataset.before = (one && earlier) || "";
+  thread.show(path);
+  list.mark(one?.id);
+  for (const message of running()) if (!followed.has(message.id)) followAnswer(message);
+  for (const [id, each] of followed) if (!path.some((message) => message.id === id)) drop(id, each);
+  busy();
+}
+
+function drop(id, controller) {
+  controller.abort();
+  followed.delete(id);
+}
+
+function busy() {
+  const is = running().length > 0;
+  element("stop").hidden = !is;
+  element("go").hidden = is;
+}
+
+/** Read the conversation that is open once more. */
+async function refresh() {
+  const { id } = conversation;
+  const mine = opened;
+  await attempt(async () => {
+    const found = await readConversation(id);
+    if (mine === opened && conversation?.id === id) shown(found);
+  });
+}
+
+async function followAnswer({ id }) {
+  const mine = new AbortController();
+  const url = eventsUrl(conversation.id, id);
+  followed.set(id, mine);
+  let ended = "";
+  try {
+    for await (const { name, data } of follow(url, mine.signal, sayLost)) {
+      ended = name;
+      if (name !== "error") thread.turn(id).hear(name, data);
+      if (name === "text" || name === "queries") busy();
+    }
+  } catch (error) {
+    if (mine.signal.aborted) return;
+    if (!(error instanceof Problem)) throw error;
+    thread.turn(id).fail(error);
+    messages = messages.map((message) => (message.id === id ? { ...message, status: "failed" } : message));
+    return busy();
+  }
+  if (ended === "done") {
+    thread.turn(id).end("done");
+    thread.settle(id);
+    say(thread.turn(id).outcome);
+  } else if (ended === "gone") await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN));
+  if (mine.signal.aborted) return;
+  followed.delete(id);
+  list.load();
+  await refresh();
+  if (ended === "stopped") say("Stopped");
+}
+
+function sayLost(isLost) {
+  say(isLost ? "Reconnecting…" : "");
+}
+
+/** Ask behind the answer `parent`; null begins a conversation anew, or its first question in another way. */
+async function ask(question, parent) {
+  say("Searching");
+  return attempt(async () => {
+    const begun = conversation ? await postQuestion(conversation.id, question, parent) : await beginConversation(question);
+    const before = messages.slice(0, messages.findIndex((message) => message.id === parent) + 1);
+    const one = begun.conversation ?? conversation;
+    if (!conversation) {
+      drafts.drop(null);
+      history.pushState(null, "", `/chat/${encodeURIComponent(one.id)}`);
+    }
+    changed(one, [...before, begun.question, begun.answer]);
+  });
+}
+
+/** Another answer to the same question. */
+function again(answer) {
+  say("Searching");
+  return attempt(async () => {
+    const begun = await regenerate(conversation.id, answer.id);
+    const at = messages.findIndex((message) => message.id === answer.id);
+    changed(conversation, [...messages.slice(0, at), begun.answer]);
+  });
+}
+
+function changed(one, path) {
+  show(one, path);
+  toEnd();
+  others.postMessage(one.id);
+  list.load();
+}
+
+/** Show another version of a message, and what followed it. */
+function choose(id, name) {
+  return attempt(async () => {
+    await changeConversation(conversation.id, { leaf_id: id });
+    await refresh();
+    others.postMessage(conversation.id);
+    const chosen = element("thread").querySelector(`[data-message="${id}"]`);
+    const button = chosen?.querySelector(`[data-part="${name}"]`);
+    (button?.disabled ? chosen.querySelector(".versions button:enabled") : button)?.focus();
+    say(`Version ${chosen?.querySelector('[data-part="place"]').textContent.replace("/", " of ")}`);
+  });
+}
+
+function stop() {
+  say("Stopping");
+  return attempt(() => Promise.all(running().map((message) => stopAnswer(conversation.id, message.id))));
+}
+
+async function showEarlier() {
+  const { id } = conversation;
+  const height = document.documentElement.scrollHeight;
+  await attempt(async () => {
+    const found = await readConversation(id, { before: element("earlier").dataset.before });
+    if (conversation?.id !== id) return;
+    show(conversation, [...found.messages, ...messages], found.earlier ?? "");
+    scrollBy(0, document.documentElement.scrollHeight - height);
+  });
+}
+
+// The box.
+
+function keepDraft() {
+  if (box.dataset.of !== undefined) drafts.put(box.dataset.of || null, box.value);
+}
+
+function restoreDraft() {
+  const id = conversation?.id ?? null;
+  box.dataset.of = id ?? "";
+  box.value = drafts.get(id);
+  if (!isTyping(document.activeElement) && !element("conversations").contains(document.activeElement)) box.focus({ preventScroll: true });
+}
+
+async function submit() {
+  const question = box.value.trim();
+  if (!question) return;
+  if (running().length) return say("An answer is being written. Wait for it, or stop it.");
+  box.value = "";
+  const before = conversation?.id ?? null;
+  if (await ask(question, messages.at(-1)?.id ?? null)) drafts.drop(before);
+  else box.value ||= question;
+  box.dataset.of = conversation?.id ?? "";
+}
+
+element("ask").addEventListener("submit", (event) => {
+  event.preventDefault();
+  submit();
+});
+box.addEventListener("input", keepDraft);
+box.addEventListener("keydown", (event) => {
+  if (isSending(event)) submit();
+  else if (event.key === "ArrowUp" && !box.value) thread.editLast();
+  else return;
+  event.preventDefault();
+});
+element("stop").addEventListener("click", stop);
+element("earlier").addEventListener("click", showEarlier);
+element("new").addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  go(null);
+  box.focus();
+});
+for (const example of document.querySelectorAll("[data-try]")) {
+  example.addEventListener("click", () => {
+    box.value = example.dataset.try;
+    submit();
+  });
+}
+
+// Other tabs, and the keys of the whole page.
+
+others.addEventListener("message", ({ data }) => {
+  list.load();
+  if (data === conversation?.id) refresh();
+});
+addEventListener("popstate", open);
+addEventListener("pagehide", () => {
+  keepPlace();
+  for (const each of followed.values()) each.abort();
+});
+addEventListener("pageshow", (event) => event.persisted && location.reload());
+document.addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  if (event.altKey && event.code === "KeyN") {
+    event.preventDefault();
+    element("new").click();
+  } else if (event.altKey && event.code === "KeyL") {
+    event.preventDefault();
+    if (element("open-list").checkVisibility()) element("open-list").click();
+    element("find").focus();
+  } else if (event.key === "Escape") {
+    if (running().length && !element("conversations").contains(event.target)) stop();
+    else if (!isTyping(event.target)) box.focus();
+  }
+});
+watchPlace(element("thread"), () => running().length > 0);
+watchCards(element("room"), element("card"), (chip) => thread.facts(chip));
+open();

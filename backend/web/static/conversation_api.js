@@ -1,0 +1,21 @@
+// The conversations of the asker, as the server keeps them.
+import { send } from "./stream.js";
+
+const ALL = "/api/conversations";
+const url = (id, rest = "") => `${ALL}/${encodeURIComponent(id)}${rest}`;
+const message = (id, messageId, action) => url(id, `/messages/${messageId}/${action}`);
+
+function searchOf(values = {}) {
+  const given = Object.entries(values).filter(([, value]) => value != null && value !== "");
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}
+
+export const listConversations = (values, signal) => send("GET", ALL + searchOf(values), undefined, signal);
+export const readConversation = (id, values, signal) => send("GET", url(id, searchOf(values)), undefined, signal);
+export const beginConversation = (question) => send("POST", ALL, { question });
+export const changeConversation = (id, changes) => send("PATCH", url(id), changes);
+export const deleteConversation = (id) => send("DELETE", url(id));
+export const postQuestion = (id, question, parent_id) => send("POST", url(id, "/messages"), { question, parent_id });
+export const regenerate = (id, messageId) => send("POST", message(id, messageId, "regenerate"));
+export const stopAnswer = (id, messageId) => send("POST", message(id, messageId, "stop"));
+export const eventsUrl = (id, messageId) => message(id, messageId, "events");

@@ -1,0 +1,226 @@
+// The asker's conversations, beside the one that is open: found, named, archived, deleted.
+import { changeConversation, deleteConversation, listConversations } from "./conversation_api.js";
+import { groupByDay } from "./local_days.js";
+import { openMenu } from "./menu.js";
+import { Problem } from "./stream.js";
+import { isolated, make, replaceControls } from "./text.js";
+
+const PAUSE = 200;
+/** Between two looks at the answers that are being written elsewhere. */
+const LOOK_AGAIN = 5_000;
+const element = (id) => document.getElementById(id);
+
+export class ConversationList {
+  #list = element("list");
+  #hooks;
+  #shown = [];
+  #next = null;
+  #current = null;
+  #isArchived = false;
+  #underway = null;
+  #pause = 0;
+  #again = 0;
+
+  /** `hooks`: open(id), changed(conversation), removed(id), say(text). */
+  constructor(hooks) {
+    this.#hooks = hooks;
+    this.#put(JSON.parse(this.#list.dataset.first));
+    this.#list.addEventListener("click", (event) => this.#click(event));
+    this.#list.addEventListener("keydown", (event) => this.#key(event));
+    element("find").addEventListener("input", () => {
+      clearTimeout(this.#pause);
+      this.#pause = setTimeout(() => this.load(), PAUSE);
+    });
+    element("find").addEventListener("keydown", (event) => {
+      if (event.key === "ArrowDown") this.#links[0]?.focus();
+      else if (event.key === "Escape" && element("find").value) this.#clear();
+      else return;
+      event.preventDefault();
+    });
+    element("older").addEventListener("click", () => this.load(this.#next));
+    element("archive").addEventListener("click", () => this.#switchArchive());
+  }
+
+  /** Mark the conversation that is open. */
+  mark(id) {
+    this.#current = id;
+    for (const link of this.#links) link.toggleAttribute("aria-current", false);
+    this.#link(id)?.setAttribute("aria-current", "page");
+  }
+
+  /** Read the list anew, or what follows it behind the cursor `before`. */
+  async load(before = null) {
+    this.#underway?.abort();
+    const mine = (this.#underway = new AbortController());
+    const values = { archived: this.#isArchived, query: element("find").value.trim(), before };
+    await this.#attempt(async () => {
+      const page = await listConversations(values, mine.signal);
+      this.#put({ ...page, conversations: [...(before ? this.#shown : []), ...page.conversations] });
+      clearTimeout(this.#again);
+      const isRunning = page.conversations.some((one) => one.running);
+      if (isRunning && !before) this.#again = setTimeout(() => this.load(), LOOK_AGAIN);
+    }, mine.signal);
+  }
+
+  get #links() {
+    return [...this.#list.querySelectorAll("a")];
+  }
+
+  #link(id) {
+    return this.#links.find((link) => link.dataset.id === id);
+  }
+
+  #clear() {
+    element("find").value = "";
+    this.load();
+  }
+
+  #switchArchive() {
+    this.#isArchived = !this.#isArchived;
+    element("archive").setAttribute("aria-pressed", String(this.#isArchived));
+    this.load();
+  }
+
+  /** Do what talks to the server, and say what went wrong. */
+  async #attempt(act, signal) {
+    try {
+      await act();
+    } catch (error) {
+      if (signal?.aborted) return;
+      if (!(error instanceof Problem)) throw error;
+      this.#hooks.say(replaceControls(error.sentence));
+    }
+  }
+
+  #put({ conversations, next }) {
+    const focused = this.#list.contains(document.activeElement) ? document.activeElement.closest("li") : null;
+    if (focused?.querySelector("input")) return;
+    this.#shown = conversations;
+    this.#next = next;
+    const groups = groupByDay(conversations, (one) => one.updated_at).map(([name, items]) =>
+      make("section", {}, make("h2", {}, name), make("ul", {}, ...items.map((one) => this.#item(one)))),
+    );
+    this.#list.replaceChildren(...(groups.length ? groups : [make("p", { class: "dim" }, this.#nothing)]));
+    element("older").hidden = !next;
+    if (focused) (this.#link(focused.dataset.id) ?? this.#links[0] ?? element("find")).focus();
+  }
+
+  get #nothing() {
+    if (element("find").value.trim()) return "Nothing found.";
+    return this.#isArchived ? "Nothing is archived." : "What you ask is kept here.";
+  }
+
+  #item({ id, title, running }) {
+    const link = make(
+      "a",
+      { href: `/chat/${encodeURIComponent(id)}`, "data-id": id, "aria-current": id === this.#current ? "page" : false },
+      isolated(title),
+    );
+    if (running) link.append(make("span", { class: "running" }, make("span", { class: "unseen" }, " is being answered")));
+    const label = `Options of ${replaceControls(title)}`;
+    const more = make(
+      "button",
+      { type: "button", class: "plain", "aria-label": label, "aria-haspopup": "menu", "aria-expanded": "false" },
+      "⋯",
+    );
+    return make("li", { "data-id": id }, link, more);
+  }
+
+  #click(event) {
+    const item = event.target.closest("li");
+    if (event.target.closest("a") && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      this.#hooks.open(item.dataset.id);
+    }
+    const button = event.target.closest('[aria-haspopup="menu"]');
+    if (!button) return;
+    const one = this.#find(item);
+    openMenu(button, [
+      ["Rename", () => this.#rename(item)],
+      [one.archived ? "Take out of the archive" : "Archive", () => this.#archive(one)],
+      ["Delete", () => this.#delete(one)],
+    ]);
+  }
+
+  #find(item) {
+    return this.#shown.find((one) => one.id === item.dataset.id);
+  }
+
+  #key(event) {
+    const link = event.target.closest("a");
+    if (!link) return;
+    const links = this.#links;
+    const at = links.indexOf(link);
+    const item = link.closest("li");
+    const acts = {
+      ArrowDown: () => links[at + 1]?.focus(),
+      ArrowUp: () => (links[at - 1] ?? element("find")).focus(),
+      Home: () => links[0].focus(),
+      End: () => links.at(-1).focus(),
+      F2: () => this.#rename(item),
+      Delete: () => this.#delete(this.#find(item)),
+    };
+    if (!acts[event.key]) return;
+    event.preventDefault();
+    acts[event.key]();
+  }
+
+  /** The title becomes a box: Enter or leaving it keeps what was written, Escape what was there. */
+  #rename(item) {
+    const one = this.#find(item);
+    const box = make("input", { value: one.title, maxlength: "200", "aria-label": "Title of the conversation" });
+    const back = item.replaceWith.bind(item);
+    const editing = make("li", { "data-id": one.id, class: "renaming" }, box);
+    let isOver = false;
+
+    const end = (isKept) => {
+      if (isOver) return;
+      isOver = true;
+      const title = box.value.trim();
+      const hadFocus = editing.contains(document.activeElement);
+      editing.replaceWith(item);
+      if (hadFocus) item.querySelector("a").focus();
+      if (isKept && title && title !== one.title) this.#change(one, { title }, "Renamed.");
+    };
+    back(editing);
+    box.focus();
+    box.select();
+    box.addEventListener("blur", () => end(true));
+    box.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === "Escape") {
+        event.preventDefault();
+        end(event.key === "Enter");
+      }
+    });
+  }
+
+  #archive(one) {
+    const said = one.archived ? "Taken out of the archive." : "Archived.";
+    return this.#change(one, { archived: !one.archived }, said);
+  }
+
+  #change(one, changes, said) {
+    return this.#attempt(async () => {
+      this.#hooks.changed(await changeConversation(one.id, changes));
+      this.#hooks.say(said);
+      await this.load();
+    });
+  }
+
+  #delete(one) {
+    const dialog = element("deleting");
+    element("deleting-title").textContent = replaceControls(one.title);
+    dialog.returnValue = "";
+    dialog.showModal();
+    dialog.addEventListener("close", () => dialog.returnValue === "delete" && this.#deleteNow(one), { once: true });
+  }
+
+  #deleteNow(one) {
+    return this.#attempt(async () => {
+      await deleteConversation(one.id);
+      this.#hooks.removed(one.id);
+      this.#hooks.say("Deleted.");
+      await this.load();
+    });
+  }
+}

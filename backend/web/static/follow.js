@@ -1,0 +1,78 @@
+// The events of a turn that runs on the server, over as many connections as it takes.
+import { Problem, resume } from "./stream.js";
+
+const FIRST_PAUSE = 500;
+const LONGEST_PAUSE = 5_000;
+/** A shorter loss is not worth a word. */
+const NOTICED = 2_000;
+const LAST = new Set(["done", "error", "stopped", "interrupted", "gone"]);
+
+/**
+ * Yields {id, name, data} until the last event of the turn, which is `gone` where the server keeps its events no more.
+ * Goes on by itself where the connection was lost; `tell(isLost)` says so after a while, and when it is back.
+ * Throws Problem; an AbortError if `signal` ended it.
+ */
+export async function* follow(url, signal, tell) {
+  const loss = new Loss(tell);
+  let after = 0;
+  let pause = FIRST_PAUSE;
+  try {
+    for (;;) {
+      try {
+        for await (const event of resume(url, after, signal, () => loss.end())) {
+          pause = FIRST_PAUSE;
+          after = event.id || after;
+          yield event;
+          if (LAST.has(event.name)) return;
+        }
+      } catch (error) {
+        if (!(error instanceof Problem && error.isPassing)) throw error;
+      }
+      loss.begin();
+      await rest(pause, signal);
+      pause = Math.min(pause * 2, LONGEST_PAUSE);
+    }
+  } finally {
+    loss.end();
+  }
+}
+
+class Loss {
+  #tell;
+  #timer = 0;
+  #isTold = false;
+
+  constructor(tell) {
+    this.#tell = tell;
+  }
+
+  begin() {
+    this.#timer ||= setTimeout(() => {
+      this.#isTold = true;
+      this.#tell(true);
+    }, NOTICED);
+  }
+
+  end() {
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    if (this.#isTold) this.#tell(false);
+    this.#isTold = false;
+  }
+}
+
+/** Wait; a browser that is online again tries at once. */
+function rest(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(end, milliseconds);
+    function end() {
+      clearTimeout(timer);
+      removeEventListener("online", end);
+      signal.removeEventListener("abort", end);
+      if (signal.aborted) reject(signal.reason);
+      else resolve();
+    }
+    addEventListener("online", end);
+    signal.addEventListener("abort", end);
+  });
+}

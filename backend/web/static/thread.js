@@ -1,0 +1,173 @@
+// The messages of a conversation: questions, and answers with their sources.
+import { copied } from "./copying.js";
+import { replaceControls } from "./text.js";
+import { Turn } from "./turn.js";
+
+const WITHHELD = "This answer rests on sources that you may not read.";
+const INTERRUPTED = "This answer was interrupted: the server ended. Ask again.";
+
+export class Thread {
+  #root;
+  #hooks;
+  #reasons;
+  #entries = new Map();
+
+  /** `hooks`: edit(message, text), again(message), choose(id), say(text). `reasons`: why passages are shown, in sentences. */
+  constructor(root, reasons, hooks) {
+    this.#root = root;
+    this.#hooks = hooks;
+    this.#reasons = reasons;
+  }
+
+  /** Show these messages, a path from a question down; those that are shown already stay as they are. */
+  show(messages) {
+    let question = "";
+    const nodes = messages.map((message) => {
+      if (message.role === "user") question = message.text;
+      return this.#entry(message, question).node;
+    });
+    nodes.forEach((node, at) => {
+      if (this.#root.children[at] !== node) this.#root.insertBefore(node, this.#root.children[at] ?? null);
+    });
+    while (this.#root.children.length > nodes.length) this.#root.lastElementChild.remove();
+    for (const [id, { node }] of this.#entries) if (!node.isConnected) this.#entries.delete(id);
+  }
+
+  turn(id) {
+    return this.#entries.get(id)?.turn;
+  }
+
+  /** An answer that came to its end while it was shown is not drawn again. */
+  settle(id) {
+    const entry = this.#entries.get(id);
+    entry.state = stateOf({ ...entry.message, status: "finished" });
+    part(entry.node, "again").textContent = "Regenerate";
+  }
+
+  /** What the card of a citation says. */
+  facts(chip) {
+    return this.turn(Number(chip.closest("[data-message]")?.dataset.message))?.facts(chip);
+  }
+
+  editLast() {
+    this.#root.querySelector(".asked:nth-last-child(-n + 2) [data-part='edit']")?.click();
+  }
+
+  #entry(message, question) {
+    let entry = this.#entries.get(message.id);
+    if (!entry || entry.state !== stateOf(message)) {
+      const former = entry?.node;
+      const hadFocus = former?.contains(document.activeElement);
+      entry = message.role === "user" ? this.#questionEntry(message) : this.#answerEntry(message, question);
+      entry.node.dataset.message = message.id;
+      former?.replaceWith(entry.node);
+      if (hadFocus) part(entry.node, "again")?.focus();
+      this.#entries.set(message.id, entry);
+    }
+    Object.assign(entry, { message, state: stateOf(message) });
+    this.#showVersions(entry.node, message);
+    return entry;
+  }
+
+  #showVersions(node, { id, siblings = [] }) {
+    const at = siblings.indexOf(id);
+    part(node, "versions").hidden = siblings.length < 2;
+    part(node, "place").textContent = `${at + 1}/${siblings.length}`;
+    for (const [name, target] of [["before", siblings[at - 1]], ["behind", siblings[at + 1]]]) {
+      part(node, name).disabled = target === undefined;
+      part(node, name).onclick = () => this.#hooks.choose(target, name);
+    }
+  }
+
+  #questionEntry(message) {
+    const node = made("question");
+    const form = part(node, "editing");
+    const box = form.querySelector("textarea");
+    part(node, "text").textContent = replaceControls(message.text);
+
+    const edit = (is) => {
+      form.hidden = !is;
+      part(node, "text").hidden = part(node, "tools").hidden = is;
+      if (is) {
+        box.value = message.text;
+        box.focus();
+        box.setSelectionRange(box.value.length, box.value.length);
+      } else part(node, "edit").focus();
+    };
+    const send = async () => {
+      const text = box.value.trim();
+      if (text && (await this.#hooks.edit(message, text))) edit(false);
+    };
+    part(node, "edit").addEventListener("click", () => edit(true));
+    part(node, "cancel").addEventListener("click", () => edit(false));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      send();
+    });
+    box.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") edit(false);
+      else if (isSending(event)) send();
+      else return;
+      event.preventDefault();
+    });
+    return { node };
+  }
+
+  #answerEntry(message, question) {
+    const node = made("answer");
+    const turn = new Turn(node, question);
+    if (message.withheld) withhold(turn);
+    else if (message.status === "finished") turn.restore(restorable(message, this.#reasons));
+    else if (message.status !== "running") restorePart(turn, message);
+    part(node, "again").textContent = message.status === "finished" ? "Regenerate" : "Ask again";
+    part(node, "again").addEventListener("click", () => this.#hooks.again(message));
+    part(node, "copy").addEventListener("click", async () => this.#hooks.say(await copied(turn, part(node, "copy"))));
+    return { node, turn };
+  }
+}
+
+/** Enter sends, unless a text is being composed by it, as in Japanese. */
+export function isSending(event) {
+  return event.key === "Enter" && !event.shiftKey && !event.isComposing;
+}
+
+const part = (node, name) => node.querySelector(`[data-part="${name}"]`);
+const made = (template) => document.getElementById(template).content.firstElementChild.cloneNode(true);
+const stateOf = ({ status, withheld }) => `${status} ${Boolean(withheld)}`;
+
+function withhold(turn) {
+  turn.restoreText("");
+  say(turn, WITHHELD);
+}
+
+/** What there is of an answer that was stopped, was interrupted, or failed. */
+function restorePart(turn, { status, text, problem }) {
+  turn.restoreText(text);
+  if (status === "failed") turn.fail(problem ?? { title: "The answer ended before it was complete", advice: "Ask again." });
+  else if (status === "interrupted") say(turn, INTERRUPTED);
+  else say(turn, text ? "You stopped this answer here." : "You stopped this answer before it began.");
+}
+
+function say(turn, text) {
+  turn.part("ended").textContent = text;
+  turn.part("ended").hidden = false;
+}
+
+/** An answer as the server keeps it, in the form in which a turn keeps one. */
+function restorable({ answer, html }, reasons) {
+  const sources = (answer.documents ?? []).map(({ number, cited, sections, ...document }) => ({
+    ...document,
+    number: cited ? number : undefined,
+    section: sections[0]?.section,
+    span: sections[0]?.span,
+  }));
+  return { answer: { ...answer, html }, sources, passages: shownInstead(answer, reasons) };
+}
+
+/** The passages of an answer that no language model wrote, and why it did not. */
+function shownInstead({ answer, answered, model, passages = [] }, reasons) {
+  if (answered && model !== null) return null;
+  const known = Object.keys(reasons).find((reason) => reasons[reason] === answer.trim());
+  const reason = answered ? "no_model" : (known ?? "model_broke_off");
+  return { reason, sentence: reasons[reason], passages };
+}

@@ -1,0 +1,190 @@
+"""Conversations across processes: followed and stopped from another one, and whole after a process was killed."""
+
+import random
+import signal
+import threading
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.home import Home
+from tests.support.scripted_model import Call, Manner, Reply, Request, Say, ScriptedModel, ToolUse
+from tests.support.server_processes import SERVERS, SOON, client_of, find_accepting, wait_for
+from tests.support.serving import Event, Serving, events, serving
+from tests.support.soak import scaled
+
+BASE = "/api/conversations"
+QUESTION = {"question": "What should a customer do when the scanner shows QX-4031?"}
+WORDS = ["Close ", "the ", "cover ", "until ", "it ", "clicks, ", "then ", "scan ", "again. "] * 3
+ROUNDS = scaled(1, 10, "faults")
+"""Servers that are killed, each in the middle of five answers and more."""
+AT_ONCE = 5
+
+
+def _write(request: Request) -> Reply:
+    """A model that searches, then writes for two seconds."""
+    if any(message["role"] == "tool" for message in request.messages):
+        return Say(WORDS, manner=Manner(delay=2 / len(WORDS)))
+    if request.tool_names:
+        return Call(ToolUse("internal_search", {"queries": ["QX-4031"]}))
+    return Say("QX-4031")
+
+
+def _write_and_hang(request: Request) -> Reply:
+    found = _write(request)
+    if isinstance(found, Say) and len(found.pieces) == len(WORDS):
+        return Say(WORDS, manner=Manner(stall_after=5))
+    return found
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel(_write) as running:
+        yield running
+
+
+def _settings(model: ScriptedModel) -> dict[str, str]:
+    return {"QUARRY_LLM_URL": model.base_url, "QUARRY_LLM_MODEL": "scripted"}
+
+
+def _begin(client: httpx.Client) -> tuple[str, int]:
+    begun = client.post(BASE, json=QUESTION)
+    assert begun.status_code == 202, begun.text
+    return begun.json()["conversation"]["id"], begun.json()["answer"]["id"]
+
+
+def _events_of(
+    client: httpx.Client, conversation: str, message: int, after: int
+) -> Generator[Event, None, None]:
+    path = f"{BASE}/{conversation}/messages/{message}/events"
+    with client.stream("GET", path, headers={"Last-Event-ID": str(after)}) as response:
+        assert response.status_code == 200
+        yield from events(response.iter_lines())
+
+
+def test_an_answer_of_one_process_is_followed_and_stopped_from_the_other(
+    home: Home, model: ScriptedModel
+) -> None:
+    model.play(_write_and_hang)
+    model.hung_up.clear()
+    with serving(home, "--processes", "2", **_settings(model)) as server:
+        wait_for(lambda: find_accepting(server) == set(SERVERS))
+        with client_of(server, "server 1") as first, client_of(server, "server 2") as second:
+            conversation, message = _begin(first)
+            seen: list[Event] = []
+            streamed = _events_of(second, conversation, message, 0)
+            for event in streamed:
+                seen.append(event)
+                if event.name == "text" and "".join(_texts(seen)).count(" ") >= 2:
+                    break
+            streamed.close()
+            opened = first.get(f"{BASE}/{conversation}").json()
+            assert opened["messages"][-1]["status"] == "running"
+            assert not model.hung_up.is_set()
+            with httpx.Client(
+                base_url=server.url, timeout=SOON, headers=server.authorization
+            ) as third:
+                stop = f"{BASE}/{conversation}/messages/{message}/stop"
+                assert third.post(stop).status_code == 202
+            assert model.hung_up.wait(SOON)
+        with client_of(server, "server 2") as second:
+            rest = list(_events_of(second, conversation, message, seen[-1].id))
+            assert rest[-1].name == "stopped"
+            assert [one.id for one in [*seen, *rest]] == list(range(1, rest[-1].id + 1))
+            answer = second.get(f"{BASE}/{conversation}").json()["messages"][-1]
+    assert answer["status"] == "stopped"
+    assert answer["text"] == "".join(_texts([*seen, *rest]))
+    assert answer["text"].startswith("Close the cover")
+
+
+def _texts(found: list[Event]) -> Iterator[str]:
+    yield from (one.data["text"] for one in found if one.name == "text")
+
+
+@dataclass(frozen=True)
+class Posted:
+    """What servers have confirmed: answers by their conversation, in the order in which they were asked for."""
+
+    answers: dict[str, list[int]] = field(default_factory=dict)
+
+    def begin(self, client: httpx.Client) -> None:
+        conversation, message = _begin(client)
+        self.answers[conversation] = [message]
+
+    def ask_again(self, client: httpx.Client, conversation: str) -> None:
+        body = {**QUESTION, "parent_id": self.answers[conversation][-1]}
+        begun = client.post(f"{BASE}/{conversation}/messages", json=body)
+        assert begun.status_code == 202, begun.text
+        self.answers[conversation].append(begun.json()["answer"]["id"])
+
+
+@pytest.mark.deep("faults")
+def test_a_killed_server_loses_and_doubles_nothing(home: Home, model: ScriptedModel) -> None:
+    model.play(_write)
+    chance, posted = random.Random(16), Posted()
+    for _ in range(ROUNDS):
+        with serving(home, **_settings(model)) as server:
+            _kill_in_the_middle(server, posted, chance)
+    with serving(home, **_settings(model)) as server:
+        statuses = [
+            status
+            for conversation, answers in posted.answers.items()
+            for status in _check(server.client, conversation, answers)
+        ]
+    assert len(statuses) == sum(map(len, posted.answers.values())) >= ROUNDS * AT_ONCE
+    assert "interrupted" in statuses
+    assert set(statuses) <= {"interrupted", "finished"}
+
+
+def _kill_in_the_middle(server: Serving, posted: Posted, chance: random.Random) -> None:
+    """Ask several questions at once, some of them again in old conversations, and kill the server as it answers them."""
+    known = list(posted.answers)
+    for old in known[:2]:
+        posted.ask_again(server.client, old)
+    for _ in range(AT_ONCE - len(known[:2])):
+        posted.begin(server.client)
+    asking = threading.Thread(target=_ask_on, args=(server, posted), daemon=True)
+    asking.start()
+    time.sleep(chance.uniform(0.1, 2))
+    server.process.send_signal(signal.SIGKILL)
+    server.process.wait(SOON)
+    asking.join(SOON)
+
+
+def _ask_on(server: Serving, posted: Posted) -> None:
+    """Ask until the server is gone. What it has not confirmed may be there, or not."""
+    with httpx.Client(base_url=server.url, timeout=SOON, headers=server.authorization) as client:
+        try:
+            while True:
+                posted.begin(client)
+                time.sleep(0.3)
+        except httpx.TransportError:
+            return
+
+
+def _check(client: httpx.Client, conversation: str, answers: list[int]) -> list[str]:
+    opened = client.get(f"{BASE}/{conversation}").json()
+    assert not opened["conversation"]["running"]
+    messages: list[Any] = opened["messages"]
+    assert [one["role"] for one in messages] == ["user", "assistant"] * len(answers)
+    assert [one["id"] for one in messages[1::2]] == answers
+    assert {one["text"] for one in messages[::2]} == {QUESTION["question"]}
+    for answer in messages[1::2]:
+        _check_answer(client, conversation, answer)
+    return [one["status"] for one in messages[1::2]]
+
+
+def _check_answer(client: httpx.Client, conversation: str, answer: Any) -> None:
+    found = list(_events_of(client, conversation, answer["id"], 0))
+    assert [one.id for one in found] == list(range(1, len(found) + 1))
+    assert "".join(_texts(found)) == answer["text"]
+    if answer["status"] == "finished":
+        assert found[-1].name == "done"
+        return
+    assert found[-1].name == "interrupted"
+    assert answer["notice"] == "This answer was interrupted: the server ended. Ask again."
+    assert "".join(WORDS).startswith(answer["text"])

@@ -1,0 +1,51 @@
+"""Conversations in a database, their answers written by nobody, or by whom a test says."""
+
+from datetime import UTC, datetime, timedelta
+
+from backend.conversations.turn_events import EncodedEvent, encode_portion
+from backend.store import new_messages, turns
+from backend.store.conversations import ConversationOwner
+from backend.store.database import Database
+from backend.store.new_messages import Begun, NewQuestion, Writer
+from backend.store.runs import Process
+from backend.store.turns import Ending, Portion, TurnState
+
+OWNER = ConversationOwner(None)
+ELSEWHERE = Process("elsewhere", 7, "1")
+"""A process of another machine: nobody here can tell that it has died before its lease ends."""
+START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+
+
+def writer(minute: int = 0, process: Process = ELSEWHERE) -> Writer:
+    return Writer(process, START + timedelta(minutes=minute))
+
+
+def begin(
+    database: Database,
+    text: str = "How long is leave?",
+    owner: ConversationOwner = OWNER,
+    minute: int = 0,
+) -> Begun:
+    question = NewQuestion(text=text, filters={})
+    return new_messages.begin_conversation(database, owner, text, question, writer(minute))
+
+
+def ask(database: Database, conversation: str, parent: int | None, text: str) -> Begun:
+    question = NewQuestion(text=text, filters={})
+    return new_messages.ask(database, OWNER, conversation, parent, question, writer())
+
+
+def text_portion(message: int, first: int, *texts: str, documents: tuple[str, ...] = ()) -> Portion:
+    events = [EncodedEvent("text", f'{{"text":"{text}"}}') for text in texts]
+    last = first + len(events) - 1
+    return Portion(message, first, last, encode_portion(first, events), documents or None)
+
+
+def finish(
+    database: Database, message: int, text: str = "26 weeks.", documents: tuple[str, ...] = ()
+) -> None:
+    """End a turn of which nothing is stored yet with this answer."""
+    ending = Ending(message_id=message, status="finished", text=text)
+    portion = text_portion(message, 1, text, documents=documents)
+    state = turns.store(database, message, portion, ending, datetime.now(UTC))
+    assert state is TurnState.RUNNING

@@ -1,0 +1,378 @@
+"""Turns run in their process, and are followed, stopped and ended by any other."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from backend.api.answer_events import TurnEncoder, plain_html
+from backend.chat.chat_state import ChatStateContainer
+from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
+from backend.chat.llm_loop import ChatTurn
+from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.followed_turn import FollowedAnswer, TurnFollower, WithheldError
+from backend.conversations.history import NO_ANSWER, make_history
+from backend.conversations.interrupted_turns import end_interrupted
+from backend.conversations.turn_events import NumberedEvent
+from backend.conversations.turn_news import TurnNews
+from backend.conversations.turn_runner import (
+    Answering,
+    TurnOrder,
+    TurnRefusedError,
+    TurnRunner,
+)
+from backend.store import conversations, messages, turns
+from backend.store.database import Database, open_database
+from backend.store.messages import Message
+from backend.store.new_messages import Begun
+from backend.store.people import NOBODY
+from backend.store.turns import LEASE
+from connectors.access import Readers
+from connectors.errors import NotFoundError, TemporarilyUnavailableError
+from indexing.chunking.chunk import ChunkRange
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import CancelToken, Deadline
+from tests.support.conversations import OWNER, ask, begin, finish, text_portion
+
+SOON = 30.0
+DONE = AnswerDone(text="One two.", plain="One two.", citations=(), model=None)
+
+
+class Shelf:
+    """An index of documents by their ids, some of which may be read."""
+
+    def __init__(self, *readable: str) -> None:
+        self.readable = set(readable)
+        self.calls = 0
+
+    def chunks(self, ranges: list[ChunkRange], readers: Readers, deadline: Deadline) -> list[Any]:
+        del readers, deadline
+        self.calls += 1
+        return [["a chunk"] if one.document_id in self.readable else [] for one in ranges]
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with closing(open_database(database_url)) as opened:
+        yield opened
+
+
+class Process:
+    """A server process with its turns."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.news = TurnNews()
+        self.runner = TurnRunner(lambda: self.database, self._hold_slot, self.news.announce)
+        self.refusal: TurnRefusedError | None = None
+        self.shelf = Shelf()
+
+    @contextmanager
+    def _hold_slot(self, key: str, cancel_token: CancelToken) -> Iterator[None]:
+        del key, cancel_token
+        if self.refusal:
+            raise self.refusal
+        yield
+
+    def run(self, begun: Begun, answer: Callable[[ChatTurn], Iterator[ChatEvent]]) -> None:
+        def write(turn: ChatTurn, state: ChatStateContainer) -> Iterator[ChatEvent]:
+            del state
+            return answer(turn)
+
+        order = TurnOrder(
+            message_id=begun.answer.id,
+            question=begun.question,
+            person_id=NOBODY,
+            turn_key="ann",
+            readers_now=lambda: Readers.of("public"),
+        )
+        answering = Answering(
+            index=self.shelf,  # type: ignore[arg-type]
+            answer=write,
+            seconds=SOON,
+            encoder=TurnEncoder(begun.question.text, plain_html),
+            read_filters=lambda _: Filters(),
+        )
+        self.runner.begin(order, answering)
+
+    def follow(self, message: Message, after: int = 0) -> list[NumberedEvent]:
+        return list(self.follower(message).follow(after))
+
+    def follower(self, message: Message) -> TurnFollower:
+        return TurnFollower(
+            database=self.database,
+            answer=FollowedAnswer(OWNER, message.conversation_id, message.id),
+            index=self.shelf,  # type: ignore[arg-type]
+            readers_now=lambda: Readers.of("public"),
+            seconds=SOON,
+            news=self.news,
+            is_local=lambda: self.runner.runs(message.id),
+            cancel_token=CancelToken(),
+        )
+
+    def read(self, message: Message) -> Message:
+        return messages.get(self.database, OWNER, message.conversation_id, message.id)
+
+
+@pytest.fixture
+def process(database: Database) -> Iterator[Process]:
+    process = Process(database)
+    yield process
+    assert process.runner.interrupt_all(SOON)
+
+
+def _wait_for(happened: Callable[[], object]) -> None:
+    end = time.monotonic() + SOON
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+class Writing:
+    """An answer that waits in its middle until it is let go on, or its turn ends."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.is_closed = threading.Event()
+
+    def __call__(self, turn: ChatTurn) -> Iterator[ChatEvent]:
+        try:
+            yield TextPiece("One ")
+            while not self.go_on.wait(0.01):
+                turn.deadline.check()
+            yield TextPiece("two.")
+            yield DONE
+        finally:
+            self.is_closed.set()
+
+
+@pytest.fixture
+def writing() -> Iterator[Writing]:
+    writing = Writing()
+    yield writing
+    writing.go_on.set()
+    assert writing.is_closed.wait(SOON)
+
+
+def test_another_process_follows_from_any_event_and_stops_it(
+    database: Database, process: Process, writing: Writing
+) -> None:
+    begun, other = begin(database), Process(database)
+    process.run(begun, writing)
+    followed = other.follower(begun.answer).follow(0)
+    assert next(followed) == NumberedEvent(1, "text", {"text": "One "})
+    turns.ask_to_stop(database, begun.answer.id, datetime.now(UTC))
+    rest = list(followed)
+    assert rest == [NumberedEvent(2, "stopped", {"detail": "The answer was stopped."})]
+    assert process.follow(begun.answer, 1) == rest
+    assert writing.is_closed.wait(SOON)
+    stored = other.read(begun.answer)
+    assert (stored.status, stored.text) == ("stopped", "One ")
+    _wait_for(lambda: not process.runner.runs(begun.answer.id))
+
+
+def test_an_answer_is_stored_to_its_end(
+    database: Database, process: Process, writing: Writing
+) -> None:
+    begun = begin(database)
+    process.run(begun, writing)
+    writing.go_on.set()
+    assert [one.name for one in process.follow(begun.answer)] == ["text", "text", "done"]
+    stored = process.read(begun.answer)
+    assert (stored.status, stored.text) == ("finished", "One two.")
+    assert stored.answer is not None
+    assert "question" not in stored.answer
+    assert not process.follower(begun.answer).has_more(3)
+
+
+def test_a_turn_whose_lease_has_ended_is_interrupted_and_its_writer_gives_up(
+    database: Database, process: Process, writing: Writing
+) -> None:
+    """As where a process was held for long: what it reports when it goes on is not accepted."""
+    begun = begin(database)
+    turns.store(database, begun.answer.id, text_portion(begun.answer.id, 1, "One "), None, _past())
+    end_interrupted(database)
+    found = process.follow(begun.answer)
+    assert [one.name for one in found] == ["text", "interrupted"]
+    assert process.read(begun.answer).text == "One "
+    process.run(begun, writing)
+    assert writing.is_closed.wait(SOON)
+    assert process.follow(begun.answer) == found
+
+
+def test_a_follower_who_goes_away_stops_nothing(
+    database: Database, process: Process, writing: Writing
+) -> None:
+    begun = begin(database)
+    process.run(begun, writing)
+    follower = process.follower(begun.answer)
+    followed = follower.follow(0)
+    assert next(followed).number == 1
+    follower.cancel_token.cancel()
+    assert list(followed) == []
+    assert not writing.is_closed.is_set()
+    writing.go_on.set()
+    assert [one.name for one in process.follow(begun.answer, 1)] == ["text", "done"]
+
+
+def _past() -> datetime:
+    return datetime.now(UTC) - LEASE - timedelta(seconds=1)
+
+
+def test_a_turn_whose_process_lives_is_not_interrupted(
+    database: Database, process: Process, writing: Writing
+) -> None:
+    begun = begin(database)
+    turns.store(database, begun.answer.id, None, None, datetime.now(UTC))
+    end_interrupted(database)
+    assert process.read(begun.answer).status == "running"
+    process.run(begun, writing)
+
+
+def test_all_turns_end_with_the_process(
+    database: Database, process: Process, writing: Writing
+) -> None:
+    begun = begin(database)
+    process.run(begun, writing)
+    assert next(process.follower(begun.answer).follow(0)).number == 1
+    assert process.runner.interrupt_all(SOON)
+    assert turns.list_open(database) == []
+    stored = process.read(begun.answer)
+    assert (stored.status, stored.text) == ("interrupted", "One ")
+
+
+def test_deleting_the_conversation_stops_the_turn(
+    database: Database, process: Process, writing: Writing
+) -> None:
+    begun = begin(database)
+    process.run(begun, writing)
+    followed = process.follower(begun.answer).follow(0)
+    assert next(followed).number == 1
+    conversations.remove(database, OWNER, begun.answer.conversation_id)
+    with pytest.raises(NotFoundError):
+        list(followed)
+    assert writing.is_closed.wait(SOON)
+    _wait_for(lambda: not process.runner.runs(begun.answer.id))
+
+
+def _fail(turn: ChatTurn) -> Iterator[ChatEvent]:
+    del turn
+    yield TextPiece("One ")
+    yield TurnFailed("The model failed.", "Ask again.")
+
+
+def _raise(turn: ChatTurn) -> Iterator[ChatEvent]:
+    del turn
+    yield TextPiece("One ")
+    raise TemporarilyUnavailableError("The index is away.", timedelta(seconds=5))
+
+
+def _say_nothing_at_the_end(turn: ChatTurn) -> Iterator[ChatEvent]:
+    del turn
+    yield TextPiece("One ")
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "detail"),
+    [
+        (_fail, 503, "The model failed."),
+        (_raise, 503, "The index is away."),
+        (_say_nothing_at_the_end, 500, "An internal error"),
+    ],
+)
+def test_a_turn_that_fails_says_why(
+    database: Database,
+    process: Process,
+    answer: Callable[[ChatTurn], Iterator[ChatEvent]],
+    status: int,
+    detail: str,
+) -> None:
+    begun = begin(database)
+    process.run(begun, answer)
+    assert [one.name for one in process.follow(begun.answer)] == ["text", "error"]
+    stored = process.read(begun.answer)
+    assert (stored.status, stored.text) == ("failed", "One ")
+    assert stored.problem is not None
+    assert stored.problem["status"] == status
+    assert stored.problem["detail"].startswith(detail)
+
+
+def test_a_turn_that_gets_no_slot_fails(
+    database: Database, process: Process, writing: Writing
+) -> None:
+    begun = begin(database)
+    process.refusal = TurnRefusedError("Quarry is busy.", "Try again in 3 s.")
+    process.run(begun, writing)
+    (event,) = process.follow(begun.answer)
+    assert (event.name, event.data["detail"], event.data["advice"]) == (
+        "error",
+        "Quarry is busy.",
+        "Try again in 3 s.",
+    )
+    writing.is_closed.set()
+
+
+def test_what_was_found_and_may_not_be_read_any_more_is_left_out(
+    database: Database, process: Process
+) -> None:
+    """The answer does not rest on it: its number stays, so that none is missing."""
+    begun = begin(database)
+    data = '{"results":[{"document_id":"wiki:a"},{"document_id":"wiki:b"}]}'
+    portion = text_portion(begun.answer.id, 2, "One ", documents=("wiki:a",))
+    payload = f'[[1,"results",{data}],{portion.payload[1:]}'
+    whole = type(portion)(begun.answer.id, 1, 2, payload, portion.document_ids)
+    turns.store(database, begun.answer.id, whole, None, datetime.now(UTC))
+    followed = process.follower(begun.answer).follow(0)
+    process.shelf.readable = {"wiki:a"}
+    assert next(followed).data == {"results": [{"document_id": "wiki:a"}]}
+    assert next(followed).number == 2
+    process.shelf.readable = {"wiki:b"}
+    with pytest.raises(WithheldError):
+        process.follow(begun.answer)
+
+
+def test_a_follower_looks_at_its_rights_again_every_second(
+    database: Database, process: Process
+) -> None:
+    begun = begin(database)
+    turns.store(
+        database,
+        begun.answer.id,
+        text_portion(begun.answer.id, 1, "One ", documents=("wiki:a",)),
+        None,
+        datetime.now(UTC),
+    )
+    process.shelf.readable = {"wiki:a"}
+    followed = process.follower(begun.answer).follow(0)
+    assert next(followed).number == 1
+    process.shelf.readable = set()
+    with pytest.raises(WithheldError):
+        next(followed)
+
+
+def test_the_model_is_told_what_may_be_read(database: Database) -> None:
+    first = begin(database, "one?")
+    finish(database, first.answer.id, "Of a.", documents=("wiki:a",))
+    second = ask(database, first.answer.conversation_id, first.answer.id, "two?")
+    finish(database, second.answer.id, "Of b.", documents=("wiki:b",))
+    third = ask(database, first.answer.conversation_id, second.answer.id, "three?")
+    path = messages.list_path(database, third.question.id, 50)
+    shelf = Shelf("wiki:b")
+    gate = AnswerGate(
+        index=shelf,  # type: ignore[arg-type]
+        readers=Readers.of("public"),
+        deadline=Deadline.after(SOON),
+    )
+    history = make_history(path[:-1], gate)
+    assert [(one.role, one.text) for one in history.messages] == [
+        ("user", "one?"),
+        ("assistant", NO_ANSWER),
+        ("user", "two?"),
+        ("assistant", "Of b."),
+    ]
+    assert history.document_ids == {"wiki:b"}
+    assert shelf.calls == 1

@@ -1,0 +1,67 @@
+"""The page of conversations: who may open it, what it holds before its script runs."""
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.api.app import Api
+from backend.chat.passages import PassagesReason
+from backend.web.templates import list_navigation
+from tests.unit.backend.api.conftest import ready
+from tests.unit.backend.web.conftest import ANN, BOB
+
+
+@pytest.fixture
+def bob(browse: Any) -> Iterator[TestClient]:
+    client: TestClient = browse(BOB)
+    with ready(cast("Api", client.app)):
+        yield client
+
+
+def _data(page: str, name: str) -> str:
+    found = re.search(rf'data-{name}="([^"]*)"', page)
+    assert found
+    return html.unescape(found[1])
+
+
+@pytest.mark.parametrize("path", ["/chat", "/chat/0123456789abcdef"])
+def test_a_member_opens_it(bob: TestClient, path: str) -> None:
+    found = bob.get(path)
+    assert found.status_code == 200
+    assert 'id="thread"' in found.text
+    assert '<a href="/chat" data-navigation="chat" aria-current="page">Chat</a>' in found.text
+
+
+def test_it_is_alike_for_every_conversation(bob: TestClient) -> None:
+    """Whether there is one, only the API says, which knows whose it is."""
+    assert bob.get("/chat/one").text == bob.get("/chat/another").text
+
+
+def test_drafts_are_kept_apart_by_person(browse: Any, bob: TestClient) -> None:
+    owners = {_data(one.get("/chat").text, "owner") for one in (browse(ANN), bob)}
+    assert len(owners) == 2
+    assert not any("@" in owner for owner in owners)
+
+
+def test_it_says_why_passages_are_shown_as_the_answer_does(bob: TestClient) -> None:
+    reasons = json.loads(_data(bob.get("/chat").text, "reasons"))
+    assert reasons == {reason.value: reason.sentence for reason in PassagesReason}
+
+
+def test_only_admins_are_told_of_settings(browse: Any, bob: TestClient) -> None:
+    assert "QUARRY_LLM_URL" in browse(ANN).get("/chat").text
+    assert "QUARRY_LLM_URL" not in bob.get("/chat").text
+
+
+def test_a_question_asked_once_has_its_address_still(bob: TestClient) -> None:
+    page = bob.get("/ask?q=How+long+is+leave%3F").text
+    assert 'data-question="How long is leave?"' in page
+
+
+def test_nobody_is_led_anywhere_before_signing_in() -> None:
+    assert list_navigation(None) == ()
