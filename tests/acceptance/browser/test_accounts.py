@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.accounts import PASSWORD
 from tests.support.home import Home
+from tests.support.scripted_model import Call, Reply, Request, Say, ScriptedModel, ToolUse
 from tests.support.serving import Serving, serving
 
 LOOKS = {
@@ -166,3 +167,37 @@ def _make_group(page: Page, pictures: Path, look: str) -> None:
     page.get_by_role("button", name="Create token").press("Enter")
     expect(page.get_by_role("status")).to_contain_text("qry_")
     _check(page, pictures / f"tokens-{look}.png")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.usefixtures("first_account")
+def test_setting_language_models(
+    browser: Browser, server: Serving, pictures: Path, look: str
+) -> None:
+    def reply(request: Request) -> Reply:
+        if request.tool_names:
+            return Call(ToolUse("note", {"text": "ready"}))
+        return Say("One, two, three, four, five.")
+
+    with ScriptedModel(reply) as model, browser.new_context(**LOOKS[look]) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        _sign_in(page, server, "/models")
+        page.get_by_label("Name").focus()
+        for text in (f"large-{look}", model.base_url, "large-2026", "sk-secret"):
+            page.keyboard.type(text)
+            page.keyboard.press("Tab")
+        page.get_by_role("checkbox", name="Default: writes").press("Space")
+        page.get_by_role("button", name="Add model").press("Enter")
+        page.get_by_role("button", name=f"Test large-{look}").press("Enter")
+        expect(page.get_by_role("status")).to_contain_text("It calls tools.")
+        _check(page, pictures / f"model-{look}.png")
+        page.get_by_label("Base URL").fill("http://169.254.169.254/v1")
+        page.get_by_role("button", name="Save").press("Enter")
+        expect(page.get_by_role("alert")).to_be_visible()
+        _check(page, pictures / f"model-refused-{look}.png")
+        page.get_by_role("link", name="Models").press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Language models")
+        _check(page, pictures / f"models-{look}.png")
+        page.get_by_role("link", name=f"large-{look}").press("Enter")
+        page.get_by_role("button", name="Remove model").press("Enter")
+        expect(page.get_by_role("link", name=f"large-{look}")).to_have_count(0)
