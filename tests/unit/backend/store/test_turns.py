@@ -114,10 +114,23 @@ def test_of_two_that_take_a_turn_over_one_ends_it(database: Database) -> None:
         ending = Ending(message_id=message, status="interrupted", text="abc")
         return text_portion(message, last + 1, "end"), ending
 
-    assert turns.take_over(database, message, end, NOW)
-    assert not turns.take_over(database, message, end, NOW)
+    (found,) = turns.list_open(database)
+    assert turns.take_over(database, found, end, NOW)
+    assert not turns.take_over(database, found, end, NOW)
     assert seen == [(3, 1)]
     assert _follow(database, conversation, message, 3).status == "interrupted"
+
+
+def test_a_turn_whose_lease_was_renewed_meanwhile_is_not_taken_over(database: Database) -> None:
+    message = begin(database).answer.id
+    (found,) = turns.list_open(database)
+    turns.store(database, message, None, None, NOW)
+
+    def end(last: int, payloads: tuple[str, ...]) -> tuple[Portion, Ending]:
+        raise AssertionError((last, payloads))
+
+    assert not turns.take_over(database, found, end, NOW)
+    assert turns.store(database, message, None, None, NOW) is TurnState.RUNNING
 
 
 def test_events_are_forgotten_an_hour_after_the_end_and_the_answer_is_not(
