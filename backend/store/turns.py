@@ -80,7 +80,10 @@ class FollowedTurn:
 
 def insert_turn(connection: Connection, message_id: int, holder: Process, now: datetime) -> None:
     """Make a process the writer of an answer; forget turns whose events are kept no longer."""
-    connection.execute(delete(turns).where(turns.c.ended_at < now - EVENTS_KEPT))
+    past = select(turns.c.message_id).where(turns.c.ended_at < now - EVENTS_KEPT)
+    # Those that another transaction deletes at this moment are left to it: who waits for them could deadlock.
+    forgotten = past.with_for_update(skip_locked=True)
+    connection.execute(delete(turns).where(turns.c.message_id.in_(forgotten)))
     row = {"message_id": message_id, "lease_until": now + LEASE, **runs.holder_columns(holder)}
     connection.execute(insert(turns).values(row))
 
