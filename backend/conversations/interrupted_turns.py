@@ -31,4 +31,4 @@ def _interrupt(database: Database, turn: OpenTurn, now: datetime) -> None:
         portion = Portion(message, number, number, payload, None)
         return portion, Ending(message_id=message, status="interrupted", text=text)
 
-    turns.take_over(database, turn.message_id, end, now)
+    turns.take_over(database, turn, end, now)

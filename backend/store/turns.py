@@ -20,7 +20,8 @@ from backend.store.database import Database
 from backend.store.messages import AnswerStatus
 from backend.store.runs import Process
 
-LEASE = timedelta(seconds=15)
+LEASE = timedelta(seconds=60)
+"""Longer than a statement waits for a lock, and than a database is usually away: a turn whose process lives survives both."""
 EVENTS_KEPT = timedelta(hours=1)
 """After the end of a turn; then the message alone has the answer."""
 
@@ -79,7 +80,10 @@ class FollowedTurn:
 
 def insert_turn(connection: Connection, message_id: int, holder: Process, now: datetime) -> None:
     """Make a process the writer of an answer; forget turns whose events are kept no longer."""
-    connection.execute(delete(turns).where(turns.c.ended_at < now - EVENTS_KEPT))
+    past = select(turns.c.message_id).where(turns.c.ended_at < now - EVENTS_KEPT)
+    # Those that another transaction deletes at this moment are left to it: who waits for them could deadlock.
+    forgotten = past.with_for_update(skip_locked=True)
+    connection.execute(delete(turns).where(turns.c.message_id.in_(forgotten)))
     row = {"message_id": message_id, "lease_until": now + LEASE, **runs.holder_columns(holder)}
     connection.execute(insert(turns).values(row))
 
@@ -179,19 +183,19 @@ def _end(connection: Connection, ending: Ending, now: datetime) -> None:
 
 def take_over(
     database: Database,
-    message_id: int,
+    turn: OpenTurn,
     end: Callable[[int, tuple[str, ...]], tuple[Portion, Ending]],
     now: datetime,
 ) -> bool:
-    """End a turn whose process has died; whether it was still open.
+    """End a turn whose process has died; whether it still was as it had been found, open and with the same lease.
 
     Args:
         end: given the number of the last event, 0 without any, and all portions, returns what the turn ends with.
     """
     query = select(turn_events.c.last, turn_events.c.payload)
-    query = query.where(turn_events.c.message_id == message_id).order_by(turn_events.c.first)
+    query = query.where(turn_events.c.message_id == turn.message_id).order_by(turn_events.c.first)
     with database.writing() as connection:
-        if _renew(connection, message_id, now) is TurnState.ENDED:
+        if not _claim(connection, turn, now):
             return False
         found = connection.execute(query).all()
         last = found[-1].last if found else 0
@@ -199,6 +203,12 @@ def take_over(
         _insert(connection, portion)
         _end(connection, ending, now)
         return True
+
+
+def _claim(connection: Connection, turn: OpenTurn, now: datetime) -> bool:
+    as_found = and_(turns.c.message_id == turn.message_id, turns.c.lease_until == turn.lease_until)
+    claimed = update(turns).where(as_found, turns.c.ended_at.is_(None))
+    return connection.execute(claimed.values(lease_until=now + LEASE)).rowcount == 1
 
 
 def follow(

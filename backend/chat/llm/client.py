@@ -227,14 +227,16 @@ class LanguageModel:
             raise self._status_error(error, request) from error
         # The last is that of `_check_peer`, which the library lets through.
         except (openai.APIConnectionError, httpx2.RequestError, ConnectionRefusedError) as error:
+            if isinstance(error.__cause__ or error, httpx2.LocalProtocolError):
+                # Its cause quotes the key.
+                raise self._unsendable_key() from None
             if not deadline.remaining():
                 raise ModelTimeoutError(_TOO_LATE) from error
             raise ModelUnavailableError(_NO_ANSWER, self._unreachable_details(error)) from error
         except (openai.APIError, ReportedError) as error:
             raise ModelUnavailableError(_FAILED, self._quote(str(error))) from error
-        except UnicodeEncodeError as error:
-            details = f"The value of {self._names.key} contains a character that no key has. Set it again."
-            raise ModelRequestError(_KEY_REFUSED, details) from error
+        except UnicodeEncodeError:
+            raise self._unsendable_key() from None
         except (ValueError, RecursionError) as error:
             raise MalformedCompletionError(_MALFORMED, self._malformed_details()) from error
         except RuntimeError as error:
@@ -268,6 +270,13 @@ class LanguageModel:
             return ModelRequestError("The language model was not found.", details)
         details = f"Check {self._names.model} and {self._names.window}. {quoted}"
         return ModelRequestError("The language model refused the request.", details)
+
+    def _unsendable_key(self) -> ModelRequestError:
+        return ModelRequestError(
+            "The key of the language model cannot be sent.",
+            f"The value of {self._names.key} contains a character that no key has, such as a line break at its end."
+            " Set it again.",
+        )
 
     def _unreachable_details(self, error: Exception) -> str:
         cause = error.__cause__ or error

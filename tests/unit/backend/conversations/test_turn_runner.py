@@ -27,6 +27,7 @@ from backend.conversations.turn_runner import (
 )
 from backend.store import conversations, messages, turns
 from backend.store.database import Database, open_database
+from backend.store.database_errors import PATIENCE_SECONDS
 from backend.store.messages import Message
 from backend.store.new_messages import Begun
 from backend.store.people import NOBODY
@@ -223,11 +224,13 @@ def _past() -> datetime:
     return datetime.now(UTC) - LEASE - timedelta(seconds=1)
 
 
+@pytest.mark.parametrize("away", [0, PATIENCE_SECONDS + 10])
 def test_a_turn_whose_process_lives_is_not_interrupted(
-    database: Database, process: Process, writing: Writing
+    database: Database, process: Process, writing: Writing, away: int
 ) -> None:
-    begun = begin(database)
-    turns.store(database, begun.answer.id, None, None, datetime.now(UTC))
+    """Not even where the database could not be written to for as long as a statement waits for a lock."""
+    begun, renewed = begin(database), datetime.now(UTC) - timedelta(seconds=away)
+    turns.store(database, begun.answer.id, None, None, renewed)
     end_interrupted(database)
     assert process.read(begun.answer).status == "running"
     process.run(begun, writing)

@@ -5,13 +5,16 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import select
 
 from backend.conversations.turn_events import NumberedEvent, decode_portions
 from backend.store import messages, turns
+from backend.store.conversation_tables import turns as turn_rows
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
 from backend.store.turns import EVENTS_KEPT, LEASE, Ending, FollowedTurn, Portion, TurnState
 from tests.support.conversations import ELSEWHERE, OWNER, START, begin, finish, text_portion
+from tests.support.databases import Databases
 
 NOW = datetime(2026, 3, 2, 10, tzinfo=UTC)
 
@@ -114,10 +117,23 @@ def test_of_two_that_take_a_turn_over_one_ends_it(database: Database) -> None:
         ending = Ending(message_id=message, status="interrupted", text="abc")
         return text_portion(message, last + 1, "end"), ending
 
-    assert turns.take_over(database, message, end, NOW)
-    assert not turns.take_over(database, message, end, NOW)
+    (found,) = turns.list_open(database)
+    assert turns.take_over(database, found, end, NOW)
+    assert not turns.take_over(database, found, end, NOW)
     assert seen == [(3, 1)]
     assert _follow(database, conversation, message, 3).status == "interrupted"
+
+
+def test_a_turn_whose_lease_was_renewed_meanwhile_is_not_taken_over(database: Database) -> None:
+    message = begin(database).answer.id
+    (found,) = turns.list_open(database)
+    turns.store(database, message, None, None, NOW)
+
+    def end(last: int, payloads: tuple[str, ...]) -> tuple[Portion, Ending]:
+        raise AssertionError((last, payloads))
+
+    assert not turns.take_over(database, found, end, NOW)
+    assert turns.store(database, message, None, None, NOW) is TurnState.RUNNING
 
 
 def test_events_are_forgotten_an_hour_after_the_end_and_the_answer_is_not(
@@ -132,6 +148,21 @@ def test_events_are_forgotten_an_hour_after_the_end_and_the_answer_is_not(
     found = _follow(database, conversation, message, 0)
     assert (found.status, found.payloads) == ("finished", ())
     assert messages.get(database, OWNER, conversation, message).text == "kept"
+
+
+def test_turns_that_others_are_about_to_delete_are_not_waited_for(postgresql: Databases) -> None:
+    """Who deletes a conversation locks its turns in another order: to wait for them could be a deadlock."""
+    with postgresql.new() as url, closing(open_database(url)) as database:
+        message = begin(database).answer.id
+        ending = Ending(message_id=message, status="finished", text="kept")
+        turns.store(database, message, None, ending, START - EVENTS_KEPT)
+        with database.writing() as deleting:
+            deleting.execute(select(turn_rows.c.message_id).with_for_update()).all()
+            begin(database, minute=1)
+        begin(database, minute=2)
+        with database.reading() as connection:
+            kept = connection.scalars(select(turn_rows.c.message_id)).all()
+        assert message not in kept
 
 
 def test_others_follow_nothing(database: Database) -> None:

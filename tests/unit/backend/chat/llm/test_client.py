@@ -5,6 +5,7 @@ import json
 import socket
 import threading
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -544,11 +545,18 @@ def test_half_a_character_does_not_stop_a_request(
     assert server.requests[0].messages[0]["content"] == "a?b"
 
 
-def test_a_key_that_cannot_be_sent_is_reported(server: ScriptedModel) -> None:
-    model = LanguageModel(settings_for(server.base_url, api_key="clé"))
-    with pytest.raises(ModelRequestError, match=variable("llm_key")):
+@pytest.mark.parametrize("key", ["sk-secret-clé", "sk-secret\n", "sk-sec\nret", "sk-secret "])
+def test_a_key_that_cannot_be_sent_is_reported_and_not_quoted(
+    server: ScriptedModel, key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A line break at its end comes with many a file that holds a key."""
+    model = LanguageModel(settings_for(server.base_url, api_key=key))
+    with pytest.raises(ModelRequestError, match=variable("llm_key")) as caught:
         list(model.stream(QUESTION, soon()))
     model.close()
+    assert "sk-sec" not in "".join(traceback.format_exception(caught.value))
+    assert "sk-sec" not in caplog.text
+    assert not server.requests
 
 
 def test_the_key_is_not_shown_with_the_settings() -> None:
