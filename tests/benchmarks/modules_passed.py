@@ -47,9 +47,9 @@ class Action:
 
 
 ACTIONS = (
-    Action("quarry search", 34, 43, ("search", QUESTION)),
-    Action("quarry ask, no model", 45, 55, ("ask", QUESTION)),
-    Action("quarry sync, one new file", 64, 70, ("sync", "docs")),
+    Action("quarry search", 34, 44, ("search", QUESTION)),
+    Action("quarry ask, no model", 45, 58, ("ask", QUESTION)),
+    Action("quarry sync, one new file", 64, 72, ("sync", "docs")),
     Action("quarry sources pause", 8, 8, ("sources", "pause", "docs")),
     Action("POST /api/search", 36, 50, path="/api/search", body={"query": QUESTION}),
     Action("POST …/pause", 8, 20, path="/api/admin/sources/docs/pause", body={}),
