@@ -13,6 +13,7 @@ from backend.api.authorization import Permission
 
 OBJECT = "OBJECT"
 """Stands in what is sent for what names the object."""
+MODEL_ADDRESS = "http://127.0.0.1:8080/v1"
 ISSUER = "https://idp.example.com"
 
 
@@ -52,6 +53,8 @@ class Expected:
     found: int = 200
     """The status for an object that the asker may know of, and for a route that names none."""
     missing: int = 404
+    signed_in: int | None = None
+    """The status for a session, where that is another."""
     query: Mapping[str, str] | None = None
     json: Any = None
     form: Mapping[str, str] | None = None
@@ -75,7 +78,7 @@ _MODEL = "/api/admin/models/{name}"
 _QUESTION = "How long is parental leave?"
 _MODEL_FORM = {
     "name": OBJECT,
-    "base_url": "http://127.0.0.1:9/v1",
+    "base_url": MODEL_ADDRESS,
     "model": "large",
     "context_window": "32000",
 }
@@ -88,11 +91,11 @@ _FOR_ANYONE = {
     "GET /readyz": _of(_ANYONE),
     "GET /static/{version}/{name}": _of(_ANYONE),
     "GET /link": _of(_ANYONE, found=303),
-    "GET /sign-in": _of(_ANYONE),
-    "POST /sign-in": _of(_ANYONE, found=401, form={"email": "nobody@example.com"}),
+    "GET /sign-in": _of(_ANYONE, signed_in=303),
+    "POST /sign-in": _of(_ANYONE, found=401, form={"email": f"{OBJECT}@example.com"}),
     "GET /sign-in/openid": _of(_ANYONE, found=503),
     "GET /sign-in/openid/continue": _of(_ANYONE),
-    "GET /sign-in/openid/callback": _of(_ANYONE, found=401),
+    "GET /sign-in/openid/callback": _of(_ANYONE, found=403),
     "GET /invitation": _of(_ANYONE, Kind.INVITATION_CODE, query={"code": OBJECT}),
     "POST /invitation": _of(_ANYONE, Kind.INVITATION_CODE, 422, form={"code": OBJECT}),
     "GET /password-reset": _of(_ANYONE, Kind.RESET_CODE, query={"code": OBJECT}),
@@ -140,9 +143,9 @@ def _talk(kind: Kind = Kind.NOTHING, found: int = 200, **more: Any) -> Expected:
 
 
 _FOR_WHO_CONVERSES = {
-    "GET /chat": _of(_ASK),
+    "GET /chat": _talk(),
     # The page is alike for all of them: what there is, its script asks the API.
-    "GET /chat/{conversation_id}": _of(_ASK, Kind.CONVERSATION, missing=200),
+    "GET /chat/{conversation_id}": _talk(Kind.CONVERSATION, missing=200),
     "GET /api/conversations": _talk(),
     "POST /api/conversations": _talk(found=202, json={"question": _QUESTION}),
     f"GET {_CONVERSATION}": _talk(Kind.CONVERSATION),
@@ -245,13 +248,14 @@ _FOR_WHO_SETS_MODELS = {
     "POST /models": _of(_ADMIN, found=422, form={}),
     "GET /model/{name}": _of(_ADMIN, Kind.MODEL),
     "POST /model/{name}": _of(_ADMIN, Kind.MODEL, 303, form=_MODEL_FORM),
-    "POST /model/{name}/test": _of(_ADMIN, Kind.MODEL),
+    # Its key cannot be decrypted.
+    "POST /model/{name}/test": _of(_ADMIN, Kind.MODEL, 422),
     "POST /model/{name}/remove": _of(_ADMIN, Kind.MODEL, 303),
     "GET /api/admin/models": _of(_ADMIN),
     "POST /api/admin/models": _of(_ADMIN, found=422, json={}),
     f"PATCH {_MODEL}": _of(_ADMIN, Kind.MODEL, json={}),
     f"DELETE {_MODEL}": _of(_ADMIN, Kind.MODEL, 204),
-    f"POST {_MODEL}/test": _of(_ADMIN, Kind.MODEL),
+    f"POST {_MODEL}/test": _of(_ADMIN, Kind.MODEL, 503),
 }
 _FOR_WHO_HAS_SIGNED_IN = {
     "GET /account": _of(_ACCOUNT),

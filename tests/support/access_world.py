@@ -35,7 +35,7 @@ from backend.store.people import Person
 from backend.sync.foreground_run import sync
 from connectors.access import Readers
 from indexing.ingestion.ledger import Failed
-from tests.support.access_routes import ISSUER, Kind
+from tests.support.access_routes import ISSUER, MODEL_ADDRESS, Kind
 from tests.support.accounts import add_person
 from tests.support.conversations import ELSEWHERE, finish
 from tests.support.language_models import make_values
@@ -66,6 +66,11 @@ class Actor:
 
     name: str
     headers: Mapping[str, str]
+
+    @property
+    def accepts(self) -> str:
+        """Browsers have sessions, programs have tokens."""
+        return "application/json" if "authorization" in self.headers else "text/html"
 
     @property
     def owner(self) -> str:
@@ -178,7 +183,7 @@ class World:
     def record_state(self, actor: Actor) -> object:
         """Return what is of others than the actor, which nobody but they and admins may change."""
         others = [name for name in ("eve", "tom") if name != actor.owner]
-        for name in others:
+        for name in (actor.owner, *others):
             for kind in _MAKERS:
                 self._keep(kind, name)
         return [
@@ -275,8 +280,9 @@ def _session(cookie: str, session: str, csrf_token: str) -> dict[str, str]:
 
 
 def _name_nothing(world: World, owner: str) -> str:
-    del world, owner
-    return ""
+    """Return what is sent for a name that is nobody's, such as the email address of a sign-in."""
+    del owner
+    return world.name_new()
 
 
 def _name_document(world: World, owner: str) -> str:
@@ -366,11 +372,11 @@ def _make_message(world: World, owner: str) -> str:
 
 
 def _make_model(world: World, owner: str) -> str:
-    """Nothing listens where it is."""
+    """A try of it fails at once, and is sent nowhere: its key cannot be decrypted."""
     del owner
     name = world.name_new()
-    values = make_values(name, f"{world.container.settings.oidc_issuer}/v1")
-    language_models.add(world.database, values, None)
+    values = make_values(name, MODEL_ADDRESS)
+    language_models.add(world.database, values, "not a sealed key")
     return name
 
 

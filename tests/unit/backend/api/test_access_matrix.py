@@ -80,6 +80,9 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
 RELATIONS: tuple[Relation, ...] = ("own", "another's", "missing")
 REFUSED = re.compile("/sign-in[?]next=.*")
 MESSAGES = {Kind.MESSAGE, Kind.MESSAGE_IN_OWN}
+PROOF = "x-csrf-token"
+NOT_FROM_ITS_PAGE = "The request does not come from a page of this session."
+FROM_ELSEWHERE = "Quarry answers only its own pages and programs of this machine"
 CHANGING = {"POST", "PUT", "PATCH", "DELETE"}
 
 
@@ -103,17 +106,15 @@ def _list_actions(endpoint: Any) -> tuple[str, ...]:
     return get_args(inspect.signature(endpoint).parameters["action"].annotation)
 
 
-def ask(
-    world: World, actor: Actor, route: str, named: str, headers: Mapping[str, str] | None = None
-) -> Response:
-    """Ask a route for an object, as a browser would."""
+def ask(world: World, actor: Actor, route: str, named: str) -> Response:
+    """Ask a route for an object, as a browser or a program would."""
     method, _, path = route.partition("#")[0].partition(" ")
     path = path.replace("{number}", "1").replace("/static/{version}/{name}", "/static/x/quarry.svg")
     in_path, in_body = _split(ROUTES[route].kind, named)
     path = path.replace("{message_id}", in_body)
     address = re.sub(r"\{\w+(:path)?\}", lambda _: quote(in_path, safe=""), path)
     sent = json.loads(json.dumps(_list_sent(ROUTES[route])).replace(OBJECT, in_body))
-    given = {"accept": "text/html", **actor.headers, **(headers or {})}
+    given = {"accept": actor.accepts, **actor.headers}
     answer = world.client.request(method, address, headers=given, **sent)
     # What one is given to keep is not what another sends.
     world.client.cookies.clear()
@@ -149,7 +150,7 @@ def read_answer(answer: Response, named: str) -> tuple[int, str, dict[str, str]]
 
 
 def _leave_out(text: str, named: str) -> str:
-    for part in {named, *named.split("/")}:
+    for part in named.split("/"):
         text = re.sub(_spell(part), OBJECT, text) if part else text
     return re.sub(r'"seconds":\s?[\d.e-]+', "", text)
 
@@ -158,13 +159,25 @@ def _spell(part: str) -> str:
     if part.isdecimal():
         # Any number may stand in a page, but what was sent stands in an address.
         return rf"((?<=/)|(?<=%2F)|(?<=%3D)){part}(?!\w)"
-    return "|".join(map(re.escape, (quote(part, safe=""), quote(part), part)))
+    quoted = quote(part, safe="")
+    spelled = map(re.escape, (quote(quoted, safe=""), quoted, quote(part), part))
+    # One new name may begin with another.
+    return rf"({'|'.join(spelled)})(?!\d)"
 
 
 def expect(actor: Actor, expected: Expected, relation: Relation) -> int:
     if not may_reach(actor, expected):
         return 401 if actor.name in NOBODY else 403
+    if expected.signed_in and actor.name in PEOPLE:
+        return expected.signed_in
     return expected.found if finds(actor, expected, relation) else expected.missing
+
+
+def list_relations(actor: Actor, expected: Expected) -> tuple[Relation, ...]:
+    """Who is refused before an object is looked for is asked for one that exists, and for one that does not."""
+    if expected.kind is Kind.NOTHING:
+        return ("own",)
+    return RELATIONS if may_reach(actor, expected) else ("own", "missing")
 
 
 def may_reach(actor: Actor, expected: Expected) -> bool:
@@ -193,7 +206,7 @@ def test_each_is_answered_as_the_table_says(world: World, name: str) -> None:
     actual, right = {}, {}
     for route, expected in ROUTES.items():
         hidden = []
-        for relation in RELATIONS[: 1 if expected.kind is Kind.NOTHING else None]:
+        for relation in list_relations(actor, expected):
             may = may_reach(actor, expected) and finds(actor, expected, relation)
             named = (world.make_object if may else world.find_object)(
                 expected.kind, relation, actor
@@ -208,3 +221,44 @@ def test_each_is_answered_as_the_table_says(world: World, name: str) -> None:
     assert wrong == {}
     if name not in ADMINS:
         assert world.record_state(actor) == before
+
+
+def list_changing() -> list[str]:
+    """Return the routes that change something for whoever has signed in."""
+    return [
+        route
+        for route, expected in ROUTES.items()
+        if route.partition(" ")[0] in CHANGING and expected.permission is not Permission.ANYONE
+    ]
+
+
+@pytest.mark.parametrize("proof", ["none", "of another session", "empty"])
+def test_a_session_changes_nothing_without_its_proof(world: World, proof: str) -> None:
+    ann, bob = world.make_actor("ann"), world.make_actor("bob")
+    given = {"none": {}, "empty": {PROOF: ""}, "of another session": {PROOF: bob.headers[PROOF]}}
+    without = {name: value for name, value in ann.headers.items() if name != PROOF}
+    unproven = Actor("ann", MappingProxyType(without | given[proof]))
+    assert refusals(world, unproven, list_changing()) == {NOT_FROM_ITS_PAGE}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"origin": "https://evil.example.com"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}],
+)
+def test_a_page_of_elsewhere_changes_nothing(world: World, headers: dict[str, str]) -> None:
+    """Not even with the proof, and nothing that is open to anyone."""
+    ann = world.make_actor("ann")
+    foreign = Actor("ann", MappingProxyType({**ann.headers, **headers}))
+    routes = [route for route in ROUTES if route.partition(" ")[0] in CHANGING]
+    assert len(routes) > len(list_changing()) > 60
+    assert refusals(world, foreign, routes) == {FROM_ELSEWHERE}
+
+
+def refusals(world: World, actor: Actor, routes: list[str]) -> set[str]:
+    """Return the sentences by which routes refuse; anything else that they answer, as it is."""
+    found = set()
+    for route in routes:
+        answer = ask(world, actor, route, world.find_object(ROUTES[route].kind, "own", actor))
+        known = [one for one in (NOT_FROM_ITS_PAGE, FROM_ELSEWHERE) if one in answer.text]
+        found.add(known[0] if known and answer.status_code == 403 else f"{route} {answer!r}")
+    return found
