@@ -1,8 +1,6 @@
 """A Quarry as it is served, who asks it, and objects of every kind that are theirs, another's, or missing."""
 
-import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -21,10 +19,7 @@ from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session, end_session, make_csrf_token
 from backend.api.account_authentication import AccountCookies
 from backend.api.app import Api
-from backend.cli.listening import Listening
-from backend.cli.server import Owner, make_app
 from backend.container import Container
-from backend.settings import Settings
 from backend.store import api_tokens, identities, language_models, people, sessions, sources
 from backend.store.conversations import ConversationOwner, list_page
 from backend.store.database import Database
@@ -32,14 +27,11 @@ from backend.store.ledger import StoredLedger
 from backend.store.messages import list_path
 from backend.store.new_messages import NewQuestion, Writer, begin_conversation
 from backend.store.people import Person
-from backend.sync.foreground_run import sync
-from connectors.access import Readers
 from indexing.ingestion.ledger import Failed
 from tests.support.access_routes import ISSUER, MODEL_ADDRESS, Kind
 from tests.support.accounts import add_person
 from tests.support.conversations import ELSEWHERE, finish
 from tests.support.language_models import make_values
-from tests.support.models import MODEL_CACHE
 
 ADDRESS = "http://127.0.0.1:8321"
 ROLES: Mapping[str, Role] = MappingProxyType(
@@ -157,7 +149,8 @@ class World:
                 return self._begin_session(owner)
             case [owner, scope]:
                 return self._make_token(owner, TokenScope(scope))
-        raise ValueError(name)
+            case _:
+                raise ValueError(name)
 
     def _begin_session(self, owner: str) -> dict[str, str]:
         session = begin_session(self.database, self.get_person(owner), Visitor())
@@ -202,30 +195,6 @@ class World:
         ]
 
 
-@contextmanager
-def make_world(path: Path) -> Iterator[World]:
-    """Serve a Quarry with accounts, whose documents are of one person each."""
-    with socket.socket() as closed:
-        # Nothing listens there: the provider cannot be reached.
-        closed.bind(("127.0.0.1", 0))
-        yield from _serve(path, _make_container(path, closed.getsockname()[1]))
-
-
-def _serve(path: Path, container: Container) -> Iterator[World]:
-    for name, role in ROLES.items():
-        add_person(container.database, email_of(name), role)
-    for source in ("wiki", "vault"):
-        _sync_folder(container, path / source, source)
-    empty = path / "empty"
-    empty.mkdir()
-    owner = Owner(container.machine_secret, Readers.of(f"user:{email_of(SERVICE)}"))
-    app = make_app(container, owner, Listening(address="127.0.0.1"))
-    cookies = AccountCookies.of_machine(container.machine_secret)
-    with TestClient(app, base_url=ADDRESS, follow_redirects=False) as client:
-        assert app.state.app_state.warmup.ready.wait(60)
-        yield World(container, app, client, cookies, empty)
-
-
 def split_message(named: str) -> tuple[str, str]:
     """Return the conversation, and the message in it."""
     conversation, _, message = named.partition("/")
@@ -243,32 +212,6 @@ def list_conversations(database: Database, owner: ConversationOwner) -> list[obj
 
 def email_of(name: str) -> str:
     return f"{name}@example.com"
-
-
-def _make_container(path: Path, closed_port: int) -> Container:
-    values = {
-        "home": path / "state",
-        "models": MODEL_CACHE,
-        "source_roots": str(path / "empty"),
-        "oidc_issuer": f"http://127.0.0.1:{closed_port}",
-        "oidc_client_id": "quarry",
-        "oidc_client_secret": "secret",
-    }
-    return Container(Settings.model_validate(values))
-
-
-def _sync_folder(container: Container, folder: Path, source: str) -> None:
-    """Of the source `vault` nobody who asks reads anything."""
-    folder.mkdir()
-    readers = [*ROLES, SERVICE] if source == "wiki" else ["absent"]
-    rules = "rules:\n"
-    for name in readers:
-        (folder / f"{name}.md").write_text("# Parental leave\n\nParents have 26 weeks of leave.\n")
-        rules += f"  - match: {name}.md\n    readers: ['user:{email_of(name)}']\n"
-    (folder / "access.yaml").write_text(rules)
-    added = sources.add(container.database, source, "folder", {"path": str(folder)})
-    connector, pipeline = container.connector(added), container.pipeline(added)
-    assert list(sync(container.database, added, connector, pipeline))
 
 
 def _bearer(token: str) -> dict[str, str]:

@@ -19,12 +19,12 @@ from backend.access.api_tokens import TokenScope
 from backend.api.app import Api
 from backend.api.authorization import Permission, get_permission
 from tests.support.access_routes import OBJECT, ROUTES, Expected, Kind
+from tests.support.access_serving import make_world
 from tests.support.access_world import (
     SERVICE,
     Actor,
     Relation,
     World,
-    make_world,
     split_message,
 )
 
