@@ -25,27 +25,26 @@ def test_a_sync_ends_within_seconds_in_the_middle_of_a_huge_document(
     (folder / "links.md").write_text("[a](http:\n " * LINKS, encoding="utf-8")
     home = Home(tmp_path)
     assert home.quarry("add", "folder", str(folder)).code == 0
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [str(QUARRY), "sync"],
         env=home.environment(),
-        stdout=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    try:
-        time.sleep(after)
-        began = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        assert process.stderr
-        assert process.stderr.readline() == "Stopping…\n"
-        assert time.monotonic() - began < 1
-        output = (
-            process.stderr.read()
-        )  # `communicate` would miss what came together with the line above
-        process.wait(60)
-        assert time.monotonic() - began < PROMPT
-        assert "Stopped. What was done is kept" in output
-    finally:
-        process.kill()
+    ) as process:
+        try:
+            time.sleep(after)
+            began = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert process.stderr
+            assert process.stderr.readline() == "Stopping…\n"
+            assert time.monotonic() - began < 1
+            # `communicate` would miss what came together with the line above.
+            output = process.stderr.read()
+            process.wait(60)
+            assert time.monotonic() - began < PROMPT
+            assert "Stopped. What was done is kept" in output
+        finally:
+            process.kill()
     (source,) = home.quarry("sources", "--json").json
     assert source["state"] == "interrupted"

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import traceback
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from backend.access.groups import GroupService
 from backend.access.password_reset import PasswordResetService
 from backend.access.passwords import MOST_OF_NETWORK, MOST_WAITING, PasswordQueue
 from backend.access.people import AccountDetails, PeopleService
+from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session, end_session, make_csrf_token
 from backend.access.sign_in_limits import MOST_BY_ACCOUNT
@@ -657,6 +659,37 @@ def test_nobody_takes_all_places_of_those_who_wait(
         make_app(container, cookies, queue), base_url=ADDRESS, client=("203.0.113.9", 5)
     )
     assert _sign_in(other, BOB, "wrong").status_code == 401
+
+
+@pytest.mark.parametrize("table", ["sessions", "devices", "audit"])
+def test_an_error_of_the_database_tells_nothing_secret(
+    empty: Container, table: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither the log nor what the server logs of an exception: a statement with its values would hold secrets."""
+    caplog.set_level(logging.DEBUG)
+    person = add_person(empty.database, ANN, Role.ADMIN)
+    code = PeopleService(empty.database).invite(BOB, Role.MEMBER)
+    cookies = AccountCookies.of_machine(empty.machine_secret)
+    client = TestClient(make_app(empty, cookies, PasswordQueue()), base_url=ADDRESS)
+    assert _sign_in(client, ANN, "wrong").status_code == 401
+    with empty.database.engine.begin() as connection:
+        connection.exec_driver_sql(
+            f"CREATE TRIGGER broken BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'broken'); END"
+        )
+    told = []
+    for path, form in (
+        ("/sign-in", {"email": ANN, "password": PASSWORD}),
+        ("/invitation", {"code": code, "name": "Bob", "password": PASSWORD}),
+    ):
+        try:
+            client.post(path, data=form, headers={"origin": ADDRESS})
+        except Exception:  # noqa: BLE001 (whatever the server would log)
+            told.append(traceback.format_exc())
+    assert len(told) == 2
+    assert all("broken" in text and "[parameters:" not in text for text in told)
+    told += [logging.Formatter().format(record) for record in caplog.records]
+    for secret in (PASSWORD, code, digest(code), str(person.password_hash)):
+        assert not [text for text in told if secret in text]
 
 
 # Until there is an account.
