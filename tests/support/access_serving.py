@@ -1,0 +1,70 @@
+"""Serve the Quarry that everybody asks."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+
+from backend.api.account_authentication import AccountCookies
+from backend.cli.listening import Listening
+from backend.cli.server import Owner, make_app
+from backend.container import Container
+from backend.settings import Settings
+from backend.store import sources
+from backend.sync.foreground_run import sync
+from connectors.access import Readers
+from tests.support.access_world import ADDRESS, ROLES, SERVICE, World, email_of
+from tests.support.accounts import add_person
+from tests.support.models import MODEL_CACHE
+
+
+@contextmanager
+def make_world(path: Path) -> Iterator[World]:
+    """Serve a Quarry with accounts, whose documents are of one person each."""
+    with socket.socket() as closed:
+        # Nothing listens there: the provider cannot be reached.
+        closed.bind(("127.0.0.1", 0))
+        yield from _serve(path, _make_container(path, closed.getsockname()[1]))
+
+
+def _serve(path: Path, container: Container) -> Iterator[World]:
+    for name, role in ROLES.items():
+        add_person(container.database, email_of(name), role)
+    for source in ("wiki", "vault"):
+        _sync_folder(container, path / source, source)
+    empty = path / "empty"
+    empty.mkdir()
+    owner = Owner(container.machine_secret, Readers.of(f"user:{email_of(SERVICE)}"))
+    app = make_app(container, owner, Listening(address="127.0.0.1"))
+    cookies = AccountCookies.of_machine(container.machine_secret)
+    with TestClient(app, base_url=ADDRESS, follow_redirects=False) as client:
+        assert app.state.app_state.warmup.ready.wait(60)
+        yield World(container, app, client, cookies, empty)
+
+
+def _make_container(path: Path, closed_port: int) -> Container:
+    values = {
+        "home": path / "state",
+        "models": MODEL_CACHE,
+        "source_roots": str(path / "empty"),
+        "oidc_issuer": f"http://127.0.0.1:{closed_port}",
+        "oidc_client_id": "quarry",
+        "oidc_client_secret": "secret",
+    }
+    return Container(Settings.model_validate(values))
+
+
+def _sync_folder(container: Container, folder: Path, source: str) -> None:
+    """Of the source `vault` nobody who asks reads anything."""
+    folder.mkdir()
+    readers = [*ROLES, SERVICE] if source == "wiki" else ["absent"]
+    rules = "rules:\n"
+    for name in readers:
+        (folder / f"{name}.md").write_text("# Parental leave\n\nParents have 26 weeks of leave.\n")
+        rules += f"  - match: {name}.md\n    readers: ['user:{email_of(name)}']\n"
+    (folder / "access.yaml").write_text(rules)
+    added = sources.add(container.database, source, "folder", {"path": str(folder)})
+    connector, pipeline = container.connector(added), container.pipeline(added)
+    assert list(sync(container.database, added, connector, pipeline))
