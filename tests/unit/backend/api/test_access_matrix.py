@@ -199,6 +199,7 @@ def test_every_route_is_in_the_table_with_its_rule(world: World) -> None:
     assert {(one.permission, one.kind) for one in ROUTES.values() if one.kind is not Kind.NOTHING} == set(FIND_ANOTHERS)  # fmt: skip
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize("name", sorted(EVERYBODY))
 def test_each_is_answered_as_the_table_says(world: World, name: str) -> None:
     actor = world.make_actor(name)
