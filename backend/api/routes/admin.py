@@ -3,11 +3,20 @@
 A credential is encrypted as it arrives, and no response contains it.
 """
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import APIRouter, Query
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+)
 from starlette.responses import Response, StreamingResponse
 
 from backend.api import openapi
@@ -40,6 +49,7 @@ MOST_ENTRIES = 1_000
 MOST_ID = 2**31 - 1
 _EARLIEST, _LATEST = datetime(1970, 1, 2, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 """Beyond lie moments that not every zone and database can tell."""
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}[T ]", re.ASCII | re.IGNORECASE)
 MOST_FAILURES = 1_000
 MOST_MISSING = 1_000
 MOST_RETRIED = 1_000
@@ -290,6 +300,18 @@ def retry_failures(name: str, body: RetryBody, sources: SourcesDependency) -> So
     return sources.retry(name, body.documents)
 
 
+def _refuse_number(given: object) -> object:
+    """A number would be read as seconds, or as milliseconds, since 1970."""
+    if isinstance(given, str) and not _DAY.match(given):
+        raise ValueError("Give a moment such as 2026-03-02T09:30:00Z.")
+    return given
+
+
+Moment: TypeAlias = Annotated[
+    AwareDatetime, BeforeValidator(_refuse_number), Field(ge=_EARLIEST, le=_LATEST)
+]
+
+
 class AuditQuery(BaseModel):
     """Entries that are equal in all that is given."""
 
@@ -301,10 +323,8 @@ class AuditQuery(BaseModel):
     )
     actor: str | None = Field(default=None, max_length=400)
     action: str | None = Field(default=None, max_length=100)
-    since: AwareDatetime | None = Field(default=None, ge=_EARLIEST, le=_LATEST)
-    until: AwareDatetime | None = Field(
-        default=None, ge=_EARLIEST, le=_LATEST, description="Only entries before this moment"
-    )
+    since: Moment | None = None
+    until: Moment | None = Field(default=None, description="Only entries before this moment")
 
     def to_filter(self) -> AuditFilter:
         return AuditFilter(

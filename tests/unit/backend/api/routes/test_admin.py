@@ -265,6 +265,8 @@ def test_the_audit_is_filtered_and_exported(http: TestClient) -> None:
     "wrong",
     [
         {"since": "2026-01-01T00:00:00"},
+        {"since": "1767225600"},
+        {"until": "333692"},
         {"since": "0001-01-01T00:00:00+14:00"},
         {"until": "9999-12-31T23:59:59-14:00"},
         {"format": "xls"},
