@@ -6,41 +6,16 @@ from typing import Any
 
 import httpx
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis.strategies import SearchStrategy
 from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
-from schemathesis.core.result import Ok
-from schemathesis.specs.openapi.checks import (
-    allow_header_conformance,
-    content_type_conformance,
-    negative_data_rejection,
-    response_headers_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-    unsupported_method,
-)
 
 from backend.sample import handbook
 from tests.support.home import Home
+from tests.support.made_up_requests import check_answers, list_operations
 from tests.support.serving import Serving, events, serving
 
 SAMPLE = ("support", "finance")
-CONFIG = schemathesis.Config.from_dict({"generation": {"with-security-parameters": False}})
-"""Every request is authorized: what is made up beside the secret changes nothing."""
 EXAMPLES = 12
 """Of each operation, valid ones and others."""
-CHECKS = (
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-    response_headers_conformance,
-    negative_data_rejection,
-    unsupported_method,
-    allow_header_conformance,
-)
 
 
 @pytest.fixture(scope="module")
@@ -66,30 +41,12 @@ def description(server: Serving) -> Any:
 def test_whatever_is_sent_is_answered_as_described(
     server: Serving, description: Any, mode: GenerationMode
 ) -> None:
-    schema = schemathesis.openapi.from_url(
-        f"{server.url}/openapi.json", config=CONFIG, headers=server.authorization
-    )
-    operations = [one.ok() for one in schema.get_all_operations() if isinstance(one, Ok)]
+    operations = list_operations(description)
     assert len(operations) == sum(map(len, description["paths"].values())) > 20
     for operation in operations:
         if mode.is_positive or operation.body or operation.query:
-            _check_with(operation.as_strategy(generation_mode=mode), server.authorization)
-
-
-def _check_with(cases: SearchStrategy[Any], authorization: dict[str, str]) -> None:
-    @given(cases)
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=[Phase.explicit, Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    def check(case: Any) -> None:
-        case.call_and_validate(checks=list(CHECKS), timeout=60, headers=authorization)
-
-    check()
+            cases = operation.as_strategy(generation_mode=mode)
+            check_answers(cases, server.url, server.authorization, EXAMPLES)
 
 
 def _operations(description: Any) -> Iterator[tuple[str, Any]]:

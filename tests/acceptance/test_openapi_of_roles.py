@@ -25,9 +25,8 @@ from tests.support.home import Home
 from tests.support.made_up_requests import check_answers, list_operations
 from tests.support.models import MODEL_CACHE
 from tests.support.serving import serving
-from tests.support.soak import scaled
 
-EXAMPLES = scaled(3, 20, "engines")
+EXAMPLES = 3
 """Of each operation for each who asks, valid ones and others."""
 NOBODY = "nobody"
 ROLES = {"member": Role.MEMBER, "manager": Role.SOURCE_MANAGER, "admin": Role.ADMIN}
@@ -92,7 +91,6 @@ def description(url: str, proofs: Proofs) -> Any:
     return answer.json()
 
 
-@pytest.mark.deep("engines")
 @pytest.mark.parametrize("mode", GenerationMode, ids=lambda mode: f"{mode.value} data")
 @pytest.mark.parametrize("name", [NOBODY, *ROLES, *TOKENS])
 def test_whoever_asks_is_answered_as_described(
