@@ -70,6 +70,13 @@ def test_a_role_is_of_one_model_at_a_time(database: Database) -> None:
     assert _roles(database) == {"a": set()}
 
 
+@pytest.mark.parametrize("name", ["none", "a\0", "\ud800"], ids=["none", "zero", "surrogate"])
+def test_one_that_is_not_there_is_not_found(database: Database, name: str) -> None:
+    language_models.add(database, _values("a"), None)
+    with pytest.raises(NotFoundError):
+        language_models.find(database, name)
+
+
 def test_a_name_is_of_one_model(database: Database) -> None:
     for name in "ab":
         language_models.add(database, _values(name), None)
