@@ -115,6 +115,12 @@ def test_tokens_add_up_by_day_person_and_model(database: Database) -> None:
         (ANN, "small"): used + used,
         (None, "large"): used,
     }
+    assert [(one.email, one.model) for one in found] == [
+        (ANN, "large"),
+        (ANN, "small"),
+        (None, "large"),
+    ]
+    assert model_usage.list_since(database, TODAY, 2) == found[:2]
     everything = model_usage.list_since(database, TODAY - timedelta(days=1))
     assert [one.day for one in everything][-1] == TODAY - timedelta(days=1)
 
