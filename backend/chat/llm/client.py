@@ -362,7 +362,10 @@ def _trace_connection(request: "httpx2.Request") -> None:
 
 def _check_peer(connected: socket.socket) -> None:
     """Send nothing, and no key, to where a machine gets its credentials, whatever a name resolves to."""
-    peer = connected.getpeername()
+    try:
+        peer = connected.getpeername()
+    except OSError:
+        return  # Its server has closed it already: nothing can be sent, and the client finds that out.
     if isinstance(peer, tuple) and (reason := find_forbidden(str(peer[0]))):
         connected.close()
         raise ConnectionRefusedError(f"{peer[0]} {reason}")
