@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from backend.chat.llm.client import ChatModel
 from backend.chat.llm.messages import (
@@ -65,21 +66,20 @@ class MeteredModel:
     ) -> Generator[ModelEvent, None, None]:
         """As that of the model."""
         events: list[ModelEvent] = []
-        self.meter.follow(self.settings.shown_name, lambda: self._count(messages, tuple(events)))
+        count_sent = cache(lambda: sum(self.count_tokens(_text_sent(one)) for one in messages))
+        name = self.settings.shown_name
+        self.meter.follow(name, lambda: self._count(count_sent, tuple(events)))
         for event in self.model.stream(messages, deadline, tools):
             events.append(event)
             yield event
 
-    def _count(
-        self, messages: Sequence[ModelMessage], events: Sequence[ModelEvent]
-    ) -> Usage | None:
+    def _count(self, count_sent: Callable[[], int], events: Sequence[ModelEvent]) -> Usage | None:
         """Return what was reported, or else count what was sent and what has come."""
         if not events:
             return None
         if isinstance(last := events[-1], Finished) and last.usage:
             return last.usage
-        sent = sum(self.count_tokens(_text_sent(message)) for message in messages)
-        return Usage(sent, self.count_tokens("".join(map(_text_of, events))))
+        return Usage(count_sent(), self.count_tokens("".join(map(_text_of, events))))
 
 
 def _text_of(event: ModelEvent) -> str:
