@@ -290,9 +290,7 @@ class LanguageModel:
         )
 
     def _quote(self, message: str) -> str:
-        if self.settings.api_key:
-            message = message.replace(self.settings.api_key, "…")
-        return f"Its message: {message[:QUOTED_CHARACTERS]}"
+        return f"Its message: {self.settings.hide_key(message)[:QUOTED_CHARACTERS]}"
 
     def _backoff(self, attempt: int, failure: ModelUnavailableError) -> float:
         """Return the seconds that the server asked for, or a doubled pause with a quarter of jitter."""
