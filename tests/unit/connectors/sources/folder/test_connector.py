@@ -229,7 +229,7 @@ def test_a_malformed_access_file_stops_everything_before_the_first_file(tmp_path
             start()
 
 
-@pytest.mark.parametrize("name", ["access.yml", "Access.yaml"])
+@pytest.mark.parametrize("name", ["access.yml", "Access.yaml", "ACCESS.YML"])
 def test_rules_under_a_name_almost_right_do_not_open_the_folder_to_all(
     tmp_path: Path, name: str
 ) -> None:
