@@ -86,6 +86,17 @@ class Conversation:
         """Put results into the question, for a model that has not called the search itself."""
         self._results = results
 
+    def put_exchanges(self) -> None:
+        """Put the results of all calls into the question, for a model that may know no messages of tools.
+
+        Raises:
+            MessageTooLongError: those of the last call do not fit.
+        """
+        kept = self._fit_exchanges(self._available(()) - self._count(self._results))
+        texts = [result.text for exchange in kept for result in exchange.results]
+        self._results = "\n\n".join(filter(None, [self._results, *texts]))
+        self._exchanges = []
+
     def budgets(self, tools: Sequence[ToolSpec], pending: Sequence[ToolExchange] = ()) -> Budgets:
         """Return the budgets of the next search: what the context window allows and has left.
 

@@ -234,6 +234,7 @@ class _Turn:
         yield StepFailed(REPLACED, f"{failure.summary} Another one answers instead.")
         try:
             if not self._model.settings.calls_tools:
+                self._conversation.put_exchanges()
                 yield from self._continue_without_tools()
             return (yield from self._try_step())
         except MessageTooLongError:

@@ -55,7 +55,7 @@ def print_documents(
     table.add_column("chunks", justify="right")
     table.add_column("updated", no_wrap=True)
     for one in held:
-        readers = ", ".join(names.get(each, each) for each in one.readers) or "nobody"
+        readers = ", ".join(_name_reader(each, names) for each in one.readers) or "nobody"
         table.add_row(
             to_safe_text(one.id),
             to_safe_text(one.title),
@@ -65,6 +65,11 @@ def print_documents(
         )
     console.print(table)
     console.print(f"[dim]{len(held)} documents[/dim]")
+
+
+def _name_reader(token: str, names: Mapping[str, str]) -> str:
+    """A group may have any name, also `public` or `nobody`: quotes tell it from what is not a name."""
+    return f"“{names[token]}”" if token in names else token
 
 
 def print_failures(console: Console, listed: Sequence[FailureResponse]) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from backend.store.database import Database, inserting
 from backend.store.language_model_tables import language_models, model_roles
 from connectors.errors import ConflictError, NotFoundError
+from indexing.text.normalization import is_storable
 
 
 class ModelRole(StrEnum):
@@ -72,6 +73,8 @@ def list_models(database: Database) -> list[StoredModel]:
 
 def find(database: Database, name: str) -> StoredModel:
     """Raises NotFoundError: there is none of this name."""
+    if not is_storable(name):
+        raise is_missing(name)
     with database.reading() as connection:
         rows = connection.execute(_SELECT_MODELS.where(language_models.c.name == name)).all()
     if not rows:

@@ -76,13 +76,14 @@ def sum_of_day(database: Database, person_id: int, day: date) -> tuple[int, int]
     return int(own or 0), int(total or 0)
 
 
-def list_since(database: Database, since: date) -> list[ModelUsage]:
-    """Return what was used since a day, the latest day first."""
+def list_since(database: Database, since: date, most: int | None = None) -> list[ModelUsage]:
+    """Return what was used since a day, the latest day first; at most so many rows."""
     query = (
         select(model_usage, people.c.email)
         .join(people, people.c.id == model_usage.c.person_id, isouter=True)
         .where(model_usage.c.day >= since)
-        .order_by(model_usage.c.day.desc(), people.c.email, model_usage.c.model)
+        .order_by(model_usage.c.day.desc(), people.c.email.nulls_last(), model_usage.c.model)
+        .limit(most)
     )
     with database.reading() as connection:
         return [

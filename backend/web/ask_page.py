@@ -1,8 +1,9 @@
-"""The page that asks: its filters, and the questions that it greets with."""
+"""The page that asks: who answers, its filters, and the questions that it greets with."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from backend.composition.chat import ChatService
 from backend.schemas.search import FiltersBody
 from backend.search import media_type_labels
 from backend.store import documents
@@ -22,6 +23,12 @@ class FilterChip:
     value: str
     href: str
     """The same question without this filter."""
+
+
+def name_model(chat: ChatService) -> str | None:
+    """Return by what name people know the model that answers; None where none does."""
+    model = chat.model
+    return None if model is None else model.settings.shown_name
 
 
 def list_chips(address: Address) -> tuple[FilterChip, ...]:

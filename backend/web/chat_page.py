@@ -11,7 +11,7 @@ from backend.api.conversation_dependencies import ConversationsDependency
 from backend.api.conversation_responses import make_page
 from backend.api.dependencies import ChatDependency, DatabaseDependency, ReadersDependency
 from backend.chat.passages import PassagesReason
-from backend.web.ask_page import list_examples
+from backend.web.ask_page import list_examples, name_model
 from backend.web.templates import page
 
 router = APIRouter(include_in_schema=False)
@@ -37,7 +37,7 @@ def chat_page(
         "conversation_id": conversation_id,
         "conversations": first.model_dump_json(),
         "owner": asker.turn_key,
-        "model": chat.settings.llm_model,
+        "model": name_model(chat),
         "is_admin": asker.role is Role.ADMIN,
         "reasons": json.dumps({reason.value: reason.sentence for reason in PassagesReason}),
         "examples": list_examples(database, readers),

@@ -130,7 +130,8 @@ def _show_models(
     trouble: str = "",
 ) -> Response:
     since = datetime.now(UTC).date() - timedelta(days=USAGE_DAYS - 1)
-    used = price_usage(model_usage.list_since(database, since), models.list_stored())
+    rows = model_usage.list_since(database, since, USAGE_ROWS + 1)
+    used = price_usage(rows, models.list_stored())
     values = {
         **(_EMPTY if form is None else _keep_form(form, has_key=False)),
         "models": list_models(models),

@@ -31,7 +31,7 @@ from backend.web import (
     search_url,
     token_pages,
 )
-from backend.web.ask_page import filters_json, list_chips, list_examples
+from backend.web.ask_page import filters_json, list_chips, list_examples, name_model
 from backend.web.audit_page import audit_page
 from backend.web.document_view import Passage, build_view
 from backend.web.explain_page import explain_page
@@ -170,7 +170,7 @@ def ask_page(
     """Render the page; its script sends the question to the API."""
     values = {
         "question": address.text,
-        "model": model.settings.shown_name if (model := chat.model) else None,
+        "model": name_model(chat),
         "is_admin": asker.role is Role.ADMIN,
         "chips": list_chips(address),
         "filters": filters_json(address),

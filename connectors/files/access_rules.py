@@ -19,6 +19,13 @@ from connectors.errors import SourceError
 from connectors.files.paths import GlobPattern
 
 ACCESS_FILE = "access.yaml"
+MISSPELLED_NAMES = tuple(
+    f"{name}.{ending}"
+    for name in ("access", "Access", "ACCESS")
+    for ending in ("yaml", "yml", "Yaml", "Yml", "YAML", "YML")
+    if f"{name}.{ending}" != ACCESS_FILE
+)
+"""If a file of such a name were ignored, everybody might read what its rules are to protect."""
 
 _LARGEST = 1_000_000
 _TEXT_TAG = "tag:yaml.org,2002:str"

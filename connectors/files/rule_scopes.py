@@ -52,15 +52,13 @@ class RuleScopes:
 
     @classmethod
     def of(cls, rules: AccessRules, place: RulePlace) -> Self:
-        earlier = _find_earlier([rule.match for rule in rules.rules])
-        return cls(
-            tuple(
-                _make_scope(rule, before, place)
-                for rule, before in zip(rules.rules, earlier, strict=True)
-                # The second rule of a pattern decides nothing.
-                if rule.match.pattern not in before
-            )
-        )
+        # The second rule of a pattern decides nothing.
+        deciding: dict[str, Rule] = {}
+        for rule in rules.rules:
+            deciding.setdefault(rule.match.pattern, rule)
+        earlier = _sum_earlier([rule.match for rule in deciding.values()])
+        scopes = zip(deciding.values(), earlier, strict=True)
+        return cls(tuple(_make_scope(rule, before, place) for rule, before in scopes))
 
     def find_access(self, path: PathParts) -> Access:
         """Return the access of a file: that of the first rule that matches it, or nobody's."""
@@ -72,7 +70,7 @@ class RuleScopes:
         yield from (scope.group for scope in self.scopes if scope.group is not None)
 
 
-def _make_scope(rule: Rule, earlier: frozenset[str], place: RulePlace) -> _RuleScope:
+def _make_scope(rule: Rule, earlier: int, place: RulePlace) -> _RuleScope:
     if rule.access == EVERYBODY:
         return _RuleScope(rule.match, EVERYBODY, group=None)
     token = make_external_token(place.source_id, f"rule/{_make_key(rule, earlier, place)}")
@@ -87,20 +85,28 @@ def _is_foreign(token: str, source_id: int) -> bool:
     return token.startswith("external:") and not token.startswith(f"external:{source_id}:")
 
 
-def _make_key(rule: Rule, earlier: frozenset[str], place: RulePlace) -> str:
+def _make_key(rule: Rule, earlier: int, place: RulePlace) -> str:
     """Return a hash of all that decides which files are those of a rule: 128 bits, since who could make two alike writes the rules."""
-    files = [_FORMAT, *place.address, rule.match.pattern, sorted(earlier)]
+    files = [_FORMAT, *place.address, rule.match.pattern, earlier]
     return hashlib.sha256(json.dumps(files).encode()).hexdigest()[:32]
 
 
-def _find_earlier(patterns: Sequence[GlobPattern]) -> Iterator[frozenset[str]]:
-    """Yield for each pattern the earlier ones that may match a file of it: those files are not its own."""
-    of_folder: defaultdict[_Folders, set[str]] = defaultdict(set)
-    below: defaultdict[_Folders, set[str]] = defaultdict(set)
+def _sum_earlier(patterns: Sequence[GlobPattern]) -> Iterator[int]:
+    """Yield for each pattern the earlier ones that may match a file of it: those files are not its own.
+
+    A sum of hashes stands for them in whatever order, and takes the same time however many they are. No two patterns are equal.
+    """
+    at = defaultdict[_Folders, int](int)
+    below = defaultdict[_Folders, int](int)
     for pattern in patterns:
         folders = pattern.fixed_folders[:_MOST_FOLDERS]
-        above = [folders[:end] for end in range(len(folders) + 1)]
-        yield frozenset(below[folders].union(*(of_folder[each] for each in above)))
-        of_folder[folders].add(pattern.pattern)
-        for each in above:
-            below[each].add(pattern.pattern)
+        above = [folders[:end] for end in range(len(folders))]
+        yield below[folders] + sum(at[each] for each in above)
+        number = _hash_pattern(pattern.pattern)
+        at[folders] += number
+        for each in (*above, folders):
+            below[each] += number
+
+
+def _hash_pattern(pattern: str) -> int:
+    return int.from_bytes(hashlib.sha256(pattern.encode(errors="surrogatepass")).digest())

@@ -4,6 +4,7 @@ A key is encrypted as it arrives, and no response contains it.
 """
 
 from typing import Annotated, Any, TypeAlias
+from urllib.parse import quote
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -121,7 +122,7 @@ def add_language_model(
 ) -> ModelResponse:
     values = ModelValues(**body.model_dump(exclude={"key", "roles"}))
     service.add(values, body.key.get_secret_value() if body.key else None, body.roles)
-    response.headers["Location"] = f"{_MODELS}/{values.name}"
+    response.headers["Location"] = f"{_MODELS}/{quote(values.name)}"
     return ModelResponse.from_stored(language_models.find(service.database, values.name))
 
 

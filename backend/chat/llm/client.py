@@ -290,9 +290,7 @@ class LanguageModel:
         )
 
     def _quote(self, message: str) -> str:
-        if self.settings.api_key:
-            message = message.replace(self.settings.api_key, "…")
-        return f"Its message: {message[:QUOTED_CHARACTERS]}"
+        return f"Its message: {self.settings.hide_key(message)[:QUOTED_CHARACTERS]}"
 
     def _backoff(self, attempt: int, failure: ModelUnavailableError) -> float:
         """Return the seconds that the server asked for, or a doubled pause with a quarter of jitter."""
@@ -362,7 +360,10 @@ def _trace_connection(request: "httpx2.Request") -> None:
 
 def _check_peer(connected: socket.socket) -> None:
     """Send nothing, and no key, to where a machine gets its credentials, whatever a name resolves to."""
-    peer = connected.getpeername()
+    try:
+        peer = connected.getpeername()
+    except OSError:
+        return  # Its server has closed it already: nothing can be sent, and the client finds that out.
     if isinstance(peer, tuple) and (reason := find_forbidden(str(peer[0]))):
         connected.close()
         raise ConnectionRefusedError(f"{peer[0]} {reason}")

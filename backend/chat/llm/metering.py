@@ -1,8 +1,8 @@
 """Count the tokens that a turn uses, as the provider reports them or else as they are counted here."""
 
-import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from backend.chat.llm.client import ChatModel
 from backend.chat.llm.messages import (
@@ -23,22 +23,27 @@ from indexing.runtime.deadline import Deadline
 
 
 class UsageMeter:
-    """Adds up the calls of a turn, by the names of the models. Calls may end in several threads."""
+    """Adds up the calls of a turn, by the names of the models.
+
+    Calls go on in several threads, and those of a turn that is stopped end later than the turn.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._used: dict[str, TokenCounts] = {}
+        self._calls: list[tuple[str, Callable[[], Usage | None]]] = []
 
-    def add(self, model: str, usage: Usage) -> None:
-        counts = TokenCounts(
-            input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens, calls=1
-        )
-        with self._lock:
-            self._used[model] = self._used.get(model, TokenCounts()) + counts
+    def follow(self, model: str, count: Callable[[], Usage | None]) -> None:
+        """Count a call from now on, as far as it has come whenever the meter is read; None is no call yet."""
+        self._calls.append((model, count))
 
     def read(self) -> Mapping[str, TokenCounts]:
-        with self._lock:
-            return dict(self._used)
+        used: dict[str, TokenCounts] = {}
+        for model, count in tuple(self._calls):
+            if (usage := count()) is not None:
+                counts = TokenCounts(
+                    input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens, calls=1
+                )
+                used[model] = used.get(model, TokenCounts()) + counts
+        return used
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +65,21 @@ class MeteredModel:
         tools: Sequence[ToolSpec] = (),
     ) -> Generator[ModelEvent, None, None]:
         """As that of the model."""
-        written: list[str] = []
-        reported: Usage | None = None
-        try:
-            for event in self.model.stream(messages, deadline, tools):
-                written.append(_text_of(event))
-                if isinstance(event, Finished):
-                    reported = event.usage
-                yield event
-        finally:
-            if written:
-                usage = reported or self._count(messages, written)
-                self.meter.add(self.settings.shown_name, usage)
+        events: list[ModelEvent] = []
+        count_sent = cache(lambda: sum(self.count_tokens(_text_sent(one)) for one in messages))
+        name = self.settings.shown_name
+        self.meter.follow(name, lambda: self._count(count_sent, tuple(events)))
+        for event in self.model.stream(messages, deadline, tools):
+            events.append(event)
+            yield event
 
-    def _count(self, messages: Sequence[ModelMessage], written: Sequence[str]) -> Usage:
-        """Count what was sent and what came, for a server that does not report it or a stream that broke off."""
-        sent = sum(self.count_tokens(_text_sent(message)) for message in messages)
-        return Usage(sent, self.count_tokens("".join(written)))
+    def _count(self, count_sent: Callable[[], int], events: Sequence[ModelEvent]) -> Usage | None:
+        """Return what was reported, or else count what was sent and what has come."""
+        if not events:
+            return None
+        if isinstance(last := events[-1], Finished) and last.usage:
+            return last.usage
+        return Usage(count_sent(), self.count_tokens("".join(map(_text_of, events))))
 
 
 def _text_of(event: ModelEvent) -> str:

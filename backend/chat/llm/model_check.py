@@ -62,7 +62,7 @@ def check_model(model: ChatModel, deadline: Deadline) -> ModelCheck:
     trouble, advice = _compare(model.settings, calls=calls)
     return ModelCheck(
         answers=True,
-        answer=" ".join("".join(pieces).split())[:_LONGEST_ANSWER],
+        answer=" ".join(model.settings.hide_key("".join(pieces)).split())[:_LONGEST_ANSWER],
         seconds=round(first, 2),
         streams=len(pieces) > 1,
         calls_tools=calls,

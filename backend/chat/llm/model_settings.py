@@ -56,3 +56,7 @@ class ModelSettings:
     @property
     def shown_name(self) -> str:
         return self.name or self.model
+
+    def hide_key(self, text: str) -> str:
+        """Return what a server wrote without the key, which it may repeat."""
+        return text.replace(self.api_key, "…") if self.api_key else text

@@ -19,6 +19,8 @@ from backend.chat.llm.messages import (
 from backend.chat.llm.reasoning_splitter import ReasoningSplitter
 from backend.chat.llm.surrogates import SurrogateJoiner, join_surrogates
 
+_MOST_TOKENS = 1_000_000_000
+
 
 class ReportedError(Exception):
     """The server reports an error instead of a chunk; the message is the server's."""
@@ -81,8 +83,7 @@ class StreamParser:
         if chunk.error:
             raise ReportedError(_error_message(chunk.error))
         if chunk.usage:
-            usage = chunk.usage
-            self._usage = Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0)
+            self._usage = _read_usage(chunk.usage)
         for choice in chunk.choices or ():
             self._finish = (choice.finish_reason or "").lower() or self._finish
             if choice.delta:
@@ -110,6 +111,12 @@ class StreamParser:
         yield from self._text.feed(self._characters.feed(delta.content or delta.refusal or ""))
         for fragment in delta.tool_calls or ():
             self._calls.feed(fragment)
+
+
+def _read_usage(tokens: _Tokens) -> Usage | None:
+    """Return what a server reports; None if no answer could have taken that."""
+    counts = (tokens.prompt_tokens or 0, tokens.completion_tokens or 0)
+    return Usage(*counts) if all(0 <= count <= _MOST_TOKENS for count in counts) else None
 
 
 def _error_message(error: JsonValue) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from connectors.errors import SourceError, TemporarilyUnavailableError
 from connectors.files.access_rules import (
     ACCESS_FILE,
+    MISSPELLED_NAMES,
     OPEN_TO_ALL,
     AccessRules,
     parse_access_rules,
@@ -20,8 +21,6 @@ from connectors.files.access_rules import (
 from connectors.files.paths import PathFilter, PathParts, covers_any, format_path
 from connectors.files.walker import File, InaccessiblePath, find_file, walk_files
 from connectors.sources.folder.settings import FolderSettings
-
-_SIMILAR_NAMES = ("access.yml", "Access.yaml", "Access.yml", "ACCESS.YAML")
 
 _RETRY_AFTER = timedelta(minutes=5)
 _SYSTEM_FILES = {"Thumbs.db", "desktop.ini", "lost+found"}
@@ -53,7 +52,7 @@ def load_access_rules(root: Path) -> AccessRules:
 
 def _check_similar_names(root: Path) -> None:
     """Refuse a misspelt access file: without this check it would leave the folder open to everybody."""
-    for name in _SIMILAR_NAMES:
+    for name in MISSPELLED_NAMES:
         if os.path.lexists(root / name):
             raise SourceError(f"{root / name}: rename the file to {ACCESS_FILE}")
 

@@ -37,7 +37,12 @@ class FolderSettings(BaseModel):
         first = path.parts[0] if path.parts else ""
         if first.startswith("~") and first != "~":
             raise ValueError(f"{path}: write the whole path, from /")
-        return path.expanduser().absolute()
+        try:
+            return path.expanduser().absolute()
+        except RuntimeError as error:
+            raise ValueError(
+                f"{path}: the server has no home folder; write the whole path, from /"
+            ) from error
 
 
 def folder_access(settings: FolderSettings) -> ServerAccess:

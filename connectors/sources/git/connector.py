@@ -26,7 +26,13 @@ from connectors.connector import (
     make_checks,
 )
 from connectors.errors import SourceError
-from connectors.files.access_rules import ACCESS_FILE, AccessRules, Rule, parse_access_rules
+from connectors.files.access_rules import (
+    ACCESS_FILE,
+    MISSPELLED_NAMES,
+    AccessRules,
+    Rule,
+    parse_access_rules,
+)
 from connectors.files.paths import GlobPattern, PathParts
 from connectors.files.rule_scopes import RulePlace, RuleScopes
 from connectors.git_repository.branch_sync import Branch, FileFilter
@@ -51,7 +57,6 @@ from connectors.setting_types import AbsolutePath, GlobPatterns, ReaderTokens
 from connectors.sources.git.web_links import Hosting, detect_hosting, file_link
 
 _MAX_ACCESS_FILE_BYTES = 1_000_000
-_MISSPELLED_NAMES = ("access.yml", "Access.yaml", "Access.yml", "ACCESS.YAML")
 
 
 class GitSettings(BaseModel):
@@ -209,7 +214,7 @@ class GitConnector:
 
     def _load_scopes(self, repository: Repository, commit: str) -> RuleScopes:
         address = [self._settings.url, self._settings.branch]
-        present = repository.trees.find_root_names(commit, [ACCESS_FILE, *_MISSPELLED_NAMES])
+        present = repository.trees.find_root_names(commit, [ACCESS_FILE, *MISSPELLED_NAMES])
         if not present:
             rule = Rule(GlobPattern.parse("**"), Access.to(self._settings.readers))
             place = RulePlace(self._source_id, address, "readers in the settings")

@@ -86,6 +86,20 @@ def test_the_oldest_results_go_before_later_ones() -> None:
     ]
 
 
+def test_results_are_put_into_the_question_as_far_as_they_fit() -> None:
+    talk = conversation(500)
+    for name in ("one", "two", "three"):
+        talk.add_exchange(exchange(name, 150))
+    talk.put_exchanges()
+    _, question = talk.messages([])
+    assert isinstance(question, ChatMessage)
+    assert "one one" not in question.text
+    assert question.text.count("two two") == 75
+    assert question.text.count("three three") == 75
+    with pytest.raises(MessageTooLongError):
+        talk.budgets([])
+
+
 def test_results_go_before_history() -> None:
     talk = conversation(420, history=(said("user", "old " * 200),))
     assert len(talk.messages([])) == 3

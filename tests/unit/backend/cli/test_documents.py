@@ -25,8 +25,19 @@ def test_groups_of_sources_have_the_names_that_people_know(tmp_path: Path) -> No
     store.hold(document("desk:b", access=NOBODY))
     store.database.close()
     shown = _run(tmp_path)
-    assert "board, group:hr" in shown
+    assert "“board”, group:hr" in shown
     assert board not in shown
     assert "nobody" in shown
     readers = [one["readers"] for one in json.loads(_run(tmp_path, "--json"))]
     assert readers == [[board, "group:hr"], []]
+
+
+def test_a_group_that_is_called_nobody_is_not_taken_for_that(tmp_path: Path) -> None:
+    store = store_with(tmp_path, "desk")
+    save_groups(store.database, "desk", {"nobody": ["user:ann@example.com"]})
+    store.hold(document("desk:a", access=Access.to([token_of(1, "nobody")])))
+    store.hold(document("desk:b", access=NOBODY))
+    store.database.close()
+    shown = _run(tmp_path)
+    assert shown.count("“nobody”") == 1
+    assert shown.count("nobody") == 2

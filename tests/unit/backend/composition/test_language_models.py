@@ -124,7 +124,7 @@ def test_the_sentences_say_until_when() -> None:
 def test_a_stopped_turn_is_counted_too(container: Container) -> None:
     def run() -> Generator[None, None, None]:
         with container.language_models.metering(NOBODY) as meter:
-            meter.add("large", Usage(7, 2))
+            meter.follow("large", lambda: Usage(7, 2))
             yield
 
     turn = run()

@@ -70,6 +70,13 @@ def test_a_role_is_of_one_model_at_a_time(database: Database) -> None:
     assert _roles(database) == {"a": set()}
 
 
+@pytest.mark.parametrize("name", ["none", "a\0", "\ud800"], ids=["none", "zero", "surrogate"])
+def test_one_that_is_not_there_is_not_found(database: Database, name: str) -> None:
+    language_models.add(database, _values("a"), None)
+    with pytest.raises(NotFoundError):
+        language_models.find(database, name)
+
+
 def test_a_name_is_of_one_model(database: Database) -> None:
     for name in "ab":
         language_models.add(database, _values(name), None)
@@ -108,6 +115,12 @@ def test_tokens_add_up_by_day_person_and_model(database: Database) -> None:
         (ANN, "small"): used + used,
         (None, "large"): used,
     }
+    assert [(one.email, one.model) for one in found] == [
+        (ANN, "large"),
+        (ANN, "small"),
+        (None, "large"),
+    ]
+    assert model_usage.list_since(database, TODAY, 2) == found[:2]
     everything = model_usage.list_since(database, TODAY - timedelta(days=1))
     assert [one.day for one in everything][-1] == TODAY - timedelta(days=1)
 

@@ -11,7 +11,10 @@ from fastapi.testclient import TestClient
 
 from backend.api.app import Api
 from backend.chat.passages import PassagesReason
+from backend.container import Container
+from backend.store.language_models import ModelRole
 from backend.web.templates import list_navigation
+from tests.support.language_models import add_model
 from tests.unit.backend.api.conftest import ready
 from tests.unit.backend.web.conftest import ANN, BOB
 
@@ -51,6 +54,13 @@ def test_drafts_are_kept_apart_by_person(browse: Any, bob: TestClient) -> None:
 def test_it_says_why_passages_are_shown_as_the_answer_does(bob: TestClient) -> None:
     reasons = json.loads(_data(bob.get("/chat").text, "reasons"))
     assert reasons == {reason.value: reason.sentence for reason in PassagesReason}
+
+
+def test_it_names_the_model_that_an_admin_has_set(bob: TestClient, container: Container) -> None:
+    assert "written from your documents" not in bob.get("/chat").text
+    add_model(container, "large", "https://llm.example.com/v1", ModelRole.DEFAULT)
+    for path in ("/chat", "/ask"):
+        assert "written from your documents by <bdi>large</bdi>" in bob.get(path).text
 
 
 def test_only_admins_are_told_of_settings(browse: Any, bob: TestClient) -> None:

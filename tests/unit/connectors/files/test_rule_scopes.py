@@ -1,7 +1,9 @@
 """A token of a rule stands for the same files whatever else is edited, and its members are listed apart."""
 
+import hashlib
 import json
 from collections.abc import Collection, Sequence
+from types import SimpleNamespace
 from typing import TypeAlias
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from connectors.access import EVERYBODY, NOBODY, PUBLIC, Access
 from connectors.connector import ReaderGroup
+from connectors.files import rule_scopes
 from connectors.files.access_rules import OPEN_TO_ALL, parse_access_rules
 from connectors.files.paths import GlobPattern
 from connectors.files.rule_scopes import RulePlace, RuleScopes
@@ -113,6 +116,22 @@ def test_many_rules_and_deep_patterns_are_told_apart() -> None:
     homes = [(f"home/p{n}/**", [f"user:p{n}@example.com"]) for n in range(300)]
     assert len(set(tokens([*homes, ("**", [HR])]))) == 301
     assert len(set(tokens([("a/" * 500 + f"{n}", [HR]) for n in range(10)]))) == 10
+
+
+def test_what_is_hashed_for_a_rule_does_not_grow_with_the_rules_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of these may match a file of every other: an access file has space for twenty thousand such."""
+    hashed: list[int] = []
+
+    def hash_counted(data: bytes) -> object:
+        hashed.append(len(data))
+        return hashlib.sha256(data)
+
+    monkeypatch.setattr(rule_scopes, "hashlib", SimpleNamespace(sha256=hash_counted))
+    rules = [(f"**/{n}.md", [HR]) for n in range(1_000)]
+    assert len(set(tokens(rules))) == len(rules)
+    assert sum(hashed) < 1_000 * len(rules)
 
 
 reader_sets = st.frozensets(st.sampled_from([HR, ANN, BO, PUBLIC]), max_size=2)

@@ -197,6 +197,29 @@ def test_it_answers_where_the_default_fails_after_the_search(
     assert any(m["role"] == "tool" for r in second.requests for m in r.messages)
 
 
+def test_a_fallback_without_tools_is_shown_what_the_default_has_found(
+    home: Container, client: TestClient, first: ScriptedModel, second: ScriptedModel
+) -> None:
+    def script(request: Request) -> Reply:
+        reply = well(request)
+        return reply if isinstance(reply, Call) else Refuse(503, "out of order")
+
+    def without_tools(request: Request) -> Reply:
+        if any(m["role"] == "tool" or m.get("tool_calls") for m in request.messages):
+            return Refuse(400, "this model knows no messages of tools")
+        return Say("Parents have 26 weeks [1]." if "Search results" in request.text else "leave")
+
+    first.play(script)
+    second.play(without_tools)
+    add_model(home, "large", first.base_url, DEFAULT)
+    add_model(home, "other", second.base_url, FALLBACK, FAST, calls_tools=False)
+    stream = asked(client)
+    answer = stream[-1].data["answer"]
+    assert (answer["model"], answer["answered"]) == ("other", True)
+    assert answer["citations"]
+    assert [event.name for event in stream].count("selected") == 1
+
+
 def test_a_default_that_says_nothing_is_not_waited_for_to_the_end(
     home: Container,
     client: TestClient,

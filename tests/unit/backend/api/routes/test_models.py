@@ -99,6 +99,13 @@ def test_what_is_refused_does_not_repeat_the_key(
     assert [one["name"] for one in client.get(MODELS).json()] == ["taken"]
 
 
+def test_a_name_may_be_of_any_script(client: TestClient) -> None:
+    added = client.post(MODELS, json=BODY | {"name": "模型"})
+    assert added.status_code == 201
+    path = added.headers["location"]
+    assert client.patch(path, json={"reasons": True}).json()["name"] == "模型"
+
+
 def test_a_key_is_not_sent_to_another_server(client: TestClient) -> None:
     client.post(MODELS, json=BODY)
     move = {"base_url": "https://other.example.com/v1"}

@@ -3,6 +3,7 @@
 import itertools
 import json
 import socket
+import struct
 import threading
 import time
 import traceback
@@ -508,6 +509,35 @@ def test_where_nothing_listens_the_message_says_what_to_check() -> None:
     with pytest.raises(ModelUnavailableError, match="Check that it runs"):
         list(model.stream(QUESTION, soon()))
     model.close()
+
+
+def test_a_connection_that_is_reset_at_once_is_reported_as_unavailable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reset = threading.Event()
+    ask_for_peer = socket.socket.getpeername
+
+    def ask_late(connected: socket.socket) -> object:
+        assert reset.wait(10)
+        return ask_for_peer(connected)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        accepting = threading.Thread(target=_reset_one, args=(listening, reset))
+        accepting.start()
+        monkeypatch.setattr(socket.socket, "getpeername", ask_late)
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        broken = LanguageModel(settings_for(address, first_backoff=60.0))
+        with pytest.raises(ModelUnavailableError, match="is not reached"):
+            next(broken.stream(QUESTION, soon()))
+        accepting.join()
+        broken.close()
+
+
+def _reset_one(listening: socket.socket, reset: threading.Event) -> None:
+    connection, _ = listening.accept()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+    reset.set()
 
 
 def test_an_error_body_that_breaks_off_is_still_one_of_ours() -> None:

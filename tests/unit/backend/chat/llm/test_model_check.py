@@ -86,6 +86,11 @@ def test_what_is_wrong_is_said_with_what_to_do(
     assert "QUARRY_LLM" not in found.advice
 
 
+def test_an_answer_does_not_repeat_the_key(server: ScriptedModel) -> None:
+    found = _check(server, lambda request: Say(f"I was sent {request.headers['authorization']}."))
+    assert found.answer == "I was sent Bearer …."
+
+
 def test_a_silent_one_is_not_waited_for(server: ScriptedModel) -> None:
     found = _check(server, lambda _: Silent(), seconds=0.3)
     assert "time allowed" in found.trouble

@@ -1,10 +1,12 @@
 import errno
 import json
 import os
+import pwd
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
+from unittest.mock import Mock
 
 import pytest
 
@@ -227,7 +229,7 @@ def test_a_malformed_access_file_stops_everything_before_the_first_file(tmp_path
             start()
 
 
-@pytest.mark.parametrize("name", ["access.yml", "Access.yaml"])
+@pytest.mark.parametrize("name", ["access.yml", "Access.yaml", "ACCESS.YML"])
 def test_rules_under_a_name_almost_right_do_not_open_the_folder_to_all(
     tmp_path: Path, name: str
 ) -> None:
@@ -502,6 +504,14 @@ def test_settings_are_checked_and_the_path_is_made_whole(
         FolderSettings(path=Path("~root/kb"))
     with pytest.raises(ValueError, match="must stand alone"):
         FolderSettings(path=tmp_path, exclude=("a**",))
+
+
+def test_without_a_home_folder_a_path_cannot_begin_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs as a user whom its system does not know."""
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", Mock(side_effect=KeyError("uid not found")))
+    with pytest.raises(ValueError, match="no home folder"):
+        FolderSettings(path=Path("~/kb"))
 
 
 def test_what_is_no_path_of_a_file_is_gone(tmp_path: Path) -> None:

@@ -340,6 +340,7 @@ def test_an_access_file_decides_instead_and_is_no_document(kb: Repository) -> No
         (Write("access.yaml", b"b.md", mode="120000"), "access.yaml of .* must be a file"),
         (Write("access.yaml/a.md", b"x"), "access.yaml of .* must be a file"),
         (Write("access.yml", b"rules: []"), "rename access.yml to access.yaml"),
+        (Write("ACCESS.YML", b"rules: []"), "rename ACCESS.YML to access.yaml"),
         (Write("access.yaml", b"#" * 1_000_001), "larger than 1,000,000 bytes"),
     ],
 )  # fmt: skip
