@@ -64,6 +64,12 @@ class LanguageModels:
         self._settings = settings
         self._find_stored = find_stored
         self._connected: dict[ModelSettings, LanguageModel] = {}
+        self._chosen: bool | None = None
+
+    @property
+    def answers(self) -> bool:
+        """Whether a model answered the last turn, as was found then; before the first, whether the settings name one."""
+        return self._settings.llm_model is not None if self._chosen is None else self._chosen
 
     def choose(self) -> ChosenModels | None:
         """Return the models of a turn; None where none is set that could answer."""
@@ -71,6 +77,7 @@ class LanguageModels:
 
         by_role = self._read_roles()
         answering = by_role.get(ModelRole.DEFAULT) or self.settings_model
+        self._chosen = answering is not None
         if answering is None:
             return None
         fast = by_role.get(ModelRole.FAST) or answering

@@ -219,9 +219,11 @@ def test_whatever_happens_slots_are_neither_lost_nor_given_twice(
 
 
 def test_without_a_language_model_fewer_answers_run_at_once() -> None:
+    has_model = False
+
     async def begun_of(**settings: object) -> int:
         record = PoolRecord()
-        pools = RequestPools.of(Settings.model_validate(settings), record)
+        pools = RequestPools.of(Settings.model_validate(settings), record, lambda: has_model)
         room = Room(pools.answers, record)
         for asker in map(str, range(20)):
             await room.begin(asker)
@@ -230,5 +232,22 @@ def test_without_a_language_model_fewer_answers_run_at_once() -> None:
         return begun
 
     assert asyncio.run(begun_of()) == 2
-    assert asyncio.run(begun_of(llm_model="some")) == 8
-    assert asyncio.run(begun_of(llm_model="some", answers_at_once=3)) == 3
+    has_model = True
+    assert asyncio.run(begun_of()) == 8
+    assert asyncio.run(begun_of(answers_at_once=3)) == 3
+
+
+def test_the_limit_follows_the_model_that_an_admin_sets() -> None:
+    async def follow() -> None:
+        has_model, record = False, PoolRecord()
+        pools = RequestPools.of(Settings.model_validate({}), record, lambda: has_model)
+        room = Room(pools.answers, record)
+        for asker in map(str, range(5)):
+            await room.begin(asker)
+        assert len(room.begun) == 2
+        has_model = True
+        await room.let_go()
+        assert len(room.begun) == 5
+        await room.end_all()
+
+    asyncio.run(follow())

@@ -13,6 +13,7 @@ from backend.chat.passages import PassagesReason
 from backend.container import Container
 from backend.settings import Settings
 from backend.store import model_usage, people
+from backend.store.audit import OWNER
 from backend.store.language_models import ModelRole
 from backend.store.model_usage import TokenCounts
 from backend.store.people import NOBODY
@@ -89,6 +90,17 @@ def test_a_fallback_that_is_the_default_is_none(container: Container) -> None:
 def test_a_fast_model_alone_answers_nothing(container: Container) -> None:
     add_model(container, "small", URL, ModelRole.FAST)
     assert container.language_models.choose() is None
+
+
+def test_it_is_known_at_once_whether_a_model_answers(container: Container) -> None:
+    models = container.language_models
+    assert not models.answers
+    add_model(container, "large", URL, ModelRole.DEFAULT)
+    models.choose()
+    assert models.answers
+    container.model_service(OWNER).remove("large")
+    models.choose()
+    assert not models.answers
 
 
 def test_each_person_has_a_budget_of_a_day(container: Container) -> None:

@@ -448,10 +448,26 @@ def test_a_service_token_has_no_conversations(app: Api, modelled: Container) -> 
 
 
 @pytest.mark.parametrize(
-    "question", ["", "  ", "x" * 40_001, None, 7], ids=["none", "blank", "long", "null", "number"]
+    "question",
+    ["", "  ", "\u200b", "\u2060 \ufeff\U000e0020", "x" * 40_001, None, 7],
+    ids=["none", "blank", "zero width", "invisible", "long", "null", "number"],
 )
 def test_a_question_that_is_none_is_refused(bob: TestClient, question: object) -> None:
-    assert bob.post(BASE, json={"question": question}).status_code == 422
+    refused = bob.post(BASE, json={"question": question})
+    assert refused.status_code == 422
+    if isinstance(question, str) and len(question) < 9:
+        assert "write a question, in characters that can be seen" in refused.text
+
+
+@pytest.mark.parametrize("title", [" ", "\u200b\u200d", "\u3164"])
+def test_a_title_that_shows_nothing_is_refused(
+    bob: TestClient, writer: Writer, title: str
+) -> None:
+    del writer
+    conversation, _ = _answered(bob)
+    refused = bob.patch(f"{BASE}/{conversation}", json={"title": title})
+    assert refused.status_code == 422
+    assert "write a title, in characters that can be seen" in refused.text
 
 
 def test_what_does_not_belong_to_the_conversation_is_refused(
