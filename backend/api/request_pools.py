@@ -218,9 +218,7 @@ class RequestPools:
         )
 
 
-def _answers_at_once(
-    settings: Settings, has_model: Callable[[], bool]
-) -> int | Callable[[], int]:
+def _answers_at_once(settings: Settings, has_model: Callable[[], bool]) -> int | Callable[[], int]:
     """Without a language model an answer keeps a processor busy; with one it mostly waits for the model."""
     if settings.answers_at_once:
         return settings.answers_at_once

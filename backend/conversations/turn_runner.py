@@ -1,5 +1,6 @@
 """Runs turns: each in a thread of its own, whether anybody follows it or not."""
 
+import logging
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -29,6 +30,7 @@ from connectors.errors import ActionRequiredError, QuarryError, TemporarilyUnava
 from indexing.index.protocols import Filters, Index
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
 
+LOG = logging.getLogger("quarry.turns")
 MOST_HISTORY = 100
 """Messages before the question; of these the model is given as many as fit."""
 
@@ -90,7 +92,7 @@ class TurnRunner:
 
     def begin(self, order: TurnOrder, answering: Answering) -> None:
         """Begin a turn, and return at once."""
-        turn = RunningTurn(order.message_id)
+        turn = RunningTurn(order.message_id, answering.encoder.broken)
         self._keeper.add(turn)
         threading.Thread(
             target=self._run, args=(order, answering, turn), name="turn", daemon=True
@@ -122,9 +124,13 @@ class TurnRunner:
             DeadlineExceededError,
         ) as error:
             turn.fail(encoder.encode_failure(error))
+        except Exception:
+            # An error in the program. The thread ends here; whoever follows the turn must not wait for more.
+            LOG.exception("The answer %s failed.", order.message_id)
+            turn.break_down()
         finally:
-            # Does nothing where the turn has ended.
-            turn.fail(encoder.broken)
+            if turn.break_down():
+                LOG.error("The answer %s ended without an end.", order.message_id)
             self._keeper.wake()
 
     def _answer(self, order: TurnOrder, answering: Answering, turn: RunningTurn) -> None:

@@ -105,7 +105,9 @@ class ModelService:
         """Let a model have these roles and no others. A model that loses one of them by that has an entry of its own."""
         for other in language_models.list_models(database):
             for role in sorted(other.roles & roles if other.id != model.id else ()):
-                self._record(database, "take_model_role", other.name, {"role": role, "to": model.name})
+                self._record(
+                    database, "take_model_role", other.name, {"role": role, "to": model.name}
+                )
         language_models.set_roles(database, model.id, roles)
 
     def _seal(self, key: str | None) -> str | None:

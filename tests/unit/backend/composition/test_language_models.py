@@ -125,6 +125,25 @@ def test_each_person_has_a_budget_of_a_day(container: Container) -> None:
     assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
 
 
+def test_turns_under_way_count_for_the_next_ones(container: Container) -> None:
+    """A budget is exceeded by what runs already, and by nothing that begins later."""
+    database, models = container.database, container.language_models
+    for email in (ANN, BOB):
+        add_person(database, email, Role.ADMIN)
+    ann, bob = (people.get_by_email(database, email).id for email in (ANN, BOB))
+    with models.metering(ann) as first, models.metering(ann) as second:
+        first.add("large", Usage(60, 10))
+        assert models.find_used_budget(ann) is None
+        second.add("large", Usage(20, 10))
+        assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
+        assert models.find_used_budget(bob) is None
+        second.add("large", Usage(800, 100))
+        assert models.find_used_budget(bob) is PassagesReason.SHARED_BUDGET_USED
+    used, total = model_usage.sum_of_day(database, ann, datetime.now(UTC).date())
+    assert used == total == 1_000
+    assert models.find_used_budget(bob) is PassagesReason.SHARED_BUDGET_USED
+
+
 def test_the_sentences_say_until_when() -> None:
     assert PassagesReason.BUDGET_USED.sentence == (
         "You have used today's budget of language model tokens. Search works as before; answers"

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -31,13 +31,13 @@ from backend.store.database_errors import PATIENCE_SECONDS
 from backend.store.messages import Message
 from backend.store.new_messages import Begun
 from backend.store.people import NOBODY
-from backend.store.turns import LEASE
+from backend.store.turns import LEASE, Progress, TurnState
 from connectors.access import Readers
 from connectors.errors import NotFoundError, TemporarilyUnavailableError
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import CancelToken, Deadline
-from tests.support.conversations import OWNER, ask, begin, finish, text_portion
+from tests.support.conversations import OWNER, ask, begin, finish, store, text_portion
 
 SOON = 30.0
 DONE = AnswerDone(text="One two.", plain="One two.", citations=(), model=None)
@@ -195,7 +195,7 @@ def test_a_turn_whose_lease_has_ended_is_interrupted_and_its_writer_gives_up(
 ) -> None:
     """As where a process was held for long: what it reports when it goes on is not accepted."""
     begun = begin(database)
-    turns.store(database, begun.answer.id, text_portion(begun.answer.id, 1, "One "), None, _past())
+    store(database, begun.answer.id, text_portion(begun.answer.id, 1, "One "), None, _past())
     end_interrupted(database)
     found = process.follow(begun.answer)
     assert [one.name for one in found] == ["text", "interrupted"]
@@ -230,7 +230,7 @@ def test_a_turn_whose_process_lives_is_not_interrupted(
 ) -> None:
     """Not even where the database could not be written to for as long as a statement waits for a lock."""
     begun, renewed = begin(database), datetime.now(UTC) - timedelta(seconds=away)
-    turns.store(database, begun.answer.id, None, None, renewed)
+    store(database, begun.answer.id, None, None, renewed)
     end_interrupted(database)
     assert process.read(begun.answer).status == "running"
     process.run(begun, writing)
@@ -274,6 +274,12 @@ def _raise(turn: ChatTurn) -> Iterator[ChatEvent]:
     raise TemporarilyUnavailableError("The index is away.", timedelta(seconds=5))
 
 
+def _break(turn: ChatTurn) -> Iterator[ChatEvent]:
+    del turn
+    yield TextPiece("One ")
+    raise ZeroDivisionError("a mistake")
+
+
 def _say_nothing_at_the_end(turn: ChatTurn) -> Iterator[ChatEvent]:
     del turn
     yield TextPiece("One ")
@@ -285,6 +291,7 @@ def _say_nothing_at_the_end(turn: ChatTurn) -> Iterator[ChatEvent]:
         (_fail, 503, "The model failed."),
         (_raise, 503, "The index is away."),
         (_say_nothing_at_the_end, 500, "An internal error"),
+        (_break, 500, "An internal error"),
     ],
 )
 def test_a_turn_that_fails_says_why(
@@ -302,6 +309,74 @@ def test_a_turn_that_fails_says_why(
     assert stored.problem is not None
     assert stored.problem["status"] == status
     assert stored.problem["detail"].startswith(detail)
+
+
+@pytest.mark.parametrize("answer", [_break, _say_nothing_at_the_end])
+def test_an_error_of_the_program_is_in_the_log_with_the_message(
+    database: Database,
+    process: Process,
+    caplog: pytest.LogCaptureFixture,
+    answer: Callable[[ChatTurn], Iterator[ChatEvent]],
+) -> None:
+    begun = begin(database)
+    process.run(begun, answer)
+    assert process.follow(begun.answer)[-1].name == "error"
+    (record,) = [one for one in caplog.records if one.name == "quarry.turns"]
+    assert f"The answer {begun.answer.id} " in record.getMessage()
+    assert (answer is _break) == ("a mistake" in (record.exc_text or str(record.exc_info)))
+
+
+def test_a_turn_that_cannot_be_stored_keeps_no_other_from_it(
+    database: Database,
+    process: Process,
+    writing: Writing,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sick, well = begin(database), begin(database)
+    store_all = turns.store
+
+    def refuse(
+        database: Database, progress: Sequence[Progress], now: datetime
+    ) -> dict[int, TurnState]:
+        written = [one for one in progress if one.message_id == sick.answer.id and one.portion]
+        if any("One" in one.portion.payload for one in written if one.portion):
+            raise ZeroDivisionError("a mistake")
+        return store_all(database, progress, now)
+
+    monkeypatch.setattr(turns, "store", refuse)
+    process.run(sick, _say_nothing_at_the_end)
+    process.run(well, writing)
+    (event,) = process.follow(sick.answer)
+    assert (event.number, event.name) == (1, "error")
+    writing.go_on.set()
+    assert [one.name for one in process.follow(well.answer)] == ["text", "text", "done"]
+    assert process.read(sick.answer).status == "failed"
+    assert f"the answer {sick.answer.id} has written cannot be stored" in caplog.text
+
+
+def test_a_turn_of_which_nothing_can_be_stored_is_let_go(
+    database: Database,
+    process: Process,
+    writing: Writing,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sick, well = begin(database), begin(database)
+    store_all = turns.store
+
+    def refuse(
+        database: Database, progress: Sequence[Progress], now: datetime
+    ) -> dict[int, TurnState]:
+        if any(one.message_id == sick.answer.id for one in progress):
+            raise ZeroDivisionError("a mistake")
+        return store_all(database, progress, now)
+
+    monkeypatch.setattr(turns, "store", refuse)
+    process.run(sick, _say_nothing_at_the_end)
+    process.run(well, writing)
+    _wait_for(lambda: not process.runner.runs(sick.answer.id))
+    writing.go_on.set()
+    assert process.follow(well.answer)[-1].name == "done"
 
 
 def test_a_turn_that_gets_no_slot_fails(
@@ -328,7 +403,7 @@ def test_what_was_found_and_may_not_be_read_any_more_is_left_out(
     portion = text_portion(begun.answer.id, 2, "One ", documents=("wiki:a",))
     payload = f'[[1,"results",{data}],{portion.payload[1:]}'
     whole = type(portion)(begun.answer.id, 1, 2, payload, portion.document_ids)
-    turns.store(database, begun.answer.id, whole, None, datetime.now(UTC))
+    store(database, begun.answer.id, whole, None, datetime.now(UTC))
     followed = process.follower(begun.answer).follow(0)
     process.shelf.readable = {"wiki:a"}
     assert next(followed).data == {"results": [{"document_id": "wiki:a"}]}
@@ -342,7 +417,7 @@ def test_a_follower_looks_at_its_rights_again_every_second(
     database: Database, process: Process
 ) -> None:
     begun = begin(database)
-    turns.store(
+    store(
         database,
         begun.answer.id,
         text_portion(begun.answer.id, 1, "One ", documents=("wiki:a",)),

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select
 
 from backend.access.roles import Role
-from backend.store import conversations, turns
+from backend.store import conversations
 from backend.store.conversation_tables import messages as message_table
 from backend.store.conversation_tables import turn_events as event_table
 from backend.store.conversation_tables import turns as turn_table
@@ -17,7 +17,7 @@ from backend.store.database import Database, open_database
 from backend.store.turns import TurnState
 from connectors.errors import NotFoundError
 from tests.support.accounts import add_person
-from tests.support.conversations import OWNER, START, ask, begin, finish
+from tests.support.conversations import OWNER, START, ask, begin, finish, store
 
 
 @pytest.fixture
@@ -123,4 +123,4 @@ def test_nothing_is_left_of_a_conversation_that_is_deleted(database: Database) -
             for table in (message_table, turn_table, event_table)
         ]
     assert held == [2, 1, 1]
-    assert turns.store(database, follow_up.answer.id, None, None, START) is TurnState.ENDED
+    assert store(database, follow_up.answer.id, None, None, START) is TurnState.ENDED

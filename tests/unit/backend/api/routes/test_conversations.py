@@ -460,9 +460,7 @@ def test_a_question_that_is_none_is_refused(bob: TestClient, question: object) -
 
 
 @pytest.mark.parametrize("title", [" ", "\u200b\u200d", "\u3164"])
-def test_a_title_that_shows_nothing_is_refused(
-    bob: TestClient, writer: Writer, title: str
-) -> None:
+def test_a_title_that_shows_nothing_is_refused(bob: TestClient, writer: Writer, title: str) -> None:
     del writer
     conversation, _ = _answered(bob)
     refused = bob.patch(f"{BASE}/{conversation}", json={"title": title})
