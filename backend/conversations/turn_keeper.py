@@ -19,7 +19,7 @@ from backend.store.turns import Progress, TurnState
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 LOG = logging.getLogger("quarry.turns")
-PAUSE = 0.2
+PAUSE = 0.25
 """Seconds at least between two portions."""
 LOOK = 0.5
 """Seconds until a turn that writes nothing is looked at again: whether it is asked to stop. That renews its lease."""

@@ -233,7 +233,10 @@ def main() -> None:
         server = open_server(Path(folder), url)
         # What is loaded once is no part of a turn.
         measure_storing(server, 1, 1)
-        shares = [measure_storing(server, number, options.turns // 10 * number or 1) for number in (1, options.at_once)]
+        shares = [
+            measure_storing(server, number, options.turns // 10 * number or 1)
+            for number in (1, options.at_once)
+        ]
         ratio = measure_opening(server, options.opened)
     sys.exit(max(shares) >= BAR or ratio > LONGEST_RATIO)
 

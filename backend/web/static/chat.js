@@ -189,8 +189,8 @@ async function followAnswer({ id }) {
   if (ended === "stopped") say("Stopped");
 }
 
-function sayLost(isLost) {
-  say(isLost ? "Reconnecting…" : "");
+function sayLost(isLost, why) {
+  say(isLost ? replaceControls(why) || "Reconnecting…" : "");
 }
 
 /** Ask behind the answer `parent`; null begins a conversation anew, or its first question in another way. */

@@ -1,5 +1,6 @@
 """Turns run in their process, and are followed, stopped and ended by any other."""
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,17 +26,20 @@ from backend.conversations.turn_runner import (
     TurnRefusedError,
     TurnRunner,
 )
+from backend.search import media_type_labels
 from backend.store import conversations, messages, turns
 from backend.store.database import Database, open_database
 from backend.store.database_errors import PATIENCE_SECONDS
 from backend.store.messages import Message
 from backend.store.new_messages import Begun
 from backend.store.people import NOBODY
-from backend.store.turns import LEASE, Progress, TurnState
+from backend.store.turns import LEASE, Portion, Progress, TurnState
 from connectors.access import Readers
 from connectors.errors import NotFoundError, TemporarilyUnavailableError
+from connectors.extraction.registry import DOCX, PDF
 from indexing.chunking.chunk import ChunkRange
-from indexing.index.protocols import Filters
+from indexing.index.person_keys import PersonCount
+from indexing.index.protocols import Facets, Filters
 from indexing.runtime.deadline import CancelToken, Deadline
 from tests.support.conversations import OWNER, ask, begin, finish, store, text_portion
 
@@ -49,11 +53,16 @@ class Shelf:
     def __init__(self, *readable: str) -> None:
         self.readable = set(readable)
         self.calls = 0
+        self.visible = Facets(sources={}, media_types={}, people={}, months={})
 
     def chunks(self, ranges: list[ChunkRange], readers: Readers, deadline: Deadline) -> list[Any]:
         del readers, deadline
         self.calls += 1
         return [["a chunk"] if one.document_id in self.readable else [] for one in ranges]
+
+    def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
+        del filters, readers, deadline
+        return self.visible
 
 
 @pytest.fixture
@@ -411,6 +420,39 @@ def test_what_was_found_and_may_not_be_read_any_more_is_left_out(
     process.shelf.readable = {"wiki:b"}
     with pytest.raises(WithheldError):
         process.follow(begun.answer)
+
+
+def test_filters_that_name_what_may_not_be_seen_any_more_are_left_out(
+    database: Database, process: Process
+) -> None:
+    begun = begin(database)
+    inferred = [
+        {"kind": "date", "meaning": "updated 2026-01-01 or later"},
+        {"kind": "source", "meaning": "finance, wiki"},
+        {"kind": "source", "meaning": "wiki"},
+        {"kind": "person", "meaning": "Ann Doe"},
+        {"kind": "person", "meaning": "Bob Roe"},
+        {"kind": "type", "meaning": media_type_labels.called(PDF)},
+        {"kind": "type", "meaning": media_type_labels.called(DOCX)},
+    ]
+    data = json.dumps({"sources": ["finance"], "inferred": inferred})
+    portion = Portion(begun.answer.id, 1, 1, f'[[1,"narrowed",{data}]]', None)
+    store(database, begun.answer.id, portion, None, datetime.now(UTC))
+    process.shelf.visible = Facets(
+        sources={"wiki": 3},
+        media_types={PDF: 3},
+        people={"bob@example.com": PersonCount("Bob Roe", 1)},
+        months={},
+    )
+    shown = next(process.follower(begun.answer).follow(0)).data
+    assert [one["meaning"] for one in shown["inferred"]] == [
+        "updated 2026-01-01 or later",
+        "wiki",
+        "Bob Roe",
+        media_type_labels.called(PDF),
+    ]
+    # The asker chose this one.
+    assert shown["sources"] == ["finance"]
 
 
 def test_a_follower_looks_at_its_rights_again_every_second(

@@ -1,9 +1,11 @@
 """Conversations over HTTP: asked, followed from any event, stopped, and gated by what the asker may read now."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from backend.access.people import PeopleService
 from backend.access.roles import Role
 from backend.api.account_authentication import AccountCookies, AccountPresence
 from backend.api.app import Api, create_app
+from backend.api.request_pools import FairPool, PoolLimits
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
@@ -25,6 +28,7 @@ from backend.store import people, turns
 from backend.store.conversations import ConversationOwner
 from backend.store.people import Person
 from connectors.access import Readers
+from indexing.runtime.deadline import CancelToken
 from tests.support.accounts import add_person
 from tests.support.scripted_model import (
     Call,
@@ -39,6 +43,7 @@ from tests.support.serving import Event, events
 from tests.unit.backend.api.conftest import (
     ADDRESS,
     SOURCE,
+    PoolRecord,
     client_of,
     connected,
     make_container,
@@ -512,6 +517,30 @@ def test_a_question_behind_a_running_answer_waits(bob: TestClient, writer: Write
     assert bob.get(BASE).json()["conversations"][0]["running"]
     assert bob.delete(f"{BASE}/{conversation}").status_code == 204
     assert bob.get(f"{BASE}/{conversation}").status_code == 404
+
+
+def test_a_follower_for_whom_there_is_no_room_is_told_when_to_come_again(
+    app: Api, bob: TestClient, writer: Writer
+) -> None:
+    writer.may_write.clear()
+    conversation, message = _begin(bob)
+    state, loop = app.state.app_state, asyncio.new_event_loop()
+    pool = FairPool("followed answers", PoolLimits(at_once=1, waiting=0), PoolRecord())
+    taken = pool.slot("somebody", CancelToken())
+    loop.run_until_complete(taken.__aenter__())
+    app.state.app_state = replace(state, pools=replace(state.pools, followed_answers=pool))
+    try:
+        refused = bob.get(f"{BASE}/{conversation}/messages/{message}/events")
+    finally:
+        app.state.app_state = state
+    assert refused.status_code == 503
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    assert refused.json()["detail"] == "Quarry is busy: too many followed answers are under way."
+    # The answer goes on, and is followed as soon as somebody has left.
+    loop.run_until_complete(taken.__aexit__(None, None, None))
+    loop.close()
+    writer.may_write.set()
+    assert _follow(bob, conversation, message)[-1].name == "done"
 
 
 def test_conversations_are_named_archived_and_found(bob: TestClient, writer: Writer) -> None:
