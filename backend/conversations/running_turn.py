@@ -46,6 +46,12 @@ class RunningTurn:
         with self._lock:
             return self._ending is not None
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the answer came to its own end."""
+        with self._lock:
+            return self._ending is not None and self._ending.status == "finished"
+
     def rest_on(self, document_ids: Iterable[str]) -> None:
         """Record documents that what follows rests on."""
         with self._lock:

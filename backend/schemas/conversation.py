@@ -36,6 +36,7 @@ _QUESTION: dict[str, JsonValue] = {
     "problem": None,
     "siblings": [1],
     "filters": {},
+    "summary": None,
 }
 _RUNNING: dict[str, JsonValue] = {
     **_QUESTION,
@@ -116,6 +117,8 @@ class MessageResponse(Schema):
     """The messages in its place, itself included, in the order in which they were made."""
     filters: FiltersBody | None
     """What a question is narrowed to."""
+    summary: str | None
+    """What the language model is told from now on in the place of the messages down to this one."""
 
 
 class OpenedConversationResponse(Schema):

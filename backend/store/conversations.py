@@ -135,6 +135,22 @@ def set_title(
     )
 
 
+def is_named_by_words(database: Database, conversation_id: str) -> bool:
+    """Whether its title is the first words of its question still."""
+    query = select(conversations.c.title_by).where(conversations.c.id == conversation_id)
+    with database.reading() as connection:
+        return connection.scalar(query) == "words"
+
+
+def set_model_title(database: Database, conversation_id: str, title: str) -> bool:
+    """Replace the first words of the question, but nothing that a person or a model chose; whether it was done."""
+    made_of_words = and_(conversations.c.id == conversation_id, conversations.c.title_by == "words")
+    named = update(conversations).where(made_of_words)
+    values = {"title": title, "title_by": "model", "folded_title": fold(title)}
+    with database.writing() as connection:
+        return connection.execute(named.values(values)).rowcount == 1
+
+
 def set_archived(
     database: Database, owner: ConversationOwner, conversation_id: str, at: datetime | None
 ) -> None:

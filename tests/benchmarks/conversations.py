@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
@@ -124,6 +124,7 @@ class Server:
             seconds=chat.seconds,
             encoder=TurnEncoder(question, plain_html),
             read_filters=lambda _: Filters(),
+            open_fast_model=lambda _: nullcontext(None),
         )
 
 

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
 from backend.chat.llm_loop import ChatTurn
 from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.fast_model import FastModel
 from backend.conversations.followed_turn import FollowedAnswer, TurnFollower, WithheldError
 from backend.conversations.history import NO_ANSWER, make_history
 from backend.conversations.interrupted_turns import end_interrupted
@@ -80,6 +81,7 @@ class Process:
         self.runner = TurnRunner(lambda: self.database, self._hold_slot, self.news.announce)
         self.refusal: TurnRefusedError | None = None
         self.shelf = Shelf()
+        self.fast_model: FastModel | None = None
 
     @contextmanager
     def _hold_slot(self, key: str, cancel_token: CancelToken) -> Iterator[None]:
@@ -106,6 +108,7 @@ class Process:
             seconds=SOON,
             encoder=TurnEncoder(begun.question.text, plain_html),
             read_filters=lambda _: Filters(),
+            open_fast_model=lambda _: nullcontext(self.fast_model),
         )
         self.runner.begin(order, answering)
 
