@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _CONVERSATION: dict[str, JsonValue] = {
     "id": "kD3vT0cWqXe2mYbR9sLhGg",
     "title": "How long is parental leave?",
+    "title_by": "words",
     "created_at": "2026-03-02T09:30:00Z",
     "updated_at": "2026-03-02T09:30:00Z",
     "archived": False,
@@ -63,6 +64,8 @@ class ConversationResponse(Schema):
 
     id: str
     title: str
+    title_by: Literal["words", "model", "person"]
+    """`words`: the first ones of its first question."""
     created_at: datetime
     updated_at: datetime
     """When its last question was asked."""
@@ -75,6 +78,7 @@ class ConversationResponse(Schema):
         return cls(
             id=conversation.id,
             title=conversation.title,
+            title_by=conversation.title_by,
             created_at=conversation.created_at,
             updated_at=conversation.updated_at,
             archived=conversation.archived_at is not None,

@@ -10,6 +10,7 @@ const HELP = {
   keyword_query_expansion: "the model's key words",
   selection: "the model's choice of passages",
   language_model: "the chosen language model",
+  history: "the earliest messages of this conversation",
 };
 
 const HEARD = {

@@ -76,6 +76,21 @@ def test_each_word_is_looked_for_in_titles_and_questions(database: Database) -> 
     assert finds("renamed") == 1
 
 
+def test_a_model_names_what_nobody_has_named(database: Database) -> None:
+    begun, renamed = begin(database), begin(database)
+    identity = begun.question.conversation_id
+    assert conversations.is_named_by_words(database, identity)
+    assert conversations.set_model_title(database, identity, "Élan vital")
+    assert [one.id for one in _list(database, "elan")] == [identity]
+    assert not conversations.set_model_title(database, identity, "Again")
+    mine = renamed.question.conversation_id
+    conversations.set_title(database, OWNER, mine, "Mine")
+    assert not conversations.is_named_by_words(database, mine)
+    assert not conversations.set_model_title(database, mine, "Of a model")
+    found = {one.id: (one.title, one.title_by) for one in _list(database)}
+    assert found == {identity: ("Élan vital", "model"), mine: ("Mine", "person")}
+
+
 def test_archived_ones_are_listed_by_themselves(database: Database) -> None:
     begun = begin(database)
     identity = begun.question.conversation_id

@@ -24,9 +24,10 @@ from backend.api.request_pools import FairPool, PoolLimits
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
-from backend.store import people, turns
+from backend.store import people, summaries, turns
 from backend.store.conversations import ConversationOwner
 from backend.store.people import Person
+from backend.store.summaries import Summary
 from connectors.access import Readers
 from indexing.runtime.deadline import CancelToken
 from tests.support.accounts import add_person
@@ -211,6 +212,7 @@ def test_an_answer_is_followed_and_kept(bob: TestClient, writer: Writer) -> None
     assert answer["text"] == "".join(one.data["text"] for one in streamed if one.name == "text")
     assert not answer["withheld"]
     assert opened["conversation"]["title"] == QUESTION
+    assert opened["conversation"]["title_by"] == "words"
     assert not opened["conversation"]["running"]
 
 
@@ -462,6 +464,66 @@ def test_a_question_that_is_none_is_refused(bob: TestClient, question: object) -
     assert refused.status_code == 422
     if isinstance(question, str) and len(question) < 9:
         assert "write a question, in characters that can be seen" in refused.text
+
+
+@pytest.fixture
+def naming(server: ScriptedModel) -> Iterator[ScriptedModel]:
+    server.title = '"Salary bands\u200b of  engineers."'
+    yield server
+    server.title = ""
+
+
+def _wait_for_title(client: TestClient, conversation: str) -> Any:
+    end = time.monotonic() + SOON
+    while (found := _open(client, conversation)["conversation"])["title_by"] == "words":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def test_the_model_names_a_conversation_after_its_first_answer(
+    bob: TestClient, writer: Writer, naming: ScriptedModel
+) -> None:
+    del writer
+    conversation, message = _answered(bob)
+    named = _wait_for_title(bob, conversation)
+    assert (named["title"], named["title_by"]) == ("Salary bands of engineers", "model")
+    listed = bob.get(BASE, params={"query": "bands of engineers"}).json()["conversations"]
+    assert conversation in [one["id"] for one in listed]
+    # Once: neither the next answer nor another one to the same question names it again.
+    naming.title = "Something else"
+    again = bob.post(f"{BASE}/{conversation}/messages/{message}/regenerate").json()["answer"]["id"]
+    assert _follow(bob, conversation, again)[-1].name == "done"
+    time.sleep(0.3)
+    assert _open(bob, conversation)["conversation"]["title"] == "Salary bands of engineers"
+
+
+def test_the_title_that_a_person_gave_stays(
+    bob: TestClient, writer: Writer, naming: ScriptedModel
+) -> None:
+    del naming
+    writer.may_write.clear()
+    conversation, message = _begin(bob)
+    renamed = bob.patch(f"{BASE}/{conversation}", json={"title": "Mine"}).json()
+    assert renamed["title_by"] == "person"
+    writer.may_write.set()
+    assert _follow(bob, conversation, message)[-1].name == "done"
+    time.sleep(0.3)
+    assert _open(bob, conversation)["conversation"]["title"] == "Mine"
+
+
+def test_a_summary_is_shown_as_long_as_its_sources_may_be_read(
+    bob: TestClient, modelled: Container, groups: GroupService, writer: Writer
+) -> None:
+    del writer
+    conversation, message = _answered(bob)
+    summaries.keep(modelled.database, Summary(message, "They spoke of band five.", (PAY,)))
+    assert _open(bob, conversation)["messages"][-1]["summary"] == "They spoke of band five."
+    groups.remove_member("finance", BOB)
+    assert _open(bob, conversation)["messages"][-1]["summary"] is None
+    groups.add_member("finance", BOB)
+    assert bob.delete(f"{BASE}/{conversation}").status_code == 204
+    assert summaries.list_of(modelled.database, [message]) == []
 
 
 @pytest.mark.parametrize("title", [" ", "\u200b\u200d", "\u3164"])
