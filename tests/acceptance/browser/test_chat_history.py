@@ -93,9 +93,9 @@ def test_where_nothing_can_be_summarised_the_asker_is_told(
         page = watched.open("/chat")
         for number in range(1, 4):
             _ask(page, f"Where do bikes go? {number}", number)
-        page.get_by_text("Steps", exact=True).last.click()
-        steps = page.get_by_role("list", name="Steps").last
-        expect(steps).to_contain_text("Done without the earliest messages of this conversation")
+        expect(page.locator(".aside").last).to_contain_text(
+            "Done without the earliest messages of this conversation"
+        )
         expect(page.locator(".summarised:visible")).to_have_count(0)
 
 
@@ -123,3 +123,27 @@ def test_a_follower_without_a_place_waits_as_long_as_it_is_told(
         expect(page.locator(".message.answering .answer")).to_contain_text("second gate")
         watched.wrong[:] = [line for line in watched.wrong if "503" not in line]
     assert len(refused) == 1
+
+
+def test_without_a_model_the_page_says_where_a_follow_up_could_not_be_worked_out(
+    opens: Opens, home: Home, pictures: Path
+) -> None:
+    with serving(home) as server, opens(server.url) as watched:
+        page = watched.open("/chat")
+        questions = (
+            "What should a customer do when the scanner shows QX-4031?",
+            "And what about QX-4032?",
+            "Who wrote the second one?",
+        )
+        for number, question in enumerate(questions, 1):
+            box = page.get_by_label("Your question", exact=True)
+            box.fill(question)
+            box.press("Enter")
+            expect(page.locator(".message.answering")).to_have_count(number)
+            expect(page.get_by_role("button", name="Stop", exact=True)).to_be_hidden()
+        steps = page.locator('[data-part="steps"]')
+        expect(steps.nth(1)).to_contain_text(f"Searched: {questions[0]} QX-4032?")
+        expect(page.locator(".aside:visible")).to_have_text(
+            "Done without what was said before: only a language model can tell what “the second one” means here. Ask in full."
+        )
+        page.screenshot(path=pictures / "chat-follow-up.png")
