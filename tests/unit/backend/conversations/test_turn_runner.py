@@ -28,6 +28,7 @@ from backend.conversations.turn_runner import (
     TurnRunner,
 )
 from backend.search import media_type_labels
+from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.store import conversations, messages, turns
 from backend.store.database import Database, open_database
 from backend.store.database_errors import PATIENCE_SECONDS
@@ -499,3 +500,84 @@ def test_the_model_is_told_what_may_be_read(database: Database) -> None:
     ]
     assert history.document_ids == {"wiki:b"}
     assert shelf.calls == 1
+
+
+def _answer_at_once(turn: ChatTurn) -> Iterator[ChatEvent]:
+    del turn
+    yield DONE
+
+
+def _make_model(written: str) -> tuple[FastModel, list[str]]:
+    """A model that writes this, or fails where it is empty; and what it is asked."""
+    asked: list[str] = []
+
+    def complete(prompt: Sequence[ChatMessage], deadline: Deadline) -> str:
+        assert deadline.remaining() > 0
+        asked.append(prompt[-1].text)
+        if not written:
+            raise CompletionError("The model is away.")
+        return written
+
+    model = FastModel(
+        complete=complete,
+        count_tokens=lambda text: len(text.split()),
+        window=20_000,
+        answering_window=300,
+    )
+    return model, asked
+
+
+def test_the_model_names_a_conversation_by_its_first_question_alone(
+    database: Database, process: Process
+) -> None:
+    process.fast_model, asked = _make_model("Parental leave")
+    begun = begin(database, "How long is leave?")
+    process.run(begun, _answer_at_once)
+    assert process.follow(begun.answer)[-1].name == "done"
+    conversation = begun.question.conversation_id
+    _wait_for(lambda: conversations.get(database, OWNER, conversation).title == "Parental leave")
+    assert [json.loads(one) for one in asked] == [{"question": "How long is leave?"}]
+    follow_up = ask(database, conversation, begun.answer.id, "And for fathers?")
+    process.run(follow_up, _answer_at_once)
+    assert process.follow(follow_up.answer)[-1].name == "done"
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("answer", [_fail, _answer_at_once])
+def test_what_fails_leaves_the_first_words(
+    database: Database, process: Process, answer: Callable[[ChatTurn], Iterator[ChatEvent]]
+) -> None:
+    process.fast_model, asked = _make_model("")
+    begun = begin(database, "How long is leave?")
+    process.run(begun, answer)
+    assert process.follow(begun.answer)[-1].is_last
+    if answer is _answer_at_once:
+        _wait_for(lambda: asked)
+    found = conversations.get(database, OWNER, begun.question.conversation_id)
+    assert (found.title, found.title_by) == ("How long is leave?", "words")
+
+
+@pytest.mark.parametrize("written", ["They spoke of leave.", ""])
+def test_a_turn_is_told_the_summary_or_that_there_is_none(
+    database: Database, process: Process, written: str
+) -> None:
+    process.fast_model, _ = _make_model(written)
+    process.shelf.readable = {"wiki:a"}
+    begun = begin(database, "one?")
+    finish(database, begun.answer.id, "word " * 200, documents=("wiki:a",))
+    begun = ask(database, begun.answer.conversation_id, begun.answer.id, "two?")
+    turns_told: list[ChatTurn] = []
+
+    def answer(turn: ChatTurn) -> Iterator[ChatEvent]:
+        turns_told.append(turn)
+        yield DONE
+
+    process.run(begun, answer)
+    events = process.follow(begun.answer)
+    (turn,) = turns_told
+    assert turn.summary == written
+    assert (turn.history == ()) is bool(written)
+    lost = [one.data for one in events if one.name == "lost"]
+    assert lost == ([] if written else [{"step": "history", "reason": "The model is away."}])
+    # What it is told rests on this, however it is told.
+    assert process.read(begun.answer).document_ids == ("wiki:a",)
