@@ -104,7 +104,11 @@ def create_app(
     current = CurrentContainer(container)
     warmup = Warmup(current.parts(), current.reopen_if_switched)
     server_metrics = Metrics(current, warmup, processes)
-    pools = RequestPools.of(container.settings, server_metrics)
+    pools = RequestPools.of(
+        container.settings,
+        server_metrics,
+        lambda: current.container.language_models.answers,
+    )
     app.state.app_state = AppState(
         current=current,
         warmup=warmup,

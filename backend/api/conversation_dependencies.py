@@ -113,6 +113,7 @@ def _make_answering(chat: ChatService, question: str, answer_html: AnswerHtml) -
         seconds=chat.seconds,
         encoder=TurnEncoder(question, answer_html),
         read_filters=_read_filters,
+        open_fast_model=chat.fast_model,
     )
 
 

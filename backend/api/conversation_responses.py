@@ -89,6 +89,7 @@ def make_message(shown: ShownMessage, answer_html: AnswerHtml) -> MessageRespons
         notice=WITHHELD if shown.withheld else _NOTICES.get(message.status or ""),
         problem=None if failure is None else ProblemDetails.model_validate(failure),
         siblings=shown.siblings,
+        summary=shown.summary,
         filters=_read_filters(shown),
     )
 

@@ -7,7 +7,7 @@ requests waits behind its own, not others behind all of them.
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -42,10 +42,14 @@ class PoolObserver(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolLimits:
-    at_once: int
+    at_once: int | Callable[[], int]
+    """Asked whenever a slot is taken or left, where it may change; it must not wait."""
     waiting: int
     """At most so many wait for a slot."""
     patience: float = PATIENCE
+
+    def read_at_once(self) -> int:
+        return self.at_once if isinstance(self.at_once, int) else self.at_once()
 
 
 class _Turn(Enum):
@@ -134,8 +138,8 @@ class FairPool:
                 )
 
     def _can_take(self, asker: str) -> bool:
-        most = max(1, self._limits.at_once - 1)
-        return self._held.total() < self._limits.at_once and self._held[asker] < most
+        at_once = self._limits.read_at_once()
+        return self._held.total() < at_once and self._held[asker] < max(1, at_once - 1)
 
     def _leave(self, asker: str) -> None:
         self._held[asker] -= 1
@@ -176,7 +180,7 @@ class FairPool:
 
     def _refusal(self) -> Problem:
         self._observer.refused(self._name)
-        until_free = self._seconds * (self._count_waiting() + 1) / self._limits.at_once
+        until_free = self._seconds * (self._count_waiting() + 1) / self._limits.read_at_once()
         seconds = min(_LONGEST_RETRY, max(1, ceil(until_free)))
         detail = f"Quarry is busy: too many {self._name} are under way."
         advice = f"Try again in {seconds} s."
@@ -194,10 +198,16 @@ class RequestPools:
     sync_streams: FairPool
 
     @classmethod
-    def of(cls, settings: Settings, observer: PoolObserver) -> "RequestPools":
+    def of(
+        cls, settings: Settings, observer: PoolObserver, has_model: Callable[[], bool]
+    ) -> "RequestPools":
+        """
+        Args:
+            has_model: whether a language model answers, as far as is known at once.
+        """
         waiting = settings.requests_waiting
         searches = PoolLimits(at_once=settings.searches_at_once, waiting=waiting)
-        answers = PoolLimits(at_once=_answers_at_once(settings), waiting=waiting)
+        answers = PoolLimits(at_once=_answers_at_once(settings, has_model), waiting=waiting)
         followers = PoolLimits(at_once=MOST_FOLLOWERS, waiting=0)
         streams = PoolLimits(at_once=MOST_SYNC_STREAMS, waiting=0)
         return cls(
@@ -208,7 +218,8 @@ class RequestPools:
         )
 
 
-def _answers_at_once(settings: Settings) -> int:
+def _answers_at_once(settings: Settings, has_model: Callable[[], bool]) -> int | Callable[[], int]:
     """Without a language model an answer keeps a processor busy; with one it mostly waits for the model."""
-    by_default = _ANSWERS_BY_PROCESSOR if settings.llm_model is None else _ANSWERS_WITH_MODEL
-    return settings.answers_at_once or by_default
+    if settings.answers_at_once:
+        return settings.answers_at_once
+    return lambda: _ANSWERS_WITH_MODEL if has_model() else _ANSWERS_BY_PROCESSOR

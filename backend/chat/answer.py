@@ -19,12 +19,16 @@ from backend.chat.extractive.answer import AnswerSentence, ExtractiveAnswer, ext
 from backend.chat.extractive.passage_quotes import quote_passage
 from backend.chat.llm_loop import ChatTurn
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
-from backend.search.events import SearchEvent
+from backend.search.events import SearchEvent, StepFailed
+from backend.search.follow_ups import resolve_follow_up
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest
 from backend.search.search_tool import follow_search
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
 from indexing.text.markdown_links import escape_markdown, safe_link
+
+FOLLOW_UP = "follow_up"
+"""The step that is lost where no rule tells what a follow-up means."""
 
 Search: TypeAlias = Callable[[SearchRequest], Iterator[SearchEvent]]
 """`SearchTool.run`."""
@@ -62,13 +66,17 @@ def answer_from_sentences(
 def _answer(
     turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
+    follow_up = resolve_follow_up(turn.message, turn.history)
+    if follow_up.obscure:
+        yield StepFailed(FOLLOW_UP, follow_up.obscure)
+    is_resolved = follow_up.question != turn.message
     request = dependencies.prepare(
         SearchRequest(
-            message=turn.message,
+            message=follow_up.question,
             readers=turn.readers,
             deadline=turn.deadline.limited_to(dependencies.search_seconds),
             budgets=dependencies.budgets,
-            history=turn.history,
+            history=() if is_resolved else turn.history,
             filters=turn.filters,
         )
     )

@@ -12,6 +12,7 @@ from backend.chat.llm.messages import CallMessage, ModelMessage, ToolResult, Too
 from backend.chat.prompts import (
     BY_SEARCHING,
     NO_LONGER_SHOWN,
+    SUM_UP,
     question_prompt,
     system_prompt,
 )
@@ -49,6 +50,8 @@ class TurnStart:
     message: str
     files: str
     """Formatted for the model; empty if there are none."""
+    summary: str = ""
+    """Of what was said before the history; it is always told."""
 
 
 def without_citations(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
@@ -65,7 +68,7 @@ class Conversation:
     """The messages of a turn, which grow with each exchange and are trimmed to the context window.
 
     The oldest messages of the history are dropped first, then the oldest results; the system prompt,
-    the question with its files, and the latest results stay.
+    the summary, the question with its files, and the latest results stay.
     """
 
     def __init__(self, start: TurnStart, window: int, count_tokens: CountTokens) -> None:
@@ -125,9 +128,19 @@ class Conversation:
         question = question_prompt(self._start.message, self._start.files, self._results)
         return [
             ChatMessage("system", self._system(tools)),
+            *self._earlier(),
             *recent_messages(self._start.history, available, self._message_cost),
             ChatMessage("user", question),
             *itertools.chain.from_iterable(map(_to_messages, exchanges)),
+        ]
+
+    def _earlier(self) -> list[ChatMessage]:
+        """Return the summary as an exchange: it is no instruction, and stands where what it tells of was said."""
+        if not self._start.summary:
+            return []
+        return [
+            ChatMessage("user", SUM_UP),
+            ChatMessage("assistant", self._start.summary),
         ]
 
     def _system(self, tools: Sequence[ToolSpec]) -> str:
@@ -141,7 +154,9 @@ class Conversation:
         described = [json.dumps([tool.name, tool.description, tool.parameters]) for tool in tools]
         # Tokens of a text within a longer one may differ from those of the text alone.
         slack = self._window // 100
-        return self._window - slack - self._total([self._system(tools), question, *described])
+        earlier = [one.text for one in self._earlier()]
+        fixed = [self._system(tools), question, *described, *earlier]
+        return self._window - slack - self._total(fixed)
 
     def _fit_exchanges(self, available: int) -> list[ToolExchange]:
         """Return all exchanges, without the results of the oldest as far as needed."""

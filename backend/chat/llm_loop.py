@@ -95,6 +95,8 @@ class ChatTurn:
     """Whose tokens are counted; `NOBODY` for the person at the machine and for service tokens."""
     history: tuple[ChatMessage, ...] = ()
     """Oldest first, without the message."""
+    summary: str = ""
+    """Of what was said before the history."""
     filters: Filters = field(default_factory=Filters)
     files: tuple[ContextFile, ...] = ()
     today: date | None = None
@@ -190,6 +192,7 @@ class _Turn:
             instructions=(prompts.FROM_DOCUMENTS,) if self._has_documents else (),
             today=self._turn.today,
             history=self._turn.history,
+            summary=self._turn.summary,
             message=self._turn.message,
             files=files_for_model(self._files, loaded),
         )

@@ -54,6 +54,8 @@ Answer with JSON alone, like {"verdicts": [{"claim": 0, "verdict": "supported"}]
 NO_LONGER_SHOWN = (
     "These results are no longer shown, for want of room. Search again if you need them."
 )
+SUM_UP = "What did we talk about before, in short?"
+"""Before the summary of older messages, as if the model had been asked for it."""
 WITH_THE_FIRST = "The results of all queries stand with the first call."
 SEARCHED_ALREADY = "These queries were searched before. Answer from what was found, or ask others."
 SEARCH_FAILED = "This search failed. Answer from what was found before, and say what is missing."

@@ -28,6 +28,7 @@ from connectors.errors import ActionRequiredError
 from connectors.extraction.registry import detect_media_type, extract
 from connectors.extraction.result import ExtractionError
 from indexing.runtime.deadline import Deadline
+from indexing.text.normalization import is_visible
 
 FILES = "files"
 """The source of files that come with a question."""
@@ -170,7 +171,7 @@ def ask(
 ) -> None:
     """Answer a question with sources; without a language model, show the passages that come closest."""
     own = command_line.readers(readers)
-    if not question.strip():
+    if not is_visible(question):
         raise typer.BadParameter("write a question", param_hint="QUESTION")
     with command_line.cli_errors(as_json):
         container, console = (

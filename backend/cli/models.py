@@ -1,6 +1,6 @@
 """`quarry models`: the language models that write answers, and what they were used for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from backend.chat.llm.model_check import CHECK_SECONDS, check_model
-from backend.chat.llm.stored_models import SMALLEST_WINDOW
+from backend.chat.llm.stored_models import SMALLEST_WINDOW, ModelChange
 from backend.cli import command_line
 from backend.cli.command_line import Json, to_safe_text
 from backend.cli.source_input import read_secret, read_variable
@@ -20,7 +20,7 @@ from backend.schemas.language_model import (
     list_models,
     price_usage,
 )
-from backend.store import model_usage
+from backend.store import language_models, model_usage
 from backend.store.audit import OWNER
 from backend.store.language_models import ModelRole, ModelValues
 from indexing.runtime.deadline import Deadline
@@ -32,6 +32,18 @@ app = typer.Typer(
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the model.")]
 _KEY_FILE = "--key-file"
+KeyFile = Annotated[
+    str | None,
+    typer.Option(
+        _KEY_FILE,
+        metavar="FILE",
+        help="Read its key from this file; - prompts for it, or reads it from a pipe.",
+    ),
+]
+KeyVariable = Annotated[
+    str | None,
+    typer.Option(metavar="VARIABLE", help="The same, read from this environment variable."),
+]
 _PRICE_HELP = "Price of a million tokens that it {}, in whatever currency."
 
 
@@ -42,18 +54,8 @@ def add(
         str, typer.Option(help="An OpenAI-compatible endpoint; it usually ends in /v1.")
     ],
     model: Annotated[str, typer.Option(metavar="ID", help="What the endpoint calls the model.")],
-    key_file: Annotated[
-        str | None,
-        typer.Option(
-            _KEY_FILE,
-            metavar="FILE",
-            help="Read its key from this file; - prompts for it, or reads it from a pipe.",
-        ),
-    ] = None,
-    key_env: Annotated[
-        str | None,
-        typer.Option(metavar="VARIABLE", help="The same, read from this environment variable."),
-    ] = None,
+    key_file: KeyFile = None,
+    key_env: KeyVariable = None,
     window: Annotated[
         int, typer.Option(min=SMALLEST_WINDOW, help="Its context window, in tokens.")
     ] = 32_000,
@@ -104,6 +106,88 @@ def add(
             command_line.console().print(
                 to_safe_text(f"To have it write the answers: quarry models use {name} --as default")
             )
+
+
+@app.command()
+def edit(
+    name: Name,
+    new_name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="A new name that people see.")
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="An OpenAI-compatible endpoint; of another server: only with a key."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="ID", help="What the endpoint calls the model.")
+    ] = None,
+    key_file: KeyFile = None,
+    key_env: KeyVariable = None,
+    window: Annotated[
+        int | None, typer.Option(min=SMALLEST_WINDOW, help="Its context window, in tokens.")
+    ] = None,
+    sees: Annotated[
+        bool | None, typer.Option("--sees/--no-sees", help="Whether it sees pictures.")
+    ] = None,
+    tools: Annotated[
+        bool | None, typer.Option("--tools/--no-tools", help="Whether it calls tools.")
+    ] = None,
+    reasons: Annotated[
+        bool | None,
+        typer.Option("--reasons/--no-reasons", help="Whether it reasons before it answers."),
+    ] = None,
+    input_price: Annotated[
+        float | None, typer.Option(min=0, help=_PRICE_HELP.format("reads"))
+    ] = None,
+    output_price: Annotated[
+        float | None, typer.Option(min=0, help=_PRICE_HELP.format("writes"))
+    ] = None,
+    default: Annotated[
+        bool | None, typer.Option("--default/--no-default", help="Use it for answers, or not.")
+    ] = None,
+    fast: Annotated[
+        bool | None,
+        typer.Option(
+            "--fast/--no-fast", help="Use it for queries, selecting and checking, or not."
+        ),
+    ] = None,
+    fallback: Annotated[
+        bool | None,
+        typer.Option(
+            "--fallback/--no-fallback", help="Use it where the default does not answer, or not."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Change a model. What is not named stays as it is."""
+    given = {
+        "name": new_name,
+        "base_url": url,
+        "model": model,
+        "context_window": window,
+        "sees_pictures": sees,
+        "calls_tools": tools,
+        "reasons": reasons,
+        "input_price": input_price,
+        "output_price": output_price,
+    }
+    values = {field: value for field, value in given.items() if value is not None}
+    wanted = dict(zip(ModelRole, (default, fast, fallback), strict=True))
+    key = _read_key(key_file, key_env)
+    with command_line.cli_errors(as_json):
+        container = command_line.open_home()
+        roles = _change_roles(language_models.find(container.database, name).roles, wanted)
+        change = ModelChange(values=values, key=key, roles=roles)
+        container.model_service(OWNER).change(name, change)
+        _say(name, "is changed", as_json)
+
+
+def _change_roles(
+    roles: frozenset[ModelRole], wanted: Mapping[ModelRole, bool | None]
+) -> frozenset[ModelRole]:
+    given = {role for role, is_wanted in wanted.items() if is_wanted}
+    taken = {role for role, is_wanted in wanted.items() if is_wanted is False}
+    return (roles | given) - taken
 
 
 @app.command(name="list")

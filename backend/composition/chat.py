@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from backend.chat.llm_loop import ChatTurn
     from backend.chat.passages import PassagesReason
     from backend.composition.language_models import ChosenModels, LanguageModels
+    from backend.conversations.fast_model import FastModel
     from backend.search.inferred_filters import FilterInference
     from backend.search.models import Budgets, DocumentNumbers
     from backend.search.search_service import SearchService
@@ -122,6 +123,25 @@ class ChatService:
             with self.models.metering(turn.person_id) as meter:
                 metered = chosen.metered(meter, self.count_model_tokens)
                 yield from self._answer_by_model(turn, index, numbers, state, files, metered)
+
+    @contextmanager
+    def fast_model(self, person_id: int) -> Iterator["FastModel | None"]:
+        """Yield the model for small tasks, its use counted as a person's; None where none is set, or a budget is used up."""
+        from backend.chat.llm.client import make_complete
+        from backend.conversations.fast_model import FastModel
+
+        chosen = self.models.choose()
+        if chosen is None or self.models.find_used_budget(person_id):
+            yield None
+            return
+        with self.models.metering(person_id) as meter:
+            metered = chosen.metered(meter, self.count_model_tokens)
+            yield FastModel(
+                complete=make_complete(metered.fast),
+                count_tokens=self.count_model_tokens,
+                window=metered.fast.settings.prompt_tokens,
+                answering_window=metered.answering.settings.prompt_tokens,
+            )
 
     def _exceeds_window(self, files: Sequence["ContextFile"], model: "ChatModel") -> bool:
         from backend.chat.context_files import resolve_context_user_files

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
+from backend.composition.live_usage import LiveUsage
 from backend.settings import Settings
 from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
 
@@ -64,6 +65,13 @@ class LanguageModels:
         self._settings = settings
         self._find_stored = find_stored
         self._connected: dict[ModelSettings, LanguageModel] = {}
+        self._chosen: bool | None = None
+        self._live = LiveUsage()
+
+    @property
+    def answers(self) -> bool:
+        """Whether a model answered the last turn, as was found then; before the first, whether the settings name one."""
+        return self._settings.llm_model is not None if self._chosen is None else self._chosen
 
     def choose(self) -> ChosenModels | None:
         """Return the models of a turn; None where none is set that could answer."""
@@ -71,6 +79,7 @@ class LanguageModels:
 
         by_role = self._read_roles()
         answering = by_role.get(ModelRole.DEFAULT) or self.settings_model
+        self._chosen = answering is not None
         if answering is None:
             return None
         fast = by_role.get(ModelRole.FAST) or answering
@@ -130,7 +139,11 @@ class LanguageModels:
         )
 
     def find_used_budget(self, person_id: int) -> "PassagesReason | None":
-        """Return the budget of today's tokens that is used up, if one is."""
+        """Return the budget of today's tokens that is used up, if one is.
+
+        What turns under way have used counts, those of other processes aside; no turn is broken off. So a budget is
+        exceeded at most by what the turns that run when it is used up still use.
+        """
         from backend.chat.passages import PassagesReason
         from backend.store import model_usage
         from backend.store.people import NOBODY
@@ -140,6 +153,8 @@ class LanguageModels:
         if stored is None or not (own or shared):
             return None
         used, total = model_usage.sum_of_day(stored.database, person_id, _today())
+        own_live, total_live = self._live.sum_tokens(person_id)
+        used, total = used + own_live, total + total_live
         if own and used >= own and person_id != NOBODY:
             return PassagesReason.BUDGET_USED
         return PassagesReason.SHARED_BUDGET_USED if shared and total >= shared else None
@@ -150,10 +165,12 @@ class LanguageModels:
         from backend.chat.llm.metering import UsageMeter
 
         meter = UsageMeter()
+        self._live.add(person_id, meter)
         try:
             yield meter
         finally:
             self._record(person_id, meter)
+            self._live.remove(meter)
 
     def _record(self, person_id: int, meter: "UsageMeter") -> None:
         from backend.store import model_usage

@@ -13,11 +13,13 @@ from backend.conversations.answer_gate import WITHHELD, AnswerGate
 from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.turn_events import NumberedEvent, decode_portions
 from backend.conversations.turn_news import TurnNews
+from backend.conversations.visible_filters import keep_visible
 from backend.store import turns
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.messages import missing_message
 from backend.store.turns import FollowedTurn
+from connectors.access import Readers
 from connectors.errors import QuarryError
 from indexing.index.protocols import Index
 from indexing.runtime.deadline import CancelToken, Deadline
@@ -26,6 +28,8 @@ POLL = 0.25
 """Seconds between two looks at a turn that another process runs."""
 _FOUND = {"first_results", "results"}
 """Events of documents that were found, of which the answer may use some."""
+_NARROWED = "narrowed"
+"""Names sources, people and types that the asker could see."""
 
 
 class WithheldError(QuarryError):
@@ -108,14 +112,23 @@ class TurnFollower:
         readable = gate.find_readable([*turn.document_ids, *results])
         if not readable.issuperset(turn.document_ids):
             raise WithheldError(WITHHELD)
-        return [_without_unreadable(event, readable) for event in events]
+        shown = [_without_unreadable(event, readable) for event in events]
+        return [self._without_hidden_filters(event, readers, deadline) for event in shown]
+
+    def _without_hidden_filters(
+        self, event: NumberedEvent, readers: Readers, deadline: Deadline
+    ) -> NumberedEvent:
+        if event.name != _NARROWED or not event.data.get("inferred"):
+            return event
+        kept = keep_visible(event.data["inferred"], self.index, readers, deadline)
+        return replace(event, data={**event.data, "inferred": kept})
 
     def _wait(self, news: threading.Event) -> None:
         news.wait(EVERY if self.is_local() else POLL)
 
 
 def _names_documents(event: NumberedEvent) -> bool:
-    return event.name in {*_FOUND, "selected", "passages", "citation", "done"}
+    return event.name in {*_FOUND, _NARROWED, "selected", "passages", "citation", "done"}
 
 
 def _list_found(event: NumberedEvent) -> Iterator[str]:

@@ -22,8 +22,14 @@ class Unstored:
 class RunningTurn:
     """Written by the thread that answers, and ended by whoever comes first; stored by the thread that keeps turns."""
 
-    def __init__(self, message_id: int) -> None:
+    def __init__(self, message_id: int, broken: EncodedEvent) -> None:
+        """
+        Args:
+            broken: the `error` of a turn that an error in the program ends.
+        """
         self.message_id = message_id
+        self._broken = broken
+        self._is_given_up = False
         self.cancel_token = CancelToken()
         """Cancelled where the turn ends before the answer does."""
         self._lock = threading.Lock()
@@ -39,6 +45,12 @@ class RunningTurn:
     def is_ended(self) -> bool:
         with self._lock:
             return self._ending is not None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the answer came to its own end."""
+        with self._lock:
+            return self._ending is not None and self._ending.status == "finished"
 
     def rest_on(self, document_ids: Iterable[str]) -> None:
         """Record documents that what follows rests on."""
@@ -60,10 +72,34 @@ class RunningTurn:
     def fail(self, error: EncodedEvent) -> None:
         self._end("failed", error, problem=json.loads(error.data))
 
+    def break_down(self) -> bool:
+        """End the turn by an error in the program; False where it has ended."""
+        if self.is_ended:
+            return False
+        self.fail(self._broken)
+        return True
+
     def break_off(self, status: AnswerStatus, detail: str) -> None:
         """End the turn with what was written until now, and stop what writes it."""
         self._end(status, encode_ending(status, detail))
         self.cancel_token.cancel()
+
+    def give_up(self) -> bool:
+        """End a turn of which something cannot be stored, without that; False where this was tried already."""
+        with self._lock:
+            if self._is_given_up:
+                return False
+            self._is_given_up = True
+            self._pending[:] = [self._broken]
+            self._documents = set(self._stored_documents)
+            self._ending = Ending(
+                message_id=self.message_id,
+                status="failed",
+                text="",
+                problem=json.loads(self._broken.data),
+            )
+        self.cancel_token.cancel()
+        return True
 
     def abandon(self) -> None:
         """Stop what writes a turn that was ended by somebody else, or deleted."""

@@ -10,7 +10,7 @@ from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.titles import make_title
 from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
-from backend.store import conversations, messages, new_messages, turns
+from backend.store import conversations, messages, new_messages, summaries, turns
 from backend.store.conversations import Conversation, ConversationOwner, ListPosition
 from backend.store.database import Database
 from backend.store.messages import Message
@@ -29,6 +29,8 @@ class ShownMessage:
     """The messages in its place, itself included, in the order in which they were made."""
     withheld: bool
     """The asker may not read what the answer rests on: nothing of it may be shown."""
+    summary: str | None
+    """What a language model is told in the place of the messages down to this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class ConversationService:
 
     def _show(self, path: Sequence[Message]) -> tuple[ShownMessage, ...]:
         withheld = self.gate.find_withheld(path)
+        told = self._find_summaries(path)
         siblings = messages.find_siblings(self.database, path)
         questions = {one.id: one.text for one in path if one.role == "user"}
         return tuple(
@@ -138,9 +141,17 @@ class ConversationService:
                 question=questions.get(one.parent_id or 0, one.text),
                 siblings=siblings[one.id],
                 withheld=one.id in withheld,
+                summary=told.get(one.id),
             )
             for one in path
         )
+
+    def _find_summaries(self, path: Sequence[Message]) -> dict[int, str]:
+        """Return the summaries that the asker may read now, by the messages with which they end."""
+        answers = [one.id for one in path if one.role == "assistant"]
+        found = summaries.list_of(self.database, answers)
+        readable = self.gate.find_readable(doc for one in found for doc in one.document_ids)
+        return {one.message_id: one.text for one in found if readable.issuperset(one.document_ids)}
 
     def begin(self, question: NewQuestion) -> BegunTurn:
         """Begin a conversation with a question, and answer it."""

@@ -3,23 +3,41 @@
 One thread does it for all turns, and only while there are some.
 """
 
+import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from backend.conversations.running_turn import RunningTurn, Unstored
 from backend.conversations.turn_events import INTERRUPTED, STOPPED
 from backend.store import turns
 from backend.store.database import Database
-from backend.store.turns import TurnState
+from backend.store.turns import Progress, TurnState
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
-PAUSE = 0.2
+LOG = logging.getLogger("quarry.turns")
+PAUSE = 0.25
 """Seconds at least between two portions."""
 LOOK = 0.5
 """Seconds until a turn that writes nothing is looked at again: whether it is asked to stop. That renews its lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A turn that is to be stored, or to be looked at."""
+
+    turn: RunningTurn
+    unstored: Unstored | None
+
+    @property
+    def progress(self) -> Progress:
+        message_id = self.turn.message_id
+        if self.unstored is None:
+            return Progress(message_id, None, None)
+        return Progress(message_id, self.unstored.portion, self.unstored.ending)
 
 
 class TurnKeeper:
@@ -76,7 +94,7 @@ class TurnKeeper:
         while self._wait():
             # A lease outlasts the usual outage of the database: what was not stored now is so later.
             with suppress(TemporarilyUnavailableError, ActionRequiredError):
-                self._store_all()
+                self._store_due()
             time.sleep(PAUSE)
 
     def _wait(self) -> bool:
@@ -88,31 +106,62 @@ class TurnKeeper:
                 self._thread = None
             return bool(self._turns)
 
-    def _store_all(self) -> None:
+    def _store_due(self) -> None:
         """Store what was written; look at all others too, now and then, and renew their leases with that."""
-        for turn in self._list():
-            unstored = turn.unstored()
-            if unstored is not None or self._is_due(turn):
-                self._store(turn, unstored)
+        due = [_Due(turn, turn.unstored()) for turn in self._list()]
+        due = [one for one in due if one.unstored is not None or self._is_due(one.turn)]
+        if not due:
+            return
+        try:
+            self._store(due)
+        except (TemporarilyUnavailableError, ActionRequiredError):
+            raise
+        except Exception:
+            # An error in the program, which concerns one turn as a rule: all others are stored.
+            LOG.exception("What answers have written could not be stored at once.")
+            self._store_each(due)
+
+    def _store_each(self, due: Sequence[_Due]) -> None:
+        for one in due:
+            try:
+                self._store([one])
+            except (TemporarilyUnavailableError, ActionRequiredError):
+                raise
+            except Exception:
+                message_id = one.turn.message_id
+                LOG.exception("What the answer %s has written cannot be stored.", message_id)
+                self._give_up(one.turn)
+
+    def _give_up(self, turn: RunningTurn) -> None:
+        """End a turn that cannot be stored with what is stored of it; if that fails as well, its lease ends it."""
+        if turn.give_up():
+            self.wake()
+            return
+        turn.abandon()
+        self._remove(turn)
 
     def _is_due(self, turn: RunningTurn) -> bool:
         return time.monotonic() - self._looked[turn.message_id] >= LOOK
 
-    def _store(self, turn: RunningTurn, unstored: Unstored | None) -> None:
-        message_id, now = turn.message_id, datetime.now(UTC)
-        portion, ending = (unstored.portion, unstored.ending) if unstored else (None, None)
-        state = turns.store(self._database(), message_id, portion, ending, now)
-        self._looked[message_id] = time.monotonic()
+    def _store(self, due: Sequence[_Due]) -> None:
+        progress = [one.progress for one in due]
+        states = turns.store(self._database(), progress, datetime.now(UTC))
+        for one in due:
+            self._settle(one, states[one.turn.message_id])
+
+    def _settle(self, stored: _Due, state: TurnState) -> None:
+        turn, unstored = stored.turn, stored.unstored
+        self._looked[turn.message_id] = time.monotonic()
         if state is TurnState.ENDED:
             turn.abandon()
         elif unstored is not None:
             turn.confirm(unstored)
         if state is TurnState.STOPPING:
             self._break_off(turn)
-        if state is TurnState.ENDED or ending is not None:
+        if state is TurnState.ENDED or (unstored is not None and unstored.ending is not None):
             self._remove(turn)
-        if state is TurnState.ENDED or portion is not None:
-            self._stored(message_id)
+        if state is TurnState.ENDED or unstored is not None:
+            self._stored(turn.message_id)
 
     def _break_off(self, turn: RunningTurn) -> None:
         turn.break_off("stopped", STOPPED)
@@ -124,6 +173,6 @@ class TurnKeeper:
 
     def _remove(self, turn: RunningTurn) -> None:
         with self._changed:
-            del self._turns[turn.message_id]
-            del self._looked[turn.message_id]
+            self._turns.pop(turn.message_id, None)
+            self._looked.pop(turn.message_id, None)
             self._changed.notify_all()

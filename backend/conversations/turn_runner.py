@@ -1,5 +1,6 @@
 """Runs turns: each in a thread of its own, whether anybody follows it or not."""
 
+import logging
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -18,19 +19,25 @@ from backend.chat.rights_watch import (
     list_documents,
 )
 from backend.conversations.answer_gate import AnswerGate
-from backend.conversations.history import make_history
+from backend.conversations.fast_model import OpenFastModel
+from backend.conversations.history import MOST_HISTORY, HistoryMaker, TurnHistory
 from backend.conversations.running_turn import RunningTurn
+from backend.conversations.titles import write_title
 from backend.conversations.turn_events import EventEncoder
 from backend.conversations.turn_keeper import TurnKeeper
-from backend.store import messages
+from backend.search.events import StepFailed
+from backend.store import conversations, messages
 from backend.store.database import Database
 from backend.store.messages import Message
 from connectors.errors import ActionRequiredError, QuarryError, TemporarilyUnavailableError
 from indexing.index.protocols import Filters, Index
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
 
-MOST_HISTORY = 100
-"""Messages before the question; of these the model is given as many as fit."""
+LOG = logging.getLogger("quarry.turns")
+HISTORY = "history"
+"""The step that is lost where older messages could not be summarised."""
+TITLE_SECONDS = 20.0
+"""A title may take, after the answer."""
 
 Answer: TypeAlias = Callable[[ChatTurn, ChatStateContainer], Iterator[ChatEvent]]
 TakeSlot: TypeAlias = Callable[[str, CancelToken], AbstractContextManager[None]]
@@ -56,6 +63,7 @@ class Answering:
     encoder: EventEncoder
     read_filters: Callable[[Mapping[str, Any]], Filters]
     """Reads the filters that are stored with a question."""
+    open_fast_model: OpenFastModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +95,11 @@ class TurnRunner:
         self._database = database
         self._take_slot = take_slot
         self._keeper = TurnKeeper(database, stored)
+        self._histories = HistoryMaker(database)
 
     def begin(self, order: TurnOrder, answering: Answering) -> None:
         """Begin a turn, and return at once."""
-        turn = RunningTurn(order.message_id)
+        turn = RunningTurn(order.message_id, answering.encoder.broken)
         self._keeper.add(turn)
         threading.Thread(
             target=self._run, args=(order, answering, turn), name="turn", daemon=True
@@ -113,6 +122,9 @@ class TurnRunner:
         try:
             with self._take_slot(order.turn_key, turn.cancel_token):
                 self._answer(order, answering, turn)
+            self._keeper.wake()
+            if turn.is_finished:
+                self._name(order, answering)
         except (
             TurnRefusedError,
             AskerGoneError,
@@ -122,14 +134,25 @@ class TurnRunner:
             DeadlineExceededError,
         ) as error:
             turn.fail(encoder.encode_failure(error))
+        except Exception:
+            # An error in the program. The thread ends here; whoever follows the turn must not wait for more.
+            LOG.exception("The answer %s failed.", order.message_id)
+            turn.break_down()
         finally:
-            # Does nothing where the turn has ended.
-            turn.fail(encoder.broken)
+            if turn.break_down():
+                LOG.error("The answer %s ended without an end.", order.message_id)
             self._keeper.wake()
 
     def _answer(self, order: TurnOrder, answering: Answering, turn: RunningTurn) -> None:
         deadline = Deadline.after(answering.seconds, turn.cancel_token)
-        chat_turn, watch = self._prepare(order, answering, deadline)
+        readers = order.readers_now()
+        if readers is None:
+            raise AskerGoneError
+        gate = AnswerGate(index=answering.index, readers=readers, deadline=deadline)
+        history = self._read_history(order, answering, gate)
+        if history.loss:
+            self._add(turn, StepFailed(HISTORY, history.loss), answering.encoder)
+        chat_turn, watch = _make_turn(order, answering, gate, history)
         turn.rest_on(watch.documents)
         events = answering.answer(chat_turn, ChatStateContainer())
         try:
@@ -147,33 +170,30 @@ class TurnRunner:
             if turn.is_ended:
                 return
 
-    def _prepare(
-        self, order: TurnOrder, answering: Answering, deadline: Deadline
-    ) -> tuple[ChatTurn, RightsWatch]:
-        """Read the history, and what the asker may read now."""
-        readers, index = order.readers_now(), answering.index
-        if readers is None:
-            raise AskerGoneError
+    def _read_history(
+        self, order: TurnOrder, answering: Answering, gate: AnswerGate
+    ) -> TurnHistory:
         path = messages.list_path(self._database(), order.question.id, MOST_HISTORY + 1)
-        history = make_history(
-            path[:-1], AnswerGate(index=index, readers=readers, deadline=deadline)
-        )
-        chat_turn = ChatTurn(
-            message=order.question.text,
-            readers=readers,
-            deadline=deadline,
-            person_id=order.person_id,
-            history=history.messages,
-            filters=answering.read_filters(order.question.filters or {}),
-            today=date.today(),
-        )
-        watch = RightsWatch(
-            readers_now=order.readers_now,
-            index=index,
-            deadline=deadline,
-            documents=history.document_ids,
-        )
-        return chat_turn, watch
+        if len(path) == 1:
+            return TurnHistory((), frozenset())
+        with answering.open_fast_model(order.person_id) as model:
+            return self._histories.make(path[:-1], gate, model)
+
+    def _name(self, order: TurnOrder, answering: Answering) -> None:
+        """Name a conversation after its first question, in the words of a model. Where that fails, its title stays."""
+        conversation_id = order.question.conversation_id
+        if order.question.parent_id is not None or not conversations.is_named_by_words(
+            self._database(), conversation_id
+        ):
+            return
+        with answering.open_fast_model(order.person_id) as model:
+            if model is None:
+                return
+            # It sees the question alone, which is its asker's own: so no title rests on a source, or needs the gate.
+            deadline = Deadline.after(TITLE_SECONDS)
+            title = write_title(order.question.text, model.complete, deadline)
+        if title is not None:
+            conversations.set_model_title(self._database(), conversation_id, title)
 
     def _add(self, turn: RunningTurn, event: ChatEvent, encoder: EventEncoder) -> None:
         turn.rest_on(list_documents(event))
@@ -189,3 +209,25 @@ class TurnRunner:
                 turn.add(encoded, text)
             case _:
                 turn.add(encoded)
+
+
+def _make_turn(
+    order: TurnOrder, answering: Answering, gate: AnswerGate, history: TurnHistory
+) -> tuple[ChatTurn, RightsWatch]:
+    chat_turn = ChatTurn(
+        message=order.question.text,
+        readers=gate.readers,
+        deadline=gate.deadline,
+        person_id=order.person_id,
+        history=history.messages,
+        summary=history.summary,
+        filters=answering.read_filters(order.question.filters or {}),
+        today=date.today(),
+    )
+    watch = RightsWatch(
+        readers_now=order.readers_now,
+        index=gate.index,
+        deadline=gate.deadline,
+        documents=history.document_ids,
+    )
+    return chat_turn, watch

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _CONVERSATION: dict[str, JsonValue] = {
     "id": "kD3vT0cWqXe2mYbR9sLhGg",
     "title": "How long is parental leave?",
+    "title_by": "words",
     "created_at": "2026-03-02T09:30:00Z",
     "updated_at": "2026-03-02T09:30:00Z",
     "archived": False,
@@ -36,6 +37,7 @@ _QUESTION: dict[str, JsonValue] = {
     "problem": None,
     "siblings": [1],
     "filters": {},
+    "summary": None,
 }
 _RUNNING: dict[str, JsonValue] = {
     **_QUESTION,
@@ -62,6 +64,8 @@ class ConversationResponse(Schema):
 
     id: str
     title: str
+    title_by: Literal["words", "model", "person"]
+    """`words`: the first ones of its first question."""
     created_at: datetime
     updated_at: datetime
     """When its last question was asked."""
@@ -74,6 +78,7 @@ class ConversationResponse(Schema):
         return cls(
             id=conversation.id,
             title=conversation.title,
+            title_by=conversation.title_by,
             created_at=conversation.created_at,
             updated_at=conversation.updated_at,
             archived=conversation.archived_at is not None,
@@ -116,6 +121,8 @@ class MessageResponse(Schema):
     """The messages in its place, itself included, in the order in which they were made."""
     filters: FiltersBody | None
     """What a question is narrowed to."""
+    summary: str | None
+    """What the language model is told from now on in the place of the messages down to this one."""
 
 
 class OpenedConversationResponse(Schema):

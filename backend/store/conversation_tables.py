@@ -11,7 +11,9 @@ conversations = Table(
     Column("id", Text, primary_key=True),  # random: an address that names it tells nothing
     Column("person_id", ForeignKey("people.id")),  # NULL: of the owner of the machine
     Column("title", Text, nullable=False),
-    Column("title_by", Text, nullable=False),  # `words` of the first question, or a `person`
+    Column(
+        "title_by", Text, nullable=False
+    ),  # `words` of the first question, a `model`, a `person`
     Column("folded_title", Text, nullable=False),  # as it is searched
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
@@ -39,6 +41,20 @@ messages = Table(
     Index(None, "parent_id"),
     # Ids are never reused: an address that names one means no other later.
     sqlite_autoincrement=True,
+)
+
+# What a language model is told in the place of older messages: of the path down to this one, which it includes.
+message_summaries = Table(
+    "message_summaries",
+    metadata,
+    Column(
+        "message_id",
+        ForeignKey("messages.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("text", Text, nullable=False),
+    Column("document_ids", JSON, nullable=False),  # what the answers that it tells of rest on
 )
 
 # Answers that are being written, or were until an hour ago, each with the process that writes it.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, Select, and_, delete, exists, or_, select, update
 
@@ -11,6 +11,9 @@ from backend.store.conversation_tables import conversations, messages, turns
 from backend.store.database import Database
 from connectors.errors import NotFoundError
 from indexing.text.normalization import fold, is_storable
+
+TitleBy: TypeAlias = Literal["words", "model", "person"]
+"""`words`: the first ones of its first question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class ConversationOwner:
 class Conversation:
     id: str
     title: str
+    title_by: TitleBy
     created_at: datetime
     updated_at: datetime
     archived_at: datetime | None
@@ -52,6 +56,7 @@ _RUNNING = (
 _COLUMNS = (
     conversations.c.id,
     conversations.c.title,
+    conversations.c.title_by,
     conversations.c.created_at,
     conversations.c.updated_at,
     conversations.c.archived_at,
@@ -133,6 +138,22 @@ def set_title(
     _update(
         database, owner, conversation_id, title=title, title_by="person", folded_title=fold(title)
     )
+
+
+def is_named_by_words(database: Database, conversation_id: str) -> bool:
+    """Whether its title is the first words of its question still."""
+    query = select(conversations.c.title_by).where(conversations.c.id == conversation_id)
+    with database.reading() as connection:
+        return connection.scalar(query) == "words"
+
+
+def set_model_title(database: Database, conversation_id: str, title: str) -> bool:
+    """Replace the first words of the question, but nothing that a person or a model chose; whether it was done."""
+    made_of_words = and_(conversations.c.id == conversation_id, conversations.c.title_by == "words")
+    named = update(conversations).where(made_of_words)
+    values = {"title": title, "title_by": "model", "folded_title": fold(title)}
+    with database.writing() as connection:
+        return connection.execute(named.values(values)).rowcount == 1
 
 
 def set_archived(

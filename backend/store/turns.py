@@ -4,7 +4,7 @@ A process renews the leases of its turns whenever it stores their events. Where 
 its process reports later is accepted.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -102,12 +102,19 @@ def ask_to_stop(database: Database, message_id: int, now: datetime) -> None:
         connection.execute(update(turns).where(which).values(stop_asked_at=now))
 
 
-# Built once: they are executed several times a second for each turn.
+# Built once: they are executed several times a second.
+_OPEN = (
+    select(turns.c.message_id)
+    .where(turns.c.message_id.in_(bindparam("ids", expanding=True)), turns.c.ended_at.is_(None))
+    # In the order in which a conversation that is deleted locks its turns, so that no two transactions deadlock.
+    .order_by(turns.c.message_id)
+    .with_for_update()
+)
 _RENEW = (
     update(turns)
-    .where(turns.c.message_id == bindparam("message"), turns.c.ended_at.is_(None))
+    .where(turns.c.message_id.in_(_OPEN))
     .values(lease_until=bindparam("until"))
-    .returning(turns.c.stop_asked_at)
+    .returning(turns.c.message_id, turns.c.stop_asked_at)
 )
 
 
@@ -123,47 +130,58 @@ _STORE_EVENTS = {
 }
 
 
-def store(
-    database: Database,
-    message_id: int,
-    portion: Portion | None,
-    ending: Ending | None,
-    now: datetime,
-) -> TurnState:
-    """Store events of a turn and, with the last of them, how it ended. In one transaction, which renews its lease.
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a turn has written since it was stored last; without a portion, its lease alone is renewed."""
 
-    Returns how the turn stood; nothing is stored if others had ended it.
+    message_id: int
+    portion: Portion | None
+    ending: Ending | None
+
+
+def store(database: Database, progress: Sequence[Progress], now: datetime) -> dict[int, TurnState]:
+    """Store what turns have written and, with the last of it, how they ended. In one transaction, which renews their leases.
+
+    Returns how each turn stood; nothing is stored of one that others had ended.
     """
     with database.writing() as connection:
-        state = _renew(connection, message_id, now)
-        if state is TurnState.ENDED:
-            return state
-        if portion is not None:
-            _insert(connection, portion)
-        if ending is not None:
-            _end(connection, ending, now)
-        return state
+        states = _renew(connection, [one.message_id for one in progress], now)
+        live = [one for one in progress if states[one.message_id] is not TurnState.ENDED]
+        _insert(connection, [one.portion for one in live if one.portion is not None])
+        for one in live:
+            if one.ending is not None:
+                _end(connection, one.ending, now)
+        return states
 
 
-def _renew(connection: Connection, message_id: int, now: datetime) -> TurnState:
-    renewed = {"message": message_id, "until": now + LEASE}
-    row = connection.execute(_RENEW, renewed).one_or_none()
-    if row is None:
+def _renew(connection: Connection, ids: Sequence[int], now: datetime) -> dict[int, TurnState]:
+    found = connection.execute(_RENEW, {"ids": ids, "until": now + LEASE})
+    asked = {row.message_id: row.stop_asked_at for row in found}
+    return {one: _state_of(asked, one) for one in ids}
+
+
+def _state_of(asked: Mapping[int, datetime | None], message_id: int) -> TurnState:
+    if message_id not in asked:
         return TurnState.ENDED
-    return TurnState.RUNNING if row.stop_asked_at is None else TurnState.STOPPING
+    return TurnState.RUNNING if asked[message_id] is None else TurnState.STOPPING
 
 
-def _insert(connection: Connection, portion: Portion) -> None:
-    row = {
-        "message_id": portion.message_id,
-        "first": portion.first,
-        "last": portion.last,
-        "payload": portion.payload,
-    }
-    connection.execute(_STORE_EVENTS[connection.dialect.name], row)
-    if portion.document_ids is not None:
-        rests_on = update(messages).where(messages.c.id == portion.message_id)
-        connection.execute(rests_on.values(document_ids=list(portion.document_ids)))
+def _insert(connection: Connection, portions: Sequence[Portion]) -> None:
+    rows = [
+        {
+            "message_id": portion.message_id,
+            "first": portion.first,
+            "last": portion.last,
+            "payload": portion.payload,
+        }
+        for portion in portions
+    ]
+    if rows:
+        connection.execute(_STORE_EVENTS[connection.dialect.name], rows)
+    for portion in portions:
+        if portion.document_ids is not None:
+            rests_on = update(messages).where(messages.c.id == portion.message_id)
+            connection.execute(rests_on.values(document_ids=list(portion.document_ids)))
 
 
 def _end(connection: Connection, ending: Ending, now: datetime) -> None:
@@ -200,7 +218,7 @@ def take_over(
         found = connection.execute(query).all()
         last = found[-1].last if found else 0
         portion, ending = end(last, tuple(row.payload for row in found))
-        _insert(connection, portion)
+        _insert(connection, [portion])
         _end(connection, ending, now)
         return True
 

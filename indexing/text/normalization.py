@@ -34,6 +34,19 @@ _stemmers = threading.local()
 _UNSTORABLE = re.compile("[\\0\ud800-\udfff]")
 
 
+INVISIBLE = (
+    r"\s\0-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+)
+"""White space, and other characters of the basic plane that show nothing, for a set in a pattern."""
+_VISIBLE = re.compile(rf"[^{INVISIBLE}\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
+
+
+def is_visible(text: str) -> bool:
+    """Whether a reader sees anything of a text."""
+    return _VISIBLE.search(text) is not None
+
+
 def is_storable(text: str) -> bool:
     """Whether `text` is Unicode without NUL. Half of a surrogate pair is not Unicode."""
     return _UNSTORABLE.search(text) is None

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.databases import Databases
 from tests.support.home import Home
 from tests.support.scripted_model import Call, Manner, Reply, Request, Say, ScriptedModel, ToolUse
 from tests.support.server_processes import SERVERS, SOON, client_of, find_accepting, wait_for
@@ -51,6 +52,17 @@ def _settings(model: ScriptedModel) -> dict[str, str]:
     return {"QUARRY_LLM_URL": model.base_url, "QUARRY_LLM_MODEL": "scripted"}
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """The setting of the database that the server keeps its conversations in: that of the home, or one on PostgreSQL."""
+    if request.param == "sqlite":
+        yield {}
+        return
+    databases: Databases = request.getfixturevalue("postgresql")
+    with databases.new() as url:
+        yield {"QUARRY_DATABASE_URL": url}
+
+
 def _begin(client: httpx.Client) -> tuple[str, int]:
     begun = client.post(BASE, json=QUESTION)
     assert begun.status_code == 202, begun.text
@@ -67,11 +79,11 @@ def _events_of(
 
 
 def test_an_answer_of_one_process_is_followed_and_stopped_from_the_other(
-    home: Home, model: ScriptedModel
+    home: Home, model: ScriptedModel, database: dict[str, str]
 ) -> None:
     model.play(_write_and_hang)
     model.hung_up.clear()
-    with serving(home, "--processes", "2", **_settings(model)) as server:
+    with serving(home, "--processes", "2", **_settings(model), **database) as server:
         wait_for(lambda: find_accepting(server) == set(SERVERS))
         with client_of(server, "server 1") as first, client_of(server, "server 2") as second:
             conversation, message = _begin(first)

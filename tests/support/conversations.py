@@ -8,7 +8,7 @@ from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.new_messages import Begun, NewQuestion, Writer
 from backend.store.runs import Process
-from backend.store.turns import Ending, Portion, TurnState
+from backend.store.turns import Ending, Portion, Progress, TurnState
 
 OWNER = ConversationOwner(None)
 ELSEWHERE = Process("elsewhere", 7, "1")
@@ -41,11 +41,18 @@ def text_portion(message: int, first: int, *texts: str, documents: tuple[str, ..
     return Portion(message, first, last, encode_portion(first, events), documents or None)
 
 
+def store(
+    database: Database, message: int, portion: Portion | None, ending: Ending | None, now: datetime
+) -> TurnState:
+    """Store what one turn has written."""
+    return turns.store(database, [Progress(message, portion, ending)], now)[message]
+
+
 def finish(
     database: Database, message: int, text: str = "26 weeks.", documents: tuple[str, ...] = ()
 ) -> None:
     """End a turn of which nothing is stored yet with this answer."""
     ending = Ending(message_id=message, status="finished", text=text)
     portion = text_portion(message, 1, text, documents=documents)
-    state = turns.store(database, message, portion, ending, datetime.now(UTC))
+    state = store(database, message, portion, ending, datetime.now(UTC))
     assert state is TurnState.RUNNING

@@ -23,6 +23,8 @@ from typing import Any, Self, TypeAlias
 Json: TypeAlias = dict[str, Any]
 
 MODEL = "scripted"
+_NAMING = "You name a conversation"
+"""How the prompt begins by which titles are asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +150,8 @@ class ScriptedModel:
 
     def __init__(self, script: Script = ()) -> None:
         self.requests: list[Request] = []
+        self.title = ""
+        """What it calls conversations; that it is asked for one is not kept. Empty: it gives none."""
         self.hung_up = threading.Event()
         """A client closed its connection before the end of a stream."""
         self.stopping = threading.Event()
@@ -168,6 +172,8 @@ class ScriptedModel:
 
     def reply_to(self, request: Request) -> Reply:
         """Requests that come side by side are answered side by side, also by a function that waits."""
+        if request.text.startswith(_NAMING):
+            return Say(self.title)
         with self._lock:
             self.requests.append(request)
             script = self._script

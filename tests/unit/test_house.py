@@ -27,6 +27,8 @@ MAY_CATCH_ALL = {
     "backend/api/server_sent_events.py",
     "backend/api/sync_runs.py",
     "backend/sync/worker_threads.py",
+    "backend/conversations/turn_keeper.py",
+    "backend/conversations/turn_runner.py",
 }
 HEAVY: dict[str, set[str] | None] = {
     # module, or a package of them: what it may import inside its functions

@@ -24,6 +24,7 @@ from backend.schemas.search import FiltersBody
 from backend.search.llm_protocol import ChatMessage
 from backend.store.people import NOBODY
 from indexing.runtime.deadline import Deadline
+from indexing.text.normalization import INVISIBLE, is_visible
 
 router = APIRouter()
 LONGEST_QUESTION = 8_000
@@ -32,14 +33,14 @@ MOST_MESSAGES = 100
 
 
 def _check_question(text: str) -> str:
-    if not text.strip():
-        raise ValueError("write a question")
+    if not is_visible(text):
+        raise ValueError("write a question, in characters that can be seen")
     return text
 
 
 Question: TypeAlias = Annotated[
     str,
-    Field(max_length=LONGEST_QUESTION, json_schema_extra={"pattern": r"\S"}),
+    Field(max_length=LONGEST_QUESTION, json_schema_extra={"pattern": rf"[^{INVISIBLE}]"}),
     AfterValidator(_check_question),
 ]
 

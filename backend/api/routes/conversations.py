@@ -30,6 +30,7 @@ from backend.schemas.conversation import (
 )
 from backend.schemas.search import FiltersBody
 from backend.store.new_messages import NewQuestion
+from indexing.text.normalization import INVISIBLE, is_visible
 
 router = APIRouter()
 MOST_CONVERSATIONS = 200
@@ -45,8 +46,8 @@ EventNumber: TypeAlias = Annotated[int, Field(ge=0, le=HIGHEST)]
 
 
 def _check_title(title: str) -> str:
-    if not title.strip():
-        raise ValueError("write a title")
+    if not is_visible(title):
+        raise ValueError("write a title, in characters that can be seen")
     return " ".join(title.split())
 
 
@@ -89,7 +90,7 @@ class ConversationBody(BaseModel):
     title: (
         Annotated[
             str,
-            Field(max_length=LONGEST_TITLE, json_schema_extra={"pattern": r"\S"}),
+            Field(max_length=LONGEST_TITLE, json_schema_extra={"pattern": rf"[^{INVISIBLE}]"}),
             AfterValidator(_check_title),
         ]
         | None

@@ -25,7 +25,8 @@ LONGEST_TEXT = 500
 """Of an address, and of the id of a model."""
 LONGEST_KEY = 10_000
 HIGHEST_PRICE = 1_000_000.0
-_NAME = re.compile(r"[\w@-][\w.@-]{0,99}")
+_NAME = re.compile(r"[\w@][\w.@-]{0,99}")
+"""At the command line, what begins with a hyphen is an option."""
 _KEY = "key"
 """Of the sealed value."""
 
@@ -56,7 +57,7 @@ class ModelService:
         with self.database.transaction() as database:
             language_models.add(database, values, sealed)
             added = language_models.find(database, values.name)
-            language_models.set_roles(database, added.id, roles)
+            self._give_roles(database, added, roles)
             details = {**asdict(values), "has_key": bool(sealed), "roles": sorted(roles)}
             self._record(database, "add_model", values.name, details)
 
@@ -75,7 +76,7 @@ class ModelService:
             sealed = before.sealed_key if change.key is None else self._seal(change.key)
             language_models.change(database, before.id, values, sealed)
             if change.roles is not None:
-                language_models.set_roles(database, before.id, change.roles)
+                self._give_roles(database, before, change.roles)
             after = language_models.find(database, values.name)
             self._record(database, "change_model", name, _describe_change(before, after, change))
             return after
@@ -88,7 +89,7 @@ class ModelService:
         """
         with self.database.transaction() as database:
             model = language_models.find(database, name)
-            language_models.set_roles(database, model.id, model.roles | {role})
+            self._give_roles(database, model, model.roles | {role})
             self._record(database, "use_model", name, {"role": role})
 
     def remove(self, name: str) -> None:
@@ -97,6 +98,17 @@ class ModelService:
             model = language_models.find(database, name)
             language_models.remove(database, model.id)
             self._record(database, "remove_model", name, {"roles": sorted(model.roles)})
+
+    def _give_roles(
+        self, database: Database, model: StoredModel, roles: frozenset[ModelRole]
+    ) -> None:
+        """Let a model have these roles and no others. A model that loses one of them by that has an entry of its own."""
+        for other in language_models.list_models(database):
+            for role in sorted(other.roles & roles if other.id != model.id else ()):
+                self._record(
+                    database, "take_model_role", other.name, {"role": role, "to": model.name}
+                )
+        language_models.set_roles(database, model.id, roles)
 
     def _seal(self, key: str | None) -> str | None:
         if not key:
@@ -140,7 +152,7 @@ def _validate(values: ModelValues) -> ModelValues:
     """
     if not _NAME.fullmatch(values.name):
         raise InvalidInputError(
-            "The name of a model has up to 100 letters, digits and the signs . _ @ - and begins with no dot."
+            "The name of a model has up to 100 letters, digits and the signs . _ @ - and begins with no dot and no hyphen."
         )
     model = values.model.strip()
     if not model or len(model) > LONGEST_TEXT or not model.isprintable() or not is_storable(model):

@@ -10,6 +10,7 @@ import { keepPlace, restorePlace, toEnd, watchPlace } from "./place.js";
 import { Problem } from "./stream.js";
 import { make, replaceControls } from "./text.js";
 import { isSending, Thread } from "./thread.js";
+import { awaitTitle } from "./titles.js";
 
 const element = (id) => document.getElementById(id);
 const box = element("q");
@@ -187,10 +188,20 @@ async function followAnswer({ id }) {
   list.load();
   await refresh();
   if (ended === "stopped") say("Stopped");
+  if (ended === "done") await hearTitle();
 }
 
-function sayLost(isLost) {
-  say(isLost ? "Reconnecting…" : "");
+/** The model names a conversation after its first answer. */
+async function hearTitle() {
+  if (!conversation || messages.length > 2 || !thread.turn(messages.at(-1).id)?.answer?.model) return;
+  const named = await awaitTitle(conversation);
+  if (!named) return;
+  list.load();
+  if (conversation?.id === named.id) show({ ...conversation, title: named.title, title_by: named.title_by }, messages);
+}
+
+function sayLost(isLost, why) {
+  say(isLost ? replaceControls(why) || "Reconnecting…" : "");
 }
 
 /** Ask behind the answer `parent`; null begins a conversation anew, or its first question in another way. */

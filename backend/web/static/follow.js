@@ -9,7 +9,8 @@ const LAST = new Set(["done", "error", "stopped", "interrupted", "gone"]);
 
 /**
  * Yields {id, name, data} until the last event of the turn, which is `gone` where the server keeps its events no more.
- * Goes on by itself where the connection was lost; `tell(isLost)` says so after a while, and when it is back.
+ * Goes on by itself where the connection was lost, or the server has no room for one more follower now; `tell(isLost, why)`
+ * says so after a while, and when it is back.
  * Throws Problem; an AbortError if `signal` ended it.
  */
 export async function* follow(url, signal, tell) {
@@ -18,6 +19,7 @@ export async function* follow(url, signal, tell) {
   let pause = FIRST_PAUSE;
   try {
     for (;;) {
+      let refusal = null;
       try {
         for await (const event of resume(url, after, signal, () => loss.end())) {
           pause = FIRST_PAUSE;
@@ -27,9 +29,10 @@ export async function* follow(url, signal, tell) {
         }
       } catch (error) {
         if (!(error instanceof Problem && error.isPassing)) throw error;
+        refusal = error;
       }
-      loss.begin();
-      await rest(pause, signal);
+      loss.begin(refusal?.retryAfter ? refusal.detail : "");
+      await rest(Math.max(pause, refusal?.retryAfter ?? 0), signal);
       pause = Math.min(pause * 2, LONGEST_PAUSE);
     }
   } finally {
@@ -41,15 +44,18 @@ class Loss {
   #tell;
   #timer = 0;
   #isTold = false;
+  #why = "";
 
   constructor(tell) {
     this.#tell = tell;
   }
 
-  begin() {
+  begin(why) {
+    this.#why = why;
+    if (this.#isTold) this.#tell(true, why);
     this.#timer ||= setTimeout(() => {
       this.#isTold = true;
-      this.#tell(true);
+      this.#tell(true, this.#why);
     }, NOTICED);
   }
 

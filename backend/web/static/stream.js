@@ -2,9 +2,10 @@
 
 /** A problem that the server reported, or a failed connection. */
 export class Problem extends Error {
-  constructor({ title, detail, advice, status, errors }) {
+  /** `retryAfter`: milliseconds to wait before the same request is worth another try. */
+  constructor({ title, detail, advice, status, errors, retryAfter = 0 }) {
     super(detail || title);
-    Object.assign(this, { title, detail, advice, status, errors });
+    Object.assign(this, { title, detail, advice, status, errors, retryAfter });
   }
 
   /** What happened, and what to do about it. */
@@ -80,7 +81,10 @@ async function answerTo(method, url, { body, signal, headers = {} }) {
   }).catch((error) => {
     throw signal?.aborted ? error : new Problem(LOST);
   });
-  if (!response.ok) throw new Problem({ ...(await problemOf(response)), status: response.status });
+  if (!response.ok) {
+    const retryAfter = 1_000 * (Number(response.headers.get("Retry-After")) || 0);
+    throw new Problem({ ...(await problemOf(response)), status: response.status, retryAfter });
+  }
   return response;
 }
 

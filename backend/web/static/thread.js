@@ -1,5 +1,6 @@
 // The messages of a conversation: questions, and answers with their sources.
 import { copied } from "./copying.js";
+import { showSummary } from "./summarised.js";
 import { replaceControls } from "./text.js";
 import { Turn } from "./turn.js";
 
@@ -63,6 +64,7 @@ export class Thread {
     }
     Object.assign(entry, { message, state: stateOf(message) });
     this.#showVersions(entry.node, message);
+    showSummary(entry.node, message);
     return entry;
   }
 

@@ -10,7 +10,12 @@ const HELP = {
   keyword_query_expansion: "the model's key words",
   selection: "the model's choice of passages",
   language_model: "the chosen language model",
+  follow_up: "what was said before",
+  history: "the earliest messages of this conversation",
 };
+
+/** What the asker should know, beside the steps: an answer may be of something else than was meant. */
+const OF_CONVERSATION = new Set(["follow_up", "history"]);
 
 const HEARD = {
   queries: (turn, data) => turn.queries(data),
@@ -60,7 +65,7 @@ export class Turn {
     this.#live = new Live(this.part("answer"), (number) => this.#chip(number));
     for (const name of ["steps", "sources", "answer", "passages"]) this.part(name).replaceChildren();
     for (const name of ["answer", "beside", "work"]) this.part(name).hidden = false;
-    for (const name of ["thinking", "cut", "uncited", "trouble", "after", "read-too"]) this.part(name).hidden = true;
+    for (const name of ["thinking", "aside", "cut", "uncited", "trouble", "after", "read-too"]) this.part(name).hidden = true;
     this.part("thinking").lastElementChild.textContent = "";
     this.part("work").open = true;
     this.part("answer").setAttribute("aria-busy", "true");
@@ -116,7 +121,11 @@ export class Turn {
   }
 
   lost({ step, reason }) {
-    this.step(`lost ${step}`, `Done without ${HELP[step] ?? replaceControls(step)}: ${replaceControls(reason)}`, "lost");
+    const said = `Done without ${HELP[step] ?? replaceControls(step)}: ${replaceControls(reason)}`;
+    this.step(`lost ${step}`, said, "lost");
+    if (!OF_CONVERSATION.has(step)) return;
+    this.part("aside").textContent = said;
+    this.part("aside").hidden = false;
   }
 
   reasoning({ text }) {

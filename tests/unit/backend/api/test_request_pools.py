@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.api.problem_details import Problem
-from backend.api.request_pools import FairPool, PoolLimits, RequestPools
+from backend.api.request_pools import MOST_FOLLOWERS, FairPool, PoolLimits, RequestPools
 from backend.settings import Settings
 from indexing.runtime.deadline import CancelToken
 from tests.unit.backend.api.conftest import PoolRecord
@@ -219,9 +219,11 @@ def test_whatever_happens_slots_are_neither_lost_nor_given_twice(
 
 
 def test_without_a_language_model_fewer_answers_run_at_once() -> None:
+    has_model = False
+
     async def begun_of(**settings: object) -> int:
         record = PoolRecord()
-        pools = RequestPools.of(Settings.model_validate(settings), record)
+        pools = RequestPools.of(Settings.model_validate(settings), record, lambda: has_model)
         room = Room(pools.answers, record)
         for asker in map(str, range(20)):
             await room.begin(asker)
@@ -230,5 +232,38 @@ def test_without_a_language_model_fewer_answers_run_at_once() -> None:
         return begun
 
     assert asyncio.run(begun_of()) == 2
-    assert asyncio.run(begun_of(llm_model="some")) == 8
-    assert asyncio.run(begun_of(llm_model="some", answers_at_once=3)) == 3
+    has_model = True
+    assert asyncio.run(begun_of()) == 8
+    assert asyncio.run(begun_of(answers_at_once=3)) == 3
+
+
+def test_so_many_follow_answers_at_once_and_no_more() -> None:
+    async def follow() -> None:
+        record = PoolRecord()
+        room = Room(RequestPools.of(Settings(), record, lambda: True).followed_answers, record)
+        for number in range(MOST_FOLLOWERS):
+            await room.begin(f"person {number % 50}")
+        assert len(room.begun) == MOST_FOLLOWERS
+        assert room.refused == []
+        await room.begin("one more")
+        (refusal,) = room.refused
+        assert (refusal.problem.status, refusal.headers) == (503, {"Retry-After": "1"})
+        await room.end_all()
+
+    asyncio.run(follow())
+
+
+def test_the_limit_follows_the_model_that_an_admin_sets() -> None:
+    async def follow() -> None:
+        has_model, record = False, PoolRecord()
+        pools = RequestPools.of(Settings.model_validate({}), record, lambda: has_model)
+        room = Room(pools.answers, record)
+        for asker in map(str, range(5)):
+            await room.begin(asker)
+        assert len(room.begun) == 2
+        has_model = True
+        await room.let_go()
+        assert len(room.begun) == 5
+        await room.end_all()
+
+    asyncio.run(follow())

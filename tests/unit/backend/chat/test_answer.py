@@ -11,7 +11,8 @@ from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone
 from backend.chat.llm_loop import ChatTurn
 from backend.schemas.answer import AnswerResponse
-from backend.search.events import SearchDone, SearchEvent
+from backend.search.events import SearchDone, SearchEvent, StepFailed
+from backend.search.llm_protocol import ChatMessage
 from backend.search.models import (
     Budgets,
     DocumentNumbers,
@@ -105,3 +106,45 @@ def test_the_link_of_a_citation_is_safe_wherever_it_stands(
     (citation,) = AnswerResponse.from_answer("?", done, 0.1).citations
     assert citation.link == safe
     assert done.text == f"The dock costs 40 euros. {marker}"
+
+
+@pytest.mark.parametrize(
+    ("message", "searched", "lost"),
+    [
+        ("and in 2024?", "What did the dock in the lobby cost in 2024?", []),
+        ("Dock", "Dock", []),
+        ("Who wrote the second one?", None, ["follow_up"]),
+    ],
+)
+def test_a_follow_up_is_searched_as_what_it_means(
+    message: str, searched: str | None, lost: list[str]
+) -> None:
+    asked = "What did the dock in the lobby cost in 2023?"
+    requests: list[SearchRequest] = []
+
+    def search(request: SearchRequest) -> Iterator[SearchEvent]:
+        requests.append(request)
+        yield SearchDone(
+            SearchResult(sections=(), docs=(), for_model="", citations={}, partial=False)
+        )
+
+    parts = ExtractiveDependencies(
+        search=search,
+        prepare=lambda request: request,
+        numbers=DocumentNumbers(),
+        embedder=HashingEmbedder(),
+        understanding=Understanding({"English": 0.0}),
+        budgets=Budgets.for_window(32_000),
+    )
+    turn = ChatTurn(
+        message=message,
+        readers=Readers.of(),
+        deadline=Deadline.after(30),
+        person_id=NOBODY,
+        history=(ChatMessage("user", asked), ChatMessage("assistant", "40 euros.")),
+    )
+    events = list(answer_from_sentences(turn, parts, ChatStateContainer()))
+    (request,) = requests
+    assert request.message == (searched or f"{asked} {message}")
+    assert bool(request.history) is (request.message == message)
+    assert [one.step for one in events if isinstance(one, StepFailed)] == lost

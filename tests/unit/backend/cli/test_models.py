@@ -1,4 +1,4 @@
-"""`quarry models`: add, list, test, use, remove, usage."""
+"""`quarry models`: add, edit, list, test, use, remove, usage."""
 
 import json
 from collections.abc import Iterator
@@ -171,6 +171,7 @@ def test_usage_is_shown_by_day_person_and_model(cli: CliRunner, tmp_path: Path) 
         ["test", "none"],
         ["remove", "none"],
         ["use", "none", "--as", "fast"],
+        ["edit", "none", "--window", "8000"],
     ],
 )
 def test_what_is_refused_says_why(cli: CliRunner, arguments: list[str]) -> None:
@@ -178,6 +179,37 @@ def test_what_is_refused_says_why(cli: CliRunner, arguments: list[str]) -> None:
     refused = cli.invoke(app, ["models", *arguments, "--json"])
     assert refused.exit_code == 1
     assert len(json.loads(refused.output)["error"]) > 20
+
+
+def test_a_model_is_edited_and_the_rest_stays(cli: CliRunner) -> None:
+    _add(cli, "large", "--key-env", "MODEL_KEY", "--sees", "--default", "--fast")
+    said = _run(
+        cli,
+        "edit",
+        "large",
+        "--name",
+        "larger",
+        "--window",
+        "64000",
+        "--no-sees",
+        "--no-fast",
+        "--fallback",
+    )
+    assert said == "large is changed.\n"
+    (found,) = json.loads(_run(cli, "list", "--json"))
+    assert (found["name"], found["model"], found["base_url"]) == ("larger", "large-2026", URL)
+    assert (found["context_window"], found["sees_pictures"]) == (64_000, False)
+    assert (found["calls_tools"], found["has_key"]) == (True, True)
+    assert found["roles"] == ["default", "fallback"]
+    prices = ("--input-price", "0.5", "--output-price", "2")
+    _run(cli, "edit", "larger", *prices, "--no-tools", "--reasons", "--json")
+    (found,) = json.loads(_run(cli, "list", "--json"))
+    assert (found["input_price"], found["output_price"]) == (0.5, 2.0)
+    assert (found["calls_tools"], found["reasons"]) == (False, True)
+    moved = ["models", "edit", "larger", "--url", "https://other.example.com/v1", "--json"]
+    refused = cli.invoke(app, moved)
+    assert refused.exit_code == 1
+    assert "Enter the key again" in json.loads(refused.output)["error"]
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,18 @@ from backend.access.roles import Role
 from backend.chat.llm.messages import Usage
 from backend.chat.passages import PassagesReason
 from backend.container import Container
+from backend.search.llm_protocol import ChatMessage
 from backend.settings import Settings
 from backend.store import model_usage, people
+from backend.store.audit import OWNER
 from backend.store.language_models import ModelRole
 from backend.store.model_usage import TokenCounts
 from backend.store.people import NOBODY
 from connectors.errors import NotFoundError
+from indexing.runtime.deadline import Deadline
 from tests.support.accounts import add_person
 from tests.support.language_models import add_model
+from tests.support.scripted_model import Say, ScriptedModel
 
 URL = "https://llm.example.com/v1"
 ANN, BOB = "ann@example.com", "bob@example.com"
@@ -91,6 +95,17 @@ def test_a_fast_model_alone_answers_nothing(container: Container) -> None:
     assert container.language_models.choose() is None
 
 
+def test_it_is_known_at_once_whether_a_model_answers(container: Container) -> None:
+    models = container.language_models
+    assert not models.answers
+    add_model(container, "large", URL, ModelRole.DEFAULT)
+    models.choose()
+    assert models.answers
+    container.model_service(OWNER).remove("large")
+    models.choose()
+    assert not models.answers
+
+
 def test_each_person_has_a_budget_of_a_day(container: Container) -> None:
     database, models = container.database, container.language_models
     for email in (ANN, BOB):
@@ -113,6 +128,25 @@ def test_each_person_has_a_budget_of_a_day(container: Container) -> None:
     assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
 
 
+def test_turns_under_way_count_for_the_next_ones(container: Container) -> None:
+    """A budget is exceeded by what runs already, and by nothing that begins later."""
+    database, models = container.database, container.language_models
+    for email in (ANN, BOB):
+        add_person(database, email, Role.ADMIN)
+    ann, bob = (people.get_by_email(database, email).id for email in (ANN, BOB))
+    with models.metering(ann) as first, models.metering(ann) as second:
+        first.add("large", Usage(60, 10))
+        assert models.find_used_budget(ann) is None
+        second.add("large", Usage(20, 10))
+        assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
+        assert models.find_used_budget(bob) is None
+        second.add("large", Usage(800, 100))
+        assert models.find_used_budget(bob) is PassagesReason.SHARED_BUDGET_USED
+    used, total = model_usage.sum_of_day(database, ann, datetime.now(UTC).date())
+    assert used == total == 1_000
+    assert models.find_used_budget(bob) is PassagesReason.SHARED_BUDGET_USED
+
+
 def test_the_sentences_say_until_when() -> None:
     assert PassagesReason.BUDGET_USED.sentence == (
         "You have used today's budget of language model tokens. Search works as before; answers"
@@ -133,3 +167,23 @@ def test_a_stopped_turn_is_counted_too(container: Container) -> None:
     (found,) = model_usage.list_since(container.database, datetime.now(UTC).date())
     counts = TokenCounts(input_tokens=7, output_tokens=2, calls=1)
     assert (found.model, found.counts) == ("large", counts)
+
+
+def test_small_tasks_are_counted_and_stop_at_the_budget(container: Container) -> None:
+    with container.chat.fast_model(NOBODY) as none_set:
+        assert none_set is None
+    with ScriptedModel(lambda _: Say("A title")) as server:
+        add_model(container, "large", server.base_url, ModelRole.DEFAULT, context_window=8_000)
+        add_model(container, "small", server.base_url, ModelRole.FAST, context_window=4_000)
+        with container.chat.fast_model(NOBODY) as model:
+            assert model
+            assert (model.answering_window, model.window) == (8_000 - 2_000, 4_000 - 1_000)
+            asked = [ChatMessage("user", "Name it")]
+            assert model.complete(asked, Deadline.after(30)) == "A title"
+    (used,) = model_usage.list_since(container.database, datetime.now(UTC).date())
+    assert (used.model, used.counts.calls) == ("small", 1)
+    assert used.counts.output_tokens > 0
+    more = {"large": TokenCounts(input_tokens=1_000, calls=1)}
+    model_usage.add(container.database, NOBODY, datetime.now(UTC).date(), more)
+    with container.chat.fast_model(NOBODY) as none_left:
+        assert none_left is None

@@ -1,8 +1,13 @@
-"""Titles are the first words of a question."""
+"""Titles are the first words of a question, or what a model writes, cleaned."""
+
+import json
+from collections.abc import Sequence
 
 import pytest
 
-from backend.conversations.titles import LONGEST_TITLE, make_title
+from backend.conversations.titles import LONGEST_TITLE, clean_title, make_title, write_title
+from backend.search.llm_protocol import ChatMessage, CompletionError
+from indexing.runtime.deadline import Deadline
 
 
 @pytest.mark.parametrize(
@@ -20,3 +25,44 @@ from backend.conversations.titles import LONGEST_TITLE, make_title
 def test_whole_words_that_fit(question: str, title: str) -> None:
     assert make_title(question) == title
     assert len(title) <= LONGEST_TITLE
+
+
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("Parental leave", "Parental leave"),
+        ('"Parental leave."\nThat is the title.', "Parental leave"),
+        ("\n\n**Title: Parental  leave**", "Parental leave"),
+        ("<think>Hm.</think># Parental leave", "Parental leave"),
+        ("标题：《育儿假》。", "育儿假"),
+        ("Leave\u202e at\x07 sea\u200b", "Leave at sea"),
+        ("Version 2.5", "Version 2.5"),
+        ("word " * 20, f"{'word ' * 11}word…"),
+        ("", None),
+        ("\u200b \n ''", None),
+        ("<think>without an end", None),
+    ],
+)
+def test_what_a_model_writes_is_one_clean_line(written: str, title: str | None) -> None:
+    assert clean_title(written) == title
+    assert title is None or len(title) <= LONGEST_TITLE
+
+
+def test_the_model_sees_the_question_as_quoted_material() -> None:
+    asked: list[str] = []
+
+    def complete(prompt: Sequence[ChatMessage], deadline: Deadline) -> str:
+        del deadline
+        asked.extend(one.text for one in prompt)
+        return "Leave"
+
+    assert write_title('Ignore "this"', complete, Deadline.after(5)) == "Leave"
+    assert json.loads(asked[1]) == {"question": 'Ignore "this"'}
+
+
+def test_a_model_that_fails_names_nothing() -> None:
+    def complete(prompt: Sequence[ChatMessage], deadline: Deadline) -> str:
+        del prompt, deadline
+        raise CompletionError("It is away.")
+
+    assert write_title("Leave?", complete, Deadline.after(5)) is None

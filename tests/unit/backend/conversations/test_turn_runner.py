@@ -1,9 +1,10 @@
 """Turns run in their process, and are followed, stopped and ended by any other."""
 
+import json
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
 from backend.chat.llm_loop import ChatTurn
 from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.fast_model import FastModel
 from backend.conversations.followed_turn import FollowedAnswer, TurnFollower, WithheldError
 from backend.conversations.history import NO_ANSWER, make_history
 from backend.conversations.interrupted_turns import end_interrupted
@@ -25,19 +27,23 @@ from backend.conversations.turn_runner import (
     TurnRefusedError,
     TurnRunner,
 )
+from backend.search import media_type_labels
+from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.store import conversations, messages, turns
 from backend.store.database import Database, open_database
 from backend.store.database_errors import PATIENCE_SECONDS
 from backend.store.messages import Message
 from backend.store.new_messages import Begun
 from backend.store.people import NOBODY
-from backend.store.turns import LEASE
+from backend.store.turns import LEASE, Portion, Progress, TurnState
 from connectors.access import Readers
 from connectors.errors import NotFoundError, TemporarilyUnavailableError
+from connectors.extraction.registry import DOCX, PDF
 from indexing.chunking.chunk import ChunkRange
-from indexing.index.protocols import Filters
+from indexing.index.person_keys import PersonCount
+from indexing.index.protocols import Facets, Filters
 from indexing.runtime.deadline import CancelToken, Deadline
-from tests.support.conversations import OWNER, ask, begin, finish, text_portion
+from tests.support.conversations import OWNER, ask, begin, finish, store, text_portion
 
 SOON = 30.0
 DONE = AnswerDone(text="One two.", plain="One two.", citations=(), model=None)
@@ -49,11 +55,16 @@ class Shelf:
     def __init__(self, *readable: str) -> None:
         self.readable = set(readable)
         self.calls = 0
+        self.visible = Facets(sources={}, media_types={}, people={}, months={})
 
     def chunks(self, ranges: list[ChunkRange], readers: Readers, deadline: Deadline) -> list[Any]:
         del readers, deadline
         self.calls += 1
         return [["a chunk"] if one.document_id in self.readable else [] for one in ranges]
+
+    def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
+        del filters, readers, deadline
+        return self.visible
 
 
 @pytest.fixture
@@ -71,6 +82,7 @@ class Process:
         self.runner = TurnRunner(lambda: self.database, self._hold_slot, self.news.announce)
         self.refusal: TurnRefusedError | None = None
         self.shelf = Shelf()
+        self.fast_model: FastModel | None = None
 
     @contextmanager
     def _hold_slot(self, key: str, cancel_token: CancelToken) -> Iterator[None]:
@@ -97,6 +109,7 @@ class Process:
             seconds=SOON,
             encoder=TurnEncoder(begun.question.text, plain_html),
             read_filters=lambda _: Filters(),
+            open_fast_model=lambda _: nullcontext(self.fast_model),
         )
         self.runner.begin(order, answering)
 
@@ -195,7 +208,7 @@ def test_a_turn_whose_lease_has_ended_is_interrupted_and_its_writer_gives_up(
 ) -> None:
     """As where a process was held for long: what it reports when it goes on is not accepted."""
     begun = begin(database)
-    turns.store(database, begun.answer.id, text_portion(begun.answer.id, 1, "One "), None, _past())
+    store(database, begun.answer.id, text_portion(begun.answer.id, 1, "One "), None, _past())
     end_interrupted(database)
     found = process.follow(begun.answer)
     assert [one.name for one in found] == ["text", "interrupted"]
@@ -230,7 +243,7 @@ def test_a_turn_whose_process_lives_is_not_interrupted(
 ) -> None:
     """Not even where the database could not be written to for as long as a statement waits for a lock."""
     begun, renewed = begin(database), datetime.now(UTC) - timedelta(seconds=away)
-    turns.store(database, begun.answer.id, None, None, renewed)
+    store(database, begun.answer.id, None, None, renewed)
     end_interrupted(database)
     assert process.read(begun.answer).status == "running"
     process.run(begun, writing)
@@ -274,6 +287,12 @@ def _raise(turn: ChatTurn) -> Iterator[ChatEvent]:
     raise TemporarilyUnavailableError("The index is away.", timedelta(seconds=5))
 
 
+def _break(turn: ChatTurn) -> Iterator[ChatEvent]:
+    del turn
+    yield TextPiece("One ")
+    raise ZeroDivisionError("a mistake")
+
+
 def _say_nothing_at_the_end(turn: ChatTurn) -> Iterator[ChatEvent]:
     del turn
     yield TextPiece("One ")
@@ -285,6 +304,7 @@ def _say_nothing_at_the_end(turn: ChatTurn) -> Iterator[ChatEvent]:
         (_fail, 503, "The model failed."),
         (_raise, 503, "The index is away."),
         (_say_nothing_at_the_end, 500, "An internal error"),
+        (_break, 500, "An internal error"),
     ],
 )
 def test_a_turn_that_fails_says_why(
@@ -302,6 +322,74 @@ def test_a_turn_that_fails_says_why(
     assert stored.problem is not None
     assert stored.problem["status"] == status
     assert stored.problem["detail"].startswith(detail)
+
+
+@pytest.mark.parametrize("answer", [_break, _say_nothing_at_the_end])
+def test_an_error_of_the_program_is_in_the_log_with_the_message(
+    database: Database,
+    process: Process,
+    caplog: pytest.LogCaptureFixture,
+    answer: Callable[[ChatTurn], Iterator[ChatEvent]],
+) -> None:
+    begun = begin(database)
+    process.run(begun, answer)
+    assert process.follow(begun.answer)[-1].name == "error"
+    (record,) = [one for one in caplog.records if one.name == "quarry.turns"]
+    assert f"The answer {begun.answer.id} " in record.getMessage()
+    assert (answer is _break) == ("a mistake" in (record.exc_text or str(record.exc_info)))
+
+
+def test_a_turn_that_cannot_be_stored_keeps_no_other_from_it(
+    database: Database,
+    process: Process,
+    writing: Writing,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sick, well = begin(database), begin(database)
+    store_all = turns.store
+
+    def refuse(
+        database: Database, progress: Sequence[Progress], now: datetime
+    ) -> dict[int, TurnState]:
+        written = [one for one in progress if one.message_id == sick.answer.id and one.portion]
+        if any("One" in one.portion.payload for one in written if one.portion):
+            raise ZeroDivisionError("a mistake")
+        return store_all(database, progress, now)
+
+    monkeypatch.setattr(turns, "store", refuse)
+    process.run(sick, _say_nothing_at_the_end)
+    process.run(well, writing)
+    (event,) = process.follow(sick.answer)
+    assert (event.number, event.name) == (1, "error")
+    writing.go_on.set()
+    assert [one.name for one in process.follow(well.answer)] == ["text", "text", "done"]
+    assert process.read(sick.answer).status == "failed"
+    assert f"the answer {sick.answer.id} has written cannot be stored" in caplog.text
+
+
+def test_a_turn_of_which_nothing_can_be_stored_is_let_go(
+    database: Database,
+    process: Process,
+    writing: Writing,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sick, well = begin(database), begin(database)
+    store_all = turns.store
+
+    def refuse(
+        database: Database, progress: Sequence[Progress], now: datetime
+    ) -> dict[int, TurnState]:
+        if any(one.message_id == sick.answer.id for one in progress):
+            raise ZeroDivisionError("a mistake")
+        return store_all(database, progress, now)
+
+    monkeypatch.setattr(turns, "store", refuse)
+    process.run(sick, _say_nothing_at_the_end)
+    process.run(well, writing)
+    _wait_for(lambda: not process.runner.runs(sick.answer.id))
+    writing.go_on.set()
+    assert process.follow(well.answer)[-1].name == "done"
 
 
 def test_a_turn_that_gets_no_slot_fails(
@@ -328,7 +416,7 @@ def test_what_was_found_and_may_not_be_read_any_more_is_left_out(
     portion = text_portion(begun.answer.id, 2, "One ", documents=("wiki:a",))
     payload = f'[[1,"results",{data}],{portion.payload[1:]}'
     whole = type(portion)(begun.answer.id, 1, 2, payload, portion.document_ids)
-    turns.store(database, begun.answer.id, whole, None, datetime.now(UTC))
+    store(database, begun.answer.id, whole, None, datetime.now(UTC))
     followed = process.follower(begun.answer).follow(0)
     process.shelf.readable = {"wiki:a"}
     assert next(followed).data == {"results": [{"document_id": "wiki:a"}]}
@@ -338,11 +426,44 @@ def test_what_was_found_and_may_not_be_read_any_more_is_left_out(
         process.follow(begun.answer)
 
 
+def test_filters_that_name_what_may_not_be_seen_any_more_are_left_out(
+    database: Database, process: Process
+) -> None:
+    begun = begin(database)
+    inferred = [
+        {"kind": "date", "meaning": "updated 2026-01-01 or later"},
+        {"kind": "source", "meaning": "finance, wiki"},
+        {"kind": "source", "meaning": "wiki"},
+        {"kind": "person", "meaning": "Ann Doe"},
+        {"kind": "person", "meaning": "Bob Roe"},
+        {"kind": "type", "meaning": media_type_labels.called(PDF)},
+        {"kind": "type", "meaning": media_type_labels.called(DOCX)},
+    ]
+    data = json.dumps({"sources": ["finance"], "inferred": inferred})
+    portion = Portion(begun.answer.id, 1, 1, f'[[1,"narrowed",{data}]]', None)
+    store(database, begun.answer.id, portion, None, datetime.now(UTC))
+    process.shelf.visible = Facets(
+        sources={"wiki": 3},
+        media_types={PDF: 3},
+        people={"bob@example.com": PersonCount("Bob Roe", 1)},
+        months={},
+    )
+    shown = next(process.follower(begun.answer).follow(0)).data
+    assert [one["meaning"] for one in shown["inferred"]] == [
+        "updated 2026-01-01 or later",
+        "wiki",
+        "Bob Roe",
+        media_type_labels.called(PDF),
+    ]
+    # The asker chose this one.
+    assert shown["sources"] == ["finance"]
+
+
 def test_a_follower_looks_at_its_rights_again_every_second(
     database: Database, process: Process
 ) -> None:
     begun = begin(database)
-    turns.store(
+    store(
         database,
         begun.answer.id,
         text_portion(begun.answer.id, 1, "One ", documents=("wiki:a",)),
@@ -379,3 +500,84 @@ def test_the_model_is_told_what_may_be_read(database: Database) -> None:
     ]
     assert history.document_ids == {"wiki:b"}
     assert shelf.calls == 1
+
+
+def _answer_at_once(turn: ChatTurn) -> Iterator[ChatEvent]:
+    del turn
+    yield DONE
+
+
+def _make_model(written: str) -> tuple[FastModel, list[str]]:
+    """A model that writes this, or fails where it is empty; and what it is asked."""
+    asked: list[str] = []
+
+    def complete(prompt: Sequence[ChatMessage], deadline: Deadline) -> str:
+        assert deadline.remaining() > 0
+        asked.append(prompt[-1].text)
+        if not written:
+            raise CompletionError("The model is away.")
+        return written
+
+    model = FastModel(
+        complete=complete,
+        count_tokens=lambda text: len(text.split()),
+        window=20_000,
+        answering_window=300,
+    )
+    return model, asked
+
+
+def test_the_model_names_a_conversation_by_its_first_question_alone(
+    database: Database, process: Process
+) -> None:
+    process.fast_model, asked = _make_model("Parental leave")
+    begun = begin(database, "How long is leave?")
+    process.run(begun, _answer_at_once)
+    assert process.follow(begun.answer)[-1].name == "done"
+    conversation = begun.question.conversation_id
+    _wait_for(lambda: conversations.get(database, OWNER, conversation).title == "Parental leave")
+    assert [json.loads(one) for one in asked] == [{"question": "How long is leave?"}]
+    follow_up = ask(database, conversation, begun.answer.id, "And for fathers?")
+    process.run(follow_up, _answer_at_once)
+    assert process.follow(follow_up.answer)[-1].name == "done"
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("answer", [_fail, _answer_at_once])
+def test_what_fails_leaves_the_first_words(
+    database: Database, process: Process, answer: Callable[[ChatTurn], Iterator[ChatEvent]]
+) -> None:
+    process.fast_model, asked = _make_model("")
+    begun = begin(database, "How long is leave?")
+    process.run(begun, answer)
+    assert process.follow(begun.answer)[-1].is_last
+    if answer is _answer_at_once:
+        _wait_for(lambda: asked)
+    found = conversations.get(database, OWNER, begun.question.conversation_id)
+    assert (found.title, found.title_by) == ("How long is leave?", "words")
+
+
+@pytest.mark.parametrize("written", ["They spoke of leave.", ""])
+def test_a_turn_is_told_the_summary_or_that_there_is_none(
+    database: Database, process: Process, written: str
+) -> None:
+    process.fast_model, _ = _make_model(written)
+    process.shelf.readable = {"wiki:a"}
+    begun = begin(database, "one?")
+    finish(database, begun.answer.id, "word " * 200, documents=("wiki:a",))
+    begun = ask(database, begun.answer.conversation_id, begun.answer.id, "two?")
+    turns_told: list[ChatTurn] = []
+
+    def answer(turn: ChatTurn) -> Iterator[ChatEvent]:
+        turns_told.append(turn)
+        yield DONE
+
+    process.run(begun, answer)
+    events = process.follow(begun.answer)
+    (turn,) = turns_told
+    assert turn.summary == written
+    assert (turn.history == ()) is bool(written)
+    lost = [one.data for one in events if one.name == "lost"]
+    assert lost == ([] if written else [{"step": "history", "reason": "The model is away."}])
+    # What it is told rests on this, however it is told.
+    assert process.read(begun.answer).document_ids == ("wiki:a",)

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select
 
 from backend.access.roles import Role
-from backend.store import conversations, turns
+from backend.store import conversations
 from backend.store.conversation_tables import messages as message_table
 from backend.store.conversation_tables import turn_events as event_table
 from backend.store.conversation_tables import turns as turn_table
@@ -17,7 +17,7 @@ from backend.store.database import Database, open_database
 from backend.store.turns import TurnState
 from connectors.errors import NotFoundError
 from tests.support.accounts import add_person
-from tests.support.conversations import OWNER, START, ask, begin, finish
+from tests.support.conversations import OWNER, START, ask, begin, finish, store
 
 
 @pytest.fixture
@@ -76,6 +76,21 @@ def test_each_word_is_looked_for_in_titles_and_questions(database: Database) -> 
     assert finds("renamed") == 1
 
 
+def test_a_model_names_what_nobody_has_named(database: Database) -> None:
+    begun, renamed = begin(database), begin(database)
+    identity = begun.question.conversation_id
+    assert conversations.is_named_by_words(database, identity)
+    assert conversations.set_model_title(database, identity, "Élan vital")
+    assert [one.id for one in _list(database, "elan")] == [identity]
+    assert not conversations.set_model_title(database, identity, "Again")
+    mine = renamed.question.conversation_id
+    conversations.set_title(database, OWNER, mine, "Mine")
+    assert not conversations.is_named_by_words(database, mine)
+    assert not conversations.set_model_title(database, mine, "Of a model")
+    found = {one.id: (one.title, one.title_by) for one in _list(database)}
+    assert found == {identity: ("Élan vital", "model"), mine: ("Mine", "person")}
+
+
 def test_archived_ones_are_listed_by_themselves(database: Database) -> None:
     begun = begin(database)
     identity = begun.question.conversation_id
@@ -123,4 +138,4 @@ def test_nothing_is_left_of_a_conversation_that_is_deleted(database: Database) -
             for table in (message_table, turn_table, event_table)
         ]
     assert held == [2, 1, 1]
-    assert turns.store(database, follow_up.answer.id, None, None, START) is TurnState.ENDED
+    assert store(database, follow_up.answer.id, None, None, START) is TurnState.ENDED

@@ -13,7 +13,7 @@ from backend.store.conversation_tables import turns as turn_rows
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
 from backend.store.turns import EVENTS_KEPT, LEASE, Ending, FollowedTurn, Portion, TurnState
-from tests.support.conversations import ELSEWHERE, OWNER, START, begin, finish, text_portion
+from tests.support.conversations import ELSEWHERE, OWNER, START, begin, finish, store, text_portion
 from tests.support.databases import Databases
 
 NOW = datetime(2026, 3, 2, 10, tzinfo=UTC)
@@ -36,7 +36,7 @@ def test_events_come_behind_any_number(database: Database) -> None:
     message, conversation = begun.answer.id, begun.answer.conversation_id
     for first, texts in ((1, "abc"), (4, "d"), (5, "ef")):
         portion = text_portion(message, first, *texts)
-        assert turns.store(database, message, portion, None, NOW) is TurnState.RUNNING
+        assert store(database, message, portion, None, NOW) is TurnState.RUNNING
     for after in range(8):
         found = _follow(database, conversation, message, after)
         events = list(decode_portions(found.payloads, after))
@@ -51,7 +51,7 @@ def test_a_portion_whose_storing_was_not_confirmed_is_stored_once_more(database:
     begun = begin(database)
     message, conversation = begun.answer.id, begun.answer.conversation_id
     for texts in ("ab", "abc"):
-        turns.store(database, message, text_portion(message, 1, *texts), None, NOW)
+        store(database, message, text_portion(message, 1, *texts), None, NOW)
     found = _follow(database, conversation, message, 0)
     assert [one.number for one in decode_portions(found.payloads)] == [1, 2, 3]
     assert [one.number for one in decode_portions(found.payloads, 2)] == [3]
@@ -61,9 +61,9 @@ def test_what_an_answer_rests_on_is_stored_with_its_events(database: Database) -
     begun = begin(database)
     message, conversation = begun.answer.id, begun.answer.conversation_id
     portion = text_portion(message, 1, "a", documents=("wiki:a", "wiki:b"))
-    turns.store(database, message, portion, None, NOW)
+    store(database, message, portion, None, NOW)
     assert _follow(database, conversation, message, 0).document_ids == ("wiki:a", "wiki:b")
-    turns.store(database, message, text_portion(message, 2, "b"), None, NOW)
+    store(database, message, text_portion(message, 2, "b"), None, NOW)
     assert _follow(database, conversation, message, 1).document_ids == ("wiki:a", "wiki:b")
 
 
@@ -73,8 +73,8 @@ def test_a_turn_that_has_ended_takes_no_more(database: Database) -> None:
     finish(database, message, "the answer")
     late = Ending(message_id=message, status="failed", text="")
     portion = text_portion(message, 2, "late")
-    assert turns.store(database, message, portion, late, NOW) is TurnState.ENDED
-    assert turns.store(database, message, None, None, NOW) is TurnState.ENDED
+    assert store(database, message, portion, late, NOW) is TurnState.ENDED
+    assert store(database, message, None, None, NOW) is TurnState.ENDED
     found = _follow(database, conversation, message, 0)
     assert (found.status, len(found.payloads)) == ("finished", 1)
     assert messages.get(database, OWNER, conversation, message).text == "the answer"
@@ -89,7 +89,7 @@ def test_the_writer_and_its_lease_are_known(database: Database) -> None:
         ELSEWHERE,
         START + LEASE,
     )
-    assert turns.store(database, begun.answer.id, None, None, NOW) is TurnState.RUNNING
+    assert store(database, begun.answer.id, None, None, NOW) is TurnState.RUNNING
     assert turns.list_open(database)[0].lease_until == NOW + LEASE
 
 
@@ -98,7 +98,7 @@ def test_a_stop_is_asked_of_what_runs_alone(database: Database) -> None:
     finish(database, ended)
 
     def states() -> list[TurnState]:
-        return [turns.store(database, one, None, None, NOW) for one in (running, ended, 99)]
+        return [store(database, one, None, None, NOW) for one in (running, ended, 99)]
 
     assert states() == [TurnState.RUNNING, TurnState.ENDED, TurnState.ENDED]
     for message in (running, ended, 99):
@@ -109,7 +109,7 @@ def test_a_stop_is_asked_of_what_runs_alone(database: Database) -> None:
 def test_of_two_that_take_a_turn_over_one_ends_it(database: Database) -> None:
     begun = begin(database)
     message, conversation = begun.answer.id, begun.answer.conversation_id
-    turns.store(database, message, text_portion(message, 1, *"abc"), None, NOW)
+    store(database, message, text_portion(message, 1, *"abc"), None, NOW)
     seen: list[tuple[int, int]] = []
 
     def end(last: int, payloads: tuple[str, ...]) -> tuple[Portion, Ending]:
@@ -127,13 +127,13 @@ def test_of_two_that_take_a_turn_over_one_ends_it(database: Database) -> None:
 def test_a_turn_whose_lease_was_renewed_meanwhile_is_not_taken_over(database: Database) -> None:
     message = begin(database).answer.id
     (found,) = turns.list_open(database)
-    turns.store(database, message, None, None, NOW)
+    store(database, message, None, None, NOW)
 
     def end(last: int, payloads: tuple[str, ...]) -> tuple[Portion, Ending]:
         raise AssertionError((last, payloads))
 
     assert not turns.take_over(database, found, end, NOW)
-    assert turns.store(database, message, None, None, NOW) is TurnState.RUNNING
+    assert store(database, message, None, None, NOW) is TurnState.RUNNING
 
 
 def test_events_are_forgotten_an_hour_after_the_end_and_the_answer_is_not(
@@ -142,7 +142,7 @@ def test_events_are_forgotten_an_hour_after_the_end_and_the_answer_is_not(
     begun = begin(database)
     message, conversation = begun.answer.id, begun.answer.conversation_id
     ending = Ending(message_id=message, status="finished", text="kept")
-    turns.store(database, message, text_portion(message, 1, "a"), ending, START - EVENTS_KEPT)
+    store(database, message, text_portion(message, 1, "a"), ending, START - EVENTS_KEPT)
     assert _follow(database, conversation, message, 0).payloads
     begin(database, minute=1)
     found = _follow(database, conversation, message, 0)
@@ -155,7 +155,7 @@ def test_turns_that_others_are_about_to_delete_are_not_waited_for(postgresql: Da
     with postgresql.new() as url, closing(open_database(url)) as database:
         message = begin(database).answer.id
         ending = Ending(message_id=message, status="finished", text="kept")
-        turns.store(database, message, None, ending, START - EVENTS_KEPT)
+        store(database, message, None, ending, START - EVENTS_KEPT)
         with database.writing() as deleting:
             deleting.execute(select(turn_rows.c.message_id).with_for_update()).all()
             begin(database, minute=1)

@@ -1,9 +1,11 @@
 """Conversations over HTTP: asked, followed from any event, stopped, and gated by what the asker may read now."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,13 +20,16 @@ from backend.access.people import PeopleService
 from backend.access.roles import Role
 from backend.api.account_authentication import AccountCookies, AccountPresence
 from backend.api.app import Api, create_app
+from backend.api.request_pools import FairPool, PoolLimits
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
-from backend.store import people, turns
+from backend.store import people, summaries, turns
 from backend.store.conversations import ConversationOwner
 from backend.store.people import Person
+from backend.store.summaries import Summary
 from connectors.access import Readers
+from indexing.runtime.deadline import CancelToken
 from tests.support.accounts import add_person
 from tests.support.scripted_model import (
     Call,
@@ -39,6 +44,7 @@ from tests.support.serving import Event, events
 from tests.unit.backend.api.conftest import (
     ADDRESS,
     SOURCE,
+    PoolRecord,
     client_of,
     connected,
     make_container,
@@ -206,6 +212,7 @@ def test_an_answer_is_followed_and_kept(bob: TestClient, writer: Writer) -> None
     assert answer["text"] == "".join(one.data["text"] for one in streamed if one.name == "text")
     assert not answer["withheld"]
     assert opened["conversation"]["title"] == QUESTION
+    assert opened["conversation"]["title_by"] == "words"
     assert not opened["conversation"]["running"]
 
 
@@ -448,10 +455,84 @@ def test_a_service_token_has_no_conversations(app: Api, modelled: Container) -> 
 
 
 @pytest.mark.parametrize(
-    "question", ["", "  ", "x" * 40_001, None, 7], ids=["none", "blank", "long", "null", "number"]
+    "question",
+    ["", "  ", "\u200b", "\u2060 \ufeff\U000e0020", "x" * 40_001, None, 7],
+    ids=["none", "blank", "zero width", "invisible", "long", "null", "number"],
 )
 def test_a_question_that_is_none_is_refused(bob: TestClient, question: object) -> None:
-    assert bob.post(BASE, json={"question": question}).status_code == 422
+    refused = bob.post(BASE, json={"question": question})
+    assert refused.status_code == 422
+    if isinstance(question, str) and len(question) < 9:
+        assert "write a question, in characters that can be seen" in refused.text
+
+
+@pytest.fixture
+def naming(server: ScriptedModel) -> Iterator[ScriptedModel]:
+    server.title = '"Salary bands\u200b of  engineers."'
+    yield server
+    server.title = ""
+
+
+def _wait_for_title(client: TestClient, conversation: str) -> Any:
+    end = time.monotonic() + SOON
+    while (found := _open(client, conversation)["conversation"])["title_by"] == "words":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def test_the_model_names_a_conversation_after_its_first_answer(
+    bob: TestClient, writer: Writer, naming: ScriptedModel
+) -> None:
+    del writer
+    conversation, message = _answered(bob)
+    named = _wait_for_title(bob, conversation)
+    assert (named["title"], named["title_by"]) == ("Salary bands of engineers", "model")
+    listed = bob.get(BASE, params={"query": "bands of engineers"}).json()["conversations"]
+    assert conversation in [one["id"] for one in listed]
+    # Once: neither the next answer nor another one to the same question names it again.
+    naming.title = "Something else"
+    again = bob.post(f"{BASE}/{conversation}/messages/{message}/regenerate").json()["answer"]["id"]
+    assert _follow(bob, conversation, again)[-1].name == "done"
+    time.sleep(0.3)
+    assert _open(bob, conversation)["conversation"]["title"] == "Salary bands of engineers"
+
+
+def test_the_title_that_a_person_gave_stays(
+    bob: TestClient, writer: Writer, naming: ScriptedModel
+) -> None:
+    del naming
+    writer.may_write.clear()
+    conversation, message = _begin(bob)
+    renamed = bob.patch(f"{BASE}/{conversation}", json={"title": "Mine"}).json()
+    assert renamed["title_by"] == "person"
+    writer.may_write.set()
+    assert _follow(bob, conversation, message)[-1].name == "done"
+    time.sleep(0.3)
+    assert _open(bob, conversation)["conversation"]["title"] == "Mine"
+
+
+def test_a_summary_is_shown_as_long_as_its_sources_may_be_read(
+    bob: TestClient, modelled: Container, groups: GroupService, writer: Writer
+) -> None:
+    del writer
+    conversation, message = _answered(bob)
+    summaries.keep(modelled.database, Summary(message, "They spoke of band five.", (PAY,)))
+    assert _open(bob, conversation)["messages"][-1]["summary"] == "They spoke of band five."
+    groups.remove_member("finance", BOB)
+    assert _open(bob, conversation)["messages"][-1]["summary"] is None
+    groups.add_member("finance", BOB)
+    assert bob.delete(f"{BASE}/{conversation}").status_code == 204
+    assert summaries.list_of(modelled.database, [message]) == []
+
+
+@pytest.mark.parametrize("title", [" ", "\u200b\u200d", "\u3164"])
+def test_a_title_that_shows_nothing_is_refused(bob: TestClient, writer: Writer, title: str) -> None:
+    del writer
+    conversation, _ = _answered(bob)
+    refused = bob.patch(f"{BASE}/{conversation}", json={"title": title})
+    assert refused.status_code == 422
+    assert "write a title, in characters that can be seen" in refused.text
 
 
 def test_what_does_not_belong_to_the_conversation_is_refused(
@@ -498,6 +579,30 @@ def test_a_question_behind_a_running_answer_waits(bob: TestClient, writer: Write
     assert bob.get(BASE).json()["conversations"][0]["running"]
     assert bob.delete(f"{BASE}/{conversation}").status_code == 204
     assert bob.get(f"{BASE}/{conversation}").status_code == 404
+
+
+def test_a_follower_for_whom_there_is_no_room_is_told_when_to_come_again(
+    app: Api, bob: TestClient, writer: Writer
+) -> None:
+    writer.may_write.clear()
+    conversation, message = _begin(bob)
+    state, loop = app.state.app_state, asyncio.new_event_loop()
+    pool = FairPool("followed answers", PoolLimits(at_once=1, waiting=0), PoolRecord())
+    taken = pool.slot("somebody", CancelToken())
+    loop.run_until_complete(taken.__aenter__())
+    app.state.app_state = replace(state, pools=replace(state.pools, followed_answers=pool))
+    try:
+        refused = bob.get(f"{BASE}/{conversation}/messages/{message}/events")
+    finally:
+        app.state.app_state = state
+    assert refused.status_code == 503
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    assert refused.json()["detail"] == "Quarry is busy: too many followed answers are under way."
+    # The answer goes on, and is followed as soon as somebody has left.
+    loop.run_until_complete(taken.__aexit__(None, None, None))
+    loop.close()
+    writer.may_write.set()
+    assert _follow(bob, conversation, message)[-1].name == "done"
 
 
 def test_conversations_are_named_archived_and_found(bob: TestClient, writer: Writer) -> None:

@@ -123,6 +123,8 @@ def test_an_admin_may_name_private_addresses(service: ModelService, address: str
         {"name": ""},
         {"name": "."},
         {"name": ".."},
+        {"name": "-"},
+        {"name": "--json"},
         {"name": "a/b"},
         {"name": "a" * 101},
         {"name": "a\0"},
@@ -191,6 +193,21 @@ def test_models_are_used_and_removed(service: ModelService) -> None:
         "use_model",
         "add_model",
     ]
+
+
+def test_who_loses_a_role_to_another_model_is_in_the_audit(service: ModelService) -> None:
+    service.add(VALUES, None, frozenset(ModelRole))
+    small = replace(VALUES, name="small")
+    service.add(small, None, frozenset({ModelRole.FAST}))
+    service.use("small", ModelRole.FALLBACK)
+    service.change("small", ModelChange(values={}, roles=DEFAULT))
+    taken = [one for one in _audited(service) if one[0] == "take_model_role"]
+    assert [(subject, detail) for _, subject, detail in taken] == [
+        ("model:large", str({"role": role, "to": "small"}))
+        for role in ("default", "fallback", "fast")
+    ]
+    assert "'roles': ['default']" in _audited(service)[0][2]
+    assert language_models.find(service.database, "large").roles == frozenset()
 
 
 def test_a_key_of_another_vault_is_not_opened(service: ModelService) -> None:

@@ -1,0 +1,10 @@
+// What the language model is told from now on in the place of the messages above.
+import { replaceControls } from "./text.js";
+
+/** Show the summary that ends with the message of this node, if there is one. */
+export function showSummary(node, { summary }) {
+  const part = node.querySelector('[data-part="summarised"]');
+  if (!part) return;
+  part.hidden = !summary;
+  part.lastElementChild.textContent = replaceControls(summary ?? "");
+}
