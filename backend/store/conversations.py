@@ -28,6 +28,8 @@ class Conversation:
     archived_at: datetime | None
     leaf_id: int | None
     """The message whose path from the first question is shown."""
+    assistant_id: str | None
+    """Which assistant answers, whether there still is one or not; None for the default one."""
     running: bool
     """Whether an answer of it is being written."""
 
@@ -56,6 +58,7 @@ _COLUMNS = (
     conversations.c.updated_at,
     conversations.c.archived_at,
     conversations.c.leaf_id,
+    conversations.c.assistant_id,
     _RUNNING.label("running"),
 )
 
@@ -147,6 +150,13 @@ def set_leaf(
 ) -> None:
     """Raises NotFoundError."""
     _update(database, owner, conversation_id, leaf_id=message_id)
+
+
+def set_assistant(
+    database: Database, owner: ConversationOwner, conversation_id: str, assistant_id: str | None
+) -> None:
+    """Raises NotFoundError."""
+    _update(database, owner, conversation_id, assistant_id=assistant_id)
 
 
 def _update(

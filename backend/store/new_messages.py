@@ -48,7 +48,12 @@ class Writer:
 
 
 def begin_conversation(
-    database: Database, owner: ConversationOwner, title: str, question: NewQuestion, writer: Writer
+    database: Database,
+    owner: ConversationOwner,
+    title: str,
+    question: NewQuestion,
+    writer: Writer,
+    assistant_id: str | None = None,
 ) -> Begun:
     conversation_id = secrets.token_urlsafe(_ID_BYTES)
     row = {
@@ -59,6 +64,7 @@ def begin_conversation(
         "folded_title": fold(title),
         "created_at": writer.now,
         "updated_at": writer.now,
+        "assistant_id": assistant_id,
     }
     with database.writing() as connection:
         connection.execute(insert(conversations).values(row))

@@ -2,11 +2,12 @@
 
 from alembic import context
 
+from backend.store.assistant_tables import assistants
 from backend.store.conversation_tables import conversations
 from backend.store.language_model_tables import language_models
 
 # Each module adds its tables to the same metadata.
-(metadata,) = {conversations.metadata, language_models.metadata}
+(metadata,) = {assistants.metadata, conversations.metadata, language_models.metadata}
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -24,6 +24,7 @@ from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.store import audit, sources
 from backend.store import database as module
+from backend.store.assistant_tables import assistants
 from backend.store.conversation_tables import conversations
 from backend.store.database import LATEST, Database, create_engine_for, open_database, sqlite_url
 from backend.store.language_model_tables import language_models
@@ -71,7 +72,7 @@ def test_the_migrations_lead_to_the_tables(database: Database) -> None:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "compare_server_default": True}
         )
-        (metadata,) = {conversations.metadata, language_models.metadata}
+        (metadata,) = {assistants.metadata, conversations.metadata, language_models.metadata}
         assert compare_metadata(context, metadata) == []
 
 
