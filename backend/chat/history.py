@@ -12,6 +12,7 @@ from backend.chat.llm.messages import CallMessage, ModelMessage, ToolResult, Too
 from backend.chat.prompts import (
     BY_SEARCHING,
     NO_LONGER_SHOWN,
+    assistant_prompt,
     question_prompt,
     system_prompt,
 )
@@ -49,6 +50,8 @@ class TurnStart:
     message: str
     files: str
     """Formatted for the model; empty if there are none."""
+    assistant: str = ""
+    """The instructions of the assistant."""
 
 
 def without_citations(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
@@ -122,7 +125,8 @@ class Conversation:
     def _system(self, tools: Sequence[ToolSpec]) -> str:
         """Build the system prompt; it names tools only if there are any, else a model may write a call as text."""
         searching = (BY_SEARCHING,) if tools else ()
-        return system_prompt(*self._start.instructions, *searching, today=self._start.today)
+        rules = (*self._start.instructions, *searching, assistant_prompt(self._start.assistant))
+        return system_prompt(*rules, today=self._start.today)
 
     def _available(self, tools: Sequence[ToolSpec]) -> int:
         """Return the tokens that the fixed parts leave of the context window."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from backend.chat import prompts
+from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import (
     CitationMode,
@@ -98,6 +99,7 @@ class ChatTurn:
     filters: Filters = field(default_factory=Filters)
     files: tuple[ContextFile, ...] = ()
     today: date | None = None
+    assistant: AssistantSettings = PLAIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +194,7 @@ class _Turn:
             history=self._turn.history,
             message=self._turn.message,
             files=files_for_model(self._files, loaded),
+            assistant=self._turn.assistant.instructions,
         )
         return Conversation(start, self._window, self._dependencies.count_tokens)
 
