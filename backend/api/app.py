@@ -24,6 +24,7 @@ from backend.api.request_pools import RequestPools
 from backend.api.routes import (
     admin,
     ask,
+    assistants,
     conversations,
     documents,
     explain,
@@ -128,6 +129,7 @@ def create_app(
         search,
         ask,
         conversations,
+        assistants,
         documents,
         explain,
         sources,

@@ -75,6 +75,10 @@ class ChatService:
 
     def search_within(self, scope: "Filters") -> "SearchService":
         """As `search`, of a part of the index."""
+        from indexing.index.protocols import Filters
+
+        if scope == Filters():
+            return self.search
         return self._search_over(self._narrow_index(scope), self.count_tokens)
 
     def _search_over(self, index: "Index", count_tokens: "CountTokens") -> "SearchService":

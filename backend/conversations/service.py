@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.rights_watch import ReadersNow
 from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.assistant_service import AssistantService
 from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.titles import make_title
 from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
 from backend.store import conversations, messages, new_messages, turns
+from backend.store.assistants import DEFAULT_ID
 from backend.store.conversations import Conversation, ConversationOwner, ListPosition
 from backend.store.database import Database
 from backend.store.messages import Message
@@ -60,7 +63,9 @@ class ConversationService:
     gate: AnswerGate
     """By what the asker may read as of now."""
     runner: TurnRunner
-    answering: Callable[[str], Answering]
+    assistants: AssistantService
+    """Those that the owner may use."""
+    answering: Callable[[str, AssistantSettings], Answering]
     """Returns what answers a question."""
     turn_key: str
     readers_now: ReadersNow
@@ -142,13 +147,18 @@ class ConversationService:
             for one in path
         )
 
-    def begin(self, question: NewQuestion) -> BegunTurn:
-        """Begin a conversation with a question, and answer it."""
-        title = make_title(question.text)
+    def begin(self, question: NewQuestion, assistant_id: str = DEFAULT_ID) -> BegunTurn:
+        """Begin a conversation with a question, and answer it.
+
+        Raises:
+            NotFoundError: there is no such assistant.
+        """
+        settings = self.assistants.find_settings(assistant_id)
+        title, writer = make_title(question.text), self._make_writer()
         begun = new_messages.begin_conversation(
-            self.database, self.owner, title, question, self._make_writer()
+            self.database, self.owner, title, question, writer, _to_stored_id(assistant_id)
         )
-        return self._run(begun)
+        return self._run(begun, settings)
 
     def ask(self, conversation_id: str, parent_id: int | None, question: NewQuestion) -> BegunTurn:
         """Ask behind an answer, or the first question anew, and answer it.
@@ -157,10 +167,11 @@ class ConversationService:
             NotFoundError, InvalidInputError, ConflictError
         """
         end_interrupted(self.database)
+        settings = self._find_settings(conversation_id)
         begun = new_messages.ask(
             self.database, self.owner, conversation_id, parent_id, question, self._make_writer()
         )
-        return self._run(begun)
+        return self._run(begun, settings)
 
     def regenerate(self, conversation_id: str, message_id: int) -> BegunTurn:
         """Answer a question once more; one of its answers names it as well.
@@ -169,15 +180,21 @@ class ConversationService:
             NotFoundError, ConflictError
         """
         end_interrupted(self.database)
+        settings = self._find_settings(conversation_id)
         begun = new_messages.regenerate(
             self.database, self.owner, conversation_id, message_id, self._make_writer()
         )
-        return self._run(begun)
+        return self._run(begun, settings)
+
+    def _find_settings(self, conversation_id: str) -> AssistantSettings:
+        """Raises AssistantGoneError, NotFoundError."""
+        assistant_id = self.get(conversation_id).assistant_id
+        return self.assistants.find_settings_of_conversation(assistant_id)
 
     def _make_writer(self) -> Writer:
         return Writer(this_process(), datetime.now(UTC))
 
-    def _run(self, begun: Begun) -> BegunTurn:
+    def _run(self, begun: Begun, settings: AssistantSettings) -> BegunTurn:
         order = TurnOrder(
             message_id=begun.answer.id,
             question=begun.question,
@@ -185,7 +202,7 @@ class ConversationService:
             turn_key=self.turn_key,
             readers_now=self.readers_now,
         )
-        self.runner.begin(order, self.answering(begun.question.text))
+        self.runner.begin(order, self.answering(begun.question.text, settings))
         question, answer = self._show((begun.question, begun.answer))
         return BegunTurn(self.get(begun.question.conversation_id), question, answer)
 
@@ -214,6 +231,17 @@ class ConversationService:
         """Take a conversation out of the archive."""
         conversations.set_archived(self.database, self.owner, conversation_id, None)
 
+    def set_assistant(self, conversation_id: str, assistant_id: str) -> None:
+        """Let another assistant answer from the next question on.
+
+        Raises:
+            NotFoundError: there is no such conversation or assistant.
+        """
+        self.assistants.get(assistant_id)
+        conversations.set_assistant(
+            self.database, self.owner, conversation_id, _to_stored_id(assistant_id)
+        )
+
     def show_leaf(self, conversation_id: str, message_id: int) -> None:
         """Show the path through this message from now on, to the newest one below it."""
         leaf = self._find_newest_below(conversation_id, message_id)
@@ -221,3 +249,7 @@ class ConversationService:
 
     def delete(self, conversation_id: str) -> None:
         conversations.remove(self.database, self.owner, conversation_id)
+
+
+def _to_stored_id(assistant_id: str) -> str | None:
+    return None if assistant_id == DEFAULT_ID else assistant_id

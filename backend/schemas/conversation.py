@@ -10,6 +10,7 @@ from backend.schemas.answer import AnswerDoneEvent, AnswerResponse
 from backend.schemas.base import Schema, with_example
 from backend.schemas.search import FiltersBody
 from backend.schemas.system import ProblemDetails
+from backend.store.assistants import DEFAULT_ID
 
 if TYPE_CHECKING:
     from backend.store.conversations import Conversation
@@ -20,6 +21,7 @@ _CONVERSATION: dict[str, JsonValue] = {
     "created_at": "2026-03-02T09:30:00Z",
     "updated_at": "2026-03-02T09:30:00Z",
     "archived": False,
+    "assistant_id": "default",
     "running": True,
 }
 _QUESTION: dict[str, JsonValue] = {
@@ -66,6 +68,8 @@ class ConversationResponse(Schema):
     updated_at: datetime
     """When its last question was asked."""
     archived: bool
+    assistant_id: str
+    """Which assistant answers; `default` is the one that is always there. It may not be available any more."""
     running: bool
     """Whether an answer of it is being written."""
 
@@ -77,6 +81,7 @@ class ConversationResponse(Schema):
             created_at=conversation.created_at,
             updated_at=conversation.updated_at,
             archived=conversation.archived_at is not None,
+            assistant_id=conversation.assistant_id or DEFAULT_ID,
             running=conversation.running,
         )
 
