@@ -26,6 +26,7 @@ from connectors.errors import (
     NotFoundError,
 )
 
+_NEW = AssistantValues(name="New assistant")
 _CHANGED_OF_DEFAULT = frozenset({"description", "instructions", "starters"})
 
 
@@ -97,13 +98,18 @@ class AssistantService:
         except NotFoundError as error:
             raise AssistantGoneError from error
 
-    def try_values(self, values: AssistantValues) -> AssistantSettings:
-        """Return how an assistant of these values would answer.
+    def find_changed_settings(
+        self, assistant_id: str | None, changes: Mapping[str, Any]
+    ) -> AssistantSettings:
+        """Return how an assistant would answer if these values were changed; None for a new one. Nothing is kept.
 
         Raises:
-            InvalidInputError: one is not valid.
+            NotFoundError: there is no such assistant, or it is not for the asker.
+            InvalidInputError: a value is not valid.
         """
-        return make_settings(self._validate(values, values.sources))
+        before = _NEW if assistant_id is None else self._find(assistant_id).values
+        values = replace(before, **changes, visibility=Visibility.MINE)
+        return make_settings(self._validate(values, changes.get("sources", ())))
 
     def create(self, values: AssistantValues) -> ShownAssistant:
         """

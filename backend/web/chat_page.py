@@ -6,11 +6,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from backend.access.roles import Role
+from backend.api.assistant_dependencies import AssistantsDependency
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.conversation_dependencies import ConversationsDependency
 from backend.api.conversation_responses import make_page
 from backend.api.dependencies import ChatDependency, DatabaseDependency, ReadersDependency
 from backend.chat.passages import PassagesReason
+from backend.store.assistants import DEFAULT_ID
 from backend.web.ask_page import list_examples
 from backend.web.templates import page
 
@@ -26,6 +28,7 @@ def chat_page(
     request: Request,
     chat: ChatDependency,
     conversations: ConversationsDependency,
+    assistants: AssistantsDependency,
     asker: AskerDependency,
     readers: ReadersDependency,
     database: DatabaseDependency,
@@ -40,6 +43,6 @@ def chat_page(
         "model": chat.settings.llm_model,
         "is_admin": asker.role is Role.ADMIN,
         "reasons": json.dumps({reason.value: reason.sentence for reason in PassagesReason}),
-        "examples": list_examples(database, readers),
+        "examples": assistants.get(DEFAULT_ID).values.starters or list_examples(database, readers),
     }
     return page(request, "chat.html", "chat", values)

@@ -1,5 +1,6 @@
 """`/api/assistants`: instructions, a scope and a model under a name, to ask with."""
 
+from collections.abc import Set
 from datetime import date
 from typing import Annotated, Any, TypeAlias
 
@@ -9,7 +10,11 @@ from starlette.responses import Response
 
 from backend.api import openapi
 from backend.api.answer_streams import AnswerStream
-from backend.api.assistant_dependencies import AssistantId, AssistantsDependency
+from backend.api.assistant_dependencies import (
+    AssistantId,
+    AssistantIdField,
+    AssistantsDependency,
+)
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
     AppStateDependency,
@@ -115,10 +120,10 @@ class ChangeAssistantBody(BaseModel):
     visibility: Visibility | None = None
     groups: Names | None = None
 
-    def read(self) -> dict[str, Any]:
+    def read(self, except_for: Set[str] = frozenset()) -> dict[str, Any]:
         return {
             name: value
-            for name in self.model_fields_set
+            for name in self.model_fields_set - except_for
             if (value := getattr(self, name)) is not None or name in _MAY_BE_NULL
         }
 
@@ -132,7 +137,10 @@ class TryAssistantBody(BaseModel):
         },
     )
 
-    assistant: AssistantBody
+    assistant_id: AssistantIdField | None = Field(
+        default=None, description="The one that is changed; null for a new one"
+    )
+    assistant: ChangeAssistantBody
     question: Question
     history: tuple[MessageBody, ...] = Field(
         default=(), max_length=MOST_MESSAGES, description="What was said before, oldest first"
@@ -176,8 +184,9 @@ def try_assistant(
     state: AppStateDependency,
     context: RequestContextDependency,
 ) -> EventStream:
-    """Server-sent events as those of POST /api/ask. Nothing is kept."""
+    """Server-sent events as those of POST /api/ask. Nothing is kept. What is left out is as the assistant has it."""
     context.query = body.question
+    changes = body.assistant.read(except_for={"visibility", "groups"})
     turn = ChatTurn(
         message=body.question,
         readers=readers,
@@ -185,7 +194,7 @@ def try_assistant(
         person_id=asker.person.id if asker.person else NOBODY,
         history=read_history(body.history),
         today=date.today(),
-        assistant=assistants.try_values(body.assistant.read()),
+        assistant=assistants.find_changed_settings(body.assistant_id, changes),
     )
     return AnswerStream(request, state, chat, database).open(turn, asker)
 

@@ -233,11 +233,13 @@ def test_a_scope_names_no_source_that_its_author_may_not_see(eve: AssistantServi
             partly.create(replace(MINE, sources=("wiki", name)))
         messages.append(str(refused.value).replace(name, ""))
         with pytest.raises(InvalidInputError):
-            partly.try_values(replace(MINE, sources=(name,)))
+            partly.find_changed_settings(None, {"sources": (name,)})
     assert messages[0] == messages[1]
     own = eve.create(replace(MINE, sources=("wiki", "handbook")))
     # Changing something else keeps what cannot be seen now; it never widens the scope.
     partly.change(own.id, {"name": "Other"})
+    tried = partly.find_changed_settings(own.id, {"instructions": "Rhyme."})
+    assert (tried.instructions, tried.scope.sources) == ("Rhyme.", ALL_SOURCES)
     assert eve.get(own.id).values.sources == ("wiki", "handbook")
     with pytest.raises(InvalidInputError):
         partly.change(own.id, {"sources": ("handbook",)})
@@ -312,7 +314,7 @@ def test_an_empty_scope_is_everything() -> None:
 
 
 def test_nothing_of_it_is_stored_where_it_is_only_tried(bob: AssistantService) -> None:
-    settings = bob.try_values(replace(MINE, instructions="Rhyme.", sources=("wiki",)))
+    settings = bob.find_changed_settings(None, {"instructions": "Rhyme.", "sources": ("wiki",)})
     assert (settings.instructions, settings.scope.sources) == (
         "Rhyme.",
         frozenset({"wiki"}),
