@@ -107,7 +107,7 @@ def _make(page: Page) -> None:
     page.get_by_label("Only some sources or document sets").check()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("Choose a source")
-    page.get_by_label("depot").check()
+    page.get_by_role("checkbox", name="depot").check()
     page.get_by_role("button", name="Ask").click()
     tried = page.get_by_role("group", name="Answer")
     expect(tried).to_contain_text("There are 9 weeks")
@@ -118,7 +118,7 @@ def _share(page: Page, with_whom: str) -> None:
     page.get_by_role("link", name=f"Edit {NAME}").click()
     page.get_by_label(with_whom).check()
     if with_whom == "Members of groups":
-        page.get_by_label("support").check()
+        page.get_by_role("checkbox", name="support").check()
     page.get_by_role("button", name="Save").click()
     expect(_cards(page)).to_have_count(2)
 
