@@ -43,8 +43,8 @@ export class ChatAssistant {
         if (!isCurrent()) return;
         element("assistant-name").textContent = replaceControls(found.name);
         element("assistant-name").href = `/assistants/${encodeURIComponent(id)}`;
-        element("assistant").hidden = false;
-        if (!of) this.#greet(found);
+        if (of) element("assistant").hidden = false;
+        else this.#greet(found);
       } catch (error) {
         if (!(error instanceof Problem) || error.status !== 404) throw error;
         if (isCurrent()) this.#lack(true);
