@@ -25,6 +25,7 @@ from connectors.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from indexing.index.protocols import Filters
 
 _NEW = AssistantValues(name="New assistant")
 _CHANGED_OF_DEFAULT = frozenset({"description", "instructions", "starters"})
@@ -90,6 +91,11 @@ class AssistantService:
     def find_settings(self, assistant_id: str) -> AssistantSettings:
         """Return how an assistant answers. Raises as `get`."""
         return make_settings(self._find(assistant_id).values)
+
+    def find_scope(self, assistant_id: str) -> Filters:
+        """Return what an assistant searches. Raises as `get`."""
+        # Every search asks this, and what the default one searches is never limited.
+        return Filters() if assistant_id == DEFAULT_ID else self.find_settings(assistant_id).scope
 
     def find_settings_of_conversation(self, assistant_id: str | None) -> AssistantSettings:
         """Raises AssistantGoneError."""

@@ -177,7 +177,8 @@ def _set_groups(connection: Connection, assistant_id: str, names: Iterable[str])
 
 def _read_all(connection: Connection, query: Select[Any]) -> list[StoredAssistant]:
     rows = connection.execute(query).mappings().all()
-    named = _read_groups(connection, [row["id"] for row in rows])
+    shared = [row["id"] for row in rows if row["visibility"] == Visibility.GROUPS]
+    named = _read_groups(connection, shared) if shared else {}
     return [_to_assistant(row, named.get(row["id"], ())) for row in rows]
 
 

@@ -93,7 +93,7 @@ def search(
 ) -> SearchResponseWithFacets:
     """Return the results of `quarry search --json`, limited to documents that the asker may read."""
     context.query = body.query
-    service = chat.search_within(assistants.find_settings(body.assistant).scope)
+    service = chat.search_within(assistants.find_scope(body.assistant))
     deadline, filters = service.deadline(context.cancel_token), body.filters.filters()
     began = time.perf_counter()
     parsed = parse_query(body.query)
