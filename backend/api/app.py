@@ -31,6 +31,7 @@ from backend.api.routes import (
     health,
     metrics,
     models,
+    projects,
     search,
     sources,
 )
@@ -130,6 +131,7 @@ def create_app(
         ask,
         conversations,
         assistants,
+        projects,
         documents,
         explain,
         sources,

@@ -24,6 +24,7 @@ from backend.chat.llm_loop import ChatTurn
 from backend.composition.chat import ChatService
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.followed_turn import FollowedAnswer, TurnFollower
+from backend.conversations.project_service import ProjectService
 from backend.conversations.service import ConversationService
 from backend.conversations.turn_rights import make_owner_readers
 from backend.conversations.turn_runner import Answering
@@ -54,6 +55,13 @@ async def get_owner(asker: AskerDependency) -> ConversationOwner:
 OwnerDependency = Annotated[ConversationOwner, Depends(get_owner)]
 
 
+async def get_projects(owner: OwnerDependency, database: DatabaseDependency) -> ProjectService:
+    return ProjectService(database=database, owner=owner)
+
+
+ProjectsDependency = Annotated[ProjectService, Depends(get_projects)]
+
+
 def get_conversations(
     owner: OwnerDependency,
     asker: AskerDependency,
@@ -63,6 +71,7 @@ def get_conversations(
     state: AppStateDependency,
     context: RequestContextDependency,
     assistants: AssistantsDependency,
+    projects: ProjectsDependency,
 ) -> ConversationService:
     deadline = Deadline.after(chat.settings.search_seconds, context.cancel_token)
     return ConversationService(
@@ -71,6 +80,7 @@ def get_conversations(
         gate=AnswerGate(index=chat.engine.index, readers=readers, deadline=deadline),
         runner=state.turns.runner,
         assistants=assistants,
+        projects=projects,
         answering=lambda question, settings: _make_answering(
             chat, question, settings, state.answer_html
         ),

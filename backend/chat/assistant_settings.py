@@ -10,6 +10,8 @@ from indexing.index.protocols import Filters
 class AssistantSettings:
     instructions: str = ""
     """Of the person who made the assistant; they stand behind the fixed rules."""
+    project_instructions: str = ""
+    """Of the project in which it is asked."""
     scope: Filters = field(default_factory=Filters)
     """It searches only what this accepts, whatever else narrows a search."""
     model: str | None = None

@@ -52,6 +52,8 @@ class TurnStart:
     """Formatted for the model; empty if there are none."""
     assistant: str = ""
     """The instructions of the assistant."""
+    project: str = ""
+    """Those of the project."""
 
 
 def without_citations(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
@@ -125,7 +127,11 @@ class Conversation:
     def _system(self, tools: Sequence[ToolSpec]) -> str:
         """Build the system prompt; it names tools only if there are any, else a model may write a call as text."""
         searching = (BY_SEARCHING,) if tools else ()
-        rules = (*self._start.instructions, *searching, assistant_prompt(self._start.assistant))
+        rules = (
+            *self._start.instructions,
+            *searching,
+            assistant_prompt(self._start.assistant, self._start.project),
+        )
         return system_prompt(*rules, today=self._start.today)
 
     def _available(self, tools: Sequence[ToolSpec]) -> int:

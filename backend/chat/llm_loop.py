@@ -195,6 +195,7 @@ class _Turn:
             message=self._turn.message,
             files=files_for_model(self._files, loaded),
             assistant=self._turn.assistant.instructions,
+            project=self._turn.assistant.project_instructions,
         )
         return Conversation(start, self._window, self._dependencies.count_tokens)
 

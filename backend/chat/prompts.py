@@ -73,11 +73,11 @@ def system_prompt(*instructions: str, today: date | None = None) -> str:
     return "\n\n".join(part for part in (_TASK, *instructions, *dated) if part)
 
 
-def assistant_prompt(instructions: str) -> str:
+def assistant_prompt(instructions: str, of_project: str = "") -> str:
     """Build the part of the system prompt that follows the fixed rules; nothing where there are no instructions."""
-    if not instructions.strip():
-        return ""
-    return f"{_ASSISTANT}\n{json.dumps({'instructions': instructions}, ensure_ascii=False)}"
+    given = {"instructions": instructions, "instructions_of_the_project": of_project}
+    said = {name: text for name, text in given.items() if text.strip()}
+    return f"{_ASSISTANT}\n{json.dumps(said, ensure_ascii=False)}" if said else ""
 
 
 def question_prompt(message: str, files: str, results: str) -> str:

@@ -27,9 +27,9 @@ def validate_values(values: AssistantValues) -> AssistantValues:
     """
     cleaned = replace(
         values,
-        name=_check_line(values.name, "The name", LONGEST_NAME),
-        description=_check_text(values.description, "The description", LONGEST_DESCRIPTION),
-        instructions=_check_text(values.instructions, "The instructions", LONGEST_INSTRUCTIONS),
+        name=check_line(values.name, "The name", LONGEST_NAME),
+        description=check_text(values.description, "The description", LONGEST_DESCRIPTION),
+        instructions=check_text(values.instructions, "The instructions", LONGEST_INSTRUCTIONS),
         starters=_check_starters(values.starters),
         sources=_check_number(values.sources, "sources"),
         sets=_check_set_names(values.sets),
@@ -68,13 +68,13 @@ def check_sources(given: Iterable[str], visible: Collection[str]) -> None:
 def _check_set_names(names: Iterable[str]) -> tuple[str, ...]:
     """Only how they are written: a set need not hold anything yet."""
     return _check_number(
-        (_check_line(name, "The name of a document set", LONGEST_SET_NAME) for name in names),
+        (check_line(name, "The name of a document set", LONGEST_SET_NAME) for name in names),
         "document sets",
     )
 
 
 def _check_starters(starters: Iterable[str]) -> tuple[str, ...]:
-    checked = [_check_line(one, "A starter", LONGEST_STARTER) for one in starters if one.strip()]
+    checked = [check_line(one, "A starter", LONGEST_STARTER) for one in starters if one.strip()]
     kept = tuple(dict.fromkeys(checked))
     if len(kept) > MOST_STARTERS:
         raise InvalidInputError(f"There are at most {MOST_STARTERS} starters.")
@@ -97,14 +97,14 @@ def _check_number(names: Iterable[str], what: str) -> tuple[str, ...]:
     return kept
 
 
-def _check_line(text: str, what: str, longest: int) -> str:
+def check_line(text: str, what: str, longest: int) -> str:
     cleaned = " ".join(text.split())
     if not cleaned or not cleaned.isprintable():
         raise InvalidInputError(f"{what} has 1 to {longest} characters on one line.")
-    return _check_text(cleaned, what, longest)
+    return check_text(cleaned, what, longest)
 
 
-def _check_text(text: str, what: str, longest: int) -> str:
+def check_text(text: str, what: str, longest: int) -> str:
     cleaned = text.strip()
     if len(cleaned) > longest:
         raise InvalidInputError(

@@ -1,7 +1,7 @@
 """The conversations of one person: list, open, ask, stop. The API and the pages call it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -10,6 +10,7 @@ from backend.chat.rights_watch import ReadersNow
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.assistant_service import AssistantService
 from backend.conversations.interrupted_turns import end_interrupted
+from backend.conversations.project_service import ProjectService
 from backend.conversations.titles import make_title
 from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
 from backend.store import conversations, messages, new_messages, turns
@@ -17,10 +18,13 @@ from backend.store.assistants import DEFAULT_ID
 from backend.store.conversations import Conversation, ConversationOwner, ListPosition
 from backend.store.database import Database
 from backend.store.messages import Message
-from backend.store.new_messages import Begun, NewQuestion, Writer
+from backend.store.new_messages import Begun, ConversationSetting, NewQuestion, Writer
 from backend.store.people import NOBODY
 from backend.sync.run_lease import this_process
 from connectors.errors import InvalidInputError
+
+MOST_READ = 200
+"""Messages of somebody else's conversation that are shown: the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ class ConversationService:
     runner: TurnRunner
     assistants: AssistantService
     """Those that the owner may use."""
+    projects: ProjectService
+    """Those that the owner is in."""
     answering: Callable[[str, AssistantSettings], Answering]
     """Returns what answers a question."""
     turn_key: str
@@ -117,6 +123,14 @@ class ConversationService:
             conversation, shown, shown[0].message.id if len(path) > limit else None
         )
 
+    def read_of(self, author: ConversationOwner, conversation_id: str) -> OpenedConversation:
+        """Return what somebody else sees of a conversation of its author: by the gate, what they may read themselves.
+
+        Raises:
+            NotFoundError
+        """
+        return replace(self, owner=author).open(conversation_id, None, None, MOST_READ)
+
     def _find_last(
         self, conversation: Conversation, leaf: int | None, before: int | None
     ) -> int | None:
@@ -147,16 +161,24 @@ class ConversationService:
             for one in path
         )
 
-    def begin(self, question: NewQuestion, assistant_id: str = DEFAULT_ID) -> BegunTurn:
+    def begin(
+        self, question: NewQuestion, assistant_id: str = DEFAULT_ID, project_id: str | None = None
+    ) -> BegunTurn:
         """Begin a conversation with a question, and answer it.
 
         Raises:
-            NotFoundError: there is no such assistant.
+            NotFoundError: there is no such assistant or project.
         """
         settings = self.assistants.find_settings(assistant_id)
+        if project_id is not None:
+            of_project = self.projects.get(project_id).instructions
+            settings = replace(settings, project_instructions=of_project)
+        setting = ConversationSetting(
+            assistant_id=_to_stored_id(assistant_id), project_id=project_id
+        )
         title, writer = make_title(question.text), self._make_writer()
         begun = new_messages.begin_conversation(
-            self.database, self.owner, title, question, writer, _to_stored_id(assistant_id)
+            self.database, self.owner, title, question, writer, setting
         )
         return self._run(begun, settings)
 
@@ -188,8 +210,10 @@ class ConversationService:
 
     def _find_settings(self, conversation_id: str) -> AssistantSettings:
         """Raises AssistantGoneError, NotFoundError."""
-        assistant_id = self.get(conversation_id).assistant_id
-        return self.assistants.find_settings_of_conversation(assistant_id)
+        conversation = self.get(conversation_id)
+        settings = self.assistants.find_settings_of_conversation(conversation.assistant_id)
+        of_project = self.projects.find_instructions(conversation.project_id)
+        return replace(settings, project_instructions=of_project)
 
     def _make_writer(self) -> Writer:
         return Writer(this_process(), datetime.now(UTC))

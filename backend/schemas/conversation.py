@@ -22,6 +22,7 @@ _CONVERSATION: dict[str, JsonValue] = {
     "updated_at": "2026-03-02T09:30:00Z",
     "archived": False,
     "assistant_id": "default",
+    "project_id": None,
     "running": True,
 }
 _QUESTION: dict[str, JsonValue] = {
@@ -70,6 +71,7 @@ class ConversationResponse(Schema):
     archived: bool
     assistant_id: str
     """Which assistant answers; `default` is the one that is always there. It may not be available any more."""
+    project_id: str | None
     running: bool
     """Whether an answer of it is being written."""
 
@@ -82,6 +84,7 @@ class ConversationResponse(Schema):
             updated_at=conversation.updated_at,
             archived=conversation.archived_at is not None,
             assistant_id=conversation.assistant_id or DEFAULT_ID,
+            project_id=conversation.project_id,
             running=conversation.running,
         )
 

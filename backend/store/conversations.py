@@ -30,6 +30,7 @@ class Conversation:
     """The message whose path from the first question is shown."""
     assistant_id: str | None
     """Which assistant answers, whether there still is one or not; None for the default one."""
+    project_id: str | None
     running: bool
     """Whether an answer of it is being written."""
 
@@ -59,6 +60,7 @@ _COLUMNS = (
     conversations.c.archived_at,
     conversations.c.leaf_id,
     conversations.c.assistant_id,
+    conversations.c.project_id,
     _RUNNING.label("running"),
 )
 

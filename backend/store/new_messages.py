@@ -39,6 +39,18 @@ class Begun:
     answer: Message
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationSetting:
+    """What a conversation begins with."""
+
+    assistant_id: str | None = None
+    """None for the default assistant."""
+    project_id: str | None = None
+
+
+EVERYDAY = ConversationSetting()
+
+
 @dataclass(frozen=True, slots=True)
 class Writer:
     """The process that writes an answer, and when it begins."""
@@ -53,7 +65,7 @@ def begin_conversation(
     title: str,
     question: NewQuestion,
     writer: Writer,
-    assistant_id: str | None = None,
+    setting: ConversationSetting = EVERYDAY,
 ) -> Begun:
     conversation_id = secrets.token_urlsafe(_ID_BYTES)
     row = {
@@ -64,7 +76,8 @@ def begin_conversation(
         "folded_title": fold(title),
         "created_at": writer.now,
         "updated_at": writer.now,
-        "assistant_id": assistant_id,
+        "assistant_id": setting.assistant_id,
+        "project_id": setting.project_id,
     }
     with database.writing() as connection:
         connection.execute(insert(conversations).values(row))

@@ -72,6 +72,10 @@ class FirstQuestionBody(QuestionBody):
         default=DEFAULT_ID, description="Which assistant answers"
     )
 
+    project_id: AssistantIdField | None = Field(
+        default=None, description="The project that the conversation belongs to"
+    )
+
 
 class FollowUpBody(QuestionBody):
     model_config = ConfigDict(
@@ -139,7 +143,7 @@ def begin_conversation(
 ) -> QuestionBegunResponse:
     """The answer is written whether anybody follows it or not; its events are at .../messages/{id}/events."""
     context.query = body.question
-    begun = conversations.begin(body.read(), body.assistant_id)
+    begun = conversations.begin(body.read(), body.assistant_id, body.project_id)
     return responses.make_begun(begun, state.answer_html)
 
 
