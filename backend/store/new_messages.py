@@ -15,8 +15,9 @@ from backend.store.conversation_tables import conversations, messages
 from backend.store.conversations import ConversationOwner, is_owned
 from backend.store.database import Database
 from backend.store.messages import MESSAGE_COLUMNS, Message, read_message
+from backend.store.project_tables import projects
 from backend.store.runs import Process
-from connectors.errors import ConflictError, InvalidInputError
+from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from indexing.text.normalization import fold, is_storable
 
 MOST_RUNNING = 3
@@ -80,8 +81,17 @@ def begin_conversation(
         "project_id": setting.project_id,
     }
     with database.writing() as connection:
+        if setting.project_id is not None:
+            _keep_project(connection, setting.project_id)
         connection.execute(insert(conversations).values(row))
         return _ask(connection, conversation_id, None, question, writer)
+
+
+def _keep_project(connection: Connection, project_id: str) -> None:
+    """Raises NotFoundError: it was deleted meanwhile."""
+    kept = select(projects.c.id).where(projects.c.id == project_id)
+    if connection.scalar(kept.with_for_update(read=True, key_share=True)) is None:
+        raise NotFoundError("There is no such project.")
 
 
 def ask(

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse
 from backend.access.roles import Role
 from backend.api.assistant_dependencies import AssistantsDependency
 from backend.api.authorization import AskerDependency, Permission, requires
-from backend.api.conversation_dependencies import ConversationsDependency
+from backend.api.conversation_dependencies import ConversationsDependency, ProjectsDependency
 from backend.api.conversation_responses import make_page
 from backend.api.dependencies import ChatDependency, DatabaseDependency, ReadersDependency
 from backend.chat.passages import PassagesReason
@@ -29,6 +29,7 @@ def chat_page(
     chat: ChatDependency,
     conversations: ConversationsDependency,
     assistants: AssistantsDependency,
+    projects: ProjectsDependency,
     asker: AskerDependency,
     readers: ReadersDependency,
     database: DatabaseDependency,
@@ -39,6 +40,7 @@ def chat_page(
     values = {
         "conversation_id": conversation_id,
         "conversations": first.model_dump_json(),
+        "projects": projects.list_own(),
         "owner": asker.turn_key,
         "model": chat.settings.llm_model,
         "is_admin": asker.role is Role.ADMIN,

@@ -1,6 +1,7 @@
 // Chat: conversations that last. What is shown is what the server keeps; an answer that runs is followed.
 import { watchCards } from "./cards.js";
 import { ChatAssistant } from "./chat_assistant.js";
+import { chosenProject, showProject } from "./chat_project.js";
 import { beginConversation, changeConversation, eventsUrl, postQuestion, readConversation, regenerate, stopAnswer } from "./conversation_api.js";
 import { ConversationList } from "./conversation_list.js";
 import { Drafts } from "./drafts.js";
@@ -135,6 +136,7 @@ function show(one, path, earlier = element("earlier").dataset.before) {
   element("opening").hidden = Boolean(one);
   element("ask").hidden = false;
   assistant.show(one);
+  showProject(one);
   element("earlier").hidden = !one || !earlier;
   element("earlier").dataset.before = (one && earlier) || "";
   thread.show(path);
@@ -203,7 +205,7 @@ function sayLost(isLost) {
 async function ask(question, parent) {
   say("Searching");
   return attempt(async () => {
-    const begun = conversation ? await postQuestion(conversation.id, question, parent) : await beginConversation(question, assistant.id);
+    const begun = conversation ? await postQuestion(conversation.id, question, parent) : await beginConversation(question, assistant.id, chosenProject(null));
     const before = messages.slice(0, messages.findIndex((message) => message.id === parent) + 1);
     const one = begun.conversation ?? conversation;
     if (!conversation) {
