@@ -24,12 +24,14 @@ from backend.api.request_pools import RequestPools
 from backend.api.routes import (
     admin,
     ask,
+    assistants,
     conversations,
     documents,
     explain,
     health,
     metrics,
     models,
+    projects,
     search,
     sources,
 )
@@ -132,6 +134,8 @@ def create_app(
         search,
         ask,
         conversations,
+        assistants,
+        projects,
         documents,
         explain,
         sources,

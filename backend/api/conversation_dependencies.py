@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import Depends, Path, Request
 
 from backend.api.answer_events import AnswerHtml, TurnEncoder
+from backend.api.assistant_dependencies import AssistantsDependency, find_asker_owner
 from backend.api.authorization import AskerDependency
 from backend.api.dependencies import (
     AppStateDependency,
@@ -16,12 +17,14 @@ from backend.api.dependencies import (
 from backend.api.problem_details import Problem, problem
 from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
+from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
 from backend.chat.llm_loop import ChatTurn
 from backend.composition.chat import ChatService
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.followed_turn import FollowedAnswer, TurnFollower
+from backend.conversations.project_service import ProjectService
 from backend.conversations.service import ConversationService
 from backend.conversations.turn_rights import make_owner_readers
 from backend.conversations.turn_runner import Answering
@@ -43,14 +46,20 @@ async def get_owner(asker: AskerDependency) -> ConversationOwner:
     Raises:
         Problem: 403, a service token belongs to nobody.
     """
-    if asker.person is not None:
-        return ConversationOwner(asker.person.id)
-    if asker.kind == "token":
+    owner = find_asker_owner(asker)
+    if owner is None:
         raise Problem(problem(403, "Conversations belong to people; use POST /api/ask."))
-    return ConversationOwner(None)
+    return owner
 
 
 OwnerDependency = Annotated[ConversationOwner, Depends(get_owner)]
+
+
+async def get_projects(owner: OwnerDependency, database: DatabaseDependency) -> ProjectService:
+    return ProjectService(database=database, owner=owner)
+
+
+ProjectsDependency = Annotated[ProjectService, Depends(get_projects)]
 
 
 def get_conversations(
@@ -61,6 +70,8 @@ def get_conversations(
     database: DatabaseDependency,
     state: AppStateDependency,
     context: RequestContextDependency,
+    assistants: AssistantsDependency,
+    projects: ProjectsDependency,
 ) -> ConversationService:
     deadline = Deadline.after(chat.settings.search_seconds, context.cancel_token)
     return ConversationService(
@@ -68,7 +79,11 @@ def get_conversations(
         owner=owner,
         gate=AnswerGate(index=chat.engine.index, readers=readers, deadline=deadline),
         runner=state.turns.runner,
-        answering=lambda question: _make_answering(chat, question, state.answer_html),
+        assistants=assistants,
+        projects=projects,
+        answering=lambda question, settings: _make_answering(
+            chat, question, settings, state.answer_html
+        ),
         turn_key=asker.turn_key,
         readers_now=make_owner_readers(database, owner, asker.readers),
     )
@@ -103,13 +118,16 @@ async def get_follower(
 FollowerDependency = Annotated[TurnFollower, Depends(get_follower)]
 
 
-def _make_answering(chat: ChatService, question: str, answer_html: AnswerHtml) -> Answering:
+def _make_answering(
+    chat: ChatService, question: str, settings: AssistantSettings, answer_html: AnswerHtml
+) -> Answering:
     def answer(turn: ChatTurn, record: ChatStateContainer) -> Iterator[ChatEvent]:
         return chat.answer(turn, (), record)
 
     return Answering(
         index=chat.engine.index,
         answer=answer,
+        assistant=settings,
         seconds=chat.seconds,
         encoder=TurnEncoder(question, answer_html),
         read_filters=_read_filters,

@@ -12,6 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from backend.api.request_context import get_request_context
+from backend.conversations.assistant_service import AssistantRefusedError
+from backend.conversations.project_service import ProjectRefusedError
 from backend.schemas.system import FieldError, ProblemDetails
 from connectors.errors import (
     ActionRequiredError,
@@ -53,6 +55,8 @@ def problem(status: int, detail: str, advice: str | None = None) -> ProblemDetai
 _DOCTOR = "See quarry doctor."
 STATUSES: Mapping[type[Exception], tuple[int, str | None]] = MappingProxyType(
     {
+        AssistantRefusedError: (403, None),
+        ProjectRefusedError: (403, None),
         NotFoundError: (404, None),
         ConflictError: (409, None),
         InvalidInputError: (422, None),

@@ -13,6 +13,7 @@ from backend.chat.prompts import (
     BY_SEARCHING,
     NO_LONGER_SHOWN,
     SUM_UP,
+    assistant_prompt,
     question_prompt,
     system_prompt,
 )
@@ -52,6 +53,10 @@ class TurnStart:
     """Formatted for the model; empty if there are none."""
     summary: str = ""
     """Of what was said before the history; it is always told."""
+    assistant: str = ""
+    """The instructions of the assistant."""
+    project: str = ""
+    """Those of the project."""
 
 
 def without_citations(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
@@ -146,7 +151,12 @@ class Conversation:
     def _system(self, tools: Sequence[ToolSpec]) -> str:
         """Build the system prompt; it names tools only if there are any, else a model may write a call as text."""
         searching = (BY_SEARCHING,) if tools else ()
-        return system_prompt(*self._start.instructions, *searching, today=self._start.today)
+        rules = (
+            *self._start.instructions,
+            *searching,
+            assistant_prompt(self._start.assistant, self._start.project),
+        )
+        return system_prompt(*rules, today=self._start.today)
 
     def _available(self, tools: Sequence[ToolSpec]) -> int:
         """Return the tokens that the fixed parts leave of the context window."""

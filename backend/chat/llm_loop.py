@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from backend.chat import prompts
+from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import (
     CitationMode,
@@ -100,6 +101,7 @@ class ChatTurn:
     filters: Filters = field(default_factory=Filters)
     files: tuple[ContextFile, ...] = ()
     today: date | None = None
+    assistant: AssistantSettings = PLAIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +197,8 @@ class _Turn:
             summary=self._turn.summary,
             message=self._turn.message,
             files=files_for_model(self._files, loaded),
+            assistant=self._turn.assistant.instructions,
+            project=self._turn.assistant.project_instructions,
         )
         return Conversation(start, self._window, self._dependencies.count_tokens)
 

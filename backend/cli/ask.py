@@ -19,6 +19,7 @@ from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage, 
 from backend.cli import command_line
 from backend.cli.command_line import As, Json, to_safe_text
 from backend.container import Container
+from backend.conversations.assistant_service import read_default_settings
 from backend.schemas.answer import AnswerResponse, CitationResponse, Verdict
 from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
 from backend.store.people import NOBODY
@@ -68,6 +69,7 @@ def ask_in_terminal(
         person_id=NOBODY,
         files=tuple(map(_context_file, files)),
         today=date.today(),
+        assistant=read_default_settings(container.database),
     )
     done = _print_events(container, turn, files, console)
     answer = AnswerResponse.from_answer(question, done, time.perf_counter() - began)

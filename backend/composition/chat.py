@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from backend.search.search_service import SearchService
     from connectors.document import Document
     from indexing.embedding.token_counting import CountTokens
-    from indexing.index.protocols import Index
+    from indexing.index.protocols import Filters, Index
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,14 @@ class ChatService:
         """Searches without the language model."""
         return self._search_over(self.engine.index, self.count_tokens)
 
+    def search_within(self, scope: "Filters") -> "SearchService":
+        """As `search`, of a part of the index."""
+        from indexing.index.protocols import Filters
+
+        if scope == Filters():
+            return self.search
+        return self._search_over(self._narrow_index(scope), self.count_tokens)
+
     def _search_over(self, index: "Index", count_tokens: "CountTokens") -> "SearchService":
         from backend.search.search_service import SearchService
 
@@ -88,7 +96,10 @@ class ChatService:
         )
 
     def _inference_over(self, index: "Index") -> "FilterInference":
-        return self._inference if index is self.engine.index else self._make_inference(index)
+        from indexing.index.scoped_index import ScopedIndex
+
+        is_of_all = index is self.engine.index or isinstance(index, ScopedIndex)
+        return self._inference if is_of_all else self._make_inference(index)
 
     @cached_property
     def _inference(self) -> "FilterInference":
@@ -108,15 +119,21 @@ class ChatService:
 
         Files that do not fit the model's window, or that no model reads, are searched instead of the index.
         """
+        from backend.chat.assistant_settings import NOTHING_ANSWERS
         from backend.chat.passages import PassagesReason
         from backend.search.models import DocumentNumbers
 
-        numbers, chosen = DocumentNumbers(), self.models.choose()
+        assistant = turn.assistant
+        numbers = DocumentNumbers()
+        chosen = self.models.choose(assistant.model, assistant.temperature)
         why = PassagesReason.NO_MODEL
         if chosen and (used := self.models.find_used_budget(turn.person_id)):
             chosen, why = None, used
+        if chosen is None and not assistant.searches:
+            yield state.fail(NOTHING_ANSWERS)
+            return
         fits = chosen is not None and not self._exceeds_window(turn.files, chosen.answering)
-        with self._index_for(() if fits else files) as index:
+        with self._index_for(() if fits else files, assistant.scope) as index:
             if chosen is None:
                 yield from self._answer_from_sentences(turn, index, numbers, state, why)
                 return
@@ -152,19 +169,25 @@ class ChatService:
         ).use_as_search_filter
 
     @contextmanager
-    def _index_for(self, files: Sequence["Document"]) -> Iterator["Index"]:
-        """The index; or, where there are files, a temporary one of these alone."""
+    def _index_for(self, files: Sequence["Document"], scope: "Filters") -> Iterator["Index"]:
+        """What of the index is in the scope; or, where there are files, a temporary index of these alone."""
         from indexing.ingestion.temporary_index import index_documents
         from indexing.local import open_index, open_writer
 
         if not files:
-            yield self.engine.index
+            yield self._narrow_index(scope)
             return
         embedder = self.engine.embedding.embedder
         with TemporaryDirectory(prefix="quarry-files-") as folder:
             index_documents(files, embedder, open_writer(Path(folder), embedder.identity))
             with closing(open_index(Path(folder), embedder.identity)) as index:
                 yield index
+
+    def _narrow_index(self, scope: "Filters") -> "Index":
+        from indexing.index.protocols import Filters
+        from indexing.index.scoped_index import ScopedIndex
+
+        return self.engine.index if scope == Filters() else ScopedIndex(self.engine.index, scope)
 
     def _answer_from_sentences(
         self,
@@ -213,7 +236,9 @@ class ChatService:
             model=models.answering,
             fallback=models.fallback,
             count_tokens=count_tokens,
-            search=self._search_over(index, count_tokens).tool(complete, numbers),
+            search=self._search_over(index, count_tokens).tool(complete, numbers)
+            if turn.assistant.searches
+            else None,
             numbers=numbers,
             infer=self._inference_over(index).infer_from_message,
             search_seconds=self.settings.search_seconds,

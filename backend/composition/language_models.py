@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from backend.chat.passages import PassagesReason
     from backend.store.credential_vault import Vault
     from backend.store.database import Database
-    from backend.store.language_models import ModelRole, StoredModel
+    from backend.store.language_models import StoredModel
     from indexing.embedding.token_counting import CountTokens
 
 LOG = logging.getLogger("quarry.language_model")
@@ -73,12 +73,21 @@ class LanguageModels:
         """Whether a model answered the last turn, as was found then; before the first, whether the settings name one."""
         return self._settings.llm_model is not None if self._chosen is None else self._chosen
 
-    def choose(self) -> ChosenModels | None:
-        """Return the models of a turn; None where none is set that could answer."""
+    def choose(
+        self, name: str | None = None, temperature: float | None = None
+    ) -> ChosenModels | None:
+        """Return the models of a turn; None where none is set that could answer.
+
+        Args:
+            name: of the model that answers; where there is none of this name, the default one does.
+            temperature: of the model that answers, and of no other.
+        """
         from backend.store.language_models import ModelRole
 
-        by_role = self._read_roles()
-        answering = by_role.get(ModelRole.DEFAULT) or self.settings_model
+        stored = self._read_stored()
+        by_role = {role: settings for model, settings in stored for role in model.roles}
+        named = next((settings for model, settings in stored if model.name == name), None)
+        answering = named or by_role.get(ModelRole.DEFAULT) or self.settings_model
         self._chosen = answering is not None
         if answering is None:
             return None
@@ -87,11 +96,11 @@ class LanguageModels:
         if fallback == answering:
             fallback = None
         chosen = ChosenModels(
-            self._connect(answering),
+            self._connect(answering).with_temperature(temperature),
             self._connect(fast),
             self._connect(fallback) if fallback else None,
         )
-        self._forget_all_but({answering, fast, fallback})
+        self._forget_all_but({*(settings for _, settings in stored), self.settings_model})
         return chosen
 
     def list_stored(self) -> "list[StoredModel]":
@@ -184,17 +193,16 @@ class LanguageModels:
             # The answer is there; it is not taken back because it was not counted.
             LOG.warning("Tokens were not counted: %s", error)
 
-    def _read_roles(self) -> "dict[ModelRole, ModelSettings]":
+    def _read_stored(self) -> "list[tuple[StoredModel, ModelSettings]]":
         from backend.store import language_models
 
         stored = self._find_stored()
         if stored is None:
-            return {}
-        return {
-            role: self._read_settings(model, stored)
+            return []
+        return [
+            (model, self._read_settings(model, stored))
             for model in language_models.list_models(stored.database)
-            for role in model.roles
-        }
+        ]
 
     def _read_settings(self, model: "StoredModel", stored: StoredModels) -> "ModelSettings":
         from backend.chat.llm.stored_models import make_settings, open_key

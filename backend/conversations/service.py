@@ -1,23 +1,30 @@
 """The conversations of one person: list, open, ask, stop. The API and the pages call it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
+from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.rights_watch import ReadersNow
 from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.assistant_service import AssistantService
 from backend.conversations.interrupted_turns import end_interrupted
+from backend.conversations.project_service import ProjectService
 from backend.conversations.titles import make_title
 from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
 from backend.store import conversations, messages, new_messages, summaries, turns
+from backend.store.assistants import DEFAULT_ID
 from backend.store.conversations import Conversation, ConversationOwner, ListPosition
 from backend.store.database import Database
 from backend.store.messages import Message
-from backend.store.new_messages import Begun, NewQuestion, Writer
+from backend.store.new_messages import Begun, ConversationSetting, NewQuestion, Writer
 from backend.store.people import NOBODY
 from backend.sync.run_lease import this_process
 from connectors.errors import InvalidInputError
+
+MOST_READ = 200
+"""Messages of somebody else's conversation that are shown: the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,11 @@ class ConversationService:
     gate: AnswerGate
     """By what the asker may read as of now."""
     runner: TurnRunner
-    answering: Callable[[str], Answering]
+    assistants: AssistantService
+    """Those that the owner may use."""
+    projects: ProjectService
+    """Those that the owner is in."""
+    answering: Callable[[str, AssistantSettings], Answering]
     """Returns what answers a question."""
     turn_key: str
     readers_now: ReadersNow
@@ -114,6 +125,14 @@ class ConversationService:
             conversation, shown, shown[0].message.id if len(path) > limit else None
         )
 
+    def read_of(self, author: ConversationOwner, conversation_id: str) -> OpenedConversation:
+        """Return what somebody else sees of a conversation of its author: by the gate, what they may read themselves.
+
+        Raises:
+            NotFoundError
+        """
+        return replace(self, owner=author).open(conversation_id, None, None, MOST_READ)
+
     def _find_last(
         self, conversation: Conversation, leaf: int | None, before: int | None
     ) -> int | None:
@@ -153,13 +172,26 @@ class ConversationService:
         readable = self.gate.find_readable(doc for one in found for doc in one.document_ids)
         return {one.message_id: one.text for one in found if readable.issuperset(one.document_ids)}
 
-    def begin(self, question: NewQuestion) -> BegunTurn:
-        """Begin a conversation with a question, and answer it."""
-        title = make_title(question.text)
-        begun = new_messages.begin_conversation(
-            self.database, self.owner, title, question, self._make_writer()
+    def begin(
+        self, question: NewQuestion, assistant_id: str = DEFAULT_ID, project_id: str | None = None
+    ) -> BegunTurn:
+        """Begin a conversation with a question, and answer it.
+
+        Raises:
+            NotFoundError: there is no such assistant or project.
+        """
+        settings = self.assistants.find_settings(assistant_id)
+        if project_id is not None:
+            of_project = self.projects.get(project_id).instructions
+            settings = replace(settings, project_instructions=of_project)
+        setting = ConversationSetting(
+            assistant_id=_to_stored_id(assistant_id), project_id=project_id
         )
-        return self._run(begun)
+        title, writer = make_title(question.text), self._make_writer()
+        begun = new_messages.begin_conversation(
+            self.database, self.owner, title, question, writer, setting
+        )
+        return self._run(begun, settings)
 
     def ask(self, conversation_id: str, parent_id: int | None, question: NewQuestion) -> BegunTurn:
         """Ask behind an answer, or the first question anew, and answer it.
@@ -168,10 +200,11 @@ class ConversationService:
             NotFoundError, InvalidInputError, ConflictError
         """
         end_interrupted(self.database)
+        settings = self._find_settings(conversation_id)
         begun = new_messages.ask(
             self.database, self.owner, conversation_id, parent_id, question, self._make_writer()
         )
-        return self._run(begun)
+        return self._run(begun, settings)
 
     def regenerate(self, conversation_id: str, message_id: int) -> BegunTurn:
         """Answer a question once more; one of its answers names it as well.
@@ -180,15 +213,23 @@ class ConversationService:
             NotFoundError, ConflictError
         """
         end_interrupted(self.database)
+        settings = self._find_settings(conversation_id)
         begun = new_messages.regenerate(
             self.database, self.owner, conversation_id, message_id, self._make_writer()
         )
-        return self._run(begun)
+        return self._run(begun, settings)
+
+    def _find_settings(self, conversation_id: str) -> AssistantSettings:
+        """Raises AssistantGoneError, NotFoundError."""
+        conversation = self.get(conversation_id)
+        settings = self.assistants.find_settings_of_conversation(conversation.assistant_id)
+        of_project = self.projects.find_instructions(conversation.project_id)
+        return replace(settings, project_instructions=of_project)
 
     def _make_writer(self) -> Writer:
         return Writer(this_process(), datetime.now(UTC))
 
-    def _run(self, begun: Begun) -> BegunTurn:
+    def _run(self, begun: Begun, settings: AssistantSettings) -> BegunTurn:
         order = TurnOrder(
             message_id=begun.answer.id,
             question=begun.question,
@@ -196,7 +237,7 @@ class ConversationService:
             turn_key=self.turn_key,
             readers_now=self.readers_now,
         )
-        self.runner.begin(order, self.answering(begun.question.text))
+        self.runner.begin(order, self.answering(begun.question.text, settings))
         question, answer = self._show((begun.question, begun.answer))
         return BegunTurn(self.get(begun.question.conversation_id), question, answer)
 
@@ -225,6 +266,17 @@ class ConversationService:
         """Take a conversation out of the archive."""
         conversations.set_archived(self.database, self.owner, conversation_id, None)
 
+    def set_assistant(self, conversation_id: str, assistant_id: str) -> None:
+        """Let another assistant answer from the next question on.
+
+        Raises:
+            NotFoundError: there is no such conversation or assistant.
+        """
+        self.assistants.get(assistant_id)
+        conversations.set_assistant(
+            self.database, self.owner, conversation_id, _to_stored_id(assistant_id)
+        )
+
     def show_leaf(self, conversation_id: str, message_id: int) -> None:
         """Show the path through this message from now on, to the newest one below it."""
         leaf = self._find_newest_below(conversation_id, message_id)
@@ -232,3 +284,7 @@ class ConversationService:
 
     def delete(self, conversation_id: str) -> None:
         conversations.remove(self.database, self.owner, conversation_id)
+
+
+def _to_stored_id(assistant_id: str) -> str | None:
+    return None if assistant_id == DEFAULT_ID else assistant_id

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeAlias
 
+from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
 from backend.chat.llm_loop import ChatTurn
@@ -58,6 +59,7 @@ class Answering:
 
     index: Index
     answer: Answer
+    assistant: AssistantSettings = PLAIN
     seconds: float
     """How long an answer may take."""
     encoder: EventEncoder
@@ -223,6 +225,7 @@ def _make_turn(
         summary=history.summary,
         filters=answering.read_filters(order.question.filters or {}),
         today=date.today(),
+        assistant=answering.assistant,
     )
     watch = RightsWatch(
         readers_now=order.readers_now,

@@ -10,6 +10,7 @@ from backend.schemas.answer import AnswerDoneEvent, AnswerResponse
 from backend.schemas.base import Schema, with_example
 from backend.schemas.search import FiltersBody
 from backend.schemas.system import ProblemDetails
+from backend.store.assistants import DEFAULT_ID
 
 if TYPE_CHECKING:
     from backend.store.conversations import Conversation
@@ -21,6 +22,8 @@ _CONVERSATION: dict[str, JsonValue] = {
     "created_at": "2026-03-02T09:30:00Z",
     "updated_at": "2026-03-02T09:30:00Z",
     "archived": False,
+    "assistant_id": "default",
+    "project_id": None,
     "running": True,
 }
 _QUESTION: dict[str, JsonValue] = {
@@ -70,6 +73,9 @@ class ConversationResponse(Schema):
     updated_at: datetime
     """When its last question was asked."""
     archived: bool
+    assistant_id: str
+    """Which assistant answers; `default` is the one that is always there. It may not be available any more."""
+    project_id: str | None
     running: bool
     """Whether an answer of it is being written."""
 
@@ -82,6 +88,8 @@ class ConversationResponse(Schema):
             created_at=conversation.created_at,
             updated_at=conversation.updated_at,
             archived=conversation.archived_at is not None,
+            assistant_id=conversation.assistant_id or DEFAULT_ID,
+            project_id=conversation.project_id,
             running=conversation.running,
         )
 

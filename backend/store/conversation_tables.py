@@ -19,6 +19,9 @@ conversations = Table(
     Column("updated_at", Moment, nullable=False),
     Column("archived_at", Moment),  # NULL: not archived
     Column("leaf_id", Integer),  # the message whose path from the root is shown
+    # NULL: the default assistant. No foreign key: a conversation outlives its assistant.
+    Column("assistant_id", Text),
+    Column("project_id", ForeignKey("projects.id"), index=True),
     Index(None, "person_id", "updated_at"),
 )
 

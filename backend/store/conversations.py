@@ -32,6 +32,9 @@ class Conversation:
     archived_at: datetime | None
     leaf_id: int | None
     """The message whose path from the first question is shown."""
+    assistant_id: str | None
+    """Which assistant answers, whether there still is one or not; None for the default one."""
+    project_id: str | None
     running: bool
     """Whether an answer of it is being written."""
 
@@ -61,6 +64,8 @@ _COLUMNS = (
     conversations.c.updated_at,
     conversations.c.archived_at,
     conversations.c.leaf_id,
+    conversations.c.assistant_id,
+    conversations.c.project_id,
     _RUNNING.label("running"),
 )
 
@@ -168,6 +173,13 @@ def set_leaf(
 ) -> None:
     """Raises NotFoundError."""
     _update(database, owner, conversation_id, leaf_id=message_id)
+
+
+def set_assistant(
+    database: Database, owner: ConversationOwner, conversation_id: str, assistant_id: str | None
+) -> None:
+    """Raises NotFoundError."""
+    _update(database, owner, conversation_id, assistant_id=assistant_id)
 
 
 def _update(

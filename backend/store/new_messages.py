@@ -15,8 +15,9 @@ from backend.store.conversation_tables import conversations, messages
 from backend.store.conversations import ConversationOwner, is_owned
 from backend.store.database import Database
 from backend.store.messages import MESSAGE_COLUMNS, Message, read_message
+from backend.store.project_tables import projects
 from backend.store.runs import Process
-from connectors.errors import ConflictError, InvalidInputError
+from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from indexing.text.normalization import fold, is_storable
 
 MOST_RUNNING = 3
@@ -39,6 +40,18 @@ class Begun:
     answer: Message
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationSetting:
+    """What a conversation begins with."""
+
+    assistant_id: str | None = None
+    """None for the default assistant."""
+    project_id: str | None = None
+
+
+EVERYDAY = ConversationSetting()
+
+
 @dataclass(frozen=True, slots=True)
 class Writer:
     """The process that writes an answer, and when it begins."""
@@ -48,7 +61,12 @@ class Writer:
 
 
 def begin_conversation(
-    database: Database, owner: ConversationOwner, title: str, question: NewQuestion, writer: Writer
+    database: Database,
+    owner: ConversationOwner,
+    title: str,
+    question: NewQuestion,
+    writer: Writer,
+    setting: ConversationSetting = EVERYDAY,
 ) -> Begun:
     conversation_id = secrets.token_urlsafe(_ID_BYTES)
     row = {
@@ -59,10 +77,21 @@ def begin_conversation(
         "folded_title": fold(title),
         "created_at": writer.now,
         "updated_at": writer.now,
+        "assistant_id": setting.assistant_id,
+        "project_id": setting.project_id,
     }
     with database.writing() as connection:
+        if setting.project_id is not None:
+            _keep_project(connection, setting.project_id)
         connection.execute(insert(conversations).values(row))
         return _ask(connection, conversation_id, None, question, writer)
+
+
+def _keep_project(connection: Connection, project_id: str) -> None:
+    """Raises NotFoundError: it was deleted meanwhile."""
+    kept = select(projects.c.id).where(projects.c.id == project_id)
+    if connection.scalar(kept.with_for_update(read=True, key_share=True)) is None:
+        raise NotFoundError("There is no such project.")
 
 
 def ask(

@@ -6,11 +6,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from backend.access.roles import Role
+from backend.api.assistant_dependencies import AssistantsDependency
 from backend.api.authorization import AskerDependency, Permission, requires
-from backend.api.conversation_dependencies import ConversationsDependency
+from backend.api.conversation_dependencies import ConversationsDependency, ProjectsDependency
 from backend.api.conversation_responses import make_page
 from backend.api.dependencies import ChatDependency, DatabaseDependency, ReadersDependency
 from backend.chat.passages import PassagesReason
+from backend.store.assistants import DEFAULT_ID
 from backend.web.ask_page import list_examples, name_model
 from backend.web.templates import page
 
@@ -26,6 +28,8 @@ def chat_page(
     request: Request,
     chat: ChatDependency,
     conversations: ConversationsDependency,
+    assistants: AssistantsDependency,
+    projects: ProjectsDependency,
     asker: AskerDependency,
     readers: ReadersDependency,
     database: DatabaseDependency,
@@ -36,10 +40,11 @@ def chat_page(
     values = {
         "conversation_id": conversation_id,
         "conversations": first.model_dump_json(),
+        "projects": projects.list_own(),
         "owner": asker.turn_key,
         "model": name_model(chat),
         "is_admin": asker.role is Role.ADMIN,
         "reasons": json.dumps({reason.value: reason.sentence for reason in PassagesReason}),
-        "examples": list_examples(database, readers),
+        "examples": assistants.get(DEFAULT_ID).values.starters or list_examples(database, readers),
     }
     return page(request, "chat.html", "chat", values)

@@ -23,11 +23,13 @@ from backend.search.search_service import SearchService
 from backend.store import documents, schedule
 from backend.store.database import Database
 from backend.web import (
+    assistant_pages,
     chat_page,
     facet_groups,
     group_pages,
     model_pages,
     people_pages,
+    project_pages,
     search_url,
     token_pages,
 )
@@ -73,7 +75,15 @@ def mount(app: FastAPI) -> None:
         ("/favicon.ico", icon),
     ):
         app.get(path, include_in_schema=False)(endpoint)
-    for pages in (chat_page, people_pages, group_pages, token_pages, model_pages):
+    for pages in (
+        chat_page,
+        assistant_pages,
+        project_pages,
+        people_pages,
+        group_pages,
+        token_pages,
+        model_pages,
+    ):
         app.include_router(pages.router)
     app.post("/look", include_in_schema=False)(look_page)
 

@@ -1,5 +1,6 @@
 """`POST /api/ask`: an answer as it comes about, step by step."""
 
+from collections.abc import Iterable
 from datetime import date
 from typing import Annotated, Literal, TypeAlias
 
@@ -7,7 +8,8 @@ from fastapi import APIRouter, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from backend.api import openapi
-from backend.api.answer_events import answer_events
+from backend.api.answer_streams import AnswerStream
+from backend.api.assistant_dependencies import AssistantIdField, AssistantsDependency
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
     AppStateDependency,
@@ -15,13 +17,12 @@ from backend.api.dependencies import (
     DatabaseDependency,
     ReadersDependency,
 )
-from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
-from backend.api.server_sent_events import EventStream, SentEvents, from_thread
+from backend.api.server_sent_events import EventStream
 from backend.chat.llm_loop import ChatTurn
-from backend.chat.rights_watch import RightsWatch
 from backend.schemas.search import FiltersBody
 from backend.search.llm_protocol import ChatMessage
+from backend.store.assistants import DEFAULT_ID
 from backend.store.people import NOBODY
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import INVISIBLE, is_visible
@@ -71,9 +72,14 @@ class AskBody(BaseModel):
 
     question: Question
     filters: FiltersBody = FiltersBody()
+    assistant: AssistantIdField = Field(default=DEFAULT_ID, description="Which assistant answers")
     history: tuple[MessageBody, ...] = Field(
         default=(), max_length=MOST_MESSAGES, description="What was said before, oldest first"
     )
+
+
+def read_history(history: Iterable[MessageBody]) -> tuple[ChatMessage, ...]:
+    return tuple(ChatMessage(one.role, one.text) for one in history)
 
 
 @router.post(
@@ -91,6 +97,7 @@ def ask(
     readers: ReadersDependency,
     chat: ChatDependency,
     database: DatabaseDependency,
+    assistants: AssistantsDependency,
     state: AppStateDependency,
     context: RequestContextDependency,
 ) -> EventStream:
@@ -107,17 +114,9 @@ def ask(
         readers=readers,
         deadline=Deadline.after(chat.seconds, context.cancel_token),
         person_id=asker.person.id if asker.person else NOBODY,
-        history=tuple(ChatMessage(one.role, one.text) for one in body.history),
+        history=read_history(body.history),
         filters=body.filters.filters(),
         today=date.today(),
+        assistant=assistants.find_settings(body.assistant),
     )
-
-    def begin() -> SentEvents:
-        watch = RightsWatch(
-            readers_now=make_readers_now(request, state.authenticator, database),
-            index=chat.engine.index,
-            deadline=turn.deadline,
-        )
-        return from_thread(lambda: answer_events(chat, turn, state.answer_html, watch))
-
-    return EventStream(begin, state.pools.answers, asker.turn_key)
+    return AnswerStream(request, state, chat, database).open(turn, asker)

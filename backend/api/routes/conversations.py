@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from backend.api import conversation_responses as responses
 from backend.api import openapi
+from backend.api.assistant_dependencies import AssistantIdField
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.conversation_dependencies import (
     HIGHEST,
@@ -29,6 +30,7 @@ from backend.schemas.conversation import (
     QuestionBegunResponse,
 )
 from backend.schemas.search import FiltersBody
+from backend.store.assistants import DEFAULT_ID
 from backend.store.new_messages import NewQuestion
 from indexing.text.normalization import INVISIBLE, is_visible
 
@@ -66,6 +68,16 @@ class QuestionBody(BaseModel):
         return NewQuestion(text=self.question, filters=filters)
 
 
+class FirstQuestionBody(QuestionBody):
+    assistant_id: AssistantIdField = Field(
+        default=DEFAULT_ID, description="Which assistant answers"
+    )
+
+    project_id: AssistantIdField | None = Field(
+        default=None, description="The project that the conversation belongs to"
+    )
+
+
 class FollowUpBody(QuestionBody):
     model_config = ConfigDict(
         extra="forbid",
@@ -96,6 +108,9 @@ class ConversationBody(BaseModel):
         | None
     ) = None
     archived: bool | None = None
+    assistant_id: AssistantIdField | None = Field(
+        default=None, description="Which assistant answers from the next question on"
+    )
     leaf_id: MessageIdField | None = Field(
         default=None, description="A message: the path through it is shown from now on"
     )
@@ -122,14 +137,15 @@ def list_conversations(
 @router.post("/api/conversations", status_code=202, summary="Begin a conversation with a question")
 @requires(Permission.ASK)
 def begin_conversation(
-    body: QuestionBody,
+    body: FirstQuestionBody,
     conversations: ConversationsDependency,
     state: AppStateDependency,
     context: RequestContextDependency,
 ) -> QuestionBegunResponse:
     """The answer is written whether anybody follows it or not; its events are at .../messages/{id}/events."""
     context.query = body.question
-    return responses.make_begun(conversations.begin(body.read()), state.answer_html)
+    begun = conversations.begin(body.read(), body.assistant_id, body.project_id)
+    return responses.make_begun(begun, state.answer_html)
 
 
 @router.get(_ONE, summary="Return a conversation with the messages of one path through it")
@@ -159,6 +175,8 @@ def change_conversation(
 ) -> ConversationResponse:
     if body.leaf_id is not None:
         conversations.show_leaf(conversation_id, body.leaf_id)
+    if body.assistant_id is not None:
+        conversations.set_assistant(conversation_id, body.assistant_id)
     if body.title is not None:
         conversations.set_title(conversation_id, body.title)
     match body.archived:

@@ -6,8 +6,9 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from backend.api.assistant_dependencies import AssistantIdField, AssistantsDependency
 from backend.api.authorization import Permission, requires
-from backend.api.dependencies import ReadersDependency, SearchDependency
+from backend.api.dependencies import ChatDependency, ReadersDependency
 from backend.api.request_context import RequestContextDependency
 from backend.schemas.search import (
     FacetsResponse,
@@ -20,6 +21,7 @@ from backend.search.facets import count_found
 from backend.search.models import EVERY_KIND, DocumentNumbers, FilterKind, Spelling
 from backend.search.query_syntax import parse_query
 from backend.search.search_service import Grouping, find_grouped
+from backend.store.assistants import DEFAULT_ID
 
 router = APIRouter()
 LONGEST_QUERY = 2_000
@@ -54,6 +56,9 @@ class SearchBody(BaseModel):
         AfterValidator(_check_query),
     ]
     filters: FiltersBody = FiltersBody()
+    assistant: AssistantIdField = Field(
+        default=DEFAULT_ID, description="Only what this assistant searches"
+    )
     limit: int = Field(default=10, ge=1, le=200, strict=True)
     explain: bool = Field(
         default=False, strict=True, description="Return the evidence for the rank of each result"
@@ -82,11 +87,13 @@ class SearchBody(BaseModel):
 def search(
     body: SearchBody,
     readers: ReadersDependency,
-    service: SearchDependency,
+    chat: ChatDependency,
+    assistants: AssistantsDependency,
     context: RequestContextDependency,
 ) -> SearchResponseWithFacets:
     """Return the results of `quarry search --json`, limited to documents that the asker may read."""
     context.query = body.query
+    service = chat.search_within(assistants.find_scope(body.assistant))
     deadline, filters = service.deadline(context.cancel_token), body.filters.filters()
     began = time.perf_counter()
     parsed = parse_query(body.query)

@@ -6,6 +6,8 @@ import socket
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -110,6 +112,14 @@ class LanguageModel:
 
     def close(self) -> None:
         self._client.close()
+
+    def with_temperature(self, temperature: float | None) -> "LanguageModel":
+        """Return the same model on the same connections, at another temperature; None leaves it as it is."""
+        if temperature is None:
+            return self
+        other = copy(self)
+        other.settings = replace(self.settings, temperature=temperature)
+        return other
 
     def stream(
         self,

@@ -2,11 +2,13 @@
 
 from alembic import context
 
+from backend.store.assistant_tables import assistants
 from backend.store.conversation_tables import conversations
 from backend.store.language_model_tables import language_models
+from backend.store.project_tables import projects
 
 # Each module adds its tables to the same metadata.
-(metadata,) = {conversations.metadata, language_models.metadata}
+(metadata,) = {each.metadata for each in (assistants, conversations, language_models, projects)}
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -1,5 +1,7 @@
 // Chat: conversations that last. What is shown is what the server keeps; an answer that runs is followed.
 import { watchCards } from "./cards.js";
+import { ChatAssistant } from "./chat_assistant.js";
+import { chosenProject, showProject } from "./chat_project.js";
 import { beginConversation, changeConversation, eventsUrl, postQuestion, readConversation, regenerate, stopAnswer } from "./conversation_api.js";
 import { ConversationList } from "./conversation_list.js";
 import { Drafts } from "./drafts.js";
@@ -42,6 +44,10 @@ const thread = new Thread(element("thread"), JSON.parse(element("chat").dataset.
   again,
   choose,
   say,
+});
+const assistant = new ChatAssistant({
+  attempt,
+  use: (id) => changeConversation(conversation.id, { assistant_id: id }).then((one) => show(one, messages)),
 });
 const closeDrawer = watchDrawer(element("conversations"), element("open-list"), element("close-list"), [
   element("room"),
@@ -130,6 +136,8 @@ function show(one, path, earlier = element("earlier").dataset.before) {
   document.title = one ? `${title} · Quarry` : "Chat · Quarry";
   element("opening").hidden = Boolean(one);
   element("ask").hidden = false;
+  assistant.show(one);
+  showProject(one);
   element("earlier").hidden = !one || !earlier;
   element("earlier").dataset.before = (one && earlier) || "";
   thread.show(path);
@@ -208,7 +216,7 @@ function sayLost(isLost, why) {
 async function ask(question, parent) {
   say("Searching");
   return attempt(async () => {
-    const begun = conversation ? await postQuestion(conversation.id, question, parent) : await beginConversation(question);
+    const begun = conversation ? await postQuestion(conversation.id, question, parent) : await beginConversation(question, assistant.id, chosenProject(null));
     const before = messages.slice(0, messages.findIndex((message) => message.id === parent) + 1);
     const one = begun.conversation ?? conversation;
     if (!conversation) {

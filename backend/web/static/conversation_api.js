@@ -12,7 +12,7 @@ function searchOf(values = {}) {
 
 export const listConversations = (values, signal) => send("GET", ALL + searchOf(values), undefined, signal);
 export const readConversation = (id, values, signal) => send("GET", url(id, searchOf(values)), undefined, signal);
-export const beginConversation = (question) => send("POST", ALL, { question });
+export const beginConversation = (question, assistant_id, project_id) => send("POST", ALL, { question, assistant_id, project_id });
 export const changeConversation = (id, changes) => send("PATCH", url(id), changes);
 export const deleteConversation = (id) => send("DELETE", url(id));
 export const postQuestion = (id, question, parent_id) => send("POST", url(id, "/messages"), { question, parent_id });

@@ -20,6 +20,8 @@ PAGES = {
     "answer": "/ask?q=What+should+a+customer+do+when+the+scanner+shows+QX-4031%3F",
     "unanswered": "/ask?q=When+is+this+year%27s+company+football+tournament%3F",
     "chat": "/chat",
+    "assistants": "/assistants",
+    "assistant": "/assistants/new",
     "document": "/document/handbook:support/error-codes-scanners.html?section=2&start=0&end=40#cited",
     "table": "/document/handbook:products/spare-parts.xlsx",
     "pages": "/document/handbook:finance/annual-report-2025.pdf",

@@ -83,6 +83,37 @@ def test_each_role_has_its_model_and_connections_are_kept(container: Container) 
     assert again == chosen
 
 
+def test_an_assistant_names_the_model_that_answers(container: Container) -> None:
+    add_model(container, "large", URL, ModelRole.DEFAULT)
+    add_model(container, "small", URL)
+    models = container.language_models
+    usual, named = models.choose(), models.choose("small", 0.25)
+    assert usual
+    assert named
+    assert (named.answering.settings.shown_name, named.fast.settings.shown_name) == (
+        "small",
+        "small",
+    )
+    # What writes queries and judges claims keeps to its own temperature.
+    assert (named.answering.settings.temperature, named.fast.settings.temperature) == (0.25, None)
+    again = models.choose()
+    assert again == usual
+    assert usual.answering.settings.temperature is None
+    add_model(container, "quick", URL, ModelRole.FAST)
+    named = models.choose("small")
+    assert named
+    assert (named.answering.settings.shown_name, named.fast.settings.shown_name) == (
+        "small",
+        "quick",
+    )
+    gone = models.choose("removed", 1.0)
+    assert gone
+    assert (gone.answering.settings.shown_name, gone.answering.settings.temperature) == (
+        "large",
+        1.0,
+    )
+
+
 def test_a_fallback_that_is_the_default_is_none(container: Container) -> None:
     add_model(container, "large", URL, ModelRole.DEFAULT, ModelRole.FALLBACK)
     chosen = container.language_models.choose()

@@ -1,0 +1,221 @@
+"""`/api/assistants`: instructions, a scope and a model under a name, to ask with."""
+
+from collections.abc import Set
+from datetime import date
+from typing import Annotated, Any, TypeAlias
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from starlette.responses import Response
+
+from backend.api import openapi
+from backend.api.answer_streams import AnswerStream
+from backend.api.assistant_dependencies import (
+    AssistantId,
+    AssistantIdField,
+    AssistantsDependency,
+)
+from backend.api.authorization import AskerDependency, Permission, requires
+from backend.api.dependencies import (
+    AppStateDependency,
+    ChatDependency,
+    DatabaseDependency,
+    ReadersDependency,
+)
+from backend.api.request_context import RequestContextDependency
+from backend.api.routes.ask import MOST_MESSAGES, MessageBody, Question, read_history
+from backend.api.server_sent_events import EventStream
+from backend.chat.llm_loop import ChatTurn
+from backend.conversations.assistant_values import (
+    HIGHEST_TEMPERATURE,
+    LONGEST_DESCRIPTION,
+    LONGEST_INSTRUCTIONS,
+    LONGEST_NAME,
+    LONGEST_STARTER,
+    MOST_NAMES,
+    MOST_STARTERS,
+)
+from backend.schemas.assistant import AssistantResponse, AssistantsResponse
+from backend.store.assistants import AssistantValues, Visibility
+from backend.store.people import NOBODY
+from indexing.runtime.deadline import Deadline
+
+router = APIRouter()
+_ALL = "/api/assistants"
+_ONE = f"{_ALL}/{{assistant_id}}"
+_MAY_BE_NULL = {"model", "temperature"}
+
+Name: TypeAlias = Annotated[str, Field(max_length=LONGEST_NAME)]
+Description: TypeAlias = Annotated[str, Field(max_length=LONGEST_DESCRIPTION)]
+Instructions: TypeAlias = Annotated[
+    str,
+    Field(
+        max_length=LONGEST_INSTRUCTIONS,
+        description="Given to the language model with each question; they cannot change the rules on citations",
+    ),
+]
+Starters: TypeAlias = Annotated[
+    tuple[Annotated[str, Field(max_length=LONGEST_STARTER)], ...],
+    Field(max_length=MOST_STARTERS, description="Questions to begin with"),
+]
+Names: TypeAlias = Annotated[
+    tuple[Annotated[str, Field(max_length=200)], ...], Field(max_length=MOST_NAMES)
+]
+ModelName: TypeAlias = Annotated[
+    str, Field(max_length=100, description="A language model; null for the default one")
+]
+Temperature: TypeAlias = Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)]
+
+_EXAMPLE: dict[str, JsonValue] = {
+    "name": "Travel desk",
+    "description": "Answers questions on trips and expenses.",
+    "instructions": "Answer in two sentences, and name the form to use.",
+    "starters": ["How do I book a train?"],
+    "sources": ["handbook"],
+}
+
+
+class AssistantBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [_EXAMPLE]}
+    )
+
+    name: Name
+    description: Description = ""
+    instructions: Instructions = ""
+    starters: Starters = ()
+    sources: Names = Field(default=(), description="Only these are searched; none: all")
+    sets: Names = Field(default=(), description="Only these document sets; none: all documents")
+    model: ModelName | None = None
+    temperature: Temperature | None = None
+    searches: bool = Field(default=True, strict=True)
+    visibility: Visibility = Field(
+        default=Visibility.MINE, description="Only admins share: with `groups`, or with `all`"
+    )
+    groups: Names = Field(default=(), description="Those whose members may use it")
+
+    def read(self) -> AssistantValues:
+        names = AssistantValues.__dataclass_fields__
+        return AssistantValues(**{name: getattr(self, name) for name in names})
+
+
+class ChangeAssistantBody(BaseModel):
+    """What is left out stays as it is."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"examples": [{"sources": [], "temperature": None}]},
+    )
+
+    name: Name | None = None
+    description: Description | None = None
+    instructions: Instructions | None = None
+    starters: Starters | None = None
+    sources: Names | None = None
+    sets: Names | None = None
+    model: ModelName | None = None
+    temperature: Temperature | None = None
+    searches: bool | None = None
+    visibility: Visibility | None = None
+    groups: Names | None = None
+
+    def read(self, except_for: Set[str] = frozenset()) -> dict[str, Any]:
+        return {
+            name: value
+            for name in self.model_fields_set - except_for
+            if (value := getattr(self, name)) is not None or name in _MAY_BE_NULL
+        }
+
+
+class TryAssistantBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [{"assistant": _EXAMPLE, "question": "How do I book a train?"}]
+        },
+    )
+
+    assistant_id: AssistantIdField | None = Field(
+        default=None, description="The one that is changed; null for a new one"
+    )
+    assistant: ChangeAssistantBody
+    question: Question
+    history: tuple[MessageBody, ...] = Field(
+        default=(), max_length=MOST_MESSAGES, description="What was said before, oldest first"
+    )
+
+
+@router.get(_ALL, summary="List the assistants that you may use")
+@requires(Permission.ASK)
+def list_assistants(assistants: AssistantsDependency) -> AssistantsResponse:
+    shown = assistants.list_usable()
+    return AssistantsResponse(assistants=tuple(map(AssistantResponse.from_shown, shown)))
+
+
+@router.post(_ALL, status_code=201, summary="Make an assistant")
+@requires(Permission.ASK)
+def create_assistant(
+    body: AssistantBody, assistants: AssistantsDependency, response: Response
+) -> AssistantResponse:
+    """It reads no more than whoever asks it may read, whatever it is limited to."""
+    created = assistants.create(body.read())
+    response.headers["Location"] = f"{_ALL}/{created.id}"
+    return AssistantResponse.from_shown(created)
+
+
+@router.post(
+    f"{_ALL}/try",
+    status_code=200,
+    response_class=EventStream,
+    responses={200: openapi.describe_stream(openapi.ANSWER_EVENTS)},
+    summary="Ask an assistant that is not saved",
+)
+@requires(Permission.ASK)
+def try_assistant(
+    body: TryAssistantBody,
+    request: Request,
+    asker: AskerDependency,
+    readers: ReadersDependency,
+    chat: ChatDependency,
+    database: DatabaseDependency,
+    assistants: AssistantsDependency,
+    state: AppStateDependency,
+    context: RequestContextDependency,
+) -> EventStream:
+    """Server-sent events as those of POST /api/ask. Nothing is kept. What is left out is as the assistant has it."""
+    context.query = body.question
+    changes = body.assistant.read(except_for={"visibility", "groups"})
+    turn = ChatTurn(
+        message=body.question,
+        readers=readers,
+        deadline=Deadline.after(chat.seconds, context.cancel_token),
+        person_id=asker.person.id if asker.person else NOBODY,
+        history=read_history(body.history),
+        today=date.today(),
+        assistant=assistants.find_changed_settings(body.assistant_id, changes),
+    )
+    return AnswerStream(request, state, chat, database).open(turn, asker)
+
+
+@router.get(_ONE, summary="Return an assistant")
+@requires(Permission.ASK)
+def get_assistant(assistant_id: AssistantId, assistants: AssistantsDependency) -> AssistantResponse:
+    return AssistantResponse.from_shown(assistants.get(assistant_id))
+
+
+@router.patch(_ONE, summary="Change an assistant")
+@requires(Permission.ASK)
+def change_assistant(
+    assistant_id: AssistantId, body: ChangeAssistantBody, assistants: AssistantsDependency
+) -> AssistantResponse:
+    """The next question is answered so. Of the default assistant, admins change description, instructions and starters."""
+    return AssistantResponse.from_shown(assistants.change(assistant_id, body.read()))
+
+
+@router.delete(_ONE, status_code=204, summary="Delete an assistant")
+@requires(Permission.ASK)
+def delete_assistant(assistant_id: AssistantId, assistants: AssistantsDependency) -> None:
+    """Conversations with it stay; another assistant goes on with them."""
+    assistants.delete(assistant_id)

@@ -1,0 +1,179 @@
+"""`/api/projects`: instructions and conversations that several people share."""
+
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from backend.api import conversation_responses as responses
+from backend.api.authorization import Permission, requires
+from backend.api.conversation_dependencies import (
+    HIGHEST,
+    ConversationId,
+    ConversationsDependency,
+    ProjectsDependency,
+)
+from backend.api.dependencies import AppStateDependency
+from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS, LONGEST_NAME
+from backend.conversations.project_service import ProjectService
+from backend.schemas.conversation import OpenedConversationResponse
+from backend.schemas.project import (
+    ProjectConversationResponse,
+    ProjectConversationsResponse,
+    ProjectMembersResponse,
+    ProjectResponse,
+    ProjectsResponse,
+)
+from backend.store.projects import Project
+
+router = APIRouter()
+_ALL = "/api/projects"
+_ONE = f"{_ALL}/{{project_id}}"
+_MEMBERS = f"{_ONE}/members"
+_CONVERSATIONS = f"{_ONE}/conversations"
+
+ProjectId: TypeAlias = Annotated[str, Path(max_length=100)]
+PersonId: TypeAlias = Annotated[int, Path(ge=1, le=HIGHEST)]
+Name: TypeAlias = Annotated[str, Field(max_length=LONGEST_NAME)]
+Instructions: TypeAlias = Annotated[
+    str,
+    Field(
+        max_length=LONGEST_INSTRUCTIONS,
+        description="Given to the language model with each question in the project",
+    ),
+]
+
+
+class ProjectBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [{"name": "New depot", "instructions": "The depot opens in May."}]
+        },
+    )
+
+    name: Name
+    instructions: Instructions = ""
+
+
+class ChangeProjectBody(BaseModel):
+    """What is left out, or null, stays as it is."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [{"name": "New depot"}]}
+    )
+
+    name: Name | None = None
+    instructions: Instructions | None = None
+
+
+class MemberBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"examples": [{"email": "bob@example.com"}]},
+    )
+
+    email: str = Field(max_length=254, description="Of somebody with an account")
+
+
+@router.get(_ALL, summary="List the projects that you are in")
+@requires(Permission.ASK)
+def list_projects(projects: ProjectsDependency) -> ProjectsResponse:
+    shown = tuple(_show(projects, one) for one in projects.list_own())
+    return ProjectsResponse(projects=shown)
+
+
+@router.post(_ALL, status_code=201, summary="Make a project")
+@requires(Permission.ASK)
+def create_project(
+    body: ProjectBody, projects: ProjectsDependency, response: Response
+) -> ProjectResponse:
+    """A conversation is begun in it by its `project_id` at POST /api/conversations."""
+    created = projects.create(body.name, body.instructions)
+    response.headers["Location"] = f"{_ALL}/{created.id}"
+    return _show(projects, created)
+
+
+@router.get(_ONE, summary="Return a project")
+@requires(Permission.ASK)
+def get_project(project_id: ProjectId, projects: ProjectsDependency) -> ProjectResponse:
+    return _show(projects, projects.get(project_id))
+
+
+@router.patch(_ONE, summary="Change the name or the instructions of a project")
+@requires(Permission.ASK)
+def change_project(
+    project_id: ProjectId, body: ChangeProjectBody, projects: ProjectsDependency
+) -> ProjectResponse:
+    return _show(projects, projects.change(project_id, body.name, body.instructions))
+
+
+@router.delete(_ONE, status_code=204, summary="Delete a project")
+@requires(Permission.ASK)
+def delete_project(project_id: ProjectId, projects: ProjectsDependency) -> None:
+    """Its conversations stay with those who asked."""
+    projects.delete(project_id)
+
+
+@router.get(_MEMBERS, summary="List who is in a project besides its owner")
+@requires(Permission.ASK)
+def list_project_members(
+    project_id: ProjectId, projects: ProjectsDependency
+) -> ProjectMembersResponse:
+    return ProjectMembersResponse.from_people(projects.list_members(project_id))
+
+
+@router.post(_MEMBERS, summary="Add somebody to a project")
+@requires(Permission.ASK)
+def add_project_member(
+    project_id: ProjectId, body: MemberBody, projects: ProjectsDependency
+) -> ProjectMembersResponse:
+    projects.add_member(project_id, body.email)
+    return ProjectMembersResponse.from_people(projects.list_members(project_id))
+
+
+@router.delete(
+    f"{_MEMBERS}/{{person_id}}", status_code=204, summary="Remove somebody from a project"
+)
+@requires(Permission.ASK)
+def remove_project_member(
+    project_id: ProjectId, person_id: PersonId, projects: ProjectsDependency
+) -> None:
+    """Members may remove themselves. What they asked in it is shown to nobody else then."""
+    projects.remove_member(project_id, person_id)
+
+
+@router.get(_CONVERSATIONS, summary="List the conversations of a project")
+@requires(Permission.ASK)
+def list_project_conversations(
+    project_id: ProjectId, projects: ProjectsDependency
+) -> ProjectConversationsResponse:
+    found = projects.list_conversations(project_id)
+    return ProjectConversationsResponse(
+        conversations=tuple(
+            ProjectConversationResponse.from_conversation(one, is_mine=one.author == projects.owner)
+            for one in found
+        )
+    )
+
+
+@router.get(f"{_CONVERSATIONS}/{{conversation_id}}", summary="Read a conversation of a project")
+@requires(Permission.ASK)
+def read_project_conversation(
+    project_id: ProjectId,
+    conversation_id: ConversationId,
+    projects: ProjectsDependency,
+    conversations: ConversationsDependency,
+    state: AppStateDependency,
+) -> OpenedConversationResponse:
+    """As its author has it open, read only. An answer that rests on a document that you may not read now is withheld."""
+    found = projects.get_conversation(project_id, conversation_id)
+    opened = conversations.read_of(found.author, found.id)
+    return responses.make_opened(opened, state.answer_html)
+
+
+def _show(projects: ProjectService, project: Project) -> ProjectResponse:
+    return ProjectResponse.from_project(project, is_mine=projects.is_own(project))

@@ -1,0 +1,260 @@
+"""The assistants of one asker: who may use, see and change which.
+
+Everybody makes assistants for themselves; admins share theirs, and look after all that are shared. One that the
+asker may not use does not exist for them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from backend.access.own_readers import make_group_token
+from backend.chat.assistant_settings import PLAIN, AssistantSettings
+from backend.conversations.assistant_values import check_sources, make_settings, validate_values
+from backend.store import assistants, audit, language_models
+from backend.store.assistants import DEFAULT_ID, AssistantValues, StoredAssistant, Visibility
+from backend.store.audit import Actor
+from backend.store.conversations import ConversationOwner
+from backend.store.database import Database
+from connectors.access import Readers
+from connectors.errors import (
+    ActionRequiredError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+)
+from indexing.index.protocols import Filters
+
+_NEW = AssistantValues(name="New assistant")
+_CHANGED_OF_DEFAULT = frozenset({"description", "instructions", "starters"})
+
+
+class AssistantRefusedError(ActionRequiredError):
+    """The asker may use an assistant, but not do this with it."""
+
+
+class AssistantGoneError(ConflictError):
+    """The assistant of a conversation was deleted, or is not for the asker any more."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This assistant is no longer available. Go on with the default assistant, or begin another conversation."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistantUser:
+    """Somebody who uses assistants."""
+
+    owner: ConversationOwner | None
+    """None for a service token: it owns none."""
+    readers: Readers
+    """With the tokens of the groups that the asker is in now."""
+    is_admin: bool
+    actor: Actor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownAssistant:
+    id: str
+    owner_name: str
+    values: AssistantValues
+    """Without the sources that the asker may not see, and for those who may not change it without its groups."""
+    is_default: bool
+    is_mine: bool
+    is_limited: bool
+    """Whether it searches a part of the documents only."""
+    may_change: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssistantService:
+    database: Database
+    user: AssistantUser
+    find_sources: Callable[[], frozenset[str]]
+    """Returns the names of the sources that the asker may read something of, as of now."""
+
+    def list_usable(self) -> list[ShownAssistant]:
+        """Return those that the asker may use: the default one, then their own, then the others, by name."""
+        known = assistants.list_known_to(self.database, self.user.owner)
+        shown = [self._show(one) for one in known if self._may_use(one)]
+        return sorted(shown, key=lambda one: (not one.is_default, not one.is_mine))
+
+    def get(self, assistant_id: str) -> ShownAssistant:
+        """Raises NotFoundError: there is none, or it is not for the asker."""
+        return self._show(self._find(assistant_id))
+
+    def find_settings(self, assistant_id: str) -> AssistantSettings:
+        """Return how an assistant answers. Raises as `get`."""
+        return make_settings(self._find(assistant_id).values)
+
+    def find_scope(self, assistant_id: str) -> Filters:
+        """Return what an assistant searches. Raises as `get`."""
+        # Every search asks this, and what the default one searches is never limited.
+        return Filters() if assistant_id == DEFAULT_ID else self.find_settings(assistant_id).scope
+
+    def find_settings_of_conversation(self, assistant_id: str | None) -> AssistantSettings:
+        """Raises AssistantGoneError."""
+        try:
+            return self.find_settings(assistant_id or DEFAULT_ID)
+        except NotFoundError as error:
+            raise AssistantGoneError from error
+
+    def find_changed_settings(
+        self, assistant_id: str | None, changes: Mapping[str, Any]
+    ) -> AssistantSettings:
+        """Return how an assistant would answer if these values were changed; None for a new one. Nothing is kept.
+
+        Raises:
+            NotFoundError: there is no such assistant, or it is not for the asker.
+            InvalidInputError: a value is not valid.
+        """
+        before = _NEW if assistant_id is None else self._find(assistant_id).values
+        values = replace(before, **changes, visibility=Visibility.MINE)
+        return make_settings(self._validate(values, changes.get("sources", ())))
+
+    def create(self, values: AssistantValues) -> ShownAssistant:
+        """
+        Raises:
+            InvalidInputError: a value is not valid.
+            AssistantRefusedError: the asker may not share assistants, or have any.
+        """
+        owner = self.user.owner
+        if owner is None:
+            raise AssistantRefusedError("Assistants belong to people; a service token has none.")
+        values = self._validate(values, values.sources)
+        with self.database.transaction() as database:
+            added = assistants.add(database, owner, values, datetime.now(UTC))
+            self._record(database, "add_assistant", added, values, values)
+        return self.get(added)
+
+    def change(self, assistant_id: str, changes: Mapping[str, Any]) -> ShownAssistant:
+        """Change values by their names; the next question is answered so.
+
+        Raises:
+            NotFoundError: there is none, or it is not for the asker.
+            InvalidInputError: a value is not valid.
+            AssistantRefusedError: the asker may not change it, or not share it.
+        """
+        stored = self._find_own(assistant_id)
+        if stored.is_default and (others := changes.keys() - _CHANGED_OF_DEFAULT):
+            raise InvalidInputError(
+                "Of the default assistant, its description, instructions and starters can be changed, not"
+                f" {', '.join(sorted(others))}. Make an assistant of your own for that."
+            )
+        values = self._validate(replace(stored.values, **changes), changes.get("sources", ()))
+        with self.database.transaction() as database:
+            assistants.change(database, stored.id, values, datetime.now(UTC))
+            self._record(database, "change_assistant", stored.id, stored.values, values)
+        return self.get(assistant_id)
+
+    def delete(self, assistant_id: str) -> None:
+        """Delete an assistant; conversations with it stay.
+
+        Raises:
+            NotFoundError: there is none, or it is not for the asker.
+            AssistantRefusedError: the asker may not delete it; nobody may delete the default one.
+        """
+        stored = self._find_own(assistant_id)
+        if stored.is_default:
+            raise AssistantRefusedError("The default assistant cannot be deleted.")
+        with self.database.transaction() as database:
+            assistants.remove(database, stored.id)
+            self._record(database, "delete_assistant", stored.id, stored.values, stored.values)
+
+    def _find(self, assistant_id: str) -> StoredAssistant:
+        found = assistants.find(self.database, assistant_id)
+        if found is None or not self._may_use(found):
+            raise NotFoundError("There is no such assistant.")
+        return found
+
+    def _find_own(self, assistant_id: str) -> StoredAssistant:
+        found = self._find(assistant_id)
+        if not self._may_change(found):
+            raise AssistantRefusedError(
+                "Only its owner or an admin may change this assistant. Make one of your own."
+            )
+        return found
+
+    def _may_use(self, found: StoredAssistant) -> bool:
+        match found.values.visibility:
+            case Visibility.ALL:
+                return True
+            case Visibility.GROUPS:
+                tokens = {make_group_token(name) for name in found.values.groups}
+                return self._may_change(found) or not tokens.isdisjoint(self.user.readers.tokens)
+            case Visibility.MINE:
+                return self._is_mine(found)
+
+    def _is_mine(self, found: StoredAssistant) -> bool:
+        return found.owner == self.user.owner and not found.is_default
+
+    def _may_change(self, found: StoredAssistant) -> bool:
+        is_shared = found.values.visibility is not Visibility.MINE
+        return self._is_mine(found) or (is_shared and self.user.is_admin)
+
+    def _validate(self, values: AssistantValues, given_sources: tuple[str, ...]) -> AssistantValues:
+        if values.visibility is not Visibility.MINE and not self.user.is_admin:
+            raise AssistantRefusedError(
+                "Only an admin may share an assistant. Keep it for yourself, or ask an admin to share one like it."
+            )
+        values = validate_values(values)
+        if given_sources:
+            check_sources(given_sources, self._sources)
+        if values.model is not None:
+            self._check_model(values.model)
+        if unknown := assistants.list_unknown_groups(self.database, values.groups):
+            raise InvalidInputError(f"There is no group {unknown[0]}.")
+        return values
+
+    def _check_model(self, name: str) -> None:
+        stored = language_models.list_models(self.database)
+        if all(one.name != name for one in stored):
+            raise InvalidInputError(f"There is no language model named {name}.")
+
+    @cached_property
+    def _sources(self) -> frozenset[str]:
+        return self.find_sources()
+
+    def _show(self, found: StoredAssistant) -> ShownAssistant:
+        values, may_change = found.values, self._may_change(found)
+        if values.sources:
+            readable = tuple(name for name in values.sources if name in self._sources)
+            values = replace(values, sources=readable)
+        return ShownAssistant(
+            id=found.id,
+            owner_name=found.owner_name,
+            values=values if may_change else replace(values, groups=()),
+            is_default=found.is_default,
+            is_mine=self._is_mine(found),
+            is_limited=bool(found.values.sources or found.values.sets),
+            may_change=may_change,
+            created_at=found.created_at,
+            updated_at=found.updated_at,
+        )
+
+    def _record(
+        self,
+        database: Database,
+        action: str,
+        assistant_id: str,
+        before: AssistantValues,
+        after: AssistantValues,
+    ) -> None:
+        """What people keep for themselves is not in the audit."""
+        visibilities = {before.visibility, after.visibility}
+        if visibilities == {Visibility.MINE}:
+            return
+        details = {"name": after.name, "visibility": after.visibility, "groups": after.groups}
+        subject = f"assistant:{assistant_id}"
+        audit.record(database, action, subject, details, self.user.actor)
+
+
+def read_default_settings(database: Database) -> AssistantSettings:
+    """Return how the default assistant answers, which everybody may use."""
+    found = assistants.find(database, DEFAULT_ID)
+    return PLAIN if found is None else make_settings(found.values)

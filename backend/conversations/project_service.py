@@ -1,0 +1,130 @@
+"""The projects of one asker. Who is in one sees the conversations that others have in it, as far as they may read
+what these rest on; everybody writes in their own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from backend.access.people import normalize_email
+from backend.conversations.assistant_values import (
+    LONGEST_INSTRUCTIONS,
+    LONGEST_NAME,
+    check_line,
+    check_text,
+)
+from backend.store import people, projects
+from backend.store.conversations import ConversationOwner
+from backend.store.database import Database
+from backend.store.people import Person
+from backend.store.projects import Project, ProjectConversation
+from connectors.errors import ActionRequiredError, InvalidInputError, NotFoundError
+
+MOST_CONVERSATIONS = 200
+"""Of a project, that are listed: the last used ones."""
+MOST_MEMBERS = 200
+
+
+class ProjectRefusedError(ActionRequiredError):
+    """The asker is in a project, but may not do this with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectService:
+    database: Database
+    owner: ConversationOwner
+    """Who asks."""
+
+    def list_own(self) -> list[Project]:
+        return projects.list_of(self.database, self.owner)
+
+    def get(self, project_id: str) -> Project:
+        """Raises NotFoundError: there is none, or the asker is not in it."""
+        return projects.get(self.database, self.owner, project_id)
+
+    def find_instructions(self, project_id: str | None) -> str:
+        """Return what is said to the language model; nothing where the asker is in no such project now."""
+        if project_id is None:
+            return ""
+        try:
+            return self.get(project_id).instructions
+        except NotFoundError:
+            return ""
+
+    def create(self, name: str, instructions: str) -> Project:
+        """Raises InvalidInputError."""
+        name, instructions = _clean(name, instructions)
+        added = projects.add(self.database, self.owner, name, instructions, datetime.now(UTC))
+        return self.get(added)
+
+    def change(self, project_id: str, name: str | None, instructions: str | None) -> Project:
+        """Change what is not None.
+
+        Raises:
+            NotFoundError, InvalidInputError
+            ProjectRefusedError: it is somebody else's.
+        """
+        before = self._get_own(project_id)
+        cleaned = _clean(
+            before.name if name is None else name,
+            before.instructions if instructions is None else instructions,
+        )
+        projects.change(self.database, project_id, *cleaned)
+        return self.get(project_id)
+
+    def delete(self, project_id: str) -> None:
+        """Delete a project; its conversations stay with those who asked. Raises as `change`."""
+        self._get_own(project_id)
+        projects.remove(self.database, project_id)
+
+    def list_members(self, project_id: str) -> list[Person]:
+        """Return who is in it besides its owner. Raises NotFoundError."""
+        self.get(project_id)
+        return projects.list_members(self.database, project_id)
+
+    def add_member(self, project_id: str, email: str) -> None:
+        """Raises as `change`."""
+        project, email = self._get_own(project_id), normalize_email(email)
+        person = people.find_by_email(self.database, email)
+        if person is None or person.disabled_at is not None:
+            raise InvalidInputError(f"There is no account of {email}. Ask an admin to invite them.")
+        if len(projects.list_members(self.database, project_id)) >= MOST_MEMBERS:
+            raise InvalidInputError(f"A project has at most {MOST_MEMBERS} members.")
+        if person.id != project.owner.person_id:
+            projects.add_member(self.database, project_id, person.id)
+
+    def remove_member(self, project_id: str, person_id: int) -> None:
+        """Remove somebody from one's own project, or oneself from somebody else's. Raises as `change`."""
+        if person_id == self.owner.person_id:
+            self.get(project_id)
+        else:
+            self._get_own(project_id)
+        projects.remove_member(self.database, project_id, person_id)
+
+    def list_conversations(self, project_id: str) -> Sequence[ProjectConversation]:
+        """Return the conversations of all who are in it now, the last used one first. Raises NotFoundError."""
+        self.get(project_id)
+        return projects.list_conversations(self.database, project_id, MOST_CONVERSATIONS)
+
+    def get_conversation(self, project_id: str, conversation_id: str) -> ProjectConversation:
+        """Raises NotFoundError: there is none in it, or the asker is not in the project."""
+        self.get(project_id)
+        found = projects.find_conversation(self.database, project_id, conversation_id)
+        if found is None:
+            raise NotFoundError("There is no such conversation.")
+        return found
+
+    def is_own(self, project: Project) -> bool:
+        return project.owner == self.owner
+
+    def _get_own(self, project_id: str) -> Project:
+        project = self.get(project_id)
+        if not self.is_own(project):
+            raise ProjectRefusedError("Only the owner of this project may do this.")
+        return project
+
+
+def _clean(name: str, instructions: str) -> tuple[str, str]:
+    return (
+        check_line(name, "The name", LONGEST_NAME),
+        check_text(instructions, "The instructions", LONGEST_INSTRUCTIONS),
+    )

@@ -1,0 +1,98 @@
+"""JSON of assistants."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
+
+from backend.schemas.base import Schema, with_example
+from backend.store.assistants import Visibility
+
+if TYPE_CHECKING:
+    from backend.conversations.assistant_service import ShownAssistant
+
+
+class AssistantResponse(Schema):
+    model_config = with_example(
+        id="kD3vT0cWqXe2mYbR9sLhGg",
+        name="Travel desk",
+        description="Answers questions on trips and expenses.",
+        owner="Ann Lee",
+        instructions="Answer in two sentences, and name the form to use.",
+        starters=["How do I book a train?"],
+        sources=["handbook"],
+        sets=[],
+        limited=True,
+        model=None,
+        temperature=0.2,
+        searches=True,
+        visibility="all",
+        groups=[],
+        default=False,
+        mine=True,
+        may_change=True,
+        created_at="2026-03-02T09:30:00Z",
+        updated_at="2026-03-02T09:30:00Z",
+    )
+
+    id: str
+    name: str
+    description: str
+    owner: str
+    """The name or the address of a person; nothing where it is of the owner of the machine, or of nobody."""
+    instructions: str
+    """Given to the language model with each question; they cannot change the rules on citations."""
+    starters: tuple[str, ...]
+    """Questions to begin with."""
+    sources: tuple[str, ...]
+    """Those of the searched sources of which you may read something."""
+    sets: tuple[str, ...]
+    """The searched document sets."""
+    limited: bool
+    """Whether it searches some sources or document sets only. If so, these may be ones that are gone, or of which you may
+    read nothing."""
+    model: str | None
+    """Null for the default language model."""
+    temperature: float | None
+    """Null for that of the model."""
+    searches: bool
+    visibility: Visibility
+    """Who besides its owner may use it."""
+    groups: tuple[str, ...]
+    """Those whose members may use it; told to those who may change it."""
+    default: bool
+    """Whether it is the one that is always there."""
+    mine: bool
+    may_change: bool
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def from_shown(cls, shown: "ShownAssistant") -> Self:
+        values = shown.values
+        return cls(
+            id=shown.id,
+            name=values.name,
+            description=values.description,
+            owner=shown.owner_name,
+            instructions=values.instructions,
+            starters=values.starters,
+            sources=values.sources,
+            sets=values.sets,
+            limited=shown.is_limited,
+            model=values.model,
+            temperature=values.temperature,
+            searches=values.searches,
+            visibility=values.visibility,
+            groups=values.groups,
+            default=shown.is_default,
+            mine=shown.is_mine,
+            may_change=shown.may_change,
+            created_at=shown.created_at,
+            updated_at=shown.updated_at,
+        )
+
+
+class AssistantsResponse(Schema):
+    model_config = with_example(assistants=[AssistantResponse.example().model_dump(mode="json")])
+
+    assistants: tuple[AssistantResponse, ...]
+    """The default one, then your own, then the others, by name."""

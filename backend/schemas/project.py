@@ -1,0 +1,101 @@
+"""JSON of projects."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
+
+from backend.schemas.base import Schema, with_example
+
+if TYPE_CHECKING:
+    from backend.store.people import Person
+    from backend.store.projects import Project, ProjectConversation
+
+
+class ProjectResponse(Schema):
+    model_config = with_example(
+        id="kD3vT0cWqXe2mYbR9sLhGg",
+        name="New depot",
+        instructions="The depot in Leeds opens in May.",
+        mine=True,
+        created_at="2026-03-02T09:30:00Z",
+    )
+
+    id: str
+    name: str
+    instructions: str
+    """Given to the language model with each question in it."""
+    mine: bool
+    """Whether you own it: only the owner changes it, and who is in it."""
+    created_at: datetime
+
+    @classmethod
+    def from_project(cls, project: "Project", *, is_mine: bool) -> Self:
+        return cls(
+            id=project.id,
+            name=project.name,
+            instructions=project.instructions,
+            mine=is_mine,
+            created_at=project.created_at,
+        )
+
+
+class ProjectsResponse(Schema):
+    model_config = with_example(projects=[ProjectResponse.example().model_dump(mode="json")])
+
+    projects: tuple[ProjectResponse, ...]
+
+
+class ProjectMemberResponse(Schema):
+    model_config = with_example(id=7, name="Bob Day", email="bob@example.com")
+
+    id: int
+    name: str
+    email: str
+
+
+class ProjectMembersResponse(Schema):
+    model_config = with_example(members=[ProjectMemberResponse.example().model_dump(mode="json")])
+
+    members: tuple[ProjectMemberResponse, ...]
+    """Who is in it besides its owner, by their addresses."""
+
+    @classmethod
+    def from_people(cls, members: "Iterable[Person]") -> Self:
+        return cls(members=tuple(map(ProjectMemberResponse.model_validate, members)))
+
+
+class ProjectConversationResponse(Schema):
+    model_config = with_example(
+        id="kD3vT0cWqXe2mYbR9sLhGg",
+        title="When does the depot open?",
+        author="Bob Day",
+        mine=False,
+        updated_at="2026-03-02T09:30:00Z",
+    )
+
+    id: str
+    title: str
+    author: str
+    """The name or the address of a person; nothing for the owner of the machine."""
+    mine: bool
+    updated_at: datetime
+    """When its last question was asked."""
+
+    @classmethod
+    def from_conversation(cls, found: "ProjectConversation", *, is_mine: bool) -> Self:
+        return cls(
+            id=found.id,
+            title=found.title,
+            author=found.author_name,
+            mine=is_mine,
+            updated_at=found.updated_at,
+        )
+
+
+class ProjectConversationsResponse(Schema):
+    model_config = with_example(
+        conversations=[ProjectConversationResponse.example().model_dump(mode="json")]
+    )
+
+    conversations: tuple[ProjectConversationResponse, ...]
+    """The last used one first, at most 200."""

@@ -1,0 +1,203 @@
+"""Projects: instructions and conversations that several people share. Others' projects do not exist."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from backend.store.conversation_tables import conversations
+from backend.store.conversations import ConversationOwner
+from backend.store.database import Database, inserting
+from backend.store.people import PERSON_COLUMNS, Person, read_person
+from backend.store.project_tables import project_members, projects
+from backend.store.tables import people
+from connectors.errors import NotFoundError
+from indexing.text.normalization import is_storable
+
+_ID_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    id: str
+    owner: ConversationOwner
+    name: str
+    instructions: str
+    """Given to the language model with each question that is asked in it."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectConversation:
+    id: str
+    title: str
+    updated_at: datetime
+    author: ConversationOwner
+    author_name: str
+    """The name or the address of a person; nothing for the owner of the machine."""
+
+
+_PERSON_NAME = func.coalesce(case((people.c.name != "", people.c.name), else_=people.c.email), "")
+_IS_MEMBER = exists().where(
+    project_members.c.project_id == projects.c.id,
+    project_members.c.person_id == conversations.c.person_id,
+)
+_IS_OWNER = or_(
+    projects.c.person_id == conversations.c.person_id,
+    projects.c.person_id.is_(None) & conversations.c.person_id.is_(None),
+)
+# Of somebody who is not in it any more, nothing is shown.
+_SELECT_CONVERSATIONS = (
+    select(
+        conversations.c.id,
+        conversations.c.title,
+        conversations.c.updated_at,
+        conversations.c.person_id,
+        _PERSON_NAME.label("author_name"),
+    )
+    .join(projects, projects.c.id == conversations.c.project_id)
+    .outerjoin(people, people.c.id == conversations.c.person_id)
+    .where(or_(_IS_OWNER, _IS_MEMBER))
+)
+
+
+def missing() -> NotFoundError:
+    """One of others and one that never was are the same."""
+    return NotFoundError("There is no such project.")
+
+
+def list_of(database: Database, owner: ConversationOwner) -> list[Project]:
+    """Return those that somebody is in, by their names."""
+    query = select(projects).where(_includes(owner))
+    with database.reading() as connection:
+        rows = connection.execute(query.order_by(func.lower(projects.c.name), projects.c.id))
+        return [_to_project(row) for row in rows.mappings()]
+
+
+def get(database: Database, owner: ConversationOwner, project_id: str) -> Project:
+    """Raises NotFoundError: there is none, or the asker is not in it."""
+    if not is_storable(project_id):
+        raise missing()
+    query = select(projects).where(projects.c.id == project_id, _includes(owner))
+    with database.reading() as connection:
+        row = connection.execute(query).mappings().one_or_none()
+    if row is None:
+        raise missing()
+    return _to_project(row)
+
+
+def add(
+    database: Database, owner: ConversationOwner, name: str, instructions: str, now: datetime
+) -> str:
+    """Return the id of the new project."""
+    project_id = secrets.token_urlsafe(_ID_BYTES)
+    row = {
+        "id": project_id,
+        "person_id": owner.person_id,
+        "name": name,
+        "instructions": instructions,
+        "created_at": now,
+    }
+    with database.writing() as connection:
+        connection.execute(insert(projects).values(row))
+    return project_id
+
+
+def change(database: Database, project_id: str, name: str, instructions: str) -> None:
+    changed = update(projects).where(projects.c.id == project_id)
+    with database.writing() as connection:
+        connection.execute(changed.values(name=name, instructions=instructions))
+
+
+def remove(database: Database, project_id: str) -> None:
+    """Remove a project; its conversations stay with those who asked."""
+    in_project = conversations.c.project_id == project_id
+    with database.writing() as connection:
+        # Nobody begins a conversation in it meanwhile.
+        gone = select(projects.c.id).where(projects.c.id == project_id).with_for_update()
+        connection.execute(gone).all()
+        connection.execute(update(conversations).where(in_project).values(project_id=None))
+        connection.execute(delete(projects).where(projects.c.id == project_id))
+
+
+def add_member(database: Database, project_id: str, person_id: int) -> None:
+    with database.writing() as connection:
+        added = inserting(connection, project_members).on_conflict_do_nothing()
+        connection.execute(added.values(project_id=project_id, person_id=person_id))
+
+
+def remove_member(database: Database, project_id: str, person_id: int) -> None:
+    which = (
+        project_members.c.project_id == project_id,
+        project_members.c.person_id == person_id,
+    )
+    with database.writing() as connection:
+        connection.execute(delete(project_members).where(*which))
+
+
+def list_members(database: Database, project_id: str) -> list[Person]:
+    """Return who is in it besides its owner, by their addresses."""
+    query = (
+        select(*PERSON_COLUMNS)
+        .join_from(project_members, people)
+        .where(project_members.c.project_id == project_id)
+        .order_by(people.c.email)
+    )
+    with database.reading() as connection:
+        return [read_person(row) for row in connection.execute(query)]
+
+
+def list_conversations(
+    database: Database, project_id: str, limit: int
+) -> list[ProjectConversation]:
+    """Return the conversations of all who are in it, the last used one first."""
+    query = _SELECT_CONVERSATIONS.where(projects.c.id == project_id).order_by(
+        conversations.c.updated_at.desc(), conversations.c.id.desc()
+    )
+    with database.reading() as connection:
+        return [_to_conversation(row) for row in connection.execute(query.limit(limit)).mappings()]
+
+
+def find_conversation(
+    database: Database, project_id: str, conversation_id: str
+) -> ProjectConversation | None:
+    if not is_storable(conversation_id):
+        return None
+    query = _SELECT_CONVERSATIONS.where(
+        projects.c.id == project_id, conversations.c.id == conversation_id
+    )
+    with database.reading() as connection:
+        row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else _to_conversation(row)
+
+
+def _includes(owner: ConversationOwner) -> ColumnElement[bool]:
+    if owner.person_id is None:
+        return projects.c.person_id.is_(None)
+    is_member = exists().where(
+        project_members.c.project_id == projects.c.id,
+        project_members.c.person_id == owner.person_id,
+    )
+    return or_(projects.c.person_id == owner.person_id, is_member)
+
+
+def _to_project(row: Any) -> Project:
+    values = dict(row)
+    return Project(owner=ConversationOwner(values.pop("person_id")), **values)
+
+
+def _to_conversation(row: Any) -> ProjectConversation:
+    values = dict(row)
+    return ProjectConversation(author=ConversationOwner(values.pop("person_id")), **values)

@@ -1,0 +1,141 @@
+// The editor of an assistant, with a try-out of what stands in it beside it.
+import { watchCards } from "./cards.js";
+import { copied } from "./copying.js";
+import { Problem, send, stream } from "./stream.js";
+import { replaceControls } from "./text.js";
+import { isSending } from "./thread.js";
+import { Turn } from "./turn.js";
+
+const element = (id) => document.getElementById(id);
+const form = element("assistant");
+const id = form.dataset.id || null;
+const isDefault = form.dataset.default === "yes";
+const one = id ? `/api/assistants/${encodeURIComponent(id)}` : "/api/assistants";
+
+const chosen = (name) => form.querySelector(`[name="${name}"]:checked`)?.value;
+const checked = (name) => [...form.querySelectorAll(`[name="${name}"]:checked`)].map((box) => box.value);
+const lines = (name) => element(name).value.split("\n").map((line) => line.trim()).filter(Boolean);
+const scopeNow = () => ({ sources: checked("source"), sets: lines("sets") });
+const before = isDefault ? null : scopeNow();
+
+/** What it is limited to. What the reader may not see of a scope stays in it, until another is chosen. */
+function scope() {
+  if (chosen("scope") === "none") return { searches: false };
+  if (chosen("scope") === "all") return { searches: true, sources: [], sets: [] };
+  const now = scopeNow();
+  const isKept = element("scope").dataset.limited === "yes" && JSON.stringify(now) === JSON.stringify(before);
+  return { searches: true, ...(isKept ? {} : now) };
+}
+
+function values() {
+  const texts = { description: element("description").value, instructions: element("instructions").value, starters: lines("starters") };
+  if (isDefault) return texts;
+  const temperature = element("temperature").value;
+  return {
+    ...texts,
+    ...scope(),
+    // One that has no name yet can be tried.
+    name: element("name").value.trim() || undefined,
+    model: element("model").value || null,
+    temperature: temperature === "" ? null : Number(temperature),
+    ...(element("visibility") ? { visibility: chosen("visibility"), groups: checked("group") } : {}),
+  };
+}
+
+/** What is asked of the person before the server is. */
+function lacking() {
+  if (isDefault || chosen("scope") !== "some" || element("scope").dataset.limited === "yes") return "";
+  const { sources, sets } = scopeNow();
+  return sources.length || sets.length ? "" : "Choose a source, name a document set, or let it search everything.";
+}
+
+function refuse(text) {
+  element("refused").textContent = replaceControls(text);
+  element("refused").hidden = !text;
+  return Boolean(text);
+}
+
+async function attempt(act) {
+  try {
+    await act();
+    location.assign("/assistants");
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    refuse(error.sentence);
+  }
+}
+
+/** Boxes that mean nothing as the form stands cannot be reached. */
+function enable() {
+  if (isDefault) return;
+  element("some").disabled = chosen("scope") !== "some";
+  if (element("groups")) element("groups").disabled = chosen("visibility") !== "groups";
+}
+
+form.addEventListener("change", enable);
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (!refuse(lacking())) attempt(() => send(id ? "PATCH" : "POST", one, values()));
+});
+element("remove")?.addEventListener("click", () => element("deleting").showModal());
+element("deleting")?.addEventListener("close", () => {
+  if (element("deleting").returnValue === "delete") attempt(() => send("DELETE", one));
+});
+
+// The try-out.
+
+let turn = null;
+let underway = null;
+
+async function ask(question) {
+  underway?.abort();
+  const mine = (underway = new AbortController());
+  element("turn").hidden = false;
+  turn = new Turn(element("turn"), question);
+  busy(true);
+  say("Searching");
+  try {
+    const body = { assistant_id: id, assistant: values(), question };
+    for await (const { name, data } of stream("/api/assistants/try", body, mine.signal)) turn.hear(name, data);
+    if (!turn.answer) throw new Problem({ title: "The answer ended before it was complete", advice: "Ask again." });
+    turn.end("done");
+    say(turn.outcome);
+  } catch (error) {
+    if (mine.signal.aborted) turn.end("stopped", "Stopped");
+    else if (error instanceof Problem) turn.fail(error);
+    else throw error;
+    say(mine.signal.aborted ? "Stopped" : "");
+  } finally {
+    if (mine === underway) busy(false);
+  }
+}
+
+function busy(is) {
+  element("stop").hidden = !is;
+  element("go").hidden = is;
+}
+
+function say(text) {
+  element("status").textContent = text;
+}
+
+function submit() {
+  const question = element("q").value.trim();
+  if (question && !refuse(lacking())) ask(question);
+}
+
+element("ask").addEventListener("submit", (event) => {
+  event.preventDefault();
+  submit();
+});
+element("q").addEventListener("keydown", (event) => {
+  if (!isSending(event)) return;
+  event.preventDefault();
+  submit();
+});
+element("stop").addEventListener("click", () => underway?.abort());
+const copy = element("turn").querySelector("[data-part='copy']");
+copy.addEventListener("click", async () => say(await copied(turn, copy)));
+addEventListener("pagehide", () => underway?.abort());
+watchCards(element("turn"), element("card"), (chip) => turn?.facts(chip));
+enable();

@@ -1,0 +1,204 @@
+"""Assistants in a browser: made, tried, asked, shared with another person, taken back."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.support.accounts import PASSWORD
+from tests.support.browser import Watched, check_looks
+from tests.support.home import Home
+from tests.support.scripted_model import Call, Reply, Request, Say, ScriptedModel, ToolUse
+from tests.support.serving import Serving, serving
+
+QUESTION = "How many weeks of parental leave are there?"
+ANN, BOB = "ann@example.com", "bob@example.com"
+NAME = "Depot desk"
+COMPLETE = re.compile(r"The answer is complete\.")
+ANSWER = "There are 9 weeks"
+SOURCES = {
+    "depot": "Parental leave has 9 weeks at the depot.",
+    "office": "Parental leave has 26 weeks.",
+}
+
+
+def script(request: Request) -> Reply:
+    """A model that says what it was found, and how it was told to answer."""
+    last = request.messages[-1]
+    if last["role"] != "tool":
+        if request.tool_names:
+            return Call(ToolUse("internal_search", {"queries": ["parental leave weeks"]}))
+        return Say("parental leave weeks")
+    found = json.loads(last["content"])["results"]
+    numbers = sorted({one["document"] for one in found})
+    weeks = "9" if all("depot" in one["title"].lower() for one in found) else "9 or 26"
+    rhymes = " In rhyme." if "Rhyme" in request.text else ""
+    return Say(f"There are {weeks} weeks{''.join(f'[{n}]' for n in numbers)}.{rhymes}")
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel(script) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, model: ScriptedModel) -> Iterator[Serving]:
+    """With two sources, and two people: Ann, an admin, and Bob, of the group `support`."""
+    home = Home(tmp_path_factory.mktemp("assistants"))
+    for name, text in SOURCES.items():
+        folder = tmp_path_factory.mktemp("files") / name
+        folder.mkdir()
+        (folder / "leave.md").write_text(f"# Leave at the {name}\n\n{text}\n")
+        (folder / "access.yaml").write_text('rules:\n  - match: "**"\n    readers: [public]\n')
+        added = home.quarry("add", "folder", str(folder))
+        assert added.code == 0, added.err
+    assert home.quarry("sync").code == 0
+    settings = {"QUARRY_LLM_URL": model.base_url, "QUARRY_LLM_MODEL": "scripted"}
+    with serving(home, **settings) as running:
+        _make_account(home, running, ANN, "Ann Lee", "--role", "admin")
+        _make_account(home, running, BOB, "Bob Day")
+        for arguments in (("create", "support"), ("add", "support", BOB)):
+            done = home.quarry("groups", *arguments)
+            assert done.code == 0, done.err
+        yield running
+
+
+def _make_account(home: Home, server: Serving, email: str, name: str, *role: str) -> None:
+    port = server.url.rpartition(":")[2]
+    link = home.quarry("users", "invite", email, *role, "--port", port).out.strip()
+    form = {"code": link.partition("=")[2], "name": name, "password": PASSWORD}
+    assert server.client.post("/invitation", data=form).status_code == 303
+
+
+@contextmanager
+def _signed_in(browser: Browser, server: Serving, email: str) -> Iterator[Page]:
+    with browser.new_context(viewport={"width": 1280, "height": 860}) as context:
+        watched = Watched(context.new_page(), server.url)
+        page = watched.open("/chat")
+        page.get_by_label("E-mail address").fill(email)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+        yield page
+        # What is not there is answered with 404, which the browser reports.
+        assert [one for one in watched.wrong if "404" not in one] == []
+
+
+def _cards(page: Page) -> Locator:
+    return page.locator(".gallery li")
+
+
+def _make(page: Page) -> None:
+    """Make the assistant that is limited to the depot, having tried it."""
+    page.goto(page.url.partition("/chat")[0] + "/assistants")
+    page.get_by_role("link", name="New assistant").click()
+    page.get_by_label("Question", exact=True).fill(QUESTION)
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_role("group", name="Answer")).to_contain_text("9 or 26 weeks")
+    page.get_by_label("Name", exact=True).fill(NAME)
+    page.get_by_label("Description").fill("What counts at the depot.")
+    page.get_by_label("Instructions").fill("Rhyme, in one sentence.")
+    page.get_by_label("Questions to begin with").fill(f"{QUESTION}\nWhere is the depot?")
+    page.get_by_label("Only some sources or document sets").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("Choose a source")
+    page.get_by_role("checkbox", name="depot").check()
+    page.get_by_role("button", name="Ask").click()
+    tried = page.get_by_role("group", name="Answer")
+    expect(tried).to_contain_text("There are 9 weeks")
+    expect(tried).to_contain_text("In rhyme.")
+
+
+def _share(page: Page, with_whom: str) -> None:
+    page.get_by_role("link", name=f"Edit {NAME}").click()
+    page.get_by_label(with_whom).check()
+    if with_whom == "Members of groups":
+        page.get_by_role("checkbox", name="support").check()
+    page.get_by_role("button", name="Save").click()
+    expect(_cards(page)).to_have_count(2)
+
+
+def test_an_assistant_from_its_making_to_its_end(
+    browser: Browser, server: Serving, pictures: Path
+) -> None:
+    with _signed_in(browser, server, ANN) as ann, _signed_in(browser, server, BOB) as bob:
+        _make(ann)
+        check_looks(ann, pictures, "assistant-editor")
+        ann.get_by_role("button", name="Save").click()
+        expect(_cards(ann)).to_have_count(2)
+        check_looks(ann, pictures, "assistants")
+
+        # Asked, it answers from the depot alone.
+        ann.get_by_role("link", name=f"Ask {NAME}").click()
+        expect(ann.locator("#starters")).to_contain_text("What counts at the depot.")
+        check_looks(ann, pictures, "assistant-chat")
+        ann.get_by_role("button", name=QUESTION).click()
+        expect(ann.get_by_role("status")).to_have_text(COMPLETE)
+        expect(ann.locator(".message .answer")).to_contain_text("There are 9 weeks")
+        expect(ann.locator(".message .sources")).to_contain_text("Leave at the depot")
+        expect(ann.locator(".message .sources")).not_to_contain_text("office")
+        expect(ann.locator("#assistant")).to_have_text(f"Answered by {NAME}")
+        ann.reload()
+        expect(ann.locator("#assistant")).to_have_text(f"Answered by {NAME}")
+        ann.get_by_role("link", name=NAME).click()
+        own = ann.url
+
+        # For another it is not there, until it is shared.
+        bob.goto(f"{server.url}/assistants")
+        expect(_cards(bob)).to_have_count(1)
+        bob.goto(own)
+        expect(bob.get_by_role("main")).to_contain_text("There is no such assistant.")
+        ann.goto(f"{server.url}/assistants")
+        _share(ann, "Members of groups")
+        bob.goto(f"{server.url}/assistants")
+        expect(_cards(bob)).to_have_count(2)
+        bob.get_by_role("link", name=f"Details of {NAME}").click()
+        expect(bob.get_by_role("main")).to_contain_text("Rhyme, in one sentence.")
+        check_looks(bob, pictures, "assistant-details")
+        bob.get_by_role("link", name="Ask", exact=True).click()
+        bob.get_by_role("button", name=QUESTION).click()
+        expect(bob.get_by_role("status")).to_have_text(COMPLETE)
+
+        # Deleted, what was said stays, and the default assistant goes on.
+        ann.get_by_role("link", name=f"Edit {NAME}").click()
+        ann.get_by_role("button", name="Delete").click()
+        ann.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(_cards(ann)).to_have_count(1)
+        bob.reload()
+        expect(
+            bob.get_by_role("heading", name="This assistant is no longer available")
+        ).to_be_visible()
+        expect(bob.locator(".message .answer")).to_contain_text("There are 9 weeks")
+        expect(bob.get_by_label("Your question", exact=True)).to_be_disabled()
+        check_looks(bob, pictures, "assistant-gone")
+        bob.get_by_role("button", name="Go on with the default assistant").press("Enter")
+        box = bob.get_by_label("Your question", exact=True)
+        expect(box).to_be_focused()
+        box.fill("And at the office?")
+        box.press("Enter")
+        expect(bob.locator(".message .answer").last).to_contain_text("9 or 26 weeks")
+
+
+def test_what_the_default_assistant_begins_with(browser: Browser, server: Serving) -> None:
+    with _signed_in(browser, server, ANN) as ann:
+        ann.goto(f"{server.url}/assistants/default")
+        expect(ann.get_by_label("Name", exact=True)).to_have_count(0)
+        ann.get_by_label("Questions to begin with").fill("Who fixes the scanner?")
+        ann.get_by_role("button", name="Save").click()
+        expect(ann.get_by_role("heading", name="Default assistant")).to_be_visible()
+    with _signed_in(browser, server, BOB) as bob:
+        expect(bob.get_by_role("button", name="Who fixes the scanner?")).to_be_visible()
+        bob.goto(f"{server.url}/assistants/default")
+        expect(bob.get_by_role("button", name="Save")).to_have_count(0)
+        bob.goto(f"{server.url}/chat?assistant=never-was")
+        expect(
+            bob.get_by_role("heading", name="This assistant is no longer available")
+        ).to_be_visible()
+        bob.get_by_role("button", name="Go on with the default assistant").click()
+        expect(bob).to_have_url(f"{server.url}/chat")
+        expect(bob.get_by_label("Your question", exact=True)).to_be_enabled()

@@ -1,0 +1,323 @@
+"""Who may use, see and change which assistant, and what may be set of one."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backend.access.groups import GroupService
+from backend.access.own_readers import find_own_readers
+from backend.access.roles import Role
+from backend.conversations.assistant_service import (
+    AssistantGoneError,
+    AssistantRefusedError,
+    AssistantService,
+    AssistantUser,
+    read_default_settings,
+)
+from backend.conversations.assistant_values import (
+    LONGEST_INSTRUCTIONS,
+    make_settings,
+    validate_values,
+)
+from backend.store import assistants, audit, language_models
+from backend.store.assistants import DEFAULT_ID, AssistantValues, Visibility
+from backend.store.audit import Actor
+from backend.store.conversations import ConversationOwner
+from backend.store.database import Database, open_database
+from backend.store.people import Person
+from connectors.access import Readers
+from connectors.errors import ConflictError, InvalidInputError, NotFoundError
+from indexing.index.protocols import Filters
+from tests.support.accounts import add_person
+from tests.support.language_models import make_values
+
+ALL_SOURCES = frozenset({"handbook", "wiki"})
+MINE = AssistantValues(name="Travel desk")
+FOR_ALL = replace(MINE, visibility=Visibility.ALL)
+FOR_HR = replace(MINE, visibility=Visibility.GROUPS, groups=("hr",))
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with closing(open_database(database_url)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def ann(database: Database) -> AssistantService:
+    """Of an admin."""
+    GroupService(database).create("hr")
+    return _service_of(database, add_person(database, "ann@example.com", Role.ADMIN))
+
+
+@pytest.fixture
+def bob(database: Database, ann: AssistantService) -> AssistantService:
+    """Of a member of the group `hr`."""
+    del ann
+    person = add_person(database, "bob@example.com")
+    GroupService(database).add_member("hr", person.email)
+    return _service_of(database, person)
+
+
+@pytest.fixture
+def eve(database: Database, ann: AssistantService) -> AssistantService:
+    del ann
+    return _service_of(database, add_person(database, "eve@example.com"))
+
+
+def _service_of(
+    database: Database, person: Person, sources: frozenset[str] = ALL_SOURCES
+) -> AssistantService:
+    user = AssistantUser(
+        owner=ConversationOwner(person.id),
+        readers=find_own_readers(database, person),
+        is_admin=person.role == Role.ADMIN,
+        actor=Actor(person.email),
+    )
+    return AssistantService(database=database, user=user, find_sources=lambda: sources)
+
+
+def _names(service: AssistantService) -> list[str]:
+    return [one.values.name for one in service.list_usable()]
+
+
+def _is_missing(service: AssistantService, assistant_id: str) -> bool:
+    """Whether it is as if there were none, whatever is tried."""
+    answers = []
+    for act in (
+        lambda: service.get(assistant_id),
+        lambda: service.find_settings(assistant_id),
+        lambda: service.change(assistant_id, {"name": "x"}),
+        lambda: service.delete(assistant_id),
+    ):
+        try:
+            act()
+        except NotFoundError as error:
+            answers.append(str(error))
+    with pytest.raises(NotFoundError) as never_was:
+        service.get("never-was")
+    return answers == [str(never_was.value)] * 4
+
+
+def test_what_is_ones_own_exists_for_nobody_else(
+    ann: AssistantService, bob: AssistantService, eve: AssistantService
+) -> None:
+    own = bob.create(MINE)
+    assert (own.is_mine, own.may_change, own.owner_name) == (True, True, "Bob")
+    assert bob.get(own.id) == own
+    # Admins too: what somebody keeps for themselves is not looked after.
+    assert _is_missing(ann, own.id)
+    assert _is_missing(eve, own.id)
+    assert _names(eve) == ["Default assistant"]
+    assert _names(bob) == ["Default assistant", "Travel desk"]
+
+
+def test_what_is_shared_with_a_group_is_for_its_members_as_of_now(
+    ann: AssistantService, bob: AssistantService, eve: AssistantService
+) -> None:
+    shared = ann.create(FOR_HR)
+    seen = bob.get(shared.id)
+    assert (seen.is_mine, seen.may_change, seen.owner_name) == (False, False, "Ann")
+    assert seen.values.groups == ()
+    assert ann.get(shared.id).values.groups == ("hr",)
+    assert _is_missing(eve, shared.id)
+    without = replace(bob, user=replace(bob.user, readers=Readers.of()))
+    assert _is_missing(without, shared.id)
+    GroupService(ann.database).rename("hr", "people")
+    assert _is_missing(bob, shared.id)
+
+
+def test_what_is_for_all_is_changed_by_admins_alone(
+    ann: AssistantService, bob: AssistantService
+) -> None:
+    shared = ann.create(FOR_ALL)
+    assert not bob.get(shared.id).may_change
+    with pytest.raises(AssistantRefusedError, match="Only its owner or an admin"):
+        bob.change(shared.id, {"name": "x"})
+    with pytest.raises(AssistantRefusedError):
+        bob.delete(shared.id)
+    other = _service_of(ann.database, add_person(ann.database, "cid@example.com", Role.ADMIN))
+    assert other.change(shared.id, {"name": "Trips"}).values.name == "Trips"
+    other.delete(shared.id)
+    assert _is_missing(bob, shared.id)
+    actions = [
+        one.action for one in audit.list_entries(ann.database) if "assistant:" in one.subject
+    ]
+    assert sorted(actions) == ["add_assistant", "change_assistant", "delete_assistant"]
+
+
+def test_only_admins_share(ann: AssistantService, bob: AssistantService) -> None:
+    own = bob.create(MINE)
+    for shared in (FOR_ALL, FOR_HR):
+        with pytest.raises(AssistantRefusedError, match="Only an admin may share"):
+            bob.create(shared)
+        changes = {"visibility": shared.visibility, "groups": shared.groups}
+        with pytest.raises(AssistantRefusedError, match="Only an admin may share"):
+            bob.change(own.id, changes)
+    assert bob.get(own.id).values == MINE
+    # One who is an admin no longer takes back what they had shared, and changes nothing of it for others.
+    shared_before = ann.create(FOR_ALL)
+    former = replace(ann, user=replace(ann.user, is_admin=False))
+    with pytest.raises(AssistantRefusedError):
+        former.change(shared_before.id, {"instructions": "Say yes."})
+    assert former.change(shared_before.id, {"visibility": Visibility.MINE}).values == MINE
+
+
+def test_a_service_token_owns_none_and_uses_what_is_for_it(
+    ann: AssistantService, bob: AssistantService
+) -> None:
+    own, shared = bob.create(MINE), ann.create(FOR_ALL)
+    user = AssistantUser(
+        owner=None, readers=Readers.of("group:hr"), is_admin=False, actor=Actor("token:x")
+    )
+    token = replace(ann, user=user)
+    assert [one.id for one in token.list_usable()] == [DEFAULT_ID, shared.id]
+    assert _is_missing(token, own.id)
+    assert token.get(ann.create(FOR_HR).id).values.name == "Travel desk"
+    with pytest.raises(AssistantRefusedError, match="belong to people"):
+        token.create(MINE)
+
+
+def test_the_default_assistant_stays_and_admins_change_what_it_says(
+    ann: AssistantService, bob: AssistantService
+) -> None:
+    with pytest.raises(AssistantRefusedError, match="cannot be deleted"):
+        ann.delete(DEFAULT_ID)
+    with pytest.raises(InvalidInputError, match="not sources"):
+        ann.change(DEFAULT_ID, {"sources": ("wiki",)})
+    with pytest.raises(AssistantRefusedError):
+        bob.change(DEFAULT_ID, {"instructions": "Rhyme."})
+    with pytest.raises(AssistantRefusedError):
+        bob.delete(DEFAULT_ID)
+    changed = ann.change(DEFAULT_ID, {"instructions": "Be brief.", "starters": ("Who?",)})
+    assert (changed.is_default, changed.is_mine) == (True, False)
+    assert read_default_settings(ann.database).instructions == "Be brief."
+    assert bob.find_settings_of_conversation(None).instructions == "Be brief."
+
+
+def test_the_default_assistant_is_nobodys_on_a_machine_without_accounts(database: Database) -> None:
+    owner = AssistantUser(
+        owner=ConversationOwner(None), readers=Readers.of(), is_admin=True, actor=audit.OWNER
+    )
+    service = AssistantService(database=database, user=owner, find_sources=lambda: ALL_SOURCES)
+    own = service.create(MINE)
+    assert [(one.id, one.is_mine) for one in service.list_usable()] == [
+        (DEFAULT_ID, False),
+        (own.id, True),
+    ]
+
+
+def test_a_source_that_one_may_not_see_is_not_told(
+    ann: AssistantService, eve: AssistantService
+) -> None:
+    shared = ann.create(replace(FOR_ALL, sources=("handbook", "wiki")))
+    partly = replace(eve, find_sources=lambda: frozenset({"wiki"}))
+    assert partly.get(shared.id).values.sources == ("wiki",)
+    nothing = replace(eve, find_sources=frozenset)
+    seen = nothing.get(shared.id)
+    # A scope of deleted sources looks the same.
+    assert (seen.values.sources, seen.is_limited) == ((), True)
+    assert [one.values.sources for one in nothing.list_usable()] == [(), ()]
+    # What a turn is narrowed to stays the whole scope: rights are the index's to decide.
+    assert nothing.find_settings(shared.id).scope.sources == ALL_SOURCES
+
+
+def test_a_scope_names_no_source_that_its_author_may_not_see(eve: AssistantService) -> None:
+    partly = replace(eve, find_sources=lambda: frozenset({"wiki"}))
+    messages = []
+    for name in ("handbook", "missing"):
+        with pytest.raises(InvalidInputError) as refused:
+            partly.create(replace(MINE, sources=("wiki", name)))
+        messages.append(str(refused.value).replace(name, ""))
+        with pytest.raises(InvalidInputError):
+            partly.find_changed_settings(None, {"sources": (name,)})
+    assert messages[0] == messages[1]
+    own = eve.create(replace(MINE, sources=("wiki", "handbook")))
+    # Changing something else keeps what cannot be seen now; it never widens the scope.
+    partly.change(own.id, {"name": "Other"})
+    tried = partly.find_changed_settings(own.id, {"instructions": "Rhyme."})
+    assert (tried.instructions, tried.scope.sources) == ("Rhyme.", ALL_SOURCES)
+    assert eve.get(own.id).values.sources == ("wiki", "handbook")
+    with pytest.raises(InvalidInputError):
+        partly.change(own.id, {"sources": ("handbook",)})
+
+
+def test_a_conversation_says_when_its_assistant_is_gone(
+    ann: AssistantService, bob: AssistantService
+) -> None:
+    shared = ann.create(FOR_HR)
+    assert bob.find_settings_of_conversation(shared.id).searches
+    ann.change(shared.id, {"visibility": Visibility.MINE})
+    with pytest.raises(AssistantGoneError, match=r"no longer available\. Go on with the default"):
+        bob.find_settings_of_conversation(shared.id)
+    ann.delete(shared.id)
+    with pytest.raises(ConflictError, match="no longer available"):
+        ann.find_settings_of_conversation(shared.id)
+
+
+def test_models_and_groups_have_to_exist(ann: AssistantService) -> None:
+    with pytest.raises(InvalidInputError, match="no language model named large"):
+        ann.create(replace(MINE, model="large"))
+    with pytest.raises(InvalidInputError, match="no group sales"):
+        ann.create(replace(FOR_HR, groups=("hr", "sales")))
+    language_models.add(ann.database, make_values("large", "https://llm.example.com/v1"), None)
+    assert ann.create(replace(MINE, model="large", temperature=0.0)).values.model == "large"
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"name": " "}, "The name has 1 to 80 characters on one line."),
+        ({"name": "x" * 81}, "The name may have 80 characters"),
+        ({"name": "a\x07b"}, "on one line"),
+        (
+            {"instructions": "x" * (LONGEST_INSTRUCTIONS + 1)},
+            "may have 4,000 characters, these are 4,001",
+        ),
+        ({"instructions": "\0"}, "a character that no text has"),
+        ({"starters": tuple(map(str, range(9)))}, "at most 8 starters"),
+        ({"starters": ("x" * 201,)}, "A starter may have 200"),
+        ({"temperature": 2.5}, "a number from 0 to 2"),
+        ({"temperature": float("nan")}, "a number from 0 to 2"),
+        ({"visibility": Visibility.GROUPS}, "Choose at least one group"),
+        ({"sets": (" ",)}, "The name of a document set"),
+        ({"sources": tuple(map(str, range(101)))}, "at most 100 sources"),
+    ],
+)
+def test_a_value_that_is_not_valid_is_refused(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InvalidInputError, match=sentence):
+        validate_values(replace(MINE, **values))
+
+
+def test_values_are_cleaned() -> None:
+    cleaned = validate_values(
+        AssistantValues(
+            name="  Travel \n desk ",
+            instructions=" Line\nline \n",
+            starters=("Who?", "", " Who? "),
+            sets=("a", "a"),
+            groups=("hr",),
+        )
+    )
+    assert cleaned == AssistantValues(
+        name="Travel desk", instructions="Line\nline", starters=("Who?",), sets=("a",)
+    )
+
+
+def test_an_empty_scope_is_everything() -> None:
+    assert make_settings(MINE).scope == Filters()
+    both = make_settings(replace(MINE, sources=("wiki",), sets=("hr",)))
+    assert both.scope == Filters(sources=frozenset({"wiki"}), sets=frozenset({"hr"}))
+
+
+def test_nothing_of_it_is_stored_where_it_is_only_tried(bob: AssistantService) -> None:
+    settings = bob.find_changed_settings(None, {"instructions": "Rhyme.", "sources": ("wiki",)})
+    assert (settings.instructions, settings.scope.sources) == (
+        "Rhyme.",
+        frozenset({"wiki"}),
+    )
+    known = assistants.list_known_to(bob.database, bob.user.owner)
+    assert [one.id for one in known] == [DEFAULT_ID]

@@ -1,0 +1,112 @@
+"""The pages of assistants: whose are shown, what may be set by whom, and that nothing in them is taken as markup."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.access.groups import GroupService
+from backend.api.app import Api
+from backend.container import Container
+from backend.store import assistants, people
+from backend.store.assistants import AssistantValues, Visibility
+from backend.store.conversations import ConversationOwner
+from tests.support.conversations import START
+from tests.unit.backend.api.conftest import ready
+from tests.unit.backend.web.conftest import ANN, BOB
+
+HOSTILE = '"><script>alert(1)</script>'
+ESCAPED = "&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"
+
+
+@pytest.fixture
+def clients(browse: Any) -> Iterator[dict[str, TestClient]]:
+    with ExitStack() as stack:
+        made: dict[str, TestClient] = {email: browse(email) for email in (ANN, BOB)}
+        for client in made.values():
+            stack.enter_context(ready(cast("Api", client.app)))
+        yield made
+
+
+def _add(container: Container, email: str, **values: Any) -> str:
+    owner = ConversationOwner(people.get_by_email(container.database, email).id)
+    named = AssistantValues(**{"name": "Travel desk", **values})
+    return assistants.add(container.database, owner, named, START)
+
+
+def test_the_gallery_shows_what_one_may_use(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    own = _add(container, BOB)
+    shared = _add(container, ANN, name="For all", visibility=Visibility.ALL)
+    _add(container, ANN, name="Of Ann")
+    page = clients[BOB].get("/assistants").text
+    assert "Of Ann" not in page
+    for link in (f"/chat?assistant={own}", f"/chat?assistant={shared}", 'href="/chat"'):
+        assert link in page
+    assert "Edit Travel desk" in page
+    assert "Details of For all" in page
+    assert "By <bdi>Ann</bdi>, for everybody" in page
+
+
+def test_somebody_elses_and_a_missing_one_look_alike(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    own = _add(container, ANN)
+    hidden, missing = (clients[BOB].get(f"/assistants/{one}") for one in (own, "never-was"))
+    assert (hidden.status_code, missing.status_code) == (404, 404)
+    assert "There is no such assistant." in hidden.text
+    assert hidden.text == missing.text
+
+
+def test_only_admins_are_offered_to_share(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    GroupService(container.database).create("support")
+    member, admin = (clients[one].get("/assistants/new").text for one in (BOB, ANN))
+    assert "support" not in member
+    assert "An admin can share an assistant." in member
+    assert 'name="group" value="support"' in admin
+
+
+def test_of_the_default_one_only_what_it_says_is_set(clients: dict[str, TestClient]) -> None:
+    page = clients[ANN].get("/assistants/default").text
+    assert 'id="instructions"' in page
+    for name in ("name", "scope", "model", "temperature", "visibility", "remove"):
+        assert f'id="{name}"' not in page
+    assert 'id="instructions"' not in clients[BOB].get("/assistants/default").text
+
+
+def test_nothing_that_is_set_is_markup(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    shared = _add(
+        container,
+        ANN,
+        name=HOSTILE,
+        description=HOSTILE,
+        instructions=f"</textarea>{HOSTILE}",
+        starters=(HOSTILE,),
+        sets=(HOSTILE,),
+        visibility=Visibility.ALL,
+    )
+    for email in (ANN, BOB):
+        for path in ("/assistants", f"/assistants/{shared}"):
+            page = clients[email].get(path).text
+            assert "<script>alert" not in page
+            assert "</textarea>&#34;" not in page
+            assert ESCAPED in page
+
+
+def test_a_chat_begins_with_the_starters_of_the_default_one(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    found = assistants.find(container.database, assistants.DEFAULT_ID)
+    assert found
+    values = AssistantValues(
+        name=found.values.name, starters=("Who fixes it?",), visibility=Visibility.ALL
+    )
+    assistants.change(container.database, found.id, values, START)
+    assert 'data-try="Who fixes it?"' in clients[BOB].get("/chat").text
