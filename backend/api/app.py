@@ -27,10 +27,12 @@ from backend.api.routes import (
     conversations,
     documents,
     explain,
+    feedback,
     health,
     metrics,
     models,
     search,
+    sharing,
     sources,
 )
 from backend.api.server_processes import ServerProcesses
@@ -128,6 +130,8 @@ def create_app(
         search,
         ask,
         conversations,
+        sharing,
+        feedback,
         documents,
         explain,
         sources,

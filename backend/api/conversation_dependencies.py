@@ -53,20 +53,29 @@ async def get_owner(asker: AskerDependency) -> ConversationOwner:
 OwnerDependency = Annotated[ConversationOwner, Depends(get_owner)]
 
 
+def get_gate(
+    readers: ReadersDependency, chat: ChatDependency, context: RequestContextDependency
+) -> AnswerGate:
+    """Return the gate of who asks, by what they may read as of now."""
+    deadline = Deadline.after(chat.settings.search_seconds, context.cancel_token)
+    return AnswerGate(index=chat.engine.index, readers=readers, deadline=deadline)
+
+
+GateDependency = Annotated[AnswerGate, Depends(get_gate)]
+
+
 def get_conversations(
     owner: OwnerDependency,
     asker: AskerDependency,
-    readers: ReadersDependency,
+    gate: GateDependency,
     chat: ChatDependency,
     database: DatabaseDependency,
     state: AppStateDependency,
-    context: RequestContextDependency,
 ) -> ConversationService:
-    deadline = Deadline.after(chat.settings.search_seconds, context.cancel_token)
     return ConversationService(
         database=database,
         owner=owner,
-        gate=AnswerGate(index=chat.engine.index, readers=readers, deadline=deadline),
+        gate=gate,
         runner=state.turns.runner,
         answering=lambda question: _make_answering(chat, question, state.answer_html),
         turn_key=asker.turn_key,

@@ -11,7 +11,9 @@ conversations = Table(
     Column("id", Text, primary_key=True),  # random: an address that names it tells nothing
     Column("person_id", ForeignKey("people.id")),  # NULL: of the owner of the machine
     Column("title", Text, nullable=False),
-    Column("title_by", Text, nullable=False),  # `words` of the first question, or a `person`
+    Column(
+        "title_by", Text, nullable=False
+    ),  # `words` of the first question, a `person`, or a `model`
     Column("folded_title", Text, nullable=False),  # as it is searched
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, Select, and_, delete, exists, or_, select, update
 
@@ -11,6 +11,9 @@ from backend.store.conversation_tables import conversations, messages, turns
 from backend.store.database import Database
 from connectors.errors import NotFoundError
 from indexing.text.normalization import fold, is_storable
+
+TitleBy: TypeAlias = Literal["words", "person", "model"]
+"""Who made a title: the first words of a question are it, a person wrote it, or a language model did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class ConversationOwner:
 class Conversation:
     id: str
     title: str
+    title_by: TitleBy
     created_at: datetime
     updated_at: datetime
     archived_at: datetime | None
@@ -52,6 +56,7 @@ _RUNNING = (
 _COLUMNS = (
     conversations.c.id,
     conversations.c.title,
+    conversations.c.title_by,
     conversations.c.created_at,
     conversations.c.updated_at,
     conversations.c.archived_at,

@@ -4,9 +4,10 @@ from alembic import context
 
 from backend.store.conversation_tables import conversations
 from backend.store.language_model_tables import language_models
+from backend.store.sharing_tables import conversation_shares
 
 # Each module adds its tables to the same metadata.
-(metadata,) = {conversations.metadata, language_models.metadata}
+(metadata,) = {conversations.metadata, language_models.metadata, conversation_shares.metadata}
 
 context.configure(
     connection=context.config.attributes["connection"],
