@@ -120,7 +120,7 @@ def _judge(one: ReviewedFeedback) -> list[JudgedQuestion]:
     grades = _grade(one.given)
     if text is None or not any(grades.values()):
         return []
-    return [JudgedQuestion(f"feedback-{one.given.id}", text, grades)]
+    return [JudgedQuestion(f"answer-{one.given.answer.id}", text, grades)]
 
 
 def _choose_text(given: GivenFeedback) -> str | None:

@@ -3,7 +3,7 @@
 from typing import Annotated, Self, TypeAlias
 
 from fastapi import APIRouter, Depends, Query
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 
 from backend.api import openapi
@@ -23,6 +23,7 @@ from backend.schemas.feedback import (
     ReviewedFeedbackResponse,
 )
 from backend.store.answer_feedback import Feedback, Rating
+from indexing.text.normalization import is_storable
 
 router = APIRouter()
 LONGEST_COMMENT = 2_000
@@ -31,7 +32,7 @@ _JSON_LINES = "application/jsonl"
 _OF_CONVERSATION = "/api/conversations/{conversation_id}"
 _OF_ANSWER = f"{_OF_CONVERSATION}/messages/{{message_id}}/feedback"
 _ALL = "/api/admin/feedback"
-_EXAMPLE = '{"_id": "feedback-7", "text": "How long is parental leave?", "judgments": {"handbook:people/parental-leave.md": 1}}\n'
+_EXAMPLE = '{"_id": "answer-2", "text": "How long is parental leave?", "judgments": {"handbook:people/parental-leave.md": 1}}\n'
 
 ChosenRating: TypeAlias = Annotated[
     Rating | None, Query(description="Only answers that were rated so")
@@ -39,6 +40,12 @@ ChosenRating: TypeAlias = Annotated[
 Before: TypeAlias = Annotated[
     int | None, Query(ge=1, le=HIGHEST, description="What `next` of the page before says")
 ]
+
+
+def _check_comment(text: str) -> str:
+    if not is_storable(text):
+        raise ValueError("a character of it cannot be stored")
+    return text
 
 
 class FeedbackBody(BaseModel):
@@ -53,7 +60,7 @@ class FeedbackBody(BaseModel):
     )
 
     rating: Rating
-    comment: str = Field(default="", max_length=LONGEST_COMMENT)
+    comment: Annotated[str, Field(max_length=LONGEST_COMMENT), AfterValidator(_check_comment)] = ""
     source: int | None = Field(
         default=None, ge=1, le=HIGHEST, description="The number of the source that is wrong"
     )
