@@ -156,7 +156,7 @@ def _write_words(text: str, cited: Mapping[int, Mapping[str, Any]], sources: _So
             continue
         # Of an answer that was not finished, its sources are not known.
         marker = f"[{sources.number(citation)}]" if citation else ""
-        escape = "\\" if marker and text[found.end() : found.end() + 1] in ("(", "[", ":") else ""
+        escape = "\\" if marker and text[found.end() : found.end() + 1] in ("(", ":") else ""
         parts += [_disarm(text[at : found.start()]), marker, escape]
         at = found.end()
     return "".join([*parts, _disarm(text[at:])])
