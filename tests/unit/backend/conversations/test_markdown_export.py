@@ -154,7 +154,9 @@ def test_whatever_an_answer_is_made_of_it_stays_in_its_place(parts: list[str]) -
 
 def _assert_is_shut_off(text: str) -> None:
     written = _export(_asked("?"), _answered(text, "a:x"), _asked("last"), _answered("Yes", "a:x"))
-    tokens = GITHUB.parse(written)
+    found: dict[str, Any] = {}
+    tokens = GITHUB.parse(written, found)
+    assert not found.get("references"), "a number leads where nothing here says"
     assert _types(written).isdisjoint({"image", "html_inline", "html_block"}), written
     headings = [
         after.content

@@ -8,7 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from fastapi.testclient import TestClient
 
@@ -350,7 +349,7 @@ def test_a_shared_conversation_is_changed_by_nobody_else(world: World) -> None:
     )[-1].id
     cid = world.clients[CID]
     path = f"/api/conversations/{conversation}"
-    tried: list[httpx.Response] = [
+    tried = [
         cid.post(f"{path}/messages", json={"question": "?", "parent_id": message}),
         cid.put(_feedback(conversation, message), json={"rating": "good"}),
         cid.post(_share(conversation), json={"message_id": message}),
