@@ -45,7 +45,6 @@ function show({ title, messages }) {
 }
 
 function missing(problem) {
-  element("title").hidden = true;
   const link = make("a", { href: "/chat" }, "Go to your conversations");
   const [first, ...rest] = [problem.detail || problem.title, problem.advice].filter(Boolean);
   const said = rest.map((text) => make("p", {}, replaceControls(text)));
