@@ -28,11 +28,13 @@ from backend.api.routes import (
     conversations,
     documents,
     explain,
+    feedback,
     health,
     metrics,
     models,
     projects,
     search,
+    sharing,
     sources,
 )
 from backend.api.server_processes import ServerProcesses
@@ -136,6 +138,8 @@ def create_app(
         conversations,
         assistants,
         projects,
+        sharing,
+        feedback,
         documents,
         explain,
         sources,

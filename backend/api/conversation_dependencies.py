@@ -62,10 +62,21 @@ async def get_projects(owner: OwnerDependency, database: DatabaseDependency) -> 
 ProjectsDependency = Annotated[ProjectService, Depends(get_projects)]
 
 
+def get_gate(
+    readers: ReadersDependency, chat: ChatDependency, context: RequestContextDependency
+) -> AnswerGate:
+    """Return the gate of who asks, by what they may read as of now."""
+    deadline = Deadline.after(chat.settings.search_seconds, context.cancel_token)
+    return AnswerGate(index=chat.engine.index, readers=readers, deadline=deadline)
+
+
+GateDependency = Annotated[AnswerGate, Depends(get_gate)]
+
+
 def get_conversations(
     owner: OwnerDependency,
     asker: AskerDependency,
-    readers: ReadersDependency,
+    gate: GateDependency,
     chat: ChatDependency,
     database: DatabaseDependency,
     state: AppStateDependency,
@@ -73,11 +84,10 @@ def get_conversations(
     assistants: AssistantsDependency,
     projects: ProjectsDependency,
 ) -> ConversationService:
-    deadline = Deadline.after(chat.settings.search_seconds, context.cancel_token)
     return ConversationService(
         database=database,
         owner=owner,
-        gate=AnswerGate(index=chat.engine.index, readers=readers, deadline=deadline),
+        gate=gate,
         runner=state.turns.runner,
         assistants=assistants,
         projects=projects,

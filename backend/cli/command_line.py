@@ -108,6 +108,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "add": ("sources:adding", "Add a source."),
         "sources": ("sources:app", "List, change and control the sources."),
         "eval": ("evaluate:app", "Score the search on questions with known answers."),
+        "feedback": (
+            "feedback:app",
+            "Make questions with known answers of what people said of answers.",
+        ),
         "credentials": (
             "credentials:app",
             "Manage the keys that encrypt the sources' credentials.",

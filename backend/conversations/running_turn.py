@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from backend.conversations.turn_events import EncodedEvent, encode_ending, encode_portion
+from backend.conversations.turn_record import TurnRecord
 from backend.store.messages import AnswerStatus
 from backend.store.turns import Ending, Portion
 from indexing.runtime.deadline import CancelToken
@@ -34,6 +35,7 @@ class RunningTurn:
         """Cancelled where the turn ends before the answer does."""
         self._lock = threading.Lock()
         self._text: list[str] = []
+        self._record = TurnRecord()
         self._documents: set[str] = set()
         self._stored_documents: frozenset[str] = frozenset()
         self._pending: list[EncodedEvent] = []
@@ -61,13 +63,14 @@ class RunningTurn:
         """Add an event, and what it adds to the text; nothing once the turn has ended."""
         with self._lock:
             if self._ending is None:
+                self._record.note(event)
                 self._pending.append(event)
                 self._text.append(text)
 
     def finish(self, done: EncodedEvent, text: str) -> None:
         answer = json.loads(done.data)["answer"]
         del answer["question"]  # the message before has it
-        self._end("finished", done, text=text, answer=answer)
+        self._end("finished", done, text=text, answer=self._record.add_to(answer))
 
     def fail(self, error: EncodedEvent) -> None:
         self._end("failed", error, problem=json.loads(error.data))

@@ -67,8 +67,8 @@ def read_dataset(folder: Path, limit: int | None = None) -> Dataset:
         raise ValueError(f"the number of queries must be at least 1: {limit}")
     corpus = _find_corpus(folder)
     documents, digest = _count_and_hash(corpus)
-    judgments = _read_judgments(folder / "qrels" / "test.tsv")
-    queries = _read_queries(folder / "queries.jsonl", judgments)[:limit]
+    queries, judgments = read_judged(folder)
+    queries = queries[:limit]
     return Dataset(
         name=folder.resolve().name,
         corpus=corpus,
@@ -77,6 +77,16 @@ def read_dataset(folder: Path, limit: int | None = None) -> Dataset:
         queries=queries,
         judgments={query.id: judgments[query.id] for query in queries},
     )
+
+
+def read_judged(folder: Path) -> tuple[tuple[Query, ...], Judgments]:
+    """Return the queries of a dataset that have judgments, in the order of their file, and the judgments.
+
+    Raises:
+        MalformedDatasetError
+    """
+    judgments = _read_judgments(folder / "qrels" / "test.tsv")
+    return _read_queries(folder / "queries.jsonl", judgments), judgments
 
 
 def _find_corpus(folder: Path) -> Path:

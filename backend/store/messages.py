@@ -98,6 +98,13 @@ def list_path(database: Database, message_id: int, limit: int) -> list[Message]:
         return [read_message(row) for row in rows.mappings()]
 
 
+def list_document_ids(database: Database, conversation_id: str) -> frozenset[str]:
+    """Return all documents that answers of a conversation rest on, on whatever branch."""
+    query = select(messages.c.document_ids).where(messages.c.conversation_id == conversation_id)
+    with database.reading() as connection:
+        return frozenset(one for found in connection.scalars(query) for one in found)
+
+
 def find_newest_below(database: Database, message: Message) -> int:
     """Return the newest message among this one and all that follow it; nothing follows that one.
 
@@ -129,5 +136,5 @@ def find_siblings(database: Database, path: Sequence[Message]) -> dict[int, tupl
     return {one.id: tuple(children[one.parent_id]) for one in path}
 
 
-def read_message(row: RowMapping) -> Message:
+def read_message(row: Mapping[str, Any] | RowMapping) -> Message:
     return Message(**{**row, "document_ids": tuple(row["document_ids"])})

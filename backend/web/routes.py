@@ -31,6 +31,7 @@ from backend.web import (
     people_pages,
     project_pages,
     search_url,
+    sharing_pages,
     token_pages,
 )
 from backend.web.ask_page import filters_json, list_chips, list_examples, name_model
@@ -79,6 +80,7 @@ def mount(app: FastAPI) -> None:
         chat_page,
         assistant_pages,
         project_pages,
+        sharing_pages,
         people_pages,
         group_pages,
         token_pages,

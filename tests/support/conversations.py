@@ -1,6 +1,8 @@
 """Conversations in a database, their answers written by nobody, or by whom a test says."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from backend.conversations.turn_events import EncodedEvent, encode_portion
 from backend.store import new_messages, turns
@@ -49,10 +51,38 @@ def store(
 
 
 def finish(
-    database: Database, message: int, text: str = "26 weeks.", documents: tuple[str, ...] = ()
+    database: Database,
+    message: int,
+    text: str = "26 weeks.",
+    documents: tuple[str, ...] = (),
+    answer: Mapping[str, Any] | None = None,
 ) -> None:
     """End a turn of which nothing is stored yet with this answer."""
-    ending = Ending(message_id=message, status="finished", text=text)
+    ending = Ending(message_id=message, status="finished", text=text, answer=answer)
     portion = text_portion(message, 1, text, documents=documents)
     state = store(database, message, portion, ending, datetime.now(UTC))
     assert state is TurnState.RUNNING
+
+
+def make_answer(text: str, *document_ids: str, **fields: Any) -> dict[str, Any]:
+    """An answer as it is stored, which cites these documents by the numbers from 1 on."""
+    cited = [
+        {
+            "number": number,
+            "document_id": document_id,
+            "title": f"Title of {document_id}",
+            "link": f"https://wiki.example.com/{number}",
+        }
+        for number, document_id in enumerate(document_ids, start=1)
+    ]
+    quote = {"section": 0, "span": [0, 4], "score": 0.9, "verdict": "supported"}
+    citations = [{**one, **quote, "quote": f"Quote of {one['document_id']}"} for one in cited]
+    documents = [{**one, "cited": True, "sections": []} for one in cited]
+    return {
+        "answer": text,
+        "model": "scripted",
+        "citations": citations,
+        "documents": documents,
+        "seconds": 1.5,
+        **fields,
+    }

@@ -2,13 +2,7 @@
 
 from alembic import context
 
-from backend.store.assistant_tables import assistants
-from backend.store.conversation_tables import conversations
-from backend.store.language_model_tables import language_models
-from backend.store.project_tables import projects
-
-# Each module adds its tables to the same metadata.
-(metadata,) = {each.metadata for each in (assistants, conversations, language_models, projects)}
+from backend.store.schema import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

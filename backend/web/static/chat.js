@@ -6,9 +6,11 @@ import { beginConversation, changeConversation, eventsUrl, postQuestion, readCon
 import { ConversationList } from "./conversation_list.js";
 import { Drafts } from "./drafts.js";
 import { watchDrawer } from "./drawer.js";
+import { FeedbackButtons } from "./feedback.js";
 import { follow } from "./follow.js";
 import { isTyping } from "./keys.js";
 import { keepPlace, restorePlace, toEnd, watchPlace } from "./place.js";
+import { offerSharing, watchSharing } from "./share.js";
 import { Problem } from "./stream.js";
 import { make, replaceControls } from "./text.js";
 import { isSending, Thread } from "./thread.js";
@@ -39,10 +41,12 @@ const list = new ConversationList({
   },
   say,
 });
+const feedback = new FeedbackButtons(say);
 const thread = new Thread(element("thread"), JSON.parse(element("chat").dataset.reasons), {
   edit: (message, text) => ask(text, message.parent_id),
   again,
   choose,
+  answered: (...entry) => feedback.attach(...entry),
   say,
 });
 const assistant = new ChatAssistant({
@@ -140,6 +144,8 @@ function show(one, path, earlier = element("earlier").dataset.before) {
   showProject(one);
   element("earlier").hidden = !one || !earlier;
   element("earlier").dataset.before = (one && earlier) || "";
+  offerSharing(one);
+  feedback.open(one?.id ?? null);
   thread.show(path);
   list.mark(one?.id);
   for (const message of running()) if (!followed.has(message.id)) followAnswer(message);
@@ -351,6 +357,7 @@ document.addEventListener("keydown", (event) => {
     else if (!isTyping(event.target)) box.focus();
   }
 });
+watchSharing(() => ({ id: conversation.id, messages }));
 watchPlace(element("thread"), () => running().length > 0);
 watchCards(element("room"), element("card"), (chip) => thread.facts(chip));
 open();

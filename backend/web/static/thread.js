@@ -10,7 +10,7 @@ export class Thread {
   #reasons;
   #entries = new Map();
 
-  /** `hooks`: edit(message, text), again(message), choose(id), say(text). `reasons`: why passages are shown, in sentences. */
+  /** `hooks`: edit(message, text), again(message), choose(id), answered(node, message, turn), say(text). `reasons`: why passages are shown, in sentences. */
   constructor(root, reasons, hooks) {
     this.#root = root;
     this.#hooks = hooks;
@@ -117,9 +117,10 @@ export class Thread {
     const turn = new Turn(node, question);
     if (message.status === "finished" && !message.withheld) turn.restore(restorable(message, this.#reasons));
     else if (message.status !== "running" || message.withheld) restorePart(turn, message);
-    part(node, "again").textContent = message.status === "finished" ? "Regenerate" : "Ask again";
+    part(node, "again").textContent = message.status === "finished" && !message.withheld ? "Regenerate" : "Ask again";
     part(node, "again").addEventListener("click", () => this.#hooks.again(message));
     part(node, "copy").addEventListener("click", async () => this.#hooks.say(await copied(turn, part(node, "copy"))));
+    this.#hooks.answered(node, message, turn);
     return { node, turn };
   }
 }
@@ -129,12 +130,12 @@ export function isSending(event) {
   return event.key === "Enter" && !event.shiftKey && !event.isComposing;
 }
 
-const part = (node, name) => node.querySelector(`[data-part="${name}"]`);
-const made = (template) => document.getElementById(template).content.firstElementChild.cloneNode(true);
+export const part = (node, name) => node.querySelector(`[data-part="${name}"]`);
+export const made = (template) => document.getElementById(template).content.firstElementChild.cloneNode(true);
 const stateOf = ({ status, withheld }) => `${status} ${Boolean(withheld)}`;
 
 /** What there is of an answer that is withheld, was stopped, was interrupted, or failed; and why it is no more. */
-function restorePart(turn, { text, html, notice, problem }) {
+export function restorePart(turn, { text, html, notice, problem }) {
   turn.restoreText(text, html);
   if (problem) turn.fail(problem);
   turn.part("ended").textContent = notice ?? "";
@@ -142,7 +143,7 @@ function restorePart(turn, { text, html, notice, problem }) {
 }
 
 /** An answer as the server keeps it, in the form in which a turn keeps one. */
-function restorable({ answer, html }, reasons) {
+export function restorable({ answer, html }, reasons) {
   const sources = (answer.documents ?? []).map(({ number, cited, sections, ...document }) => ({
     ...document,
     number: cited ? number : undefined,

@@ -416,19 +416,32 @@ def test_others_cannot_tell_a_conversation_from_one_that_never_was(
     """Generated from the router: a route that is added is asked here as well."""
     del writer
     conversation, message = _answered(bob)
-    bodies = {"POST": {"question": "?", "parent_id": message}, "PATCH": {"leaf_id": message}}
     asked = 0
     for method, path in _routes_of_one(app):
         answers = [
-            ann.request(method, _fill(path, identity, message), json=bodies.get(method))
+            ann.request(method, _fill(path, identity, message), json=_body(method, path, message))
             for identity in (conversation, "never-was-one")
         ]
         assert [one.status_code for one in answers] == [404, 404], (method, path)
         assert answers[0].text == answers[1].text, (method, path)
         asked += 1
-    assert asked == 7
+    assert asked == 14
     assert ann.get(BASE).json()["conversations"] == []
     assert _open(bob, conversation)["messages"][-1]["status"] == "finished"
+
+
+def _body(method: str, path: str, message: int) -> dict[str, object] | None:
+    match method:
+        case "POST" if path.endswith("/share"):
+            return {"message_id": message}
+        case "POST":
+            return {"question": "?", "parent_id": message}
+        case "PATCH":
+            return {"leaf_id": message}
+        case "PUT":
+            return {"rating": "good"}
+        case _:
+            return None
 
 
 def _routes_of_one(app: Api) -> Iterator[tuple[str, str]]:

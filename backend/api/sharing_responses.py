@@ -1,0 +1,31 @@
+"""Shared conversations as they are returned: of an answer that this reader may not see, nothing."""
+
+from backend.api.answer_events import AnswerHtml
+from backend.api.conversation_responses import make_message
+from backend.conversations.markdown_export import FAILED
+from backend.conversations.service import ShownMessage
+from backend.conversations.sharing import OpenedShare, ReadMessage
+from backend.schemas.sharing import SharedConversationResponse, SharedMessageResponse
+
+
+def make_shared(opened: OpenedShare, answer_html: AnswerHtml) -> SharedConversationResponse:
+    return SharedConversationResponse(
+        title=opened.read.title,
+        shared_at=opened.shared.shared_at,
+        messages=tuple(_make_message(one, answer_html) for one in opened.read.messages),
+    )
+
+
+def _make_message(one: ReadMessage, answer_html: AnswerHtml) -> SharedMessageResponse:
+    """Neither filters nor other versions, nor why it failed: they are its owner's."""
+    # The place of a message among others is its owner's to know.
+    shown = make_message(ShownMessage(one.message, one.question, (), one.withheld), answer_html)
+    failed = FAILED if shown.status == "failed" else None
+    return SharedMessageResponse(
+        role=shown.role,
+        text=shown.text,
+        answer=shown.answer,
+        html=shown.html,
+        withheld=shown.withheld,
+        notice=shown.notice or failed,
+    )

@@ -1,0 +1,95 @@
+"""`quarry feedback`: what people said of answers, as questions with known answers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backend.cli import command_line
+from backend.cli.command_line import As, Json
+from backend.container import Container
+from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.feedback import FeedbackReview
+from backend.evaluation.dataset import MalformedDatasetError
+from backend.evaluation.judged_questions import (
+    WrittenDataset,
+    add_to_dataset,
+    list_passages,
+)
+from backend.store.answer_feedback import Rating
+from backend.store.audit import OWNER
+from connectors.access import Readers
+from connectors.errors import ActionRequiredError
+from indexing.runtime.deadline import Deadline
+from indexing.text.plural_forms import pluralize
+
+app = typer.Typer(
+    help="Make questions with known answers of what people said of answers.", no_args_is_help=True
+)
+
+
+@app.callback()
+def feedback() -> None:
+    """Make questions with known answers of what people said of answers."""
+
+
+@app.command()
+def export(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A data set for quarry eval run, which is made or added to. Without it, the questions are printed as JSON lines."
+        ),
+    ] = None,
+    rating: Annotated[
+        Rating | None, typer.Option(help="Only from answers that were rated so.")
+    ] = None,
+    reader: As = None,
+    as_json: Json = False,
+) -> None:
+    """Export the questions of good answers, and of those of which one source is wrong, with the documents that answer them.
+
+    Only where the reader may read all that the answer rests on. The audit records the export.
+    """
+    with command_line.cli_errors(as_json):
+        container, readers = command_line.open_home(), command_line.readers(reader)
+        questions = _open_review(container, readers).list_judged(rating)
+        if folder is None:
+            for one in questions:
+                typer.echo(one.to_line(), nl=False)
+            return
+        try:
+            written = add_to_dataset(folder, questions, list_passages(container.database, readers))
+        except MalformedDatasetError as error:
+            raise ActionRequiredError(str(error)) from error
+        _report(folder, written, as_json)
+
+
+def _open_review(container: Container, readers: Readers) -> FeedbackReview:
+    chat = container.chat
+    gate = AnswerGate(
+        index=chat.engine.index,
+        readers=readers,
+        deadline=Deadline.after(chat.settings.search_seconds),
+    )
+    return FeedbackReview(database=container.database, gate=gate, actor=OWNER)
+
+
+def _report(folder: Path, written: WrittenDataset, as_json: bool) -> None:
+    if as_json:
+        command_line.print_json(
+            {
+                "documents": written.documents,
+                "questions": written.questions,
+                "added": written.added,
+            }
+        )
+        return
+    added = pluralize(written.added, "question")
+    said = f"{folder}: {added} added, {written.questions} in all; {pluralize(written.documents, 'document')}."
+    console = command_line.console()
+    console.print(command_line.to_safe_text(said))
+    if written.questions:
+        console.print(
+            command_line.to_safe_text(f"Score the search on it: quarry eval run {folder}")
+        )

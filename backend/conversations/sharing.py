@@ -1,0 +1,132 @@
+"""What is shared of a conversation, and what each reader of it may see."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.titles import make_title
+from backend.store import conversation_copies, conversation_shares, messages
+from backend.store.conversation_shares import Share, SharedConversation
+from backend.store.conversations import Conversation, ConversationOwner
+from backend.store.conversations import get as get_conversation
+from backend.store.database import Database
+from backend.store.messages import Message
+from connectors.errors import ConflictError
+
+MOST_SHOWN = 2_000
+"""Messages of a conversation that are read at once: the last of a longer path."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMessage:
+    message: Message
+    question: str
+    """What it answers; the question itself for a question."""
+    withheld: bool
+    """The reader may not read what the answer rests on: nothing of it may be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadConversation:
+    """A path through a conversation, as one reader may see it."""
+
+    title: str
+    messages: tuple[ReadMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedShare:
+    shared: SharedConversation
+    read: ReadConversation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharingService:
+    database: Database
+    owner: ConversationOwner
+    """Who shares or reads."""
+    gate: AnswerGate
+    """By what that person may read as of now."""
+
+    def share(self, conversation_id: str, message_id: int) -> Share:
+        """Raises NotFoundError, InvalidInputError, ConflictError."""
+        now = datetime.now(UTC)
+        return conversation_shares.share(
+            self.database, self.owner, conversation_id, message_id, now
+        )
+
+    def find_share(self, conversation_id: str) -> Share | None:
+        """Raises NotFoundError."""
+        return conversation_shares.find(self.database, self.owner, conversation_id)
+
+    def take_back(self, conversation_id: str) -> None:
+        """Raises NotFoundError."""
+        conversation_shares.remove(self.database, self.owner, conversation_id)
+
+    def open_shared(self, share_id: str) -> OpenedShare:
+        """Return what a link leads to, as this reader may see it.
+
+        Raises:
+            NotFoundError
+        """
+        shared = conversation_shares.get_shared(self.database, share_id, self.owner)
+        path = messages.list_path(self.database, shared.message_id, MOST_SHOWN)
+        if not path:
+            raise conversation_shares.missing()
+        # The words of another first question may be the title: that one is not shared.
+        title = shared.title if shared.title_by == "person" else _make_title_of(path)
+        return OpenedShare(shared, ReadConversation(title, self._read(path)))
+
+    def copy_shared(self, share_id: str) -> Conversation:
+        """Make a conversation of this reader of what they may read: each question with its answer.
+
+        Raises:
+            NotFoundError
+            ConflictError: they may read none of the answers.
+        """
+        path = self.open_shared(share_id).read.messages
+        withheld = {one.message.parent_id for one in path if one.withheld}
+        kept = [one.message for one in path if not one.withheld and one.message.id not in withheld]
+        if not kept:
+            raise ConflictError("You may read none of its answers, so nothing can be copied.")
+        title = _make_title_of(kept)
+        copied = conversation_copies.copy(self.database, self.owner, title, kept, datetime.now(UTC))
+        return get_conversation(self.database, self.owner, copied)
+
+    def read_own(self, conversation_id: str, leaf: int | None) -> ReadConversation:
+        """Return the path to a message of one's own conversation; without one, the path that is shown.
+
+        Raises:
+            NotFoundError
+        """
+        conversation = get_conversation(self.database, self.owner, conversation_id)
+        last = conversation.leaf_id
+        if leaf is not None:
+            last = messages.get(self.database, self.owner, conversation_id, leaf).id
+        path = [] if last is None else messages.list_path(self.database, last, MOST_SHOWN)
+        return ReadConversation(self._choose_title(conversation, path), self._read(path))
+
+    def _choose_title(self, conversation: Conversation, path: Sequence[Message]) -> str:
+        # What the model was given of a conversation is not kept: any of its answers may be in the title.
+        rests_on = (
+            messages.list_document_ids(self.database, conversation.id)
+            if conversation.title_by == "model"
+            else frozenset()
+        )
+        if path and not self.gate.allows_title(conversation.title_by, rests_on):
+            return _make_title_of(path)
+        return conversation.title
+
+    def _read(self, path: Sequence[Message]) -> tuple[ReadMessage, ...]:
+        withheld = self.gate.find_withheld(path)
+        questions = {one.id: one.text for one in path if one.role == "user"}
+        return tuple(
+            ReadMessage(one, questions.get(one.parent_id or 0, one.text), one.id in withheld)
+            for one in path
+        )
+
+
+def _make_title_of(path: Sequence[Message]) -> str:
+    """Of its first question: an answer may be for fewer people."""
+    return make_title(next((one.text for one in path if one.role == "user"), ""))

@@ -1,0 +1,67 @@
+"""Copies of messages into a conversation of somebody else, who may go on there."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, update
+
+from backend.store.conversation_tables import conversations, messages
+from backend.store.conversations import ConversationOwner
+from backend.store.database import Database
+from backend.store.messages import Message
+from indexing.text.normalization import fold
+
+_ID_BYTES = 16
+
+
+def copy(
+    database: Database,
+    owner: ConversationOwner,
+    title: str,
+    path: Sequence[Message],
+    now: datetime,
+) -> str:
+    """Make a conversation of these messages, each following the one before it, and return its id.
+
+    What an answer rests on is copied with it.
+    """
+    conversation_id = secrets.token_urlsafe(_ID_BYTES)
+    row = {
+        "id": conversation_id,
+        "person_id": owner.person_id,
+        "title": title,
+        "title_by": "words",
+        "folded_title": fold(title),
+        "created_at": now,
+        "updated_at": now,
+    }
+    with database.writing() as connection:
+        connection.execute(insert(conversations).values(row))
+        last: int | None = None
+        for message in path:
+            last = _copy_message(connection, conversation_id, last, message)
+        shown = update(conversations).where(conversations.c.id == conversation_id)
+        connection.execute(shown.values(leaf_id=last))
+    return conversation_id
+
+
+def _copy_message(
+    connection: Connection, conversation_id: str, parent_id: int | None, message: Message
+) -> int:
+    is_question = message.role == "user"
+    row = {
+        "conversation_id": conversation_id,
+        "parent_id": parent_id,
+        "role": message.role,
+        "text": message.text,
+        "folded_text": fold(message.text) if is_question else None,
+        "filters": {} if is_question else None,
+        "created_at": message.created_at,
+        "status": message.status,
+        "answer": message.answer and dict(message.answer),
+        "document_ids": list(message.document_ids),
+    }
+    added = insert(messages).values(row).returning(messages.c.id)
+    copied: int = connection.execute(added).scalar_one()
+    return copied

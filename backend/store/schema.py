@@ -1,0 +1,12 @@
+"""The metadata of every table. Each module of tables adds its own to the same metadata, once it is imported."""
+
+from backend.store.assistant_tables import assistants
+from backend.store.conversation_tables import conversations
+from backend.store.language_model_tables import language_models
+from backend.store.project_tables import projects
+from backend.store.sharing_tables import conversation_shares
+
+(metadata,) = {
+    each.metadata
+    for each in (assistants, conversations, language_models, projects, conversation_shares)
+}

@@ -1,0 +1,56 @@
+"""The page of a conversation that somebody shares, and the page on which admins see what people say of answers."""
+
+import json
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+
+from backend.api.authorization import Permission, requires
+from backend.api.conversation_dependencies import HIGHEST
+from backend.api.dependencies import AppStateDependency
+from backend.api.routes.feedback import ReviewDependency
+from backend.api.routes.sharing import ShareId
+from backend.chat.passages import PassagesReason
+from backend.schemas.feedback import ReviewedFeedbackResponse
+from backend.store.answer_feedback import Rating
+from backend.web.templates import page
+
+router = APIRouter(include_in_schema=False)
+FEEDBACK_PAGE = 20
+RATINGS = (("", "All"), ("good", "Good"), ("bad", "Bad"), ("wrong_source", "Wrong source"))
+
+
+@router.get("/shared/{share_id}")
+@requires(Permission.ASK)
+def shared_page(request: Request, share_id: ShareId) -> HTMLResponse:
+    """Render the page, alike for every link: whether it leads anywhere, the API says."""
+    values = {
+        "share_id": share_id,
+        "reasons": json.dumps({reason.value: reason.sentence for reason in PassagesReason}),
+    }
+    return page(request, "shared.html", "chat", values)
+
+
+@router.get("/feedback")
+@requires(Permission.ADMIN)
+def feedback_page(
+    request: Request,
+    review: ReviewDependency,
+    state: AppStateDependency,
+    rating: Annotated[Rating | None, Query()] = None,
+    before: Annotated[int | None, Query(ge=1, le=HIGHEST)] = None,
+) -> HTMLResponse:
+    """Show what people said of answers, a page at a time; of the answers only what this admin may read."""
+    found = review.list_page(rating, before, FEEDBACK_PAGE + 1)
+    shown = [
+        ReviewedFeedbackResponse.from_reviewed(one, state.answer_html)
+        for one in found[:FEEDBACK_PAGE]
+    ]
+    values = {
+        "entries": shown,
+        "has_more": len(found) > FEEDBACK_PAGE,
+        "rating": rating or "",
+        "ratings": RATINGS,
+    }
+    return page(request, "feedback.html", "people", values)

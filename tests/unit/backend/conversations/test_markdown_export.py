@@ -1,0 +1,175 @@
+"""A conversation as Markdown: each source once, and nothing that others wrote gets out of its place."""
+
+import itertools
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from backend.conversations.answer_gate import WITHHELD
+from backend.conversations.markdown_export import export_markdown
+from backend.conversations.sharing import ReadConversation, ReadMessage
+from backend.store.messages import Message
+from tests.support.conversations import make_answer
+
+SERVER = "https://quarry.example.com"
+GITHUB = MarkdownIt("gfm-like", {"linkify": False, "html": True})
+ONE, TWO = "[[1]](https://wiki.example.com/1)", "[[2]](https://wiki.example.com/2)"
+
+
+def _message(role: Any, text: str, answer: dict[str, Any] | None = None) -> Message:
+    is_answer = role == "assistant"
+    return Message(
+        id=1,
+        conversation_id="c",
+        parent_id=None,
+        role=role,
+        text=text,
+        filters=None,
+        created_at=datetime(2026, 3, 2, tzinfo=UTC),
+        status="finished" if is_answer else None,
+        answer=answer,
+        problem=None,
+        document_ids=(),
+    )
+
+
+def _asked(text: str) -> ReadMessage:
+    return ReadMessage(_message("user", text), text, withheld=False)
+
+
+def _answered(text: str, *documents: str, title: str | None = None) -> ReadMessage:
+    answer = make_answer(text, *documents)
+    if title is not None:
+        answer["citations"][0]["title"] = title
+    return ReadMessage(_message("assistant", text, answer), "?", withheld=False)
+
+
+def _export(*messages: ReadMessage, title: str = "Leave") -> str:
+    return export_markdown(ReadConversation(title, messages), SERVER)
+
+
+def _types(markdown: str) -> set[str]:
+    tokens = GITHUB.parse(markdown)
+    return {one.type for each in tokens for one in (each, *(each.children or ()))}
+
+
+def test_sources_have_one_number_through_the_whole_document() -> None:
+    first = _answered(f"One {ONE} and two {TWO}{ONE}.", "a:x", "a:y")
+    second = _answered(f"Two again {ONE}.", "a:y")
+    written = _export(_asked("How long\n\nis it?"), first, _asked("And now?"), second)
+    assert written == (
+        "# Leave\n\n## Question\n\n> How long  \n>\n> is it?  \n\n## Answer\n\nOne [1] and two [2][1].\n\n"
+        "## Question\n\n> And now?  \n\n## Answer\n\nTwo again [2].\n\n## Sources\n\n"
+        "1. [Title of a:x](https://wiki.example.com/1)\n2. [Title of a:y](https://wiki.example.com/2)\n"
+    )
+
+
+def test_a_source_that_is_not_on_the_web_leads_to_its_page() -> None:
+    answer = make_answer("It is [1].", "a:folder/x y).md")
+    answer["citations"][0]["link"] = ""
+    one = ReadMessage(_message("assistant", "It is [1].", answer), "?", withheld=False)
+    written = _export(_asked("?"), one)
+    assert "It is [1].\n" in written
+    assert f"]({SERVER}/document/a%3Afolder%2Fx%20y%29.md)\n" in written
+
+
+def test_of_an_answer_that_is_withheld_there_is_one_sentence() -> None:
+    shown = _answered(f"Secret {ONE}.", "a:x")
+    written = _export(_asked("Why?"), replace(shown, withheld=True))
+    assert written == f"# Leave\n\n## Question\n\n> Why?  \n\n## Answer\n\n*{WITHHELD}*\n"
+
+
+def test_an_answer_that_was_stopped_keeps_its_words_and_loses_its_numbers() -> None:
+    message = replace(_message("assistant", f"It is{ONE} so"), status="stopped")
+    written = _export(_asked("?"), ReadMessage(message, "?", withheld=False))
+    assert written.endswith("It is so\n\n*The answer was stopped.*\n")
+
+
+HOSTILE = (
+    "](javascript:alert(1)) [x",
+    "# Sources\n\n1. Mine",
+    "<img src=x onerror=alert(1)>",
+    "`<b>` ![](https://evil.example/p.png)",
+    "a\n- b",
+    "\u202egpj.exe",
+    "1) x",
+    "&lt;script&gt; **x** _y_ ~~z~~ ``",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_title_and_no_question_breaks_out(text: str) -> None:
+    cited = _answered(f"It is {ONE}.", "a:x", title=text)
+    written = _export(_asked(text), cited, title=text)
+    headings = [line for line in written.splitlines() if line.startswith("#")]
+    assert headings[1:] == ["## Question", "## Answer", "## Sources"]
+    assert _types(written).isdisjoint({"image", "html_inline", "html_block", "strong_open"})
+    links = [
+        one.attrGet("href")
+        for each in GITHUB.parse(written)
+        for one in each.children or ()
+        if one.type == "link_open"
+    ]
+    assert links == ["https://wiki.example.com/1"]
+    assert "\u202e" not in written
+
+
+ANSWERS = (
+    "```\nopen <b>code</b> [1]: x",
+    "~~~~ sh\n> x\n~~~",
+    "- a\n  ```\n  code\n```",
+    "[1]: https://evil.example 'x'\n\n[ 1 ]: https://evil.example",
+    f"See {ONE}(https://evil.example) {ONE}[x] {ONE}: y",
+    "\\\\<img src=x> \\<img src=x>",
+    "`a\n\n<img src=x>\n\nb`",
+    "| `a | <img src=x>` |\n|---|---|\n| ![x](https://evil.example) | b |",
+    "\\`<img src=x>\\`",
+    "```a``<img src=x>``",
+    "<!-- hidden",
+    "<https://evil.example>",
+)
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_no_answer_runs_on_or_brings_pictures_and_html(text: str) -> None:
+    _assert_is_shut_off(text)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [*"`~<>![]()\\:|-#1 \n", "\n\n", "```", "<img x>", "![a](b)", "    ", "[1]: u", ONE]
+        ),
+        max_size=25,
+    )
+)
+def test_whatever_an_answer_is_made_of_it_stays_in_its_place(parts: list[str]) -> None:
+    _assert_is_shut_off("".join(parts))
+
+
+def _assert_is_shut_off(text: str) -> None:
+    written = _export(_asked("?"), _answered(text, "a:x"), _asked("last"), _answered("Yes", "a:x"))
+    found: dict[str, Any] = {}
+    tokens = GITHUB.parse(written, found)
+    assert not found.get("references"), "a number leads where nothing here says"
+    assert _types(written).isdisjoint({"image", "html_inline", "html_block"}), written
+    headings = [
+        after.content
+        for token, after in itertools.pairwise(tokens)
+        if token.type == "heading_open" and token.level == 0
+    ]
+    assert headings[-2:] == ["Question", "Answer"] or headings[-1] == "Sources", written
+    assert written.count("\n## Question\n") >= 2
+    assert "last" in [one.content for one in tokens if one.type == "inline"], written
+
+
+def test_code_is_left_as_it_is() -> None:
+    text = "Use `List<int>`:\n\n```\nif a < b: ![x](y)\n```\n\n    a < b\n\nso a < b."
+    assert "Use `List<int>`:" in _export(_answered(text))
+    assert "\nif a < b: ![x](y)\n" in _export(_answered(text))
+    assert "\n    a < b\n\nso a \\< b." in _export(_answered(text))
