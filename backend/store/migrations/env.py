@@ -3,10 +3,11 @@
 from alembic import context
 
 from backend.store.conversation_tables import conversations
+from backend.store.document_set_tables import document_sets
 from backend.store.language_model_tables import language_models
 
 # Each module adds its tables to the same metadata.
-(metadata,) = {conversations.metadata, language_models.metadata}
+(metadata,) = {conversations.metadata, document_sets.metadata, language_models.metadata}
 
 context.configure(
     connection=context.config.attributes["connection"],
