@@ -74,4 +74,4 @@ def _create_rules() -> None:
     )
     op.create_index("ix_document_set_rules_set_id", "document_set_rules", ["set_id"])
     op.create_index("ix_document_set_rules_source_id", "document_set_rules", ["source_id"])
-    op.create_index("ix_document_set_rules_kind", "document_set_rules", ["kind", "value"])
+    op.create_index("ix_document_set_rules_kind_value", "document_set_rules", ["kind", "value"])
