@@ -1,6 +1,6 @@
 """The work that a changed document set makes: whoever claims it tells the documents, and reports how far it is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, or_, select, upda
 from backend.store import document_sets as sets
 from backend.store import runs
 from backend.store.database import Database, exclusive
+from backend.store.document_set_rules import RuleKind
 from backend.store.document_set_tables import document_set_rules, document_sets
 from backend.store.runs import Process
 from connectors.errors import TemporarilyUnavailableError
@@ -145,18 +146,24 @@ def _to_job(connection: Connection, row: Row[Any]) -> SetJob:
     is_whole = bool(row.whole_since) or row.removed_at is not None
     standing = [each for each in rules if each.state != sets.GONE]
     joining = standing if is_whole else [each for each in rules if each.state == sets.NEW]
-    gone = [sets.to_rule(each).to_selection() for each in rules if each.state == sets.GONE]
+    gone = _to_selections([each for each in rules if each.state == sets.GONE])
     leaving = [Selection()] if is_whole else gone
     return SetJob(
         set_id=row.id,
         fence=row.fence + 1,
         version=row.version,
         is_removed=row.removed_at is not None,
-        joining=tuple(
-            replace(sets.to_rule(each).to_selection(), outside_set=label) for each in joining
-        ),
+        joining=tuple(replace(each, outside_set=label) for each in _to_selections(joining)),
         leaving=tuple(replace(each, in_set=label) for each in leaving),
     )
+
+
+def _to_selections(rows: Sequence[Row[Any]]) -> list[Selection]:
+    """Return what rules select, single documents together."""
+    rules = [sets.to_rule(row) for row in rows]
+    single = frozenset(rule.value for rule in rules if rule.kind is RuleKind.DOCUMENT)
+    others = [rule.to_selection() for rule in rules if rule.kind is not RuleKind.DOCUMENT]
+    return [*others, Selection(document_ids=single)] if single else others
 
 
 def _held(job: SetJob) -> Any:

@@ -25,6 +25,16 @@ class SetRule:
     source: str | None
     """None: a tag in any source."""
 
+    def __str__(self) -> str:
+        """As people write it."""
+        match self.kind:
+            case RuleKind.SOURCE:
+                return f"{self.source}"
+            case RuleKind.DOCUMENT:
+                return self.value
+            case RuleKind.FOLDER | RuleKind.TAG:
+                return self.value if self.source is None else f"{self.source}:{self.value}"
+
     def to_selection(self) -> Selection:
         match self.kind:
             case RuleKind.SOURCE:

@@ -166,6 +166,7 @@ class Facets:
     """Owners, by their keys: those of most documents, at most `people.MOST`."""
     months: Mapping[str, int]
     """By month of `updated_at`, UTC, as `2026-11`."""
+    sets: Mapping[str, int] = field(default_factory=dict)
 
 
 class Index(Protocol):

@@ -84,9 +84,11 @@ def _conditions(
         )
     if selection.document_ids is not None:
         yield sql.SELECTED_IDS, [to_json_list(selection.document_ids)]
+    has_ids = selection.prefix or selection.document_ids is not None
+    in_set = sql.CHECKED_LABEL_SETS if has_ids or selection.tag else sql.SELECTED_LABEL_SETS
     by_label: tuple[tuple[str, LabelKind, str | None], ...] = (
         (sql.SELECTED_LABEL_SETS, "tag", selection.tag),
-        (sql.SELECTED_LABEL_SETS, "set", selection.in_set),
+        (in_set, "set", selection.in_set),
         (sql.UNSELECTED_LABEL_SETS, "set", selection.outside_set),
     )
     for condition, kind, value in by_label:

@@ -216,7 +216,9 @@ ALL_LABEL_SETS = "SELECT id, labels FROM label_sets"
 SELECTED_IDS = "id IN (SELECT value FROM json_each(?))"
 SELECTED_PREFIX = "id >= ? AND id < ?"
 SELECTED_LABEL_SETS = "label_set IN (SELECT value FROM json_each(?))"
-UNSELECTED_LABEL_SETS = "label_set NOT IN (SELECT value FROM json_each(?))"
+# Without the index of label sets: the documents are found by their ids.
+CHECKED_LABEL_SETS = "+label_set IN (SELECT value FROM json_each(?))"
+UNSELECTED_LABEL_SETS = "+label_set NOT IN (SELECT value FROM json_each(?))"
 SELECTED_ORDINALS = "SELECT ordinal FROM documents WHERE count > 0"
 SELECTED_DOCUMENTS = """
     SELECT id, details FROM documents

@@ -36,7 +36,7 @@ from tests.support.document_sets import (
     write_documents,
 )
 from tests.support.memory_index_writer import MemoryIndexWriter, WatchedIndexWriter
-from tests.support.soak import deep, scaled, soak
+from tests.support.soak import scaled
 from tests.support.store import Store, store_at, store_with
 
 
@@ -226,8 +226,7 @@ def _belongs(document_id: str, tags: set[str], rule: SetRule) -> bool:
             return document_id == rule.value
 
 
-@deep("engines")
-@settings(max_examples=scaled(20, 300), deadline=None)
+@settings(max_examples=scaled(20, 300, "engines"), deadline=None)
 @given(st.lists(STEPS, max_size=14))
 def test_after_each_job_the_index_has_what_the_definitions_say(
     steps: list[tuple[str, str, list[object]]],
@@ -274,7 +273,7 @@ def _apply_in(home: Path) -> None:
     apply_all(open_database(sqlite_in(home)), writer)
 
 
-@soak("slow")
+@pytest.mark.soak("slow")
 def test_a_job_that_was_killed_is_finished_by_another_worker(tmp_path: Path) -> None:
     store = store_with(tmp_path, "desk")
     writer = open_writer(tmp_path / "index", EMBEDDER.identity)
