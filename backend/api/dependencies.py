@@ -177,9 +177,9 @@ async def get_source_service(
     return SourceService.of(container, asker.actor, choose_sources(asker))
 
 
-async def get_set_service(
-    container: ContainerDependency, asker: AskerDependency
-) -> DocumentSetService:
+async def get_set_service(state: AppStateDependency, asker: AskerDependency) -> DocumentSetService:
+    """Return the service, also while the index is not ready: only to count documents takes that."""
+    container = state.current.container
     return DocumentSetService(
         container.database, container.count_documents, asker.actor, choose_sources(asker)
     )

@@ -102,9 +102,13 @@ class DocumentSetService:
 
     def _validate(self, draft: SetDraft) -> SetValues:
         name = " ".join(draft.name.split())
-        if not name or len(name) > LONGEST_NAME or name.startswith(LABEL_SIGN):
+        if not 0 < len(name) <= LONGEST_NAME or name.startswith(LABEL_SIGN):
             raise InvalidInputError(
                 f"The name of a set has up to {LONGEST_NAME} characters and begins with no {LABEL_SIGN}."
+            )
+        if "/" in name or not name.strip("."):
+            raise InvalidInputError(
+                "The name of a set contains no slash, and more than dots: it is a part of addresses."
             )
         if not (name.isprintable() and is_storable(name)):
             raise InvalidInputError("The name of a set contains a character that is not printed.")

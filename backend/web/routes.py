@@ -29,6 +29,7 @@ from backend.web import (
     model_pages,
     people_pages,
     search_url,
+    set_pages,
     token_pages,
 )
 from backend.web.ask_page import filters_json, list_chips, list_examples
@@ -73,7 +74,7 @@ def mount(app: FastAPI) -> None:
         ("/favicon.ico", icon),
     ):
         app.get(path, include_in_schema=False)(endpoint)
-    for pages in (chat_page, people_pages, group_pages, token_pages, model_pages):
+    for pages in (chat_page, people_pages, group_pages, token_pages, model_pages, set_pages):
         app.include_router(pages.router)
     app.post("/look", include_in_schema=False)(look_page)
 
