@@ -1,6 +1,7 @@
 """`quarry sets`: named sets of documents, to search in."""
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import Annotated, TypeAlias
 
@@ -15,7 +16,10 @@ from backend.schemas.base import dump_all
 from backend.schemas.document_set import DocumentSetResponse
 from backend.sources.document_sets import DocumentSetService, SetDraft
 from backend.store import document_set_jobs, document_sets
-from backend.sync.set_work import SetWorker
+from backend.sync.set_work import SetWorker, is_held
+
+_LOOK_SECONDS = 0.2
+"""Between two looks at a job that a worker holds."""
 
 app = typer.Typer(
     help="Gather documents in named sets, to search in.",
@@ -176,7 +180,7 @@ def _open_service(container: Container) -> DocumentSetService:
 
 
 def _apply_all(container: Container) -> None:
-    """Tell the documents of all sets that were changed. What a worker holds is left to it."""
+    """Tell the documents of all sets that were changed. What a worker holds is waited for."""
     if not document_set_jobs.is_due(container.database):
         return
     columns = (TextColumn("telling documents"), BarColumn(), MofNCompleteColumn())
@@ -193,8 +197,10 @@ def _apply_all(container: Container) -> None:
             )
 
         worker = SetWorker(container.database, container.engine.writer, show_progress)
-        while worker.apply_next():
-            pass
+        while document_set_jobs.is_due(container.database) and not is_held(container.database):
+            if not worker.apply_next():
+                show_progress()
+                time.sleep(_LOOK_SECONDS)
 
 
 def _report(container: Container, name: str, as_json: bool) -> None:

@@ -1178,6 +1178,24 @@ def test_queries_of_one_call_keep_their_own_filters(index: Index, writer: IndexW
     ]
 
 
+def test_facets_count_documents_of_sets(index: Index, writer: IndexWriter) -> None:
+    one, both = frozenset({"1"}), frozenset({"1", "2"})
+    writer.write(
+        [
+            document("a", "x", "y", sets=both, tags=frozenset({"1=2"})),
+            document("b", "x", sets=one, source="mail"),
+            document("c", "x"),
+            document("d", "x", sets=both, readers=["group:finance"]),
+            document("e", "x", sets=frozenset({"3"}), hidden=True),
+        ]
+    )
+    assert index.facets(Filters(), PUBLIC, soon()).sets == {"1": 2, "2": 1}
+    assert index.facets(Filters(), ANN, soon()).sets == {"1": 3, "2": 2}
+    assert index.facets(Filters(sources=frozenset({"mail"})), ANN, soon()).sets == {"1": 1}
+    writer.write([Amend(document_id="b", sets=frozenset({"2"}))])
+    assert index.facets(Filters(), PUBLIC, soon()).sets == {"1": 1, "2": 2}
+
+
 def test_facets_count_documents(index: Index, writer: IndexWriter) -> None:
     writer.write(
         [
