@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from backend.settings import Settings, variable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from backend.access.machine_secret import MachineSecret
     from backend.access.openid.provider import Provider
     from backend.access.source_limits import SourceLimits
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from backend.composition.chat import ChatService
     from backend.composition.index import EmbeddingModel, IndexEngine
     from backend.composition.language_models import LanguageModels, StoredModels
+    from backend.search.named_sets import Names
     from backend.store.audit import Actor
     from backend.store.credential_vault import Vault
     from backend.store.database import Database
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from connectors.access import Readers
     from connectors.connector import Connector
     from connectors.server_access import ServerAccess
+    from indexing.index.protocols import Selection
     from indexing.index.versions import IndexVersion
     from indexing.ingestion.executor import BatchWorker
     from indexing.ingestion.ledger import Ledger
@@ -176,7 +180,9 @@ class Container:
     def engine(self) -> "IndexEngine":
         from backend.composition.index import IndexEngine
 
-        return IndexEngine(self.settings, self.home, self.embedding, self._count_documents)
+        return IndexEngine(
+            self.settings, self.home, self.embedding, self._count_documents, self._list_set_names
+        )
 
     @cached_property
     def chat(self) -> "ChatService":
@@ -219,6 +225,18 @@ class Container:
         from backend.store.documents import count_by_source
 
         return sum(count_by_source(self.database).values())
+
+    def _list_set_names(self, readers: "Readers") -> "Names":
+        """None without a database: none is created to look for sets."""
+        if self.settings.database_url is None and not self._database_file.exists():
+            return {}
+        from backend.store.document_sets import list_visible
+
+        return list_visible(self.database, readers.tokens)
+
+    def count_documents(self, selections: "Sequence[Selection]") -> int:
+        """Count documents of the index, whoever may read them: for those who look after it."""
+        return self.engine.writer.count(selections)
 
     def reopen(self) -> "Container":
         """The same home with nothing of it opened yet."""

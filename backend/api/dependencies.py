@@ -35,6 +35,7 @@ from backend.composition.language_models import LanguageModels
 from backend.container import Container
 from backend.schemas.system import PartStatus
 from backend.search.search_service import SearchService
+from backend.sources.document_sets import DocumentSetService
 from backend.sources.service import SourceService
 from backend.store.database import Database
 from backend.store.people import NOBODY
@@ -176,4 +177,13 @@ async def get_source_service(
     return SourceService.of(container, asker.actor, choose_sources(asker))
 
 
+async def get_set_service(state: AppStateDependency, asker: AskerDependency) -> DocumentSetService:
+    """Return the service, also while the index is not ready: only to count documents takes that."""
+    container = state.current.container
+    return DocumentSetService(
+        container.database, container.count_documents, asker.actor, choose_sources(asker)
+    )
+
+
+SetsDependency = Annotated[DocumentSetService, Depends(get_set_service)]
 SourcesDependency = Annotated[SourceService, Depends(get_source_service)]

@@ -99,6 +99,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "Invite people, and change, disable or verify their accounts.",
         ),
         "groups": ("groups:app", "Make groups of people, and say who is in them."),
+        "sets": ("sets:app", "Gather documents in named sets, to search in."),
         "models": (
             "models:app",
             "Set the language models that write answers, and see what they were used for.",

@@ -21,6 +21,7 @@ from backend.schemas.index import (
     ReindexStatus,
 )
 from backend.settings import variable
+from backend.store import document_sets
 from backend.sync.maintenance_lock import hold_all_sources, lock_index
 from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.index.protocols import IndexWriter
@@ -231,8 +232,14 @@ def _build(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
     reindexing = Reindexer(container.embedding.embedder, writer, container.ledger, pace)
     return reindexing.run(
         partial(hold_all_sources, container.database, KIND),
-        partial(container.engine.versions.activate, index_version),
+        partial(_activate, container, index_version),
     )
+
+
+def _activate(container: Container, index_version: IndexVersion) -> None:
+    # What sets were told while the new version was built, it may have missed.
+    document_sets.reapply_all(container.database)
+    container.engine.versions.activate(index_version)
 
 
 def _finish_switch(container: Container) -> RebuildResult:

@@ -40,13 +40,17 @@ def search(
         str,
         typer.Argument(
             help='What to look for. "A phrase" must be held by every result, -word by none;'
-            " source:, type:, person:, after: and before: filter. Write -- before a query that"
+            " source:, set:, type:, person:, after: and before: filter. Write -- before a query that"
             " begins with -: quarry search -- '-draft plan'."
         ),
     ],
     readers: As = None,
     source: Annotated[
         list[str] | None, typer.Option(help="Only this source. May be repeated.")
+    ] = None,
+    document_set: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Only this document set. May be repeated."),
     ] = None,
     tag: Annotated[
         list[str] | None, typer.Option(help="Only documents with this key=value. May be repeated.")
@@ -88,6 +92,8 @@ def search(
 
     own = command_line.readers(readers)
     filters = _filters(source, tag, media_type, since, until)
+    if document_set:
+        filters = replace(filters, sets=frozenset(document_set))
     if not query.strip():
         raise typer.BadParameter("write what to look for", param_hint="QUERY")
     parsed = parse_query(query)

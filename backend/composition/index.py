@@ -11,6 +11,8 @@ from backend.settings import Settings, variable
 
 if TYPE_CHECKING:
     from backend.evaluation.evaluation import EvaluationDependencies, OpenIndex, OpenWriter
+    from backend.search.named_sets import Names
+    from connectors.access import Readers
     from indexing.embedding.embedder import Embedder
     from indexing.embedding.language_support import Understanding
     from indexing.index.protocols import Index, IndexWriter
@@ -99,6 +101,8 @@ class IndexEngine:
     embedding: EmbeddingModel
     count_documents: Callable[[], int]
     """Of all sources, as the database knows them."""
+    list_set_names: Callable[["Readers"], "Names"]
+    """Lists the document sets that are shown to these readers."""
 
     @property
     def is_opensearch(self) -> bool:
@@ -133,9 +137,12 @@ class IndexEngine:
             NotConfiguredError: the index was built with another model than is set.
             DamagedDataError: documents were indexed, but this engine has no index.
         """
+        from backend.search.named_sets import NamedSetsIndex
+
         self._check_presence()
         with self._current_version():
-            return self.versions.open_index(self.version)
+            opened = self.versions.open_index(self.version)
+            return NamedSetsIndex(opened, self.list_set_names)
 
     @cached_property
     def writer(self) -> "IndexWriter":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from backend.schemas.base import Schema, SpanPair, with_example
+from backend.search.named_sets import LABEL_SIGN
 from indexing.index.person_keys import person_key
 from indexing.index.protocols import DateRange, Filters
 
@@ -51,6 +52,12 @@ def _check_day(day: object) -> object:
     raise ValueError("write a day as 2026-03-31")
 
 
+def _check_set_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    if any(name.startswith(LABEL_SIGN) for name in names):
+        raise ValueError(f"no document set has a name that begins with {LABEL_SIGN}")
+    return names
+
+
 Day: TypeAlias = Annotated[date, BeforeValidator(_check_day)]
 
 
@@ -60,6 +67,9 @@ class FiltersBody(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     sources: Names | None = None
+    sets: Annotated[Names, AfterValidator(_check_set_names)] | None = Field(
+        default=None, description="Document sets, by name; see `GET /api/document-sets`"
+    )
     media_types: Names | None = None
     people: Names | None = Field(
         default=None,
@@ -73,6 +83,7 @@ class FiltersBody(BaseModel):
     def filters(self) -> Filters:
         return Filters(
             sources=_to_set(self.sources),
+            sets=_to_set(self.sets),
             media_types=_to_set(self.media_types),
             people=None if self.people is None else frozenset(map(person_key, self.people)),
             tags=_to_set(self.tags),
@@ -134,7 +145,7 @@ class SearchResult(SearchPassage):
 class QueryFilter(Schema):
     """A filter, a phrase or an exclusion of the query."""
 
-    kind: Literal["phrase", "excluded", "source", "type", "person", "before", "after"]
+    kind: Literal["phrase", "excluded", "source", "set", "type", "person", "before", "after"]
     value: str
     without: str
     """The query without it."""
@@ -205,6 +216,8 @@ class FacetsResponse(Schema):
     """Authors and owners: the 200 with the most documents, and those of the filter."""
     months: dict[str, int]
     """Of the last change, UTC, as `2026-11`."""
+    sets: dict[str, int]
+    """Document sets that are shown to the asker, by name."""
 
     @classmethod
     def from_facets(cls, facets: "Facets") -> Self:
@@ -217,6 +230,7 @@ class FacetsResponse(Schema):
             media_types=dict(facets.media_types),
             people=tuple(people),
             months=dict(facets.months),
+            sets=dict(facets.sets),
         )
 
 
@@ -237,6 +251,7 @@ class SearchResponseWithFacets(SearchResponse):
             "media_types": {"text/markdown": 21},
             "people": [{"key": "ines@example.com", "name": "Ines Almqvist", "documents": 4}],
             "months": {"2025-11": 3},
+            "sets": {"Policies": 12},
         },
     )
 

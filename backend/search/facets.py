@@ -62,6 +62,7 @@ def count_hits(hits: Iterable[Hit]) -> Facets:
         media_types=Counter(chunk.media_type for chunk in found),
         people=_count_owners([chunk.owners for chunk in found]),
         months=Counter(_month(chunk.updated_at) for chunk in found if chunk.updated_at),
+        sets=Counter(name for chunk in found for name in chunk.sets),
     )
 
 
@@ -91,6 +92,7 @@ def _count_each_field(filters: Filters, count_under: _Count) -> Facets:
         media_types=count(replace(filters, media_types=None)).media_types,
         people=_rank_people(filters, count),
         months=count(replace(filters, updated=DateRange())).months,
+        sets=count(replace(filters, sets=None)).sets,
     )
 
 

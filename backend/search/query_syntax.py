@@ -3,6 +3,7 @@
     "two weeks"         every result contains the phrase
     -draft, -"old plan" no result contains the word or the phrase
     source:handbook     filters; a value with spaces is quoted: person:"Ines Almqvist"
+    set:policies        a document set, by its name
     type:pdf            a name of `media_type_labels`, or a media type such as text/plain
     after:2026-03       updated in March 2026 or later
     before:2026         updated before 2026
@@ -19,6 +20,7 @@ from enum import StrEnum
 import regex
 
 from backend.search import media_type_labels
+from backend.search.named_sets import LABEL_SIGN
 from connectors.document import Span
 from indexing.index.protocols import DateRange, Filters, TextConditions
 from indexing.text.tokenizer import Quote, find_quotes, plain_words
@@ -28,6 +30,7 @@ class OperatorKind(StrEnum):
     PHRASE = "phrase"
     EXCLUDED = "excluded"
     SOURCE = "source"
+    SET = "set"
     TYPE = "type"
     PERSON = "person"
     BEFORE = "before"
@@ -92,6 +95,7 @@ class ParsedQuery:
         named = self.values(OperatorKind.PERSON)
         return Filters(
             sources=_set(self.values(OperatorKind.SOURCE)),
+            sets=_set(self.values(OperatorKind.SET)),
             media_types=_set(map(media_type_labels.media_type, self.values(OperatorKind.TYPE))),
             people=people if named else None,
             updated=DateRange(
@@ -150,6 +154,8 @@ def _explain_invalid(operator: QueryOperator) -> str | None:
         case OperatorKind.TYPE if "/" not in media_type_labels.media_type(operator.value):
             names = ", ".join(media_type_labels.slugs())
             return f"“{written}” names no type, and was searched as text. There are: {names}."
+        case OperatorKind.SET if operator.value.startswith(LABEL_SIGN):
+            return f"“{operator.value}” names no document set, so “{written}” was searched as text."
         case OperatorKind.EXCLUDED | OperatorKind.PHRASE if not plain_words(operator.value):
             return f"“{operator.value}” contains no word to look for."
         case _:

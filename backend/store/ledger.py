@@ -23,7 +23,7 @@ from sqlalchemy import (
     update,
 )
 
-from backend.store import batches, conjunctions, failures, listings, run_progress
+from backend.store import batches, conjunctions, document_sets, failures, listings, run_progress
 from backend.store.database import Database, exclusive, inserting, upsert
 from backend.store.document_contents import encode_document
 from backend.store.documents import read_access, read_document
@@ -32,7 +32,7 @@ from backend.store.tables import failures as failure_rows
 from connectors.access import NOBODY, Access
 from connectors.connector import Checkpoint
 from connectors.document import Document
-from indexing.index.protocols import IndexedDocument
+from indexing.index.protocols import IndexedDocument, SelectedDocument
 from indexing.ingestion.ledger import (
     AccessAmended,
     BatchFinished,
@@ -43,6 +43,7 @@ from indexing.ingestion.ledger import (
     LedgerChange,
     Removed,
     Restored,
+    SetAssignment,
     Stored,
     Touched,
     Unread,
@@ -109,6 +110,12 @@ class StoredLedger:
     def mark_access_pending(self, ids: Sequence[str]) -> None:
         with self.database.writing() as connection:
             connection.execute(update(documents).where(documents.c.id.in_(ids)).values(unsettled=1))
+
+    def assign_sets(self, documents: Sequence[SelectedDocument]) -> SetAssignment:
+        return document_sets.assign(self.database, documents)
+
+    def sets_version(self) -> int:
+        return document_sets.read_version(self.database)
 
     def access_pending(self, source: str) -> list[str]:
         query = (

@@ -2,11 +2,19 @@
 
 from backend.store.assistant_tables import assistants
 from backend.store.conversation_tables import conversations
+from backend.store.document_set_tables import document_sets
 from backend.store.language_model_tables import language_models
 from backend.store.project_tables import projects
 from backend.store.sharing_tables import conversation_shares
 
 (metadata,) = {
     each.metadata
-    for each in (assistants, conversations, language_models, projects, conversation_shares)
+    for each in (
+        assistants,
+        conversations,
+        document_sets,
+        language_models,
+        projects,
+        conversation_shares,
+    )
 }

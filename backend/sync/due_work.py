@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 
 from backend.store import (
     batches,
+    document_set_jobs,
     failures,
     listings,
     run_progress,
@@ -40,6 +41,7 @@ from backend.sync.run_lease import (
     ChangeNotifier,
     Heartbeat,
     StallLimit,
+    StoppedError,
     describe_error,
     is_bug,
     is_gone,
@@ -47,6 +49,7 @@ from backend.sync.run_lease import (
     this_process,
 )
 from backend.sync.run_steps import RunContext, claim_batches
+from backend.sync.set_work import SetWorker
 from connectors.access import Access
 from connectors.connector import Change, Connector, DerivesAccess
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -150,6 +153,18 @@ class Engine:
                 batches.postpone(database, heartbeat.held(), next_try, str(error))
         self.notifier.notify()
         return any(tally.counts.values()) or tally.unreadable_count > 0
+
+    def sets_due(self) -> bool:
+        """Tell documents their sets where a set was changed; see `set_work`. Raises StoppedError."""
+        home = self.home()
+        if not document_set_jobs.is_due(home.database):
+            return False
+        writer = home.batch_worker().writer
+        return SetWorker(home.database, writer, self._check_stopping).apply_next()
+
+    def _check_stopping(self) -> None:
+        if self.stopping.is_set():
+            raise StoppedError
 
     def _first_due(self, kinds: frozenset[str], source: str | None) -> bool:
         home = self.home()

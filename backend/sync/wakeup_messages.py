@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias, get_args
 
-from backend.store import batches, schedule, sources
+from backend.store import batches, document_set_jobs, schedule, sources
 from backend.store.database import Database
 from backend.store.workers import LiveWorker
 from backend.sync.due_work import FETCH_KINDS
@@ -17,6 +17,7 @@ from backend.sync.run_lease import is_gone
 from backend.sync.worker_heartbeat import SERVE
 
 Queue: TypeAlias = Literal["fetch", "index", "light"]
+Task: TypeAlias = Queue | Literal["sets"]
 QUEUES: tuple[Queue, ...] = get_args(Queue)
 
 
@@ -24,7 +25,12 @@ QUEUES: tuple[Queue, ...] = get_args(Queue)
 class WakeupMessage:
     queue: Queue
     source: int
-    """Its id. Indexing takes all sources in turn, whichever is named."""
+    """Its id. Indexing takes all sources in turn, whichever is named; document sets are of no source."""
+    is_for_sets: bool = False
+
+    @property
+    def task(self) -> Task:
+        return "sets" if self.is_for_sets else self.queue
 
 
 def list_due(database: Database) -> list[WakeupMessage]:
@@ -35,6 +41,8 @@ def list_due(database: Database) -> list[WakeupMessage]:
         queue: Queue = "fetch" if each.kind in FETCH_KINDS else "light"
         if (number := numbers.get(each.source)) is not None:
             found.append(WakeupMessage(queue, number))
+    if document_set_jobs.is_due(database):
+        found.append(WakeupMessage("light", 0, is_for_sets=True))
     return [
         *found,
         *(WakeupMessage("index", number) for number in batches.list_ready_sources(database)),

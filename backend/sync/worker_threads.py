@@ -34,7 +34,7 @@ class _Role:
 
 
 class WorkerThreads:
-    """Threads that fetch, index, and compare with listings.
+    """Threads that fetch, index, compare with listings, and tell documents their sets.
 
     A thread that stays hung after its work was given up is abandoned, and a new one replaces it.
 
@@ -55,7 +55,9 @@ class WorkerThreads:
         read = _Role("fetch worker", engine.fetch_due, self._rest_in_turn)
         index = _Role("index worker", engine.index_due, self._rest_until_changed)
         light = _Role("light worker", engine.light_due, partial(engine.stopping.wait, pause))
-        roles = (*(read for _ in range(READERS)), index, light)
+        # Of its own: a change of rights must not wait for a large set.
+        sets = _Role("document set worker", engine.sets_due, partial(engine.stopping.wait, pause))
+        roles = (*(read for _ in range(READERS)), index, light, sets)
         self._threads = dict(map(self._make_thread, roles))
         self._left: list[threading.Thread] = []
         self._signing = WorkerHeartbeat(self._database, SERVE, engine.stopping)

@@ -39,6 +39,9 @@ def _chips(address: Address) -> Iterator[FilterChip]:
     for source in address.sources:
         left = tuple(one for one in address.sources if one != source)
         yield FilterChip("Source", source, replace(address, sources=left).question_url)
+    for name in address.sets:
+        left = tuple(one for one in address.sets if one != name)
+        yield FilterChip("Set", name, replace(address, sets=left).question_url)
     for media_type in address.media_types:
         left = tuple(one for one in address.media_types if one != media_type)
         label = media_type_labels.called(media_type)
@@ -56,6 +59,7 @@ def filters_json(address: Address) -> str:
     """Return the filters of an address as the API takes them."""
     chosen = {
         "sources": address.sources,
+        "sets": address.sets,
         "media_types": address.media_types,
         "people": address.people,
         "since": address.since and address.since.isoformat(),

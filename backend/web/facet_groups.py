@@ -56,6 +56,7 @@ def groups(counts: Facets, address: Address) -> tuple[Group, ...]:
     """Each group, counted under the choices of all the others, so that its own can be changed."""
     shown = (
         Group("Source", _sources(counts.sources, address)),
+        Group("Set", _sets(counts.sets, address)),
         Group("Type", _types(counts.media_types, address)),
         Group("Person", _people(counts.people, address)),
         Group(UPDATED, _years(counts.months, address)),
@@ -94,6 +95,18 @@ def _sources(counts: Mapping[str, int], address: Address) -> tuple[Choice, ...]:
             chosen=name in address.sources,
         )
         for name, count in _by_count(counts, address.sources)
+    )
+
+
+def _sets(counts: Mapping[str, int], address: Address) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(
+            name=replace_controls(name),
+            count=count,
+            href=_first_page(address, sets=toggled(address.sets, name)),
+            chosen=name in address.sets,
+        )
+        for name, count in _by_count(counts, address.sets)
     )
 
 

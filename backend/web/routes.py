@@ -32,6 +32,7 @@ from backend.web import (
     project_pages,
     search_url,
     sharing_pages,
+    set_pages,
     token_pages,
 )
 from backend.web.ask_page import filters_json, list_chips, list_examples, name_model
@@ -85,6 +86,7 @@ def mount(app: FastAPI) -> None:
         group_pages,
         token_pages,
         model_pages,
+        set_pages,
     ):
         app.include_router(pages.router)
     app.post("/look", include_in_schema=False)(look_page)

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from backend.schemas.search import LONGEST_VALUE
 from backend.search import media_type_labels
 from backend.search.models import FilterKind, Spelling
+from backend.search.named_sets import LABEL_SIGN
 from indexing.index.person_keys import person_key
 from indexing.index.protocols import DateRange, Filters
 
@@ -29,6 +30,8 @@ class Address:
 
     text: str = ""
     sources: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+    """By their names."""
     media_types: tuple[str, ...] = ()
     people: tuple[str, ...] = ()
     """By their keys."""
@@ -42,7 +45,7 @@ class Address:
 
     @property
     def narrowed(self) -> bool:
-        chosen = self.sources, self.media_types, self.people
+        chosen = self.sources, self.sets, self.media_types, self.people
         return any(chosen) or bool(self.since or self.until)
 
     @property
@@ -50,6 +53,7 @@ class Address:
         parameters: Mapping[str, str | int | list[str]] = {
             "q": self.text,
             "source": list(self.sources),
+            "set": list(self.sets),
             "type": list(self.type_names),
             "person": list(self.people),
             "since": self.since.isoformat() if self.since else "",
@@ -101,6 +105,7 @@ class Address:
         until = _midnight(self.until + timedelta(days=1)) if self.until else None
         return Filters(
             sources=frozenset(self.sources) or None,
+            sets=frozenset(self.sets) or None,
             media_types=frozenset(self.media_types) or None,
             people=frozenset(self.people) or None,
             updated=DateRange(since, until),
@@ -112,6 +117,7 @@ def read(parameters: Parameters) -> Address:
     return Address(
         text=_one(parameters, "q")[:LONGEST_QUERY],
         sources=_all(parameters, "source"),
+        sets=tuple(name for name in _all(parameters, "set") if not name.startswith(LABEL_SIGN)),
         media_types=tuple(map(media_type_labels.media_type, _all(parameters, "type"))),
         people=tuple(dict.fromkeys(filter(None, map(person_key, _all(parameters, "person"))))),
         since=_day(_one(parameters, "since")),
@@ -130,6 +136,7 @@ def of_filters(text: str, filters: Filters) -> Address:
     return Address(
         text=text,
         sources=tuple(sorted(filters.sources or ())),
+        sets=tuple(sorted(filters.sets or ())),
         media_types=tuple(sorted(filters.media_types or ())),
         people=tuple(sorted(filters.people or ())),
         since=since.date() if since else None,

@@ -65,7 +65,7 @@ class Broker:
             for each in calls:
                 if not unread[each.queue]:
                     self.app.send_task(
-                        f"quarry.{each.queue}",
+                        f"quarry.{each.task}",
                         args=[each.source],
                         queue=each.queue,
                         expires=_EXPIRY,

@@ -29,7 +29,7 @@ from backend.store import runs, sources, workers
 from backend.sync.due_work import Engine
 from backend.sync.prometheus_metrics import StageMetrics, register_process_metrics, serve_metrics
 from backend.sync.run_lease import ChangeNotifier, StallLimit, StoppedError, this_process
-from backend.sync.wakeup_messages import list_due
+from backend.sync.wakeup_messages import Task, list_due
 from backend.sync.worker_heartbeat import WorkerHeartbeat
 from backend.worker.broker import BEAT_SECONDS, POLL_SECONDS, Broker, IndexWakeup
 from backend.worker.process import (
@@ -62,7 +62,13 @@ class Tasks:
         self._containers = containers
 
     def register(self, app: Celery) -> None:
-        for name, task in (("fetch", self.fetch), ("index", self.index), ("light", self.light)):
+        tasks: tuple[tuple[Task, Callable[[int], None]], ...] = (
+            ("fetch", self.fetch),
+            ("index", self.index),
+            ("light", self.light),
+            ("sets", self.sets),
+        )
+        for name, task in tasks:
             app.task(name=f"quarry.{name}", shared=False)(_function(task))
 
     def fetch(self, source: int) -> None:
@@ -70,6 +76,13 @@ class Tasks:
 
     def light(self, source: int) -> None:
         self._do(source, self._engine.light_due)
+
+    def sets(self, source: int) -> None:
+        """Tell documents the sets that were changed, one set after the other."""
+        del source
+        with log_errors():
+            while self._engine.sets_due():
+                pass
 
     def index(self, source: int) -> None:
         """Index all sources for as long as one is fetched: no message is needed meanwhile."""

@@ -28,6 +28,10 @@ class Chunk:
     tags: frozenset[str] = frozenset()
     """Metadata as `key=value`."""
     sets: frozenset[str] = frozenset()
+    projects: frozenset[str] = frozenset()
+    """Ids of the projects whose files it belongs to."""
+    personas: frozenset[str] = frozenset()
+    """Ids of the assistants whose files it belongs to."""
     owners: tuple[Person, ...] = ()
     boost: float = 1.0
     """Multiplies the hybrid score; 1 is neutral."""

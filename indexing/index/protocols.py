@@ -43,6 +43,10 @@ class Filters:
     people: frozenset[str] | None = None
     """Owners, by their keys; see `indexing.index.person_keys`."""
     document_ids: frozenset[str] | None = None
+    project_id_filter: frozenset[str] | None = None
+    """Projects whose files are searched, by id."""
+    persona_id_filter: frozenset[str] | None = None
+    """Assistants whose files are searched, by id."""
     created: DateRange = field(default_factory=DateRange)
     updated: DateRange = field(default_factory=DateRange)
 
@@ -55,6 +59,8 @@ class Filters:
             media_types=_intersect(self.media_types, other.media_types),
             people=_intersect(self.people, other.people),
             document_ids=_intersect(self.document_ids, other.document_ids),
+            project_id_filter=_intersect(self.project_id_filter, other.project_id_filter),
+            persona_id_filter=_intersect(self.persona_id_filter, other.persona_id_filter),
             created=self.created.narrowed_by(other.created),
             updated=self.updated.narrowed_by(other.updated),
         )
@@ -160,6 +166,7 @@ class Facets:
     """Owners, by their keys: those of most documents, at most `people.MOST`."""
     months: Mapping[str, int]
     """By month of `updated_at`, UTC, as `2026-11`."""
+    sets: Mapping[str, int] = field(default_factory=dict)
 
 
 class Index(Protocol):
@@ -206,11 +213,13 @@ class Delete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amend:
-    """Change access, sets, boost or hiding of a document, without new vectors. `None` keeps a value."""
+    """Change access, memberships, boost or hiding of a document, without new vectors. `None` keeps a value."""
 
     document_id: str
     access: Access | None = None
     sets: frozenset[str] | None = None
+    projects: frozenset[str] | None = None
+    personas: frozenset[str] | None = None
     boost: float | None = None
     hidden: bool | None = None
     up_to: int | None = None
@@ -250,6 +259,34 @@ class IndexedDocument:
     """Who can find it: nobody, if it has no chunks."""
 
 
+@dataclass(frozen=True, slots=True)
+class SelectedDocument:
+    id: str
+    tags: frozenset[str]
+    sets: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Documents by what they are, whoever may read them. Fields are AND-ed; `None` does not restrict."""
+
+    prefix: str = ""
+    """Of their ids, such as `wiki:handbook/`."""
+    tag: str | None = None
+    document_ids: frozenset[str] | None = None
+    in_set: str | None = None
+    outside_set: str | None = None
+
+    def accepts(self, document: SelectedDocument) -> bool:
+        return (
+            document.id.startswith(self.prefix)
+            and (self.tag is None or self.tag in document.tags)
+            and (self.document_ids is None or document.id in self.document_ids)
+            and (self.in_set is None or self.in_set in document.sets)
+            and (self.outside_set is None or self.outside_set not in document.sets)
+        )
+
+
 class IndexWriter(Protocol):
     """Write to the index and read it without a check of access; never given to code that serves a person."""
 
@@ -264,6 +301,17 @@ class IndexWriter(Protocol):
 
     def scan(self) -> Iterator[IndexedDocument]:
         """Yield every document by id, for repair, audit and moving."""
+        ...
+
+    def select(self, selection: Selection) -> Iterator[SelectedDocument]:
+        """Yield the selected documents that have chunks, in any order; `write` may be called between two.
+
+        A document that is written meanwhile may or may not be among them.
+        """
+        ...
+
+    def count(self, selections: Sequence[Selection]) -> int:
+        """Count the documents with chunks that at least one of these selects."""
         ...
 
     def export(self, after: str = "") -> Iterator[Replace]:

@@ -121,7 +121,8 @@ def _check_chunks(change: Replace) -> None:
         if len({_document_fields(chunk) for chunk in change.chunks}) > 1:
             raise ValueError(
                 f"{change.document_id}: its chunks disagree on fields of the whole document"
-                " (title, source, media type, access, tags, sets, owners, boost, hidden, dates)"
+                " (title, source, media type, access, tags, sets, projects, personas, owners, boost,"
+                " hidden, dates)"
             )
 
 
@@ -133,6 +134,8 @@ def _document_fields(chunk: Chunk) -> tuple[object, ...]:
         chunk.access,
         chunk.tags,
         chunk.sets,
+        chunk.projects,
+        chunk.personas,
         chunk.owners,
         chunk.boost,
         chunk.hidden,

@@ -26,6 +26,8 @@ from indexing.index.protocols import (
     IndexQuery,
     IndexWriter,
     Replace,
+    SelectedDocument,
+    Selection,
     Written,
 )
 from indexing.index.spelling import Corrections, SpellingQuery
@@ -248,6 +250,14 @@ class VersionCheckedWriter:
     def scan(self) -> Iterator[IndexedDocument]:
         with self._current.writing() as writer:
             yield from writer.scan()
+
+    def select(self, selection: Selection) -> Iterator[SelectedDocument]:
+        with self._current.writing() as writer:
+            yield from writer.select(selection)
+
+    def count(self, selections: Sequence[Selection]) -> int:
+        with self._current.writing() as writer:
+            return writer.count(selections)
 
     def export(self, after: str = "") -> Iterator[Replace]:
         with self._current.writing() as writer:

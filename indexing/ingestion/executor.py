@@ -19,7 +19,13 @@ import numpy as np
 from connectors.access import NOBODY, Access
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
-from indexing.index.protocols import Amend, IndexChange, IndexWriter, Replace
+from indexing.index.protocols import (
+    Amend,
+    IndexChange,
+    IndexWriter,
+    Replace,
+    SelectedDocument,
+)
 from indexing.ingestion.batching import ClaimedBatch, describe_last_change, document_id
 from indexing.ingestion.ledger import (
     BatchFinished,
@@ -27,6 +33,7 @@ from indexing.ingestion.ledger import (
     LeaseLostError,
     Ledger,
     LedgerChange,
+    SetAssignment,
     Stored,
 )
 from indexing.ingestion.planner import EmbedStep, Step, WriteStep, plan_change
@@ -74,6 +81,10 @@ class LedgerWriter(Protocol):
     def save_conjunctions(self, granted: Collection[Access]) -> None: ...
 
     def mark_access_pending(self, ids: Sequence[str]) -> None: ...
+
+    def assign_sets(self, documents: Sequence[SelectedDocument]) -> SetAssignment: ...
+
+    def sets_version(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +174,34 @@ class Executor:
             self.ledger.save_conjunctions(conjunctions)
         if amended := [change.document_id for change in changes if isinstance(change, Amend)]:
             self.ledger.mark_access_pending(amended)
-        stale = self.writer.write(changes).stale if changes else ()
+        stale = self._write_in_sets(changes) if changes else ()
         if stale:
             raise TemporarilyUnavailableError(
                 f"The index contains newer versions than the ledger of {len(stale)} documents, for example"
                 f" {stale[0]}. The next sync repairs this.",
                 retry_after=timedelta(seconds=1),
             )
+
+    def _write_in_sets(self, changes: Sequence[IndexChange]) -> tuple[str, ...]:
+        """Write the changes, new versions in their document sets; return the ids of stale ones.
+
+        A set may be changed meanwhile, and its documents told before the index has these. Whoever sees the newer
+        rules after the write tells these; who does not has written before the others were looked for.
+        """
+        documents = [change for change in changes if isinstance(change, Replace) and change.chunks]
+        if not documents:
+            return self.writer.write(changes).stale
+        selected = list(map(_to_selected, documents))
+        assigned = self.ledger.assign_sets(selected)
+        stale = self.writer.write(_put_in_sets(each, assigned) for each in changes).stale
+        generations = {each.document_id: each.generation for each in documents}
+        while self.ledger.sets_version() != assigned.version:
+            assigned = self.ledger.assign_sets(selected)
+            self.writer.write(
+                Amend(document_id=each, sets=sets, up_to=generations[each])
+                for each, sets in assigned.labels.items()
+            )
+        return stale
 
     def _embed(self, plan: Plan, watch: EmbeddingWatch) -> Plan:
         """Replace the plan's embed steps by write steps."""
@@ -218,6 +250,18 @@ def _access_of(change: IndexChange) -> Access:
             return access
         case _:
             return NOBODY
+
+
+def _to_selected(change: Replace) -> SelectedDocument:
+    first = change.chunks[0]
+    return SelectedDocument(change.document_id, first.tags, first.sets)
+
+
+def _put_in_sets(change: IndexChange, assigned: SetAssignment) -> IndexChange:
+    if not isinstance(change, Replace) or not assigned.labels.get(change.document_id):
+        return change
+    sets = assigned.labels[change.document_id]
+    return replace(change, chunks=tuple(replace(chunk, sets=sets) for chunk in change.chunks))
 
 
 def _to_write_step(step: EmbedStep, vectors: Vectors) -> WriteStep:

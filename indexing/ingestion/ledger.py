@@ -9,7 +9,7 @@ from connectors.access import Access
 from connectors.connector import Checkpoint
 from connectors.document import Document
 from connectors.errors import TemporarilyUnavailableError
-from indexing.index.protocols import IndexedDocument
+from indexing.index.protocols import IndexedDocument, SelectedDocument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +161,16 @@ LedgerChange: TypeAlias = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class SetAssignment:
+    """The document sets that documents belong to."""
+
+    version: int
+    """Of the rules of all sets; it grows with every change of them."""
+    labels: Mapping[str, frozenset[str]]
+    """By document id, the labels that the index is to hold."""
+
+
 class Ledger(Protocol):
     """The truth about the documents of all sources; the index is derived from it.
 
@@ -204,6 +214,14 @@ class Ledger(Protocol):
 
     def mark_access_pending(self, ids: Sequence[str]) -> None:
         """Record that the index is about to show these to other readers, until their change is saved."""
+        ...
+
+    def assign_sets(self, documents: Sequence[SelectedDocument]) -> SetAssignment:
+        """Return the sets that these documents belong to, by the rules of now."""
+        ...
+
+    def sets_version(self) -> int:
+        """Return the version of the rules of all sets."""
         ...
 
     def access_pending(self, source: str) -> list[str]:

@@ -59,7 +59,16 @@ DOCUMENT = np.dtype(
 )
 
 LabelKind: TypeAlias = Literal[
-    "source", "media_type", "set", "tag", "person", "name", "reader", "language"
+    "source",
+    "media_type",
+    "set",
+    "project",
+    "persona",
+    "tag",
+    "person",
+    "name",
+    "reader",
+    "language",
 ]
 """What small numbers mean in columns and conditions."""
 CACHED_SCOPES = 64
@@ -106,7 +115,7 @@ class Columns:
         return visible
 
     def labels_of(self, documents: Mask) -> frozenset[int]:
-        """Return the labels of sets, tags and languages that any of these documents has."""
+        """Return the labels of sets, projects, assistants, tags and languages that any of these documents has."""
         used = np.zeros(self.label_sets.last + 1, dtype=np.bool_)
         used[self.documents["label_set"][documents]] = True
         return frozenset(self.label_sets.labels[used[self.label_sets.sets]].tolist())
@@ -297,16 +306,22 @@ def _restrict_filters(
         yield _Restriction(
             np.isin(documents["media_type"], labels), tantivy_index.match_labels(labels)
         )
-    if filters.sets is not None:
-        yield _restrict_label_sets(columns, find_labels(connection, "set", filters.sets))
-    if filters.tags is not None:
-        yield _restrict_label_sets(columns, find_labels(connection, "tag", filters.tags))
+    for kind, values in _shared_values(filters):
+        if values is not None:
+            yield _restrict_label_sets(columns, find_labels(connection, kind, values))
     if filters.people is not None:
         yield _restrict_people(columns, find_labels(connection, "person", filters.people))
     if filters.document_ids is not None:
         yield _restrict_ids(connection, columns, filters.document_ids)
     yield from _restrict_dates(columns, "created", filters.created)
     yield from _restrict_dates(columns, "updated", filters.updated)
+
+
+def _shared_values(filters: Filters) -> Iterator[tuple[LabelKind, frozenset[str] | None]]:
+    yield "set", filters.sets
+    yield "tag", filters.tags
+    yield "project", filters.project_id_filter
+    yield "persona", filters.persona_id_filter
 
 
 def _restrict_label_sets(columns: Columns, labels: list[int]) -> _Restriction:

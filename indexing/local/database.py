@@ -239,6 +239,8 @@ def to_details(chunk: Chunk, languages: Languages) -> str:
             "media_type": chunk.media_type,
             "tags": sorted(chunk.tags),
             "sets": sorted(chunk.sets),
+            "projects": sorted(chunk.projects),
+            "personas": sorted(chunk.personas),
             "owners": [[owner.name, owner.email] for owner in chunk.owners],
         }
     )
@@ -264,6 +266,9 @@ def _document_fields(row: Row) -> dict[str, Any]:
         "media_type": details["media_type"],
         "tags": frozenset(details["tags"]),
         "sets": frozenset(details["sets"]),
+        # A document that was indexed before there were projects and assistants has neither.
+        "projects": frozenset(details.get("projects", ())),
+        "personas": frozenset(details.get("personas", ())),
         "owners": tuple(Person(name, email) for name, email in details["owners"]),
         "access": decode_access(tokens),
     }

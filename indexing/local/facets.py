@@ -1,4 +1,4 @@
-"""Count the documents that an asker may see, by source, type, person and month."""
+"""Count the documents that an asker may see, by source, type, person, month and set."""
 
 from collections.abc import Iterable
 
@@ -24,6 +24,7 @@ def count_facets(connection: Connection, columns: Columns, visible: Mask) -> Fac
         media_types=_count_labels(connection, documents["media_type"][visible]),
         people=_count_people(connection, columns, documents["people_set"][visible]),
         months=_count_months(documents["updated"][visible]),
+        sets=_count_sets(connection, columns, documents["label_set"][visible]),
     )
 
 
@@ -69,6 +70,17 @@ def _count_pairs(columns: Columns, found: Numbers) -> tuple[Numbers, Numbers]:
         (owners.labels[held] << _BITS) | names.labels[held], return_inverse=True
     )
     return pairs, np.bincount(places, times[held]).astype(np.int64)
+
+
+def _count_sets(connection: Connection, columns: Columns, found: Numbers) -> dict[str, int]:
+    names = dict(connection.execute(sql.LABELS_OF_KIND, ("set",)))
+    if not names:
+        return {}
+    held = columns.label_sets
+    times = np.bincount(found, minlength=held.last + 1)[held.sets]
+    totals = np.bincount(held.labels, times).astype(np.int64)
+    counts = {name: int(totals[label]) for label, name in names.items() if label < len(totals)}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _count_months(updated: Numbers) -> dict[str, int]:

@@ -67,7 +67,7 @@ TABLES = (
     "CREATE TABLE words (row INTEGER PRIMARY KEY, words TEXT NOT NULL)",
     "CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL)",
     """
-    -- Sources, media types, sets, tags, languages, people, their names and reader tokens, as small numbers.
+    -- Sources, media types, sets, projects, personas, tags, languages, people, their names and reader tokens, as small numbers.
     CREATE TABLE labels (
         id INTEGER PRIMARY KEY, kind TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (kind, value)
     )
@@ -208,6 +208,22 @@ PEOPLE_SET = "SELECT id FROM people_sets WHERE labels = ? AND names = ?"
 ADD_READER_SET = "INSERT OR IGNORE INTO reader_sets (tokens, labels) VALUES (?, ?)"
 READER_SET = "SELECT id FROM reader_sets WHERE tokens = ?"
 ADD_READER_SET_TOKEN = "INSERT OR IGNORE INTO reader_set_tokens VALUES (?, ?)"
+
+# Created with the first selection by label: an index of an earlier version lacks it.
+INDEX_LABEL_SETS = "CREATE INDEX IF NOT EXISTS documents_label_set ON documents (label_set)"
+HAS_LABEL_SET_INDEX = "SELECT count(*) FROM sqlite_master WHERE name = 'documents_label_set'"
+ALL_LABEL_SETS = "SELECT id, labels FROM label_sets"
+SELECTED_IDS = "id IN (SELECT value FROM json_each(?))"
+SELECTED_PREFIX = "id >= ? AND id < ?"
+SELECTED_LABEL_SETS = "label_set IN (SELECT value FROM json_each(?))"
+# Without the index of label sets: the documents are found by their ids.
+CHECKED_LABEL_SETS = "+label_set IN (SELECT value FROM json_each(?))"
+UNSELECTED_LABEL_SETS = "+label_set NOT IN (SELECT value FROM json_each(?))"
+SELECTED_ORDINALS = "SELECT ordinal FROM documents WHERE count > 0"
+SELECTED_DOCUMENTS = """
+    SELECT id, details FROM documents
+    WHERE ordinal IN (SELECT value FROM json_each(?)) AND count > 0
+"""
 
 ADD_OUTBOX = "INSERT OR REPLACE INTO outbox VALUES (?, ?)"
 CLEAR_OUTBOX = "DELETE FROM outbox WHERE version = ?"

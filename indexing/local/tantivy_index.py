@@ -47,7 +47,7 @@ class Entry:
     """Tokens, joined by spaces."""
     plain: str
     labels: Sequence[int]
-    """Source, media type, sets, tags, people and, unless the document is hidden, readers."""
+    """Source, media type, sets, projects, personas, tags, people and, unless the document is hidden, readers."""
     created: int | None
     updated: int | None
 

@@ -14,8 +14,24 @@ from indexing.index.protocols import Amend, Delete, Written
 from indexing.index.validation import Batch, PreparedReplace, is_stale
 from indexing.local import sql
 from indexing.local.access_filter import LabelKind
-from indexing.local.database import Connection, pack_labels, read_state, to_json_list, unpack_labels
+from indexing.local.database import (
+    Connection,
+    pack_labels,
+    read_state,
+    to_details,
+    to_json_list,
+    unpack_labels,
+)
 from indexing.local.vector_file import Halves
+
+_SHARED_LABELS: Mapping[str, LabelKind] = {
+    "sets": "set",
+    "projects": "project",
+    "personas": "persona",
+    "tags": "tag",
+    "languages": "language",
+}
+"""Kinds of labels, by the name of their values in the details of a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +100,8 @@ class Amendment:
     def changes_labels(self) -> bool:
         """Whether the full-text index is affected, which knows everything but the boost."""
         change = self.change
-        return (change.access, change.sets, change.hidden) != (None, None, None)
+        changed = (change.access, change.sets, change.projects, change.personas, change.hidden)
+        return any(value is not None for value in changed)
 
 
 def plan_batch(connection: Connection, batch: Batch) -> WritePlan:
@@ -138,12 +155,16 @@ class LabelWriter:
     def labels(self, kind: LabelKind, values: Iterable[str]) -> list[int]:
         return [self.label(kind, value) for value in values]
 
-    def shared_labels(
-        self, sets: Iterable[str], tags: Iterable[str], languages: Iterable[str]
-    ) -> list[int]:
-        """Return the labels that many documents share, whatever their readers."""
-        named = self.labels("set", sets) + self.labels("tag", tags)
-        return named + self.labels("language", languages)
+    def shared_labels(self, details: Mapping[str, Iterable[str]]) -> list[int]:
+        """Return the labels that many documents share, whatever their readers.
+
+        A document that was indexed before there were languages, projects or personas has none of them.
+        """
+        return [
+            label
+            for name, kind in _SHARED_LABELS.items()
+            for label in self.labels(kind, details.get(name, ()))
+        ]
 
     def label_set(self, labels: Iterable[int]) -> int:
         return self._get_or_add(sql.ADD_LABEL_SET, sql.LABEL_SET, pack_labels(labels))
@@ -213,7 +234,7 @@ def _new_version(
     chunk = _representative(item)
     source = labels.label("source", chunk.source)
     media_type = labels.label("media_type", chunk.media_type)
-    shared = labels.shared_labels(chunk.sets, chunk.tags, item.languages)
+    shared = labels.shared_labels(json.loads(to_details(chunk, item.languages)))
     owners = {
         labels.label("person", key): labels.label("name", name)
         for key, name in person_keys.names_by_key(chunk.owners).items()
@@ -256,16 +277,16 @@ def _representative(item: PreparedReplace) -> Chunk:
 
 def resolve_amendment(change: Amend, stored: StoredDocument, labels: LabelWriter) -> Amendment:
     details = json.loads(stored.details)
-    sets = details["sets"] if change.sets is None else sorted(change.sets)
-    # A document that was indexed before languages were guessed has none.
-    tags, languages = details["tags"], details.get("languages", [])
-    shared = labels.shared_labels(sets, tags, languages)
+    amended = details | {
+        name: sorted(values) for name, values in _memberships(change) if values is not None
+    }
+    shared = labels.shared_labels(amended)
     readers, reader_set = unpack_labels(stored.readers), None
     if change.access is not None:
         readers = labels.labels("reader", change.access.readers)
         reader_set = labels.reader_set(change.access)
     hidden = stored.hidden if change.hidden is None else change.hidden
-    before = labels.shared_labels(details["sets"], tags, languages)
+    before = labels.shared_labels(details)
     before += [] if stored.hidden else unpack_labels(stored.readers)
     after = shared if hidden else shared + readers
     return Amendment(
@@ -273,6 +294,12 @@ def resolve_amendment(change: Amend, stored: StoredDocument, labels: LabelWriter
         stored=stored,
         reader_set=reader_set,
         label_set=labels.label_set(shared),
-        details=json.dumps(details | {"sets": sets}),
+        details=json.dumps(amended),
         added=tuple(set(after) - set(before)),
     )
+
+
+def _memberships(change: Amend) -> Iterator[tuple[str, frozenset[str] | None]]:
+    yield "sets", change.sets
+    yield "projects", change.projects
+    yield "personas", change.personas

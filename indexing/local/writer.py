@@ -24,7 +24,14 @@ import numpy as np
 
 from connectors.errors import NotConfiguredError
 from indexing.embedding.embedder import Vectors
-from indexing.index.protocols import IndexChange, IndexedDocument, Replace, Written
+from indexing.index.protocols import (
+    IndexChange,
+    IndexedDocument,
+    Replace,
+    SelectedDocument,
+    Selection,
+    Written,
+)
 from indexing.index.validation import Batch, BatchLimits, prepare_batches
 from indexing.local import sql, vector_file
 from indexing.local.database import (
@@ -46,6 +53,7 @@ from indexing.local.database import (
     writer_lock,
 )
 from indexing.local.maintenance import clean_up, compact, repair
+from indexing.local.selection import count_documents, select_documents
 from indexing.local.tantivy_index import Entry, FulltextDamagedError, FulltextIndex, read_entries
 from indexing.local.write_plan import (
     Amendment,
@@ -275,6 +283,16 @@ class LocalIndexWriter:
                 for each, generation, chunks, digest, tokens in found:
                     yield IndexedDocument(each, generation, chunks, digest, decode_access(tokens))
                 last = found[-1][0]
+
+    def select(self, selection: Selection) -> Iterator[SelectedDocument]:
+        """See `IndexWriter.select`."""
+        with self._translate_errors():
+            yield from select_documents(self._folder, selection)
+
+    def count(self, selections: Sequence[Selection]) -> int:
+        """See `IndexWriter.count`."""
+        with self._translate_errors():
+            return count_documents(self._folder, selections)
 
     def export(self, after: str = "") -> Iterator[Replace]:
         """See `IndexWriter.export`. Each document is read in one transaction; one at a time is in memory."""

@@ -35,6 +35,8 @@ def _filters(filters: Filters) -> list[Body]:
         "sets": filters.sets,
         "tags": filters.tags,
         "people": filters.people,
+        "projects": filters.project_id_filter,
+        "personas": filters.persona_id_filter,
         "key": None if filters.document_ids is None else _keys(filters.document_ids),
     }
     ranges = [_date_range("created", filters.created), _date_range("updated", filters.updated)]
@@ -91,9 +93,29 @@ class VisibleChunk:
     """Its indexed words, separated by spaces."""
 
 
-def matches_sets(sets: Collection[str], filters: Filters) -> bool:
-    """Check the sets, the only filtered property of a document that an amendment can change."""
-    return filters.sets is None or not filters.sets.isdisjoint(sets)
+@dataclass(frozen=True, slots=True)
+class Memberships:
+    """The filtered properties of a document that an amendment can change."""
+
+    sets: Collection[str]
+    projects: Collection[str]
+    personas: Collection[str]
+
+    @classmethod
+    def of_record(cls, document: Source) -> "Memberships":
+        return cls(document["sets"], document.get("projects", ()), document.get("personas", ()))
+
+    @classmethod
+    def of_chunk(cls, chunk: Chunk) -> "Memberships":
+        return cls(chunk.sets, chunk.projects, chunk.personas)
+
+    def match(self, filters: Filters) -> bool:
+        checks = (
+            (filters.sets, self.sets),
+            (filters.project_id_filter, self.projects),
+            (filters.persona_id_filter, self.personas),
+        )
+        return all(wanted is None or not wanted.isdisjoint(held) for wanted, held in checks)
 
 
 def is_visible(chunk: str, records: Mapping[str, Source], filters: Filters) -> bool:
@@ -102,7 +124,7 @@ def is_visible(chunk: str, records: Mapping[str, Source], filters: Filters) -> b
     return (
         document is not None
         and document["version"] == version_of(chunk)
-        and matches_sets(document["sets"], filters)
+        and Memberships.of_record(document).match(filters)
     )
 
 

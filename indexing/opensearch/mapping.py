@@ -108,7 +108,13 @@ def _unsearched(kind: str) -> Body:
     return {"type": kind, "index": False}
 
 
-_COMMON_FIELDS: Body = {
+ADDED_FIELDS: Body = {
+    "projects": {"type": "keyword"},
+    "personas": {"type": "keyword"},
+}
+"""Fields that an index of this format lacks if it was created before there were any; see `open_index`."""
+
+_COMMON_FIELDS: Body = ADDED_FIELDS | {
     "kind": {"type": "keyword"},
     "key": {"type": "keyword"},
     "version": {"type": "keyword"},

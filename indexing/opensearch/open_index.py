@@ -10,7 +10,13 @@ from opensearchpy.exceptions import RequestError
 from connectors.errors import DamagedDataError, NotConfiguredError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.opensearch import errors
-from indexing.opensearch.mapping import FORMAT, IndexLayout, VectorSettings, index_body
+from indexing.opensearch.mapping import (
+    ADDED_FIELDS,
+    FORMAT,
+    IndexLayout,
+    VectorSettings,
+    index_body,
+)
 from indexing.opensearch.naming import index_name
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.opensearch.writer import OpenSearchIndexWriter
@@ -49,6 +55,7 @@ def open_writer(
 ) -> OpenSearchIndexWriter:
     """Open the index of this embedder for writing. Raises as `open_index`."""
     opened = ensure_index(client, index_name(prefix, identity), identity, layout or IndexLayout())
+    add_new_fields(client, opened.name)
     return OpenSearchIndexWriter(
         client, opened.name, identity.dimension, opened.vectors, opened.analysis
     )
@@ -85,6 +92,15 @@ def read_meta(client: OpenSearch, name: str) -> dict[str, Any] | None:
     (index,) = found.values()
     meta: dict[str, Any] = index["mappings"].get("_meta", {})
     return meta
+
+
+def add_new_fields(client: OpenSearch, name: str) -> None:
+    """Add the fields that an index of an earlier version lacks, and would refuse in records."""
+    with errors.translate_errors():
+        (index,) = client.indices.get_mapping(index=name).values()
+        known = index["mappings"]["properties"]
+        if missing := {each: body for each, body in ADDED_FIELDS.items() if each not in known}:
+            client.indices.put_mapping(index=name, body={"properties": missing})
 
 
 def save_model_name(client: OpenSearch, name: str, called: str) -> dict[str, Any]:

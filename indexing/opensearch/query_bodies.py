@@ -40,7 +40,8 @@ _CANDIDATE_FIELDS: Body = {
 _VISIBLE_FIELDS = [
     *("key", "kind", "version"),
     *("position", "place", "words"),
-    *("id", "chunks", "source", "media_type", "sets", "tags", "boost", "created", "updated"),
+    *("id", "chunks", "source", "media_type", "sets", "projects", "personas", "tags"),
+    *("boost", "created", "updated"),
     *("said.title", "said.owners", "said.access", "said.hidden"),
 ]
 """Fields of chunks and of document records that are needed to check and to show a chunk."""

@@ -103,8 +103,8 @@ class RankedSearch:
 
     def _is_shown(self, query: PreparedQuery, place: RankedCandidate[str]) -> bool:
         visible = self._visible.get(place.key)
-        return visible is not None and access_filter.matches_sets(
-            visible.chunk.sets, query.query.filters
+        return visible is not None and access_filter.Memberships.of_chunk(visible.chunk).match(
+            query.query.filters
         )
 
     def _read_chunks(self, rankings: Sequence[Ranking]) -> None:

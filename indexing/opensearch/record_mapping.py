@@ -65,6 +65,8 @@ class DocumentRecord:
     hidden: bool = False
     boost: float = 1.0
     sets: frozenset[str] = frozenset()
+    projects: frozenset[str] = frozenset()
+    personas: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
     source: str = ""
     media_type: str = ""
@@ -97,22 +99,42 @@ class StoredRecord:
     term: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkLabels:
     """The document properties that are copied to each chunk, for filters and boosts."""
 
     readers: frozenset[str]
-    sets: frozenset[str]
+    sets: frozenset[str] = frozenset()
+    projects: frozenset[str] = frozenset()
+    personas: frozenset[str] = frozenset()
     boost: float
 
     @classmethod
     def of(cls, record: DocumentRecord) -> "ChunkLabels":
-        return cls(record.shown_to, record.sets, record.boost)
+        return cls(
+            readers=record.shown_to,
+            sets=record.sets,
+            projects=record.projects,
+            personas=record.personas,
+            boost=record.boost,
+        )
+
+    def joined_with(self, other: "ChunkLabels") -> "ChunkLabels":
+        """Return labels by which all find the chunks who find them by either, with the boost of `other`."""
+        return ChunkLabels(
+            readers=self.readers | other.readers,
+            sets=self.sets | other.sets,
+            projects=self.projects | other.projects,
+            personas=self.personas | other.personas,
+            boost=other.boost,
+        )
 
     def to_source(self) -> Source:
         return {
             "readers": sorted(self.readers),
             "sets": sorted(self.sets),
+            "projects": sorted(self.projects),
+            "personas": sorted(self.personas),
             "boost": self.boost,
         }
 
@@ -138,6 +160,8 @@ def _copy_chunk_fields(record: DocumentRecord, chunk: Chunk) -> DocumentRecord:
         hidden=chunk.hidden,
         boost=chunk.boost,
         sets=chunk.sets,
+        projects=chunk.projects,
+        personas=chunk.personas,
         tags=chunk.tags,
         source=chunk.source,
         media_type=chunk.media_type,
@@ -225,6 +249,8 @@ def document_record(source: Mapping[str, Any]) -> DocumentRecord:
         hidden=said["hidden"],
         boost=source["boost"],
         sets=frozenset(source["sets"]),
+        projects=frozenset(source.get("projects", ())),
+        personas=frozenset(source.get("personas", ())),
         tags=frozenset(source["tags"]),
         source=source["source"],
         media_type=source["media_type"],
@@ -284,6 +310,8 @@ def chunk_of(source: Mapping[str, Any], document: Mapping[str, Any]) -> Chunk:
         heading_path=tuple(place["headings"]),
         tags=frozenset(document["tags"]),
         sets=frozenset(document["sets"]),
+        projects=frozenset(document.get("projects", ())),
+        personas=frozenset(document.get("personas", ())),
         owners=tuple(Person(name, email) for name, email in said["owners"]),
         boost=document["boost"],
         hidden=said["hidden"],

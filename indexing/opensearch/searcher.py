@@ -60,6 +60,7 @@ FACETS = MappingProxyType(
         # Usually one per person; the rest is for people with several names.
         "person": 2 * person_keys.MAX_PEOPLE,
         "month": MAX_FACET_VALUES,
+        "sets": MAX_FACET_VALUES,
     }
 )
 MAX_REMEMBERED = 1_000
@@ -147,6 +148,7 @@ class OpenSearchIndex(Closing):
             media_types=found["media_type"],
             people=person_keys.count_people(found["people"], names),
             months=found["month"],
+            sets=found["sets"],
         )
 
     def suggest_corrections(

@@ -30,6 +30,7 @@ from indexing.opensearch.mapping import IndexLayout
 from indexing.opensearch.naming import active_alias, building_alias, index_name
 from indexing.opensearch.open_index import (
     OpenedIndex,
+    add_new_fields,
     check_index,
     ensure_index,
     read_meta,
@@ -199,6 +200,7 @@ class OpenSearchIndexVersions:
 
     def _open_writer(self, found: _VersionIndex) -> OpenedVersion[IndexWriter]:
         opened = self._open(found)
+        add_new_fields(self._client, opened.name)
         dimension = found.index_version.embedder.dimension
         writer = OpenSearchIndexWriter(
             self._client, opened.name, dimension, opened.vectors, opened.analysis

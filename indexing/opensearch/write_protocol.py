@@ -116,8 +116,7 @@ def plan_writes(batch: Iterable[PreparedChange], stored: Mapping[str, StoredReco
 
 def combine_labels(before: DocumentRecord, after: DocumentRecord) -> ChunkLabels:
     """Return labels by which both readers of the old state and of the new state find the chunks."""
-    old, new = ChunkLabels.of(before), ChunkLabels.of(after)
-    return ChunkLabels(old.readers | new.readers, old.sets | new.sets, new.boost)
+    return ChunkLabels.of(before).joined_with(ChunkLabels.of(after))
 
 
 def _plan_replacement(item: PreparedReplace, stored: StoredRecord | None) -> RecordChange:
@@ -140,12 +139,10 @@ def _plan_deletion(change: Delete, stored: StoredRecord) -> RecordChange:
 def _plan_amendment(change: Amend, stored: StoredRecord) -> RecordChange:
     before = stored.record
     after = _amend(before, change)
-    relabels = ChunkLabels.of(before) != ChunkLabels.of(after) and before.version.chunks > 0
+    old, new = ChunkLabels.of(before), ChunkLabels.of(after)
+    relabels = old != new and before.version.chunks > 0
     # Chunks must be found by more readers before the commit, and by fewer only after it.
-    widens = (before.shown_to, before.sets) != (
-        before.shown_to | after.shown_to,
-        before.sets | after.sets,
-    )
+    widens = old.joined_with(new) != replace(old, boost=new.boost)
     announced = replace(before, unfinished=True) if relabels and widens else None
     return RecordChange(change, stored, announced, replace(after, unfinished=relabels))
 
@@ -153,7 +150,7 @@ def _plan_amendment(change: Amend, stored: StoredRecord) -> RecordChange:
 def _amend(record: DocumentRecord, change: Amend) -> DocumentRecord:
     amended = {
         name: value
-        for name in ("access", "sets", "boost", "hidden")
+        for name in ("access", "sets", "projects", "personas", "boost", "hidden")
         if (value := getattr(change, name)) is not None
     }
     return replace(record, **amended)

@@ -1,16 +1,24 @@
 """Writes an index on the cluster for the ingestion pipeline."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from opensearchpy import OpenSearch
 
-from indexing.index.protocols import IndexChange, IndexedDocument, Replace, Written
+from indexing.index.protocols import (
+    IndexChange,
+    IndexedDocument,
+    Replace,
+    SelectedDocument,
+    Selection,
+    Written,
+)
 from indexing.index.validation import BatchLimits, prepare_batches
 from indexing.opensearch import export
 from indexing.opensearch.bulk_requests import BulkClient
 from indexing.opensearch.document_records import DocumentRecords
 from indexing.opensearch.errors import check_shards, translate_errors
 from indexing.opensearch.mapping import VectorSettings
+from indexing.opensearch.selection import count_documents, select_documents
 from indexing.opensearch.write_protocol import BatchWriter, LeftoverCleaner
 from indexing.text.analysis import Analysis
 
@@ -77,6 +85,14 @@ class OpenSearchIndexWriter:
         """See `IndexWriter.scan`. Documents written meanwhile may or may not be among them."""
         records = export.scan_records(self._client, self._index)
         yield from map(export.to_indexed_document, records)
+
+    def select(self, selection: Selection) -> Iterator[SelectedDocument]:
+        """See `IndexWriter.select`."""
+        yield from select_documents(self._client, self._index, selection)
+
+    def count(self, selections: Sequence[Selection]) -> int:
+        """See `IndexWriter.count`."""
+        return count_documents(self._client, self._index, selections)
 
     def export(self, after: str = "") -> Iterator[Replace]:
         """See `IndexWriter.export`. Each document is of one moment; few are held in memory at a time."""

@@ -19,10 +19,23 @@ from connectors.batched import batched
 from connectors.document import Document
 from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
-from indexing.index.protocols import Amend, Delete, IndexedDocument, IndexWriter
+from indexing.index.protocols import (
+    Amend,
+    Delete,
+    IndexedDocument,
+    IndexWriter,
+    SelectedDocument,
+)
 from indexing.ingestion.batching import BatchSize, group_by_characters
 from indexing.ingestion.executor import Executor, Plan
-from indexing.ingestion.ledger import Entry, Failed, Ledger, LedgerChange, Restored
+from indexing.ingestion.ledger import (
+    Entry,
+    Failed,
+    Ledger,
+    LedgerChange,
+    Restored,
+    SetAssignment,
+)
 from indexing.ingestion.pipeline import Difference, find_differences
 from indexing.ingestion.planner import EmbedStep, Step, WriteStep, plan_restore
 from indexing.ingestion.progress import ProgressMeter, RunCounters
@@ -52,8 +65,9 @@ _PAGE_SIZE = 500
 class _FailureRecorder:
     """A ledger writer that keeps failures and changes nothing: the ledger describes the old index version."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.failed: dict[str, str] = {}
+        self._ledger = ledger
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
         for change in changes:
@@ -66,6 +80,12 @@ class _FailureRecorder:
 
     def mark_access_pending(self, ids: Sequence[str]) -> None:
         del ids
+
+    def assign_sets(self, documents: Sequence[SelectedDocument]) -> SetAssignment:
+        return self._ledger.assign_sets(documents)
+
+    def sets_version(self) -> int:
+        return self._ledger.sets_version()
 
 
 class Reindexer:
@@ -83,7 +103,7 @@ class Reindexer:
         self._ledger = ledger
         self._rate_limit = rate_limit or RateLimit()
         self._counters = RunCounters()
-        self._recorder = _FailureRecorder()
+        self._recorder = _FailureRecorder(ledger)
         self._missing: dict[str, tuple[IndexedDocument | None, str]] = {}
         """Documents that cannot be indexed: the version that failed, and why."""
         self._total = 0

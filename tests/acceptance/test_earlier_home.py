@@ -69,3 +69,12 @@ def test_a_sync_embeds_only_what_changed(earlier: Home) -> None:
     assert report["embedded"] == 1, run.out
     answer = earlier.quarry("ask", "How long is the warranty on a used scanner?", "--json").json
     assert "one year" in answer["answer"]
+
+
+def test_its_documents_are_put_into_a_set_without_embedding_anything(earlier: Home) -> None:
+    added = earlier.quarry("sets", "add", "Rules", "--folder", "handbook:notes", "--json")
+    assert (added.json["is_applied"], added.json["count"]) == (True, 2), added.err
+    assert _titles(earlier, "warranty of a used scanner", "--set", "Rules")[0] == "Warranty"
+    assert "Travel" not in _titles(earlier, "E-2207", "--set", "Rules")
+    assert earlier.quarry("sets", "edit", "Rules", "--folder", "handbook:none").code == 0
+    assert _titles(earlier, "warranty of a used scanner", "--set", "Rules") == []

@@ -146,6 +146,19 @@ def searched(desk: Desk, words: str) -> Iterator[list[list[str]]]:
 
 
 @pytest.mark.soak("faults")
+def test_sets_outlive_a_change_of_model(desk: Desk) -> None:
+    rules = ("--document", "docs:07.md", "--document", "docs:08.md")
+    added = desk.quarry("sets", "add", "Some", *rules, "--json")
+    assert added.json["count"] == 2, added.err
+    assert desk.quarry("reindex", "--model", "second").code == 0
+    assert sorted(desk.found("note", "--set", "Some")) == ["07.md", "08.md"]
+    # The documents are compared once more: what was told while the index was built is not lost.
+    assert not desk.quarry("sets", "show", "Some", "--json").json["is_applied"]
+    edited = desk.quarry("sets", "edit", "Some", "--document", "docs:08.md", "--json")
+    assert (edited.json["is_applied"], edited.json["count"]) == (True, 1)
+    assert desk.found("note", "--set", "Some") == ["08.md"]
+
+
 def test_search_and_sync_go_on_while_it_is_built(desk: Desk) -> None:
     with searched(desk, "word59") as answers:
         with desk.begun("reindex", "--model", "second", "--rate", "0.5") as building:

@@ -36,6 +36,7 @@ from indexing.index.protocols import (
     IndexQuery,
     IndexWriter,
     Replace,
+    Selection,
     TextConditions,
     Written,
 )
@@ -137,6 +138,8 @@ def test_what_was_written_is_found_as_it_was(index: Index, writer: IndexWriter) 
         heading_path=("Handbook", 'Leave "of absence"'),
         tags=frozenset({"team=people", "year=2026"}),
         sets=frozenset({"policies"}),
+        projects=frozenset({"3"}),
+        personas=frozenset({"3", "12"}),
         owners=(Person("Ann Lee", "Ann@Example.com"), Person("Bob  "), Person("")),
         boost=1.5,
         created_at=MAY,
@@ -428,6 +431,24 @@ def test_an_index_of_former_words_is_searched_and_written_with_them(engine: Engi
     assert exported.chunks[0].sets == {"s"}
 
 
+def test_an_index_from_before_there_were_projects_is_given_them(engine: Engine) -> None:
+    make_former(engine)
+    projects = frozenset({"7"})
+    engine.writer().write([document("a", "secret", projects=projects), document("b", "secret")])
+    engine.writer().write([Amend(document_id="b", personas=projects)])
+    index = engine.index()
+
+    def passed(filters: Filters) -> list[str]:
+        return [hit.chunk.document_id for hit in hits(index, query("secret", filters=filters))]
+
+    assert passed(Filters(project_id_filter=projects)) == ["a"]
+    assert passed(Filters(persona_id_filter=projects)) == ["b"]
+    assert {each.document_id: each.chunks[0].projects for each in engine.writer().export()} == {
+        "a": projects,
+        "b": frozenset(),
+    }
+
+
 # --- exact things first
 
 
@@ -651,13 +672,15 @@ def test_an_amendment_leaves_text_and_vectors_as_they_are(
     )
     asked = query("", vector=vector("first"), alpha=1.0)
     before = hits(index, asked)
+    access, sets = Access.to(["group:finance"]), frozenset({"new"})
+    projects, personas = frozenset({"7"}), frozenset({"8", "9"})
     writer.write(
-        [Amend(document_id="a", access=Access.to(["group:finance"]), sets=frozenset({"new"}))]
+        [Amend(document_id="a", access=access, sets=sets, projects=projects, personas=personas)]
     )
     after = hits(index, asked, ANN)
-    access, sets = Access.to(["group:finance"]), frozenset({"new"})
     assert [hit.chunk for hit in after] == [
-        replace(hit.chunk, access=access, sets=sets) for hit in before
+        replace(hit.chunk, access=access, sets=sets, projects=projects, personas=personas)
+        for hit in before
     ]
     assert [hit.evidence for hit in after] == [hit.evidence for hit in before]
     assert list(writer.scan()) == [IndexedDocument("a", 1, 2, "hash of a 1", access)]
@@ -792,12 +815,15 @@ def test_each_filter_lets_pass_what_it_names(
                 media_type="text/html",
                 sets=frozenset({"hr", "it"}),
                 tags=frozenset({"lang=en"}),
+                projects=frozenset({"1"}),
+                personas=frozenset({"2"}),
             ),
             secret(
                 "b",
                 media_type="text/plain",
                 sets=frozenset({"it"}),
                 tags=frozenset({"lang=de", "team=x"}),
+                projects=frozenset({"1", "2"}),
             ),
             secret("c", media_type="application/pdf"),
         ]
@@ -814,9 +840,13 @@ def test_each_filter_lets_pass_what_it_names(
     assert passed(tags=frozenset({"team=x", "lang=en"})) == {"a", "b"}
     assert passed(document_ids=frozenset({"b", "none"})) == {"b"}
     assert passed(sets=frozenset({"it"}), tags=frozenset({"lang=en"})) == {"a"}
+    assert passed(project_id_filter=frozenset({"1"})) == {"a", "b"}
+    assert passed(project_id_filter=frozenset({"2", "3"})) == {"b"}
+    assert passed(persona_id_filter=frozenset({"2"})) == {"a"}
     # The same word in another field is another thing, and nothing named lets nothing pass.
     assert passed(sources=frozenset({"hr"})) == set()
-    for name in ("sources", "media_types", "sets", "tags", "people", "document_ids"):
+    names = ("sources", "media_types", "sets", "tags", "people", "document_ids")
+    for name in (*names, "project_id_filter", "persona_id_filter"):
         assert passed(**{name: frozenset()}) == set()
 
 
@@ -1059,6 +1089,81 @@ def test_a_filter_follows_an_amendment(
     assert filtered_read_path(index, PUBLIC, Filters(sets=frozenset({"hr"}))) == {"b"}
 
 
+@pytest.mark.parametrize(
+    ("field", "name"), [("projects", "project_id_filter"), ("personas", "persona_id_filter")]
+)
+def test_memberships_of_projects_and_assistants_are_amended(
+    index: Index, writer: IndexWriter, filtered_read_path: ReadPath, field: str, name: str
+) -> None:
+    mine: dict[str, Any] = {name: frozenset({"1"})}
+
+    def amend(document_id: str, *ids: str) -> None:
+        changed: dict[str, Any] = {field: frozenset(ids)}
+        writer.write([Amend(document_id=document_id, **changed)])
+
+    writer.write([secret("a", sets=frozenset({"1"}), **{field: frozenset({"1"})}), secret("b")])
+    assert filtered_read_path(index, PUBLIC, Filters(**mine)) == {"a"}
+    amend("b", "1", "2")
+    assert filtered_read_path(index, PUBLIC, Filters(**mine)) == {"a", "b"}
+    writer.write([Amend(document_id="b", boost=2.0, sets=frozenset())])
+    amend("a")
+    assert filtered_read_path(index, PUBLIC, Filters(**mine)) == {"b"}
+    amend("b", "2")
+    assert filtered_read_path(index, PUBLIC, Filters(**mine)) == set()
+    assert filtered_read_path(index, PUBLIC, Filters(sets=frozenset({"1"}))) == {"a"}
+
+
+def test_a_writer_selects_documents_whoever_may_read_them(writer: IndexWriter) -> None:
+    en, de = frozenset({"lang=en"}), frozenset({"lang=de", "team=x"})
+    one, both = frozenset({"1"}), frozenset({"1", "12"})
+    writer.write(
+        [
+            document("wiki:hr/a", "x", "y", tags=en, sets=one),
+            document("wiki:hr/é", "x", tags=de, access=NOBODY),
+            document("wiki:hr\U0010ffff", "x", tags=de, sets=both),
+            document("wiki2:hr/a", "x", tags=de, hidden=True),
+            document("wiki:hr/empty"),
+        ]
+    )
+
+    def selected(**fields: Any) -> set[str]:
+        found = list(writer.select(Selection(**fields)))
+        assert len(found) == writer.count([Selection(**fields), Selection(**fields)])
+        return {each.id for each in found}
+
+    everything = {"wiki:hr/a", "wiki:hr/é", "wiki:hr\U0010ffff", "wiki2:hr/a"}
+    assert selected() == everything
+    assert selected(prefix="wiki:") == everything - {"wiki2:hr/a"}
+    assert selected(prefix="wiki:hr/") == {"wiki:hr/a", "wiki:hr/é"}
+    assert selected(prefix="wiki:hr") == everything - {"wiki2:hr/a"}
+    assert selected(prefix="wiki:\ud800") == selected(tag="\0") == selected(tag="none") == set()
+    assert selected(tag="team=x", prefix="wiki") == everything - {"wiki:hr/a"}
+    assert selected(document_ids=frozenset({"wiki:hr/a", "none"})) == {"wiki:hr/a"}
+    assert selected(document_ids=frozenset()) == set()
+    assert selected(in_set="1") == {"wiki:hr/a", "wiki:hr\U0010ffff"}
+    assert selected(in_set="12", tag="lang=en") == selected(in_set="lang=en") == set()
+    assert selected(outside_set="12", tag="team=x") == {"wiki:hr/é", "wiki2:hr/a"}
+    assert writer.count([Selection(tag="lang=en"), Selection(prefix="wiki:hr/")]) == 2
+    assert writer.count([]) == 0
+
+
+def test_what_is_selected_says_its_tags_and_sets_and_may_be_amended_meanwhile(
+    writer: IndexWriter,
+) -> None:
+    names = [f"a:{n:04}" for n in range(2_100)]
+    tags = frozenset({"k=v", "l=w"})
+    writer.write(document(name, name, tags=tags, sets=frozenset({"1"})) for name in names)
+    amended = 0
+    for each in writer.select(Selection(prefix="a:", outside_set="2")):
+        assert (each.tags, each.sets) == (tags, frozenset({"1"}))
+        if amended < 3:
+            writer.write([Amend(document_id=each.id, sets=frozenset({"1", "2"}))])
+        amended += 1
+    assert amended == 2_100
+    assert writer.count([Selection(in_set="2")]) == 3
+    assert writer.count([Selection(outside_set="2", prefix="a:")]) == 2_097
+
+
 def test_queries_of_one_call_keep_their_own_filters(index: Index, writer: IndexWriter) -> None:
     writer.write([secret("a"), secret("b")])
     asked = [
@@ -1071,6 +1176,24 @@ def test_queries_of_one_call_keep_their_own_filters(index: Index, writer: IndexW
         [],
         ["a"],
     ]
+
+
+def test_facets_count_documents_of_sets(index: Index, writer: IndexWriter) -> None:
+    one, both = frozenset({"1"}), frozenset({"1", "2"})
+    writer.write(
+        [
+            document("a", "x", "y", sets=both, tags=frozenset({"1=2"})),
+            document("b", "x", sets=one, source="mail"),
+            document("c", "x"),
+            document("d", "x", sets=both, readers=["group:finance"]),
+            document("e", "x", sets=frozenset({"3"}), hidden=True),
+        ]
+    )
+    assert index.facets(Filters(), PUBLIC, soon()).sets == {"1": 2, "2": 1}
+    assert index.facets(Filters(), ANN, soon()).sets == {"1": 3, "2": 2}
+    assert index.facets(Filters(sources=frozenset({"mail"})), ANN, soon()).sets == {"1": 1}
+    writer.write([Amend(document_id="b", sets=frozenset({"2"}))])
+    assert index.facets(Filters(), PUBLIC, soon()).sets == {"1": 1, "2": 2}
 
 
 def test_facets_count_documents(index: Index, writer: IndexWriter) -> None:
@@ -1323,6 +1446,8 @@ def _odd_documents() -> list[Replace]:
         "heading_path": ("Handbook", 'Leave "of absence"'),
         "tags": frozenset({"team=people", "year=2026"}),
         "sets": frozenset({"policies"}),
+        "projects": frozenset({"1"}),
+        "personas": frozenset({"2", "3"}),
         "owners": (Person("Ann", "ann@example.com"), Person("Bob")),
         "boost": 1.5,
         "created_at": MAY,

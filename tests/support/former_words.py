@@ -23,5 +23,6 @@ def make_former_index(client: OpenSearch, name: str) -> None:
     """Create an empty index of this name on the cluster."""
     body = index_body(name, IDENTITY, IndexLayout())
     body["mappings"]["_meta"] |= {"analysis": ENGLISH.fingerprint, "called": IDENTITY.model}
-    del body["mappings"]["properties"]["languages"]
+    for added in ("languages", "projects", "personas"):
+        del body["mappings"]["properties"][added]
     client.indices.create(index=name, body=body)

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from connectors.access import NOBODY, Access
 from connectors.connector import Checkpoint
 from connectors.document import Document
-from indexing.index.protocols import IndexedDocument
+from indexing.index.protocols import IndexedDocument, SelectedDocument
 from indexing.ingestion.ledger import (
     AccessAmended,
     BatchFinished,
@@ -18,6 +18,7 @@ from indexing.ingestion.ledger import (
     LedgerChange,
     Removed,
     Restored,
+    SetAssignment,
     Stored,
     Touched,
     Unread,
@@ -90,6 +91,12 @@ class MemoryLedger:
 
     def mark_access_pending(self, ids: Sequence[str]) -> None:
         self._update(ids, access_is_pending=True)
+
+    def assign_sets(self, documents: Sequence[SelectedDocument]) -> SetAssignment:
+        return SetAssignment(0, {each.id: frozenset() for each in documents})
+
+    def sets_version(self) -> int:
+        return 0
 
     def access_pending(self, source: str) -> list[str]:
         return [each for each, row in self._rows_of(source).items() if row.access_is_pending]

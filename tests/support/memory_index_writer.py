@@ -1,12 +1,21 @@
 """An index writer in memory that checks every change strictly, for tests of the pipeline."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from connectors.access import NOBODY
-from indexing.index.protocols import Amend, Delete, IndexChange, IndexedDocument, Replace, Written
+from indexing.index.protocols import (
+    Amend,
+    Delete,
+    IndexChange,
+    IndexedDocument,
+    Replace,
+    SelectedDocument,
+    Selection,
+    Written,
+)
 
 
 class MemoryIndexWriter:
@@ -41,6 +50,14 @@ class MemoryIndexWriter:
             if each > after:
                 yield self.held[each]
 
+    def select(self, selection: Selection) -> Iterator[SelectedDocument]:
+        held = [each.chunks[0] for each in self.held.values() if each.chunks]
+        documents = [SelectedDocument(one.document_id, one.tags, one.sets) for one in held]
+        yield from (each for each in documents if selection.accepts(each))
+
+    def count(self, selections: Sequence[Selection]) -> int:
+        return len({each.id for selection in selections for each in self.select(selection)})
+
     def _check(self, change: Replace) -> None:
         if change.vectors.shape != (len(change.chunks), self.dimension):
             raise ValueError(f"{change.document_id}: vectors of shape {change.vectors.shape}")
@@ -63,8 +80,13 @@ class MemoryIndexWriter:
             case Delete() if held:
                 del self.held[change.document_id]
                 return replace(written, deleted=written.deleted + 1)
-            case Amend(access=access) if held and access is not None:
-                chunks_now = tuple(replace(chunk, access=access) for chunk in held.chunks)
+            case Amend() if held:
+                amended = {
+                    name: value
+                    for name in ("access", "sets", "projects", "personas", "boost", "hidden")
+                    if (value := getattr(change, name)) is not None
+                }
+                chunks_now = tuple(replace(chunk, **amended) for chunk in held.chunks)
                 self.held[change.document_id] = replace(held, chunks=chunks_now)
                 return replace(written, amended=written.amended + 1)
             case _:

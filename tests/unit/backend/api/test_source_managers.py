@@ -22,6 +22,7 @@ from backend.store.ledger import StoredLedger
 from connectors.errors import ConflictError, InvalidInputError
 from indexing.ingestion.ledger import Failed
 from tests.support.accounts import add_person
+from tests.support.document_sets import define, source
 from tests.unit.backend.api.conftest import ADDRESS, make_container
 from tests.unit.backend.api.test_accounts import PAGE, Browser, make_app
 
@@ -32,6 +33,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", f"{LIST}/{{name}}"): {"settings": SITE},
     ("PUT", f"{LIST}/{{name}}/schedule"): {"incremental": 3_600},
     ("POST", f"{LIST}/{{name}}/retry"): {},
+    ("PUT", "/api/admin/document-sets/{name}"): {"name": "new", "sources": ["own"]},
 }
 ACTIONS = ("pause", "resume", "cancel", "refresh", "prune", "permissions", "keep")
 
@@ -65,6 +67,8 @@ def container(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Contain
         sources.add(made.database, name, "web", SITE, owner_id=person_id or None)
         failed = Failed(source=name, document_id=f"{name}:x", item="x", reason="It is empty.")
         StoredLedger(made.database).save([failed])
+        # A set of the same name, so that the routes of sets are asked for another's too.
+        define(made.database, name, source(name))
     return made
 
 

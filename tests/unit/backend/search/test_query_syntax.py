@@ -22,6 +22,8 @@ def operators(query: str) -> list[tuple[str, str]]:
         ("saw -draft", [("excluded", "draft")], "saw"),
         ('saw -"old plan" now', [("excluded", "old plan")], "saw now"),
         ("saw source:handbook", [("source", "handbook")], "saw"),
+        ('saw set:"Our rules"', [("set", "Our rules")], "saw"),
+        ("saw set:#1", [], "saw set:#1"),
         ('saw Person:"Ines Almqvist"', [("person", "Ines Almqvist")], "saw"),
         ("type:pdf saw", [("type", "pdf")], "saw"),
         ("type:text/plain saw", [("type", "text/plain")], "saw"),

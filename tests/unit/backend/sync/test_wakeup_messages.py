@@ -1,12 +1,16 @@
 """What is due and does not begin says why."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from backend.store.runs import Process
 from backend.store.workers import LiveWorker
 from backend.sync import wakeup_messages
+from tests.support.document_sets import EMBEDDER, apply_all, define, tag
+from tests.support.memory_index_writer import MemoryIndexWriter
+from tests.support.store import store_with
 
 NOW = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)
 SINCE = NOW - timedelta(minutes=5)
@@ -58,3 +62,14 @@ def test_what_is_overdue_says_since_when_and_what_to_do(
     assert explanation is not None
     assert explanation.startswith(f"Due since {SINCE.astimezone():%Y-%m-%d %H:%M}. ")
     assert words in explanation
+
+
+def test_a_set_that_changed_wakes_a_worker_until_its_documents_are_told(tmp_path: Path) -> None:
+    store = store_with(tmp_path)
+    assert wakeup_messages.list_due(store.database) == []
+    define(store.database, "a", tag("k=v"))
+    (message,) = wakeup_messages.list_due(store.database)
+    assert (message.queue, message.task) == ("light", "sets")
+    apply_all(store.database, MemoryIndexWriter(EMBEDDER.dimension))
+    assert wakeup_messages.list_due(store.database) == []
+    store.database.close()

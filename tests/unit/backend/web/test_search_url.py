@@ -24,6 +24,7 @@ _DAYS = st.none() | st.dates(date(1900, 1, 1), date(2100, 1, 1))
         Address,
         text=_WORDS,
         sources=_SEVERAL,
+        sets=_SEVERAL.map(lambda names: tuple(name for name in names if name[0] != "#")),
         media_types=st.sampled_from([(), (registry.PDF,), ("x/y", registry.HTML)]),
         people=_SEVERAL.map(
             lambda names: tuple(dict.fromkeys(filter(bool, map(person_key, names))))
@@ -43,7 +44,8 @@ def test_what_is_not_understood_is_left_out() -> None:
         QueryParams("q= a &since=tomorrow&until=9999-12-31&limit=1e9&type=pdf&type=pdf&x=y")
     )
     assert address == Address(text="a", media_types=(registry.PDF,))
-    for name in ("source", "type", "person"):
+    assert read(QueryParams("set=%231&set=a")) == Address(sets=("a",))
+    for name in ("source", "set", "type", "person"):
         assert read(QueryParams({name: "a" * 1_001})) == Address()
         assert filters_json(read(QueryParams({name: "a" * 1_000}))) != "{}"
     assert read(QueryParams("limit=99999")).limit == MOST

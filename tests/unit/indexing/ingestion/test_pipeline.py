@@ -41,6 +41,8 @@ from indexing.index.protocols import (
     IndexedDocument,
     IndexWriter,
     Replace,
+    SelectedDocument,
+    Selection,
     Written,
 )
 from indexing.ingestion.batching import BatchSize
@@ -730,6 +732,12 @@ class CrashingIndexWriter:
 
     def scan(self) -> Iterator[IndexedDocument]:
         return self.inner.scan()
+
+    def select(self, selection: Selection) -> Iterator[SelectedDocument]:
+        return self.inner.select(selection)
+
+    def count(self, selections: Sequence[Selection]) -> int:
+        return self.inner.count(selections)
 
     def export(self, after: str = "") -> Iterator[Replace]:
         return self.inner.export(after)

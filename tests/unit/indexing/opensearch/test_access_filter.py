@@ -32,6 +32,8 @@ def test_whoever_asks_is_a_condition_and_so_is_each_filter() -> None:
         people=frozenset({"bob", "ann@example.com"}),
         media_types=frozenset(),
         document_ids=frozenset({"a"}),
+        project_id_filter=frozenset({"7"}),
+        persona_id_filter=frozenset({"9", "8"}),
         created=DateRange(since=MAY),
         updated=DateRange(since=MAY, until=MAY + timedelta(microseconds=1)),
     )
@@ -42,6 +44,8 @@ def test_whoever_asks_is_a_condition_and_so_is_each_filter() -> None:
         {"terms": {"sets": ["hr", "it"]}},
         {"terms": {"tags": ["lang=en"]}},
         {"terms": {"people": ["ann@example.com", "bob"]}},
+        {"terms": {"projects": ["7"]}},
+        {"terms": {"personas": ["8", "9"]}},
         {"terms": {"key": [document_key("a")]}},
         {"range": {"created": {"gte": 1_000_000}}},
         {"range": {"updated": {"gte": 1_000_000, "lt": 1_000_001}}},

@@ -143,9 +143,15 @@ def test_chunks_carry_their_vectors(quantisation: Quantisation) -> None:
 
 def test_all_chunks_of_a_version_are_labelled_or_dropped_by_their_ids() -> None:
     record = record_of(prepared(document("a", "one", "two")), Version("v", 2))
-    columns = ChunkLabels(frozenset({"public", "group:x"}), frozenset({"s"}), 2.0)
+    columns = ChunkLabels(
+        readers=frozenset({"public", "group:x"}),
+        sets=frozenset({"s"}),
+        personas=frozenset({"7"}),
+        boost=2.0,
+    )
     labelled = [lines(action) for action in label_chunks(record, columns)]
-    doc = {"readers": ["group:x", "public"], "sets": ["s"], "boost": 2.0}
+    labels = {"sets": ["s"], "projects": [], "personas": ["7"], "boost": 2.0}
+    doc = {"readers": ["group:x", "public"], **labels}
     assert labelled == [
         [{"update": {"_id": f"{KEY}.v.{n}", "routing": KEY}}, {"doc": doc}] for n in range(2)
     ]

@@ -139,7 +139,9 @@ def test_in_between_chunks_are_found_by_those_before_and_those_after() -> None:
     before = held("a", "one", sets=frozenset({"old"})).record
     after = replace(before, access=FINANCE, sets=frozenset({"new"}), boost=3.0)
     everybody = frozenset({"public", "group:finance"})
-    assert combine_labels(before, after) == ChunkLabels(everybody, frozenset({"old", "new"}), 3.0)
+    assert combine_labels(before, after) == ChunkLabels(
+        readers=everybody, sets=frozenset({"old", "new"}), boost=3.0
+    )
 
 
 def test_what_was_written_adds_up() -> None:

@@ -1,0 +1,93 @@
+"""JSON of document sets: for those who look after them, and for those who search in them."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Self
+
+from backend.schemas.base import Schema, with_example
+
+if TYPE_CHECKING:
+    from backend.store.document_set_rules import SetRule
+    from backend.store.document_sets import DocumentSet
+
+
+class DocumentSetResponse(Schema):
+    """A document set, as those see it who look after it."""
+
+    model_config = with_example(
+        name="Policies",
+        description="What everybody has to know",
+        readers=["public"],
+        sources=["policies"],
+        folders=["handbook:people/"],
+        tags=["type=policy"],
+        documents=["wiki:12345"],
+        is_applied=False,
+        done=1_000,
+        total=4_200,
+        count=None,
+        trouble=None,
+    )
+
+    name: str
+    description: str
+    readers: tuple[str, ...]
+    """Reader tokens: to whom the set is shown. `public`: to everybody."""
+    sources: tuple[str, ...]
+    folders: tuple[str, ...]
+    """Each as SOURCE:FOLDER: what lies below."""
+    tags: tuple[str, ...]
+    """Each as key=value, or SOURCE:key=value."""
+    documents: tuple[str, ...]
+    """Each by its id."""
+    is_applied: bool
+    """Whether all documents have been told the last change."""
+    done: int
+    """Documents that were told so far, of `total`."""
+    total: int | None
+    count: int | None
+    """Documents that belonged to the set when it was last applied, whoever may read them."""
+    trouble: str | None
+    """Why the last attempt to tell the documents ended; it is tried again."""
+
+    @classmethod
+    def from_set(cls, found: "DocumentSet") -> Self:
+        values, progress = found.values, found.progress
+        return cls(
+            name=values.name,
+            description=values.description,
+            readers=tuple(sorted(values.readers)),
+            **cls.describe_rules(values.rules),
+            is_applied=progress.is_applied,
+            done=progress.done,
+            total=progress.total,
+            count=progress.documents,
+            trouble=progress.trouble,
+        )
+
+    @staticmethod
+    def describe_rules(rules: Iterable["SetRule"]) -> Mapping[str, tuple[str, ...]]:
+        """Return the rules by kind, as people write them."""
+        found: dict[str, list[str]] = {"source": [], "folder": [], "tag": [], "document": []}
+        for rule in rules:
+            found[rule.kind].append(str(rule))
+        return {f"{kind}s": tuple(texts) for kind, texts in found.items()}
+
+
+class VisibleSetResponse(Schema):
+    """A document set, as those see it to whom it is shown."""
+
+    model_config = with_example(
+        name="Policies", description="What everybody has to know", documents=42
+    )
+
+    name: str
+    """What a search names in its filter `sets`."""
+    description: str
+    documents: int
+    """Of the set, that the asker may read."""
+
+
+class MatchingResponse(Schema):
+    model_config = with_example(documents=4_200)
+
+    documents: int

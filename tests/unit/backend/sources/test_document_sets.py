@@ -1,0 +1,113 @@
+"""Who looks after document sets, and what the audit says of it."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.access.roles import Role
+from backend.sources.document_sets import DocumentSetService, SetDraft
+from backend.store import audit, document_sets, sources
+from backend.store.sources import SourcesOf
+from connectors.errors import InvalidInputError, NotFoundError
+from tests.support.accounts import add_person
+from tests.support.store import Store, store_with
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return store_with(tmp_path, "desk", "web")
+
+
+@pytest.fixture
+def managers(store: Store) -> DocumentSetService:
+    """The service of a source manager who looks after one of the two sources."""
+    add_person(store.database, "boss@example.com", Role.ADMIN)
+    ann = add_person(store.database, "ann@example.com", Role.SOURCE_MANAGER)
+    sources.set_owner(store.database, "desk", ann.id)
+    return DocumentSetService(store.database, len, choice=SourcesOf(ann.id))
+
+
+def test_a_source_manager_makes_sets_of_their_own_sources_alone(
+    store: Store, managers: DocumentSetService
+) -> None:
+    managers.add(
+        SetDraft(
+            name=" Our  desk ",
+            folders=("desk:a/b",),
+            tags=("desk:k=v",),
+            documents=("desk:x:y",),
+        )
+    )
+    (found,) = managers.list_sets()
+    assert (found.name, found.folders, found.tags) == ("Our desk", ("desk:a/b",), ("desk:k=v",))
+    for draft in (
+        SetDraft(name="a", sources=("web",)),
+        SetDraft(name="a", folders=("web:a/",)),
+        SetDraft(name="a", documents=("web:1",)),
+        SetDraft(name="a", sources=("desk",), folders=("web:a/",)),
+    ):
+        messages = []
+        for name in ("web", "none"):
+            changed = SetDraft(
+                name="a",
+                sources=tuple(each.replace("web", name) for each in draft.sources),
+                folders=tuple(each.replace("web", name) for each in draft.folders),
+                documents=tuple(each.replace("web", name) for each in draft.documents),
+            )
+            with pytest.raises(NotFoundError) as refused:
+                managers.add(changed)
+            with pytest.raises(NotFoundError):
+                managers.count_matching(changed)
+            messages.append(str(refused.value).replace(name, "?"))
+        assert len(set(messages)) == 1
+    for tag in ("k=v", "web:k=v"):
+        with pytest.raises(InvalidInputError, match="Name the source of each tag"):
+            managers.add(SetDraft(name="a", tags=(tag,)))
+    assert [each.name for each in document_sets.list_sets(store.database)] == ["Our desk"]
+
+
+def test_sets_of_others_are_as_those_that_do_not_exist(
+    store: Store, managers: DocumentSetService
+) -> None:
+    admins = DocumentSetService(store.database, len)
+    admins.add(SetDraft(name="mixed", sources=("desk", "web")))
+    admins.add(SetDraft(name="own", sources=("desk",)))
+    assert [each.name for each in managers.list_sets()] == ["own"]
+    draft = SetDraft(name="mine", sources=("desk",))
+    for name in ("mixed", "none"):
+        with pytest.raises(NotFoundError, match="There is no document set named"):
+            managers.get(name)
+        with pytest.raises(NotFoundError, match="There is no document set named"):
+            managers.change(name, draft)
+        with pytest.raises(NotFoundError, match="There is no document set named"):
+            managers.remove(name)
+    assert managers.change("own", draft).name == "mine"
+
+
+def test_every_action_is_in_the_audit(store: Store) -> None:
+    service = DocumentSetService(store.database, len)
+    service.add(SetDraft(name="a", sources=("desk",)))
+    service.change("a", SetDraft(name="b", tags=("k=v",), readers=("group:x",)))
+    service.remove("b")
+    removed, changed, added = list(audit.list_entries(store.database))
+    assert [each.action for each in (added, changed, removed)] == [
+        "add_set",
+        "change_set",
+        "remove_set",
+    ]
+    assert {each.subject for each in (added, changed)} == {"set:a"}
+    assert changed.detail["before"] == {
+        "name": "a",
+        "description": "",
+        "readers": ["public"],
+        "sources": ["desk"],
+    }
+    assert removed.detail["tags"] == ["k=v"]
+
+
+def test_a_set_has_no_more_rules_than_can_be_worked_with(store: Store) -> None:
+    service = DocumentSetService(store.database, len)
+    many = tuple(f"desk:{n}" for n in range(2_001))
+    with pytest.raises(InvalidInputError, match="at most 2,000 rules"):
+        service.add(SetDraft(name="a", documents=many))
+    service.add(SetDraft(name="a", documents=(*many[:2_000], many[0])))
