@@ -80,7 +80,6 @@ def get_conversations(
     chat: ChatDependency,
     database: DatabaseDependency,
     state: AppStateDependency,
-    context: RequestContextDependency,
     assistants: AssistantsDependency,
     projects: ProjectsDependency,
 ) -> ConversationService:

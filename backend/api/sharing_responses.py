@@ -19,7 +19,9 @@ def make_shared(opened: OpenedShare, answer_html: AnswerHtml) -> SharedConversat
 def _make_message(one: ReadMessage, answer_html: AnswerHtml) -> SharedMessageResponse:
     """Neither filters nor other versions, nor why it failed: they are its owner's."""
     # The place of a message among others is its owner's to know.
-    shown = make_message(ShownMessage(one.message, one.question, (), one.withheld), answer_html)
+    shown = make_message(
+        ShownMessage(one.message, one.question, (), one.withheld, None), answer_html
+    )
     failed = FAILED if shown.status == "failed" else None
     return SharedMessageResponse(
         role=shown.role,

@@ -31,8 +31,8 @@ from backend.web import (
     people_pages,
     project_pages,
     search_url,
-    sharing_pages,
     set_pages,
+    sharing_pages,
     token_pages,
 )
 from backend.web.ask_page import filters_json, list_chips, list_examples, name_model

@@ -27,11 +27,13 @@ from backend.api.conversation_responses import make_opened
 from backend.composition.chat import ChatService
 from backend.container import Container
 from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.assistant_service import AssistantService, AssistantUser
+from backend.conversations.project_service import ProjectService
 from backend.conversations.service import ConversationService
 from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
 from backend.sample import handbook
 from backend.settings import Settings
-from backend.store import new_messages, sources, turns
+from backend.store import audit, new_messages, sources, turns
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.new_messages import Begun, NewQuestion, Writer
@@ -192,7 +194,13 @@ def measure_opening(server: Server, times: int) -> float:
             index=server.chat.engine.index, readers=READERS, deadline=Deadline.after(3_600)
         ),
         runner=server.make_runner(),
-        answering=server.make_answering,
+        assistants=AssistantService(
+            database=server.database,
+            user=AssistantUser(owner=OWNER, readers=READERS, is_admin=True, actor=audit.OWNER),
+            find_sources=frozenset,
+        ),
+        projects=ProjectService(database=server.database, owner=OWNER),
+        answering=lambda question, _: server.make_answering(question),
         turn_key="owner",
         readers_now=lambda: READERS,
     )

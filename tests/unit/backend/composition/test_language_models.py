@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -166,12 +167,12 @@ def test_turns_under_way_count_for_the_next_ones(container: Container) -> None:
         add_person(database, email, Role.ADMIN)
     ann, bob = (people.get_by_email(database, email).id for email in (ANN, BOB))
     with models.metering(ann) as first, models.metering(ann) as second:
-        first.add("large", Usage(60, 10))
+        first.follow("large", partial(Usage, 60, 10))
         assert models.find_used_budget(ann) is None
-        second.add("large", Usage(20, 10))
+        second.follow("large", partial(Usage, 20, 10))
         assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
         assert models.find_used_budget(bob) is None
-        second.add("large", Usage(800, 100))
+        second.follow("large", partial(Usage, 800, 100))
         assert models.find_used_budget(bob) is PassagesReason.SHARED_BUDGET_USED
     used, total = model_usage.sum_of_day(database, ann, datetime.now(UTC).date())
     assert used == total == 1_000
