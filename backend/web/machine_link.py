@@ -37,9 +37,8 @@ def mount_link(app: FastAPI, secret: MachineSecret, database: Database) -> None:
         if secret.is_link_code(code) and _use_link(database, code):
             return _begin_session(secret)
         if find_asker(request.scope) is not None:
-            return RedirectResponse(
-                "/", 303
-            )  # This browser was let in before, perhaps by this link.
+            # This browser was let in before, perhaps by this link.
+            return RedirectResponse("/", 303)
         detail = "This link is not valid, or was used already."
         raise Problem(problem(401, detail, "Run quarry link for a new one."), CHALLENGE)
 

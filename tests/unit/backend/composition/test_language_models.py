@@ -1,5 +1,7 @@
 """Which models a home has, what opens for them, and whose budget is used up."""
 
+import gc
+import weakref
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -10,6 +12,7 @@ import pytest
 
 from backend.access.roles import Role
 from backend.chat.llm.messages import Usage
+from backend.chat.llm.stored_models import ModelChange
 from backend.chat.passages import PassagesReason
 from backend.container import Container
 from backend.search.llm_protocol import ChatMessage
@@ -113,6 +116,21 @@ def test_an_assistant_names_the_model_that_answers(container: Container) -> None
         "large",
         1.0,
     )
+
+
+def test_models_that_were_changed_are_let_go(container: Container) -> None:
+    def choose() -> weakref.ref[object]:
+        chosen = container.language_models.choose()
+        assert chosen
+        return weakref.ref(chosen.answering)
+
+    add_model(container, "large", URL, ModelRole.DEFAULT)
+    first = choose()
+    container.model_service(OWNER).change("large", ModelChange(values={"reasons": True}))
+    second = choose()
+    gc.collect()
+    assert first() is None
+    assert second() is not None
 
 
 def test_a_fallback_that_is_the_default_is_none(container: Container) -> None:

@@ -237,6 +237,19 @@ def test_a_default_that_says_nothing_is_not_waited_for_to_the_end(
     assert first.hung_up.wait(30)
 
 
+def test_a_default_that_reasons_may_be_silent_for_longer(
+    home: Container,
+    client: TestClient,
+    first: ScriptedModel,
+    second: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(llm_loop, "FIRST_EVENT_SECONDS", 0.0)
+    add_model(home, "large", first.base_url, DEFAULT, reasons=True)
+    add_model(home, "other", second.base_url, FALLBACK, FAST)
+    assert asked(client)[-1].data["answer"]["model"] == "large"
+
+
 def test_an_answer_that_has_begun_is_not_begun_again(
     home: Container, client: TestClient, first: ScriptedModel, second: ScriptedModel
 ) -> None:

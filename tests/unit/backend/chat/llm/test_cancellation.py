@@ -9,6 +9,7 @@ import pytest
 from backend.chat.llm.client import LanguageModel, ModelTimeoutError, make_complete
 from backend.chat.llm.messages import ModelEvent
 from backend.chat.llm.model_settings import ModelSettings
+from backend.chat.llm_step import StepRequest, start_stream
 from backend.search.futures import run_in_background
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from indexing.runtime.deadline import CancelToken, Deadline
@@ -51,6 +52,15 @@ def _set_when_asked(server: ScriptedModel, cancel_token: CancelToken) -> None:
         time.sleep(0.005)
     time.sleep(0.1)
     cancel_token.cancel()
+
+
+def test_one_that_is_read_ahead_ends_with_its_stream(server: ScriptedModel) -> None:
+    """Where another model takes over, and not only at the end of the turn."""
+    server.play([Say("One two three four.", manner=Manner(stall_after=2))])
+    stream = start_stream(_model(server), StepRequest(HELLO, Deadline.after(60)))
+    next(stream)
+    stream.close()
+    assert server.hung_up.wait(SOON)
 
 
 def test_in_the_middle_of_an_answer(server: ScriptedModel) -> None:
