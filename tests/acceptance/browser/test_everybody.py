@@ -22,6 +22,7 @@ PAGES = {
     "chat": "/chat",
     "assistants": "/assistants",
     "assistant": "/assistants/new",
+    "projects": "/projects",
     "document": "/document/handbook:support/error-codes-scanners.html?section=2&start=0&end=40#cited",
     "table": "/document/handbook:products/spare-parts.xlsx",
     "pages": "/document/handbook:finance/annual-report-2025.pdf",

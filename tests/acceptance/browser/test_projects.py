@@ -1,0 +1,125 @@
+"""Projects in a browser: two people, what they ask in one, and what each sees of the other."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.accounts import PASSWORD
+from tests.support.browser import Watched, check_looks
+from tests.support.home import Home
+from tests.support.scripted_model import Call, Reply, Request, Say, ScriptedModel, ToolUse
+from tests.support.serving import Serving, serving
+
+ANN, BOB = "ann@example.com", "bob@example.com"
+OPEN, SECRET = "How many weeks of leave are there?", "In which band is an engineer?"
+FILES = {
+    "leave.md": "# Leave\n\nThere are 26 weeks of leave.\n",
+    "pay.md": "# Bands\n\nAn engineer is in band five.\n",
+    "access.yaml": (
+        "rules:\n  - match: pay.md\n    readers: [user:ann@example.com]\n"
+        '  - match: "**"\n    readers: [public]\n'
+    ),
+}
+RULES = "The depot opens in May."
+
+
+def script(request: Request) -> Reply:
+    asked = SECRET if SECRET in request.text else OPEN
+    if request.messages[-1]["role"] == "tool":
+        told = " The depot was told." if RULES in request.text else ""
+        return Say(("It is band five [1]." if asked == SECRET else "It is 26 weeks [1].") + told)
+    if request.tool_names:
+        return Call(ToolUse("internal_search", {"queries": [asked]}))
+    return Say(asked)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """Ann is an admin who alone may read of pay; Bob is a member."""
+    home, folder = (
+        Home(tmp_path_factory.mktemp("projects")),
+        tmp_path_factory.mktemp("files") / "office",
+    )
+    folder.mkdir()
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    assert home.quarry("add", "folder", str(folder)).code == 0
+    assert home.quarry("sync").code == 0
+    with (
+        ScriptedModel(script) as model,
+        serving(home, QUARRY_LLM_URL=model.base_url, QUARRY_LLM_MODEL="scripted") as running,
+    ):
+        for email, name, *role in ((ANN, "Ann Lee", "--role", "admin"), (BOB, "Bob Day")):
+            port = running.url.rpartition(":")[2]
+            link = home.quarry("users", "invite", email, *role, "--port", port).out.strip()
+            form = {"code": link.partition("=")[2], "name": name, "password": PASSWORD}
+            assert running.client.post("/invitation", data=form).status_code == 303
+        yield running
+
+
+@contextmanager
+def _signed_in(browser: Browser, server: Serving, email: str) -> Iterator[Page]:
+    with browser.new_context(viewport={"width": 1280, "height": 860}) as context:
+        watched = Watched(context.new_page(), server.url)
+        page = watched.open("/chat")
+        page.get_by_label("E-mail address").fill(email)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+        yield page
+        # What is refused is answered with 422, which the browser reports.
+        assert [one for one in watched.wrong if "422" not in one] == []
+
+
+def _ask(page: Page, question: str, answer: str) -> None:
+    box = page.get_by_label("Your question", exact=True)
+    box.fill(question)
+    box.press("Enter")
+    expect(page.locator(".message .answer").last).to_contain_text(answer)
+
+
+def test_two_people_in_a_project(browser: Browser, server: Serving, pictures: Path) -> None:
+    with _signed_in(browser, server, ANN) as ann, _signed_in(browser, server, BOB) as bob:
+        ann.get_by_role("link", name="Projects").click()
+        expect(ann.get_by_role("main")).to_contain_text("You are in no project yet.")
+        ann.get_by_label("Name", exact=True).fill("New depot")
+        ann.get_by_label("Instructions").fill(RULES)
+        ann.get_by_role("button", name="Make project").click()
+        ann.get_by_label("Address of somebody with an account").fill("nobody@example.com")
+        ann.get_by_role("button", name="Add").click()
+        expect(ann.get_by_role("alert")).to_contain_text("There is no account of nobody")
+        ann.get_by_label("Address of somebody with an account").fill(BOB)
+        ann.get_by_role("button", name="Add").click()
+        expect(ann.get_by_role("main")).to_contain_text("Bob Day")
+        project = ann.url
+
+        for question, answer in ((OPEN, "26 weeks"), (SECRET, "band five")):
+            ann.goto(project)
+            ann.get_by_role("link", name="Ask in this project").click()
+            expect(ann.locator("#project")).to_have_text("In the project New depot")
+            _ask(ann, question, answer)
+            expect(ann.locator(".message .answer").last).to_contain_text("The depot was told.")
+        expect(ann.locator("#project")).to_have_text("In the project New depot")
+        check_looks(ann, pictures, "project-chat")
+
+        bob.goto(f"{server.url}/chat")
+        bob.get_by_role("link", name="New depot").click()
+        expect(bob.get_by_role("main")).to_contain_text("Ann Lee")
+        check_looks(bob, pictures, "project")
+        bob.get_by_role("link", name=OPEN).click()
+        expect(bob.locator(".message .answer")).to_contain_text("26 weeks")
+        check_looks(bob, pictures, "project-conversation")
+        bob.goto(project)
+        bob.get_by_role("link", name=SECRET).click()
+        expect(bob.locator(".message.answering")).to_have_text(
+            "Answer This answer rests on sources that you may not read."
+        )
+        assert "band five" not in bob.content()
+        bob.goto(project)
+        bob.get_by_role("button", name="Leave project").click()
+        expect(bob.get_by_role("main")).to_contain_text("You are in no project yet.")
+        ann.goto(project)
+        check_looks(ann, pictures, "project-own")

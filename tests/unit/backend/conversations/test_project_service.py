@@ -1,0 +1,165 @@
+"""Who is in a project, and which conversations they see of one another."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+
+from backend.access.roles import Role
+from backend.conversations.project_service import ProjectRefusedError, ProjectService
+from backend.store import conversations, new_messages, people, projects
+from backend.store.conversations import ConversationOwner
+from backend.store.database import Database, open_database
+from backend.store.new_messages import ConversationSetting, NewQuestion
+from connectors.errors import InvalidInputError, NotFoundError
+from tests.support.accounts import add_person
+from tests.support.conversations import writer
+
+ANN, BOB, EVE = (f"{name}@example.com" for name in ("ann", "bob", "eve"))
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with closing(open_database(database_url)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def services(database: Database) -> dict[str, ProjectService]:
+    roles = {ANN: Role.ADMIN, BOB: Role.MEMBER, EVE: Role.MEMBER}
+    return {
+        email: ProjectService(
+            database=database, owner=ConversationOwner(add_person(database, email, role).id)
+        )
+        for email, role in roles.items()
+    }
+
+
+def _begin(service: ProjectService, title: str, project_id: str | None) -> str:
+    begun = new_messages.begin_conversation(
+        service.database,
+        service.owner,
+        title,
+        NewQuestion(text=title, filters={}),
+        writer(),
+        ConversationSetting(project_id=project_id),
+    )
+    return begun.question.conversation_id
+
+
+def _titles(service: ProjectService, project_id: str) -> set[str]:
+    return {one.title for one in service.list_conversations(project_id)}
+
+
+def _id_of(service: ProjectService) -> int:
+    assert service.owner.person_id
+    return service.owner.person_id
+
+
+def test_a_project_exists_for_those_who_are_in_it(services: dict[str, ProjectService]) -> None:
+    ann, bob, eve = services.values()
+    made = bob.create("  New \n depot ", " Opens in May. ")
+    assert (made.name, made.instructions, bob.is_own(made)) == ("New depot", "Opens in May.", True)
+    bob.add_member(made.id, f" {EVE.upper()} ")
+    assert eve.get(made.id) == made
+    assert not eve.is_own(made)
+    assert [one.email for one in eve.list_members(made.id)] == [EVE]
+    assert (bob.list_own(), eve.list_own(), ann.list_own()) == ([made], [made], [])
+    # An admin who is not in it learns nothing of it.
+    attempts: tuple[Callable[[], object], ...] = (
+        lambda: ann.get(made.id),
+        lambda: ann.change(made.id, "x", None),
+        lambda: ann.delete(made.id),
+        lambda: ann.list_members(made.id),
+        lambda: ann.add_member(made.id, ANN),
+        lambda: ann.remove_member(made.id, _id_of(ann)),
+        lambda: ann.remove_member(made.id, _id_of(eve)),
+        lambda: ann.list_conversations(made.id),
+        lambda: ann.get_conversation(made.id, "x"),
+        lambda: ann.get("never-was"),
+        lambda: ann.get("\0"),
+    )
+    for attempt in attempts:
+        with pytest.raises(NotFoundError, match=r"^There is no such project\.$"):
+            attempt()
+    assert ann.find_instructions(made.id) == ""
+    assert eve.find_instructions(made.id) == "Opens in May."
+    assert eve.find_instructions(None) == ""
+
+
+def test_only_the_owner_changes_a_project(services: dict[str, ProjectService]) -> None:
+    _, bob, eve = services.values()
+    made = bob.create("Depot", "")
+    bob.add_member(made.id, EVE)
+    for attempt in (
+        lambda: eve.change(made.id, "x", None),
+        lambda: eve.delete(made.id),
+        lambda: eve.add_member(made.id, ANN),
+        lambda: eve.remove_member(made.id, _id_of(bob)),
+    ):
+        with pytest.raises(ProjectRefusedError):
+            attempt()
+    assert bob.change(made.id, None, "Be formal.").name == "Depot"
+    with pytest.raises(InvalidInputError, match="1 to 80 characters"):
+        bob.change(made.id, " ", None)
+    with pytest.raises(InvalidInputError, match="no account of nobody@example"):
+        bob.add_member(made.id, "nobody@example.com")
+    bob.add_member(made.id, BOB)
+    bob.add_member(made.id, EVE)
+    assert [one.email for one in bob.list_members(made.id)] == [EVE]
+    eve.remove_member(made.id, _id_of(eve))
+    assert (bob.list_members(made.id), eve.list_own()) == ([], [])
+
+
+def test_those_in_it_see_what_those_in_it_asked(services: dict[str, ProjectService]) -> None:
+    ann, bob, eve = services.values()
+    made, other = bob.create("Depot", ""), bob.create("Other", "")
+    for email in (EVE, ANN):
+        bob.add_member(made.id, email)
+    of_eve = _begin(eve, "of Eve", made.id)
+    _begin(bob, "of Bob", made.id)
+    elsewhere = _begin(bob, "elsewhere", other.id)
+    private = _begin(eve, "private", None)
+    for service in (ann, bob, eve):
+        assert _titles(service, made.id) == {"of Eve", "of Bob"}
+    found = bob.get_conversation(made.id, of_eve)
+    assert (found.author, found.author_name) == (eve.owner, "Eve")
+    for hidden in (elsewhere, private, "never-was", "\0"):
+        with pytest.raises(NotFoundError, match="no such conversation"):
+            eve.get_conversation(made.id, hidden)
+    # Only the author asks on, and only the author lists it among their own.
+    with pytest.raises(NotFoundError):
+        conversations.get(bob.database, bob.owner, of_eve)
+    # Of one who has left, nothing is shown; they keep it.
+    eve.remove_member(made.id, _id_of(eve))
+    assert _titles(bob, made.id) == {"of Bob"}
+    with pytest.raises(NotFoundError):
+        bob.get_conversation(made.id, of_eve)
+    assert conversations.get(eve.database, eve.owner, of_eve).project_id == made.id
+
+
+def test_conversations_outlive_their_project(services: dict[str, ProjectService]) -> None:
+    _, bob, _ = services.values()
+    made = bob.create("Depot", "")
+    kept = _begin(bob, "of Bob", made.id)
+    bob.delete(made.id)
+    assert conversations.get(bob.database, bob.owner, kept).project_id is None
+    with pytest.raises(NotFoundError, match="no such project"):
+        _begin(bob, "too late", made.id)
+
+
+def test_whoever_is_disabled_is_not_added(services: dict[str, ProjectService]) -> None:
+    from_bob = services[BOB]
+    made = from_bob.create("Depot", "")
+    people.set_disabled(from_bob.database, _id_of(services[EVE]), writer().now)
+    with pytest.raises(InvalidInputError, match="no account of"):
+        from_bob.add_member(made.id, EVE)
+
+
+def test_the_owner_of_a_machine_has_projects_alone(database: Database) -> None:
+    owner = ProjectService(database=database, owner=ConversationOwner(None))
+    made = owner.create("Depot", "")
+    _begin(owner, "asked", made.id)
+    (found,) = owner.list_conversations(made.id)
+    assert (found.author, found.author_name) == (ConversationOwner(None), "")
+    assert projects.list_of(database, ConversationOwner(7)) == []

@@ -1,0 +1,103 @@
+"""The pages of projects: for those who are in one, and nothing in them taken as markup."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.api.app import Api
+from backend.container import Container
+from backend.store import conversations, new_messages, people, projects
+from backend.store.conversations import ConversationOwner
+from backend.store.new_messages import ConversationSetting, NewQuestion
+from tests.support.conversations import START, finish, writer
+from tests.unit.backend.api.conftest import ready
+from tests.unit.backend.web.conftest import ANN, BOB
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+@pytest.fixture
+def clients(browse: Any) -> Iterator[dict[str, TestClient]]:
+    with ExitStack() as stack:
+        made: dict[str, TestClient] = {email: browse(email) for email in (ANN, BOB)}
+        for client in made.values():
+            stack.enter_context(ready(cast("Api", client.app)))
+        yield made
+
+
+def _owner(container: Container, email: str) -> ConversationOwner:
+    return ConversationOwner(people.get_by_email(container.database, email).id)
+
+
+def _add(container: Container, *members: str, name: str = "Depot") -> str:
+    """A project of Ann."""
+    database = container.database
+    added = projects.add(database, _owner(container, ANN), name, name, START)
+    for email in members:
+        projects.add_member(database, added, people.get_by_email(database, email).id)
+    return added
+
+
+def _begin(container: Container, email: str, project: str, text: str) -> str:
+    begun = new_messages.begin_conversation(
+        container.database,
+        _owner(container, email),
+        text,
+        NewQuestion(text=text, filters={}),
+        writer(),
+        ConversationSetting(project_id=project),
+    )
+    finish(container.database, begun.answer.id, text)
+    return begun.question.conversation_id
+
+
+def test_a_project_of_others_and_a_missing_one_look_alike(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    own = _add(container)
+    hidden, missing = (clients[BOB].get(f"/projects/{one}") for one in (own, "never-was"))
+    assert (hidden.status_code, missing.status_code) == (404, 404)
+    assert hidden.text == missing.text
+    assert own not in clients[BOB].get("/projects").text
+    assert f"/projects/{own}" in clients[ANN].get("/chat").text
+
+
+def test_what_one_may_do_is_offered(container: Container, clients: dict[str, TestClient]) -> None:
+    project = _add(container, BOB)
+    ann, bob = (clients[one].get(f"/projects/{project}").text for one in (ANN, BOB))
+    assert ("Delete project" in ann, "Leave project" in ann) == (True, False)
+    assert ("Delete project" in bob, "Leave project" in bob) == (False, True)
+    assert "Address of somebody with an account" not in bob
+
+
+def test_ones_own_conversation_is_where_it_is_asked_on(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    project = _add(container, BOB)
+    conversation = _begin(container, BOB, project, "When?")
+    path = f"/projects/{project}/conversations/{conversation}"
+    led = clients[BOB].get(path, follow_redirects=False)
+    assert led.headers["location"] == f"/chat/{conversation}"
+    read = clients[ANN].get(path)
+    assert "Asked by <bdi>Bob</bdi>" in read.text
+    kept = conversations.get(container.database, _owner(container, BOB), conversation)
+    assert kept.project_id == project
+
+
+def test_nothing_that_is_written_is_markup(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    project = _add(container, BOB, name=HOSTILE)
+    conversation = _begin(container, BOB, project, HOSTILE)
+    for path in (
+        "/projects",
+        f"/projects/{project}",
+        f"/projects/{project}/conversations/{conversation}",
+        "/chat",
+    ):
+        page = clients[ANN].get(path).text
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert(1)" in page
