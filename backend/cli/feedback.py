@@ -52,7 +52,9 @@ def export(
     Only where the reader may read all that the answer rests on. The audit records the export.
     """
     with command_line.cli_errors(as_json):
-        container, readers = command_line.open_home(), command_line.readers(reader)
+        own = command_line.readers(reader)
+        container = command_line.open_home()
+        readers = container.resolve_readers(own)
         questions = _open_review(container, readers).list_judged(rating)
         if folder is None:
             for one in questions:

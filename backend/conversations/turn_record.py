@@ -2,8 +2,8 @@
 
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from backend.conversations.turn_events import EncodedEvent
@@ -13,21 +13,21 @@ _RECORD = "record"
 """Its place in a stored answer; what reads the answer itself leaves it out."""
 
 
-@dataclass(slots=True)
 class TurnRecord:
     """What is noted while a turn runs."""
 
-    variants: tuple[Json, ...] = ()
-    steps: dict[str, float] = field(default_factory=dict)
-    _began: float = field(default_factory=time.monotonic)
+    def __init__(self) -> None:
+        self._variants: Sequence[Json] = ()
+        self._steps: dict[str, float] = {}
+        self._began = time.monotonic()
 
     def note(self, event: EncodedEvent) -> None:
-        self.steps.setdefault(event.name, round(time.monotonic() - self._began, 3))
+        self._steps.setdefault(event.name, round(time.monotonic() - self._began, 3))
         if event.name == "queries":
-            self.variants = tuple(json.loads(event.data)["variants"])
+            self._variants = json.loads(event.data)["variants"]
 
     def add_to(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        return {**answer, _RECORD: {"variants": list(self.variants), "steps": dict(self.steps)}}
+        return {**answer, _RECORD: {"variants": list(self._variants), "steps": dict(self._steps)}}
 
 
 @dataclass(frozen=True, slots=True)

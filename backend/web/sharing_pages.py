@@ -43,12 +43,11 @@ def feedback_page(
 ) -> HTMLResponse:
     """Show what people said of answers, a page at a time; of the answers only what this admin may read."""
     found = review.list_page(rating, before, FEEDBACK_PAGE + 1)
-    shown = [
-        ReviewedFeedbackResponse.from_reviewed(one, state.answer_html)
-        for one in found[:FEEDBACK_PAGE]
-    ]
     values = {
-        "entries": shown,
+        "entries": [
+            ReviewedFeedbackResponse.from_reviewed(one, state.answer_html)
+            for one in found[:FEEDBACK_PAGE]
+        ],
         "has_more": len(found) > FEEDBACK_PAGE,
         "rating": rating or "",
         "ratings": RATINGS,

@@ -1,0 +1,90 @@
+"""`quarry feedback export`: what people said of answers becomes a data set that `quarry eval` scores."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from backend.cli import app
+from backend.store import answer_feedback, audit
+from backend.store.answer_feedback import Feedback, Rating
+from backend.store.database import Database
+from tests.support.conversations import OWNER, START, begin, finish, make_answer
+from tests.support.models import MODEL_CACHE
+from tests.unit.backend.api.conftest import (
+    FILES,
+    SOURCE,
+    connected,
+    make_container,
+    write_files,
+)
+
+LEAVE, TRAVEL, PAY = (f"{SOURCE}:{name}" for name in ("leave.md", "travel.md", "finance/pay.md"))
+
+
+def _judge(
+    database: Database,
+    question: str,
+    rating: Rating,
+    *documents: str,
+    source: int | None = None,
+) -> None:
+    begun = begin(database, question)
+    finish(database, begun.answer.id, "So.", documents, make_answer("So.", *documents))
+    said = Feedback(rating=rating, comment="", source=source)
+    named = (begun.question.conversation_id, begun.answer.id)
+    answer_feedback.put(database, OWNER, *named, said, START)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Database:
+    container = make_container(tmp_path)
+    write_files(tmp_path / "files")
+    connected(container, tmp_path / "files")
+    _judge(container.database, "How long is leave?", "good", LEAVE)
+    _judge(container.database, "When is it first class?", "wrong_source", LEAVE, TRAVEL, source=1)
+    _judge(container.database, "Which band?", "good", PAY)
+    _judge(container.database, "Where is the bike cage?", "bad", LEAVE)
+    return container.database
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CliRunner:
+    settings = {"QUARRY_HOME": str(tmp_path / "state"), "QUARRY_MODELS": str(MODEL_CACHE)}
+    return CliRunner(env={**settings, "COLUMNS": "200"})
+
+
+def test_only_what_the_reader_may_read_is_exported(cli: CliRunner, database: Database) -> None:
+    def exported(*options: str) -> dict[str, dict[str, int]]:
+        done = cli.invoke(app, ["feedback", "export", *options])
+        assert done.exit_code == 0, done.output
+        lines = map(json.loads, done.output.splitlines())
+        return {one["text"]: one["judgments"] for one in lines}
+
+    leave = {"How long is leave?": {LEAVE: 1}}
+    travel = {"When is it first class?": {LEAVE: 0, TRAVEL: 1}}
+    band = {"Which band?": {PAY: 1}}
+    assert exported() == leave | travel
+    assert exported("--as", "group:finance") == leave | travel | band
+    assert exported("--rating", "good") == leave
+    entry = audit.list_entries(database, limit=1)[0]
+    assert (entry.action, entry.subject, entry.detail) == (
+        "export_feedback",
+        "feedback:good",
+        {"number": 1},
+    )
+
+
+def test_the_data_set_is_scored(cli: CliRunner, database: Database, tmp_path: Path) -> None:
+    del database
+    folder = tmp_path / "judged"
+    done = cli.invoke(app, ["feedback", "export", str(folder), "--json"])
+    public = sum(not name.startswith(("finance", "access")) for name in FILES)
+    assert json.loads(done.output) == {"documents": public, "questions": 2, "added": 2}
+    again = cli.invoke(app, ["feedback", "export", str(folder)])
+    assert f"0 questions added, 2 in all; {public} documents." in again.output
+    assert "band five" not in (folder / "corpus.jsonl").read_text(encoding="utf-8")
+    scored = cli.invoke(app, ["eval", "run", str(folder), "--json"])
+    assert scored.exit_code == 0, scored.output
+    assert json.loads(scored.stdout)["legs"]["search"]["RR@10"] == 1.0
