@@ -139,6 +139,23 @@ def test_a_set_that_changes_while_documents_are_told_is_told_as_well(store: Stor
     assert members(writer, found) == {"desk:2"}
 
 
+def test_two_sets_that_are_told_at_once_both_have_the_document(store: Store) -> None:
+    """The one job writes what it read before the other set was changed, after that was told."""
+    writer = WatchedIndexWriter(EMBEDDER.dimension)
+    write_documents(store.database, writer, [make_chunk("desk:1"), make_chunk("desk:2")])
+
+    def change_other_set() -> None:
+        writer.watch = lambda: None
+        define(store.database, "b", single("desk:2"))
+        assert apply_all(store.database, writer) == 1
+
+    found = define(store.database, "a", source("desk"))
+    writer.watch = change_other_set
+    apply_all(store.database, writer)
+    assert members(writer, found) == {"desk:1", "desk:2"}
+    assert members(writer, document_sets.find(store.database, "b")) == {"desk:2"}
+
+
 class _FailingWriter(MemoryIndexWriter):
     fails = True
 

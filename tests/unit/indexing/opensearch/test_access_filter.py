@@ -133,3 +133,24 @@ def test_what_holds_none_of_the_values_is_accepted() -> None:
 def test_one_part_suffices() -> None:
     parts: list[dict[str, Any]] = [{"term": {"a": 1}}, {"term": {"b": 2}}]
     assert access_filter.match_any(parts) == {"bool": {"should": parts, "minimum_should_match": 1}}
+
+
+@pytest.mark.parametrize(
+    ("field", "name"), [("projects", "project_id_filter"), ("personas", "persona_id_filter")]
+)
+def test_filters_of_projects_and_assistants_hold_for_what_the_document_says(
+    field: str, name: str
+) -> None:
+    record = record_of(_prepared("a", **{field: frozenset({"1", "2"})}), Version("v", 2))
+    chunk_name = f"{record.key}.v.0"
+    known = {record.key: document_source(record)}
+    for wanted, expected in ((("2", "x"), True), (("x",), False), ((), False)):
+        narrowed: dict[str, Any] = {name: frozenset(wanted)}
+        filters = Filters(**narrowed)
+        assert access_filter.is_visible(chunk_name, known, filters) is expected
+    # A record of before there were any says nothing of them.
+    former = {key: value for key, value in document_source(record).items() if key != field}
+    assert access_filter.is_visible(chunk_name, {record.key: former}, Filters())
+    one: dict[str, Any] = {name: frozenset({"1"})}
+    asked = Filters(**one)
+    assert not access_filter.is_visible(chunk_name, {record.key: former}, asked)

@@ -121,7 +121,7 @@ def test_facets_follow_the_words_of_the_query(client: TestClient) -> None:
     assert body["facets"]["sources"] == {SOURCE: 1}
     assert body["facets"]["media_types"] == {"text/plain": 1}
     nothing = _found(client, query="zzzqqq xyzzy")["facets"]
-    assert [*nothing.values()] == [{}, {}, [], {}]
+    assert [*nothing.values()] == [{}, {}, [], {}, {}]
 
 
 def test_results_are_grouped_by_document_where_that_is_asked_for(client: TestClient) -> None:
