@@ -15,7 +15,7 @@ def _queries(*texts: str) -> EncodedEvent:
 
 
 def test_the_last_variants_and_the_first_of_each_step_are_kept_with_the_answer() -> None:
-    turn = RunningTurn(1)
+    turn = RunningTurn(1, EncodedEvent("error", "{}"))
     for event in (_queries("one"), EncodedEvent("results", "{}"), _queries("one", "two")):
         turn.add(event)
     answer = make_answer("Yes.", "a") | {"question": "?"}
