@@ -12,8 +12,13 @@ from typing import Any
 
 from backend.access.own_readers import make_group_token
 from backend.chat.assistant_settings import PLAIN, AssistantSettings
-from backend.conversations.assistant_values import check_sources, make_settings, validate_values
-from backend.store import assistants, audit, language_models
+from backend.conversations.assistant_values import (
+    check_sources,
+    find_labels,
+    make_settings,
+    validate_values,
+)
+from backend.store import assistants, audit, document_sets, language_models
 from backend.store.assistants import DEFAULT_ID, AssistantValues, StoredAssistant, Visibility
 from backend.store.audit import Actor
 from backend.store.conversations import ConversationOwner
@@ -61,7 +66,7 @@ class ShownAssistant:
     id: str
     owner_name: str
     values: AssistantValues
-    """Without the sources that the asker may not see, and for those who may not change it without its groups."""
+    """Without the sources and document sets that the asker may not see, and for those who may not change it without its groups."""
     is_default: bool
     is_mine: bool
     is_limited: bool
@@ -115,7 +120,7 @@ class AssistantService:
         """
         before = _NEW if assistant_id is None else self._find(assistant_id).values
         values = replace(before, **changes, visibility=Visibility.MINE)
-        return make_settings(self._validate(values, changes.get("sources", ())))
+        return make_settings(self._validate(values, changes))
 
     def create(self, values: AssistantValues) -> ShownAssistant:
         """
@@ -126,7 +131,7 @@ class AssistantService:
         owner = self.user.owner
         if owner is None:
             raise AssistantRefusedError("Assistants belong to people; a service token has none.")
-        values = self._validate(values, values.sources)
+        values = self._validate(values, {"sources": values.sources, "sets": values.sets})
         with self.database.transaction() as database:
             added = assistants.add(database, owner, values, datetime.now(UTC))
             self._record(database, "add_assistant", added, values, values)
@@ -146,7 +151,7 @@ class AssistantService:
                 "Of the default assistant, its description, instructions and starters can be changed, not"
                 f" {', '.join(sorted(others))}. Make an assistant of your own for that."
             )
-        values = self._validate(replace(stored.values, **changes), changes.get("sources", ()))
+        values = self._validate(replace(stored.values, **changes), changes)
         with self.database.transaction() as database:
             assistants.change(database, stored.id, values, datetime.now(UTC))
             self._record(database, "change_assistant", stored.id, stored.values, values)
@@ -197,14 +202,17 @@ class AssistantService:
         is_shared = found.values.visibility is not Visibility.MINE
         return self._is_mine(found) or (is_shared and self.user.is_admin)
 
-    def _validate(self, values: AssistantValues, given_sources: tuple[str, ...]) -> AssistantValues:
+    def _validate(self, values: AssistantValues, changes: Mapping[str, Any]) -> AssistantValues:
+        """Check the values, of which these were given now; document sets are kept by their labels."""
         if values.visibility is not Visibility.MINE and not self.user.is_admin:
             raise AssistantRefusedError(
                 "Only an admin may share an assistant. Keep it for yourself, or ask an admin to share one like it."
             )
         values = validate_values(values)
-        if given_sources:
-            check_sources(given_sources, self._sources)
+        if given := changes.get("sources"):
+            check_sources(given, self._sources)
+        if changes.get("sets"):
+            values = replace(values, sets=find_labels(values.sets, self.set_names))
         if values.model is not None:
             self._check_model(values.model)
         if unknown := assistants.list_unknown_groups(self.database, values.groups):
@@ -220,11 +228,20 @@ class AssistantService:
     def _sources(self) -> frozenset[str]:
         return self.find_sources()
 
+    @cached_property
+    def set_names(self) -> Mapping[str, str]:
+        """The names of the document sets that are shown to the asker, by label."""
+        return document_sets.list_visible(self.database, self.user.readers.tokens)
+
     def _show(self, found: StoredAssistant) -> ShownAssistant:
         values, may_change = found.values, self._may_change(found)
         if values.sources:
             readable = tuple(name for name in values.sources if name in self._sources)
             values = replace(values, sources=readable)
+        if values.sets:
+            names = self.set_names
+            shown = tuple(names[label] for label in values.sets if label in names)
+            values = replace(values, sets=shown)
         return ShownAssistant(
             id=found.id,
             owner_name=found.owner_name,

@@ -1,7 +1,7 @@
 """What may be set of an assistant, and what a turn makes of it."""
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from backend.chat.assistant_settings import AssistantSettings
@@ -65,8 +65,22 @@ def check_sources(given: Iterable[str], visible: Collection[str]) -> None:
         raise InvalidInputError(f"You can read nothing of a source named {unknown[0]}.")
 
 
+def find_labels(names: Iterable[str], visible: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the labels of document sets, which outlast changes of their names.
+
+    Args:
+        visible: the names of the sets that are shown to the asker, by label.
+
+    Raises:
+        InvalidInputError: none of these has this name.
+    """
+    labels = {name: label for label, name in visible.items()}
+    if unknown := [name for name in names if name not in labels]:
+        raise InvalidInputError(f"There is no document set named {unknown[0]}.")
+    return tuple(labels[name] for name in names)
+
+
 def _check_set_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Only how they are written: a set need not hold anything yet."""
     return _check_number(
         (check_line(name, "The name of a document set", LONGEST_SET_NAME) for name in names),
         "document sets",

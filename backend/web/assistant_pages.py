@@ -67,6 +67,7 @@ def _show_editor(
     values = {
         "assistant": shown,
         "sources": sorted(assistants.find_sources()),
+        "sets": sorted(assistants.set_names.values()),
         "models": [one.name for one in language_models.list_models(database)],
         "groups": [one.name for one in groups],
         "shares": shares,

@@ -15,7 +15,7 @@ const one = id ? `/api/assistants/${encodeURIComponent(id)}` : "/api/assistants"
 const chosen = (name) => form.querySelector(`[name="${name}"]:checked`)?.value;
 const checked = (name) => [...form.querySelectorAll(`[name="${name}"]:checked`)].map((box) => box.value);
 const lines = (name) => element(name).value.split("\n").map((line) => line.trim()).filter(Boolean);
-const scopeNow = () => ({ sources: checked("source"), sets: lines("sets") });
+const scopeNow = () => ({ sources: checked("source"), sets: checked("set") });
 const before = isDefault ? null : scopeNow();
 
 /** What it is limited to. What the reader may not see of a scope stays in it, until another is chosen. */
@@ -46,7 +46,7 @@ function values() {
 function lacking() {
   if (isDefault || chosen("scope") !== "some" || element("scope").dataset.limited === "yes") return "";
   const { sources, sets } = scopeNow();
-  return sources.length || sets.length ? "" : "Choose a source, name a document set, or let it search everything.";
+  return sources.length || sets.length ? "" : "Choose a source or a document set, or let it search everything.";
 }
 
 function refuse(text) {

@@ -22,11 +22,12 @@ from backend.conversations.assistant_values import (
     make_settings,
     validate_values,
 )
-from backend.store import assistants, audit, language_models
+from backend.store import assistants, audit, document_sets, language_models, people
 from backend.store.assistants import DEFAULT_ID, AssistantValues, Visibility
 from backend.store.audit import Actor
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
+from backend.store.document_sets import SetValues
 from backend.store.people import Person
 from connectors.access import Readers
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
@@ -321,3 +322,34 @@ def test_nothing_of_it_is_stored_where_it_is_only_tried(bob: AssistantService) -
     )
     known = assistants.list_known_to(bob.database, bob.user.owner)
     assert [one.id for one in known] == [DEFAULT_ID]
+
+
+def _add_set(database: Database, name: str, *readers: str) -> None:
+    values = SetValues(name=name, description="", readers=frozenset(readers), rules=())
+    document_sets.add(database, values)
+
+
+def test_document_sets_are_named_to_those_who_see_them_and_outlast_their_names(
+    database: Database, bob: AssistantService, eve: AssistantService
+) -> None:
+    _add_set(database, "Policies", "public")
+    _add_set(database, "Salaries", "group:hr")
+    with pytest.raises(InvalidInputError, match="no document set named Salaries"):
+        eve.create(replace(MINE, sets=("Salaries",)))
+    with pytest.raises(InvalidInputError, match="no document set named #1"):
+        eve.create(replace(MINE, sets=("#1",)))
+    GroupService(database).add_member("hr", "ann@example.com")
+    of_hr = _service_of(database, people.get_by_email(database, "ann@example.com"))
+    shared = of_hr.create(replace(MINE, sets=("Policies", "Salaries"), visibility=Visibility.ALL))
+    assert shared.values.sets == ("Policies", "Salaries")
+    assert bob.get(shared.id).values.sets == ("Policies", "Salaries")
+    assert eve.get(shared.id).values.sets == ("Policies",)
+    assert eve.get(shared.id).is_limited
+    scope = eve.find_scope(shared.id)
+    found = document_sets.find(database, "Salaries")
+    document_sets.change(database, found.id, replace(found.values, name="Wages"))
+    renamed = _service_of(database, people.get_by_email(database, "bob@example.com"))
+    assert renamed.get(shared.id).values.sets == ("Policies", "Wages")
+    assert renamed.find_scope(shared.id) == scope
+    of_hr.change(shared.id, {"description": "Of everybody"})
+    assert eve.find_scope(shared.id) == scope
