@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from backend.chat.history import MESSAGE_TOKENS, without_citations
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.fast_model import FastModel
-from backend.conversations.summaries import write_summary
+from backend.conversations.summaries import cut_text, write_summary
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.store import summaries
 from backend.store.database import Database
@@ -31,6 +31,8 @@ HISTORY_SHARE = 0.35
 """Of the window: the results of the search need as much, and the question and the answer the rest."""
 KEPT_SHARE = 0.5
 """Of that share, for what stays whole where older messages are summarised: the next turns need no other summary."""
+SUMMARY_SHARE = 0.15
+"""Of the window, for a summary at most."""
 SUMMARY_SECONDS = 20.0
 SUMMARY_TIME_SHARE = 0.3
 """The model is waited for so many seconds, or this share of the time left, whichever is less."""
@@ -82,7 +84,7 @@ class HistoryMaker:
         A summary rests on what its answers rest on: one that the asker may not read now is not used, and another is made
         of the messages that may be read.
         """
-        known = self._find_readable(path, gate)
+        known = _fit(self._find_readable(path, gate), model)
         rest = [one for one in path if one.id > known.message_id]
         if model is None:
             return _told_after(known, make_history(rest, gate))
@@ -93,7 +95,7 @@ class HistoryMaker:
             summary = self._summarize(known, rest[:kept], gate, model)
         except CompletionError as error:
             return replace(_told_after(known, make_history(rest, gate)), loss=str(error))
-        return _told_after(summary, make_history(rest[kept:], gate))
+        return _told_after(_fit(summary, model), make_history(rest[kept:], gate))
 
     def _find_readable(self, path: Sequence[Message], gate: AnswerGate) -> Summary:
         """Return the summary that tells most of a path, of those that may be read."""
@@ -122,6 +124,14 @@ class HistoryMaker:
             summary = Summary(older[-1].id, text, tuple(documents))
             summaries.keep(self._database(), summary)
             return summary
+
+
+def _fit(summary: Summary, model: FastModel | None) -> Summary:
+    """Cut a summary that was made for a larger window."""
+    if model is None or not summary.text:
+        return summary
+    most = int(model.answering_window * SUMMARY_SHARE)
+    return replace(summary, text=cut_text(summary.text, most, model.count_tokens))
 
 
 def _told_after(summary: Summary, history: TurnHistory) -> TurnHistory:

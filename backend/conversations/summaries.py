@@ -7,6 +7,7 @@ from backend.conversations.fast_model import FastModel
 from backend.search.budget import to_json
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.search.prompts import strip_reasoning
+from indexing.embedding.token_counting import CountTokens
 from indexing.runtime.deadline import Deadline
 
 LONGEST_SUMMARY = 4_000
@@ -52,8 +53,10 @@ def write_summary(
 
 
 def _cut(message: ChatMessage, tokens: int, model: FastModel) -> ChatMessage:
-    """Cut a message that is longer than its share of the window."""
-    used = model.count_tokens(message.text)
-    if used <= tokens:
-        return message
-    return replace(message, text=f"{message.text[: len(message.text) * tokens // used]}…")
+    return replace(message, text=cut_text(message.text, tokens, model.count_tokens))
+
+
+def cut_text(text: str, tokens: int, count_tokens: CountTokens) -> str:
+    """Cut a text that is longer than about so many tokens."""
+    used = count_tokens(text)
+    return text if used <= tokens else f"{text[: len(text) * tokens // used]}…"

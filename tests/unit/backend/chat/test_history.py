@@ -12,7 +12,7 @@ from backend.chat.history import (
     recent_messages,
 )
 from backend.chat.llm.messages import CallMessage, ModelMessage, ToolCall, ToolResult
-from backend.chat.prompts import NO_LONGER_SHOWN
+from backend.chat.prompts import NO_LONGER_SHOWN, SUM_UP
 from backend.chat.tools import INTERNAL_SEARCH
 from backend.search.llm_protocol import ChatMessage
 
@@ -150,3 +150,30 @@ def test_every_prompt_fits_and_the_latest_results_are_in_it(
     assert [m.calls[0].id for m in messages if isinstance(m, CallMessage)] == [
         m.call_id for m in messages if isinstance(m, ToolResult)
     ]
+
+
+@given(window=st.integers(min_value=90, max_value=400), length=st.integers(1, 60))
+def test_a_summary_is_always_told_and_always_fits(window: int, length: int) -> None:
+    opening = TurnStart(
+        instructions=(),
+        today=None,
+        history=HISTORY,
+        message="why?",
+        files="",
+        summary="word " * length,
+    )
+    try:
+        told = Conversation(opening, window, words).messages(())
+    except MessageTooLongError:
+        return
+    assert size(told) <= window
+    asked, summary, *rest = told[1:]
+    assert isinstance(asked, ChatMessage)
+    assert (asked.role, asked.text) == ("user", SUM_UP)
+    assert summary == said("assistant", "word " * length)
+    assert rest[-1] == said("user", "why?")
+
+
+def test_without_a_summary_nothing_stands_in_its_place() -> None:
+    told = conversation(1_000, history=HISTORY).messages(())
+    assert told[1:] == [*HISTORY, said("user", "why?")]

@@ -200,6 +200,15 @@ def test_a_long_summary_and_long_messages_are_cut(talk: Talk) -> None:
     assert history.messages == ()
 
 
+def test_a_summary_is_cut_for_a_smaller_window(talk: Talk) -> None:
+    leaf, talk.writer.reply = talk.write(10), "longer " * 100
+    told = talk.make(leaf, talk.writer.model(window=400)).summary
+    assert 50 <= len(told.split()) <= 61
+    assert told.endswith("…")
+    smaller = talk.make(leaf, talk.writer.model(window=300)).summary
+    assert len(smaller.split()) <= 46
+
+
 def test_two_turns_do_not_summarise_the_same_twice(talk: Talk) -> None:
     leaf = talk.write(10)
     talk.writer.may_answer.clear()
