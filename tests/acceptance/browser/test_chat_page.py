@@ -550,6 +550,9 @@ def test_an_answer_is_withheld_once_its_sources_may_not_be_read(
             page.get_by_text("This answer rests on sources that you may not read.")
         ).to_be_visible()
         page.screenshot(path=pictures / "chat-withheld.png")
+        expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+        expect(page.get_by_role("button", name="Regenerate")).to_be_hidden()
+        expect(page.get_by_role("group", name="Feedback")).to_be_hidden()
         assert "interlock" not in page.content()
         assert "scanners.md" not in page.content()
 
