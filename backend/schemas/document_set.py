@@ -45,7 +45,7 @@ class DocumentSetResponse(Schema):
     """Documents that were told so far, of `total`."""
     total: int | None
     count: int | None
-    """Documents that belonged to the set when it was last applied, whoever may read them."""
+    """Documents of the set, whoever may read them: in a list those of when it was last applied."""
     trouble: str | None
     """Why the last attempt to tell the documents ended; it is tried again."""
 

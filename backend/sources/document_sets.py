@@ -5,6 +5,7 @@ People write what belongs to a set as documents are named: `SOURCE`, `SOURCE:FOL
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from backend.schemas.document_set import DocumentSetResponse
@@ -16,7 +17,11 @@ from backend.store.document_set_rules import RuleKind, SetRule
 from backend.store.document_sets import DocumentSet, SetValues
 from backend.store.sources import EVERY_SOURCE, SourceChoice
 from connectors.access import PUBLIC, parse_reader_token
-from connectors.errors import InvalidInputError
+from connectors.errors import (
+    ActionRequiredError,
+    InvalidInputError,
+    TemporarilyUnavailableError,
+)
 from indexing.index.protocols import Selection
 from indexing.text.normalization import is_storable
 
@@ -54,7 +59,15 @@ class DocumentSetService:
         return list(map(DocumentSetResponse.from_set, found))
 
     def get(self, name: str) -> DocumentSetResponse:
-        return DocumentSetResponse.from_set(self.find(name))
+        """Return a set with the number of documents that it has now, where the index answers."""
+        found = self.find(name)
+        shown = DocumentSetResponse.from_set(found)
+        if not shown.is_applied:
+            return shown
+        with suppress(ActionRequiredError, TemporarilyUnavailableError):
+            now = self.count([Selection(in_set=found.label)])
+            return shown.model_copy(update={"count": now})
+        return shown
 
     def find(self, name: str) -> DocumentSet:
         return document_sets.find(self.database, name, self.choice)

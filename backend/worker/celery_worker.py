@@ -60,6 +60,7 @@ class Tasks:
     def __init__(self, engine: Engine, containers: ContainerProvider) -> None:
         self._engine = engine
         self._containers = containers
+        self._telling = threading.Lock()
 
     def register(self, app: Celery) -> None:
         tasks: tuple[tuple[Task, Callable[[int], None]], ...] = (
@@ -78,11 +79,19 @@ class Tasks:
         self._do(source, self._engine.light_due)
 
     def sets(self, source: int) -> None:
-        """Tell documents the sets that were changed, one set after the other."""
+        """Tell documents the sets that were changed, one set after the other.
+
+        One message at a time is worked on: the others would take the places of permission syncs.
+        """
         del source
-        with log_errors():
-            while self._engine.sets_due():
-                pass
+        if not self._telling.acquire(blocking=False):
+            return
+        try:
+            with log_errors():
+                while self._engine.sets_due():
+                    pass
+        finally:
+            self._telling.release()
 
     def index(self, source: int) -> None:
         """Index all sources for as long as one is fetched: no message is needed meanwhile."""

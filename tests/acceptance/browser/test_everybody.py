@@ -30,6 +30,7 @@ PAGES = {
     "sources": "/sources",
     "form": "/sources?add=git",
     "source": "/source/handbook",
+    "sets": "/sets",
     "audit": "/audit",
 }
 PHONE = {"viewport": {"width": 360, "height": 740}}

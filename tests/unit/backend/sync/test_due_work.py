@@ -15,6 +15,7 @@ from backend.access.readers import resolve_readers
 from backend.sources.service import SourceService
 from backend.store import (
     batches,
+    document_set_jobs,
     failures,
     listings,
     run_transitions,
@@ -50,6 +51,8 @@ from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.pipeline import Pipeline
+from tests.support.document_sets import define, folder, single
+from tests.support.document_sets import members as members_of
 from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.store import Store, alive, document, source_service, store_at
 
@@ -914,3 +917,26 @@ def test_what_is_due_is_reported_by_queue_and_source(office: Office) -> None:
     assert wakeup_messages.list_due(office.database) == [WakeupMessage("light", desk.id)]
     source_service(office.database).pause("desk")
     assert wakeup_messages.list_due(office.database) == []
+
+
+def test_workers_tell_documents_the_sets_that_were_changed(office: Office) -> None:
+    office.fill("desk", 3)
+    worked(office, lambda: len(office.writer.held) == 3)
+    found = define(office.database, "a", folder("desk", "none"), single("desk:0001"))
+    worked(office, lambda: not document_set_jobs.is_due(office.database))
+    assert members_of(office.writer, found) == {"desk:0001"}
+
+
+def test_a_worker_that_stops_leaves_a_set_to_another(office: Office) -> None:
+    office.fill("desk", 3)
+    worked(office, lambda: len(office.writer.held) == 3)
+    found = define(office.database, "a", single("desk:0001"))
+    engine = office.engine()
+    engine.stopping.set()
+    with pytest.raises(StoppedError):
+        engine.sets_due()
+    assert members_of(office.writer, found) == set()
+    engine.stopping.clear()
+    assert engine.sets_due()
+    assert not engine.sets_due()
+    assert members_of(office.writer, found) == {"desk:0001"}

@@ -71,6 +71,14 @@ def test_a_queue_with_unread_messages_gets_no_more(redis: Redis, broker: Broker)
     assert len(messages(redis, "light")) == 1
 
 
+def test_document_sets_are_told_by_the_light_workers(redis: Redis, broker: Broker) -> None:
+    broker.call([WakeupMessage("light", 0, is_for_sets=True)])
+    (message,) = messages(redis, "light")
+    headers = message["headers"]
+    assert isinstance(headers, dict)
+    assert headers["task"] == "quarry.sets"
+
+
 def test_what_the_database_decides_needs_neither_results_nor_control(broker: Broker) -> None:
     conf = broker.app.conf
     assert (conf.task_acks_late, conf.task_reject_on_worker_lost) == (True, True)

@@ -7,7 +7,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.container import Container
-from backend.store import document_sets
+from backend.store import document_sets, sources
+from backend.sync.foreground_run import sync
 from backend.web import routes
 from tests.support.document_sets import apply_all
 from tests.unit.backend.api.conftest import (
@@ -125,6 +126,17 @@ def test_a_set_that_is_not_shown_and_one_that_does_not_exist_are_alike(
         assert finance.get("/api/document-sets").json() == [
             {"name": "Hidden", "description": "", "documents": 6}
         ]
+
+
+def test_a_set_is_counted_as_it_is_now(container: Container, tmp_path: Path) -> None:
+    _add(container, {"name": "All", "sources": [SOURCE]})
+    (tmp_path / "files" / "new.md").write_text("# New\n\nA page that is new.\n")
+    source = sources.find(container.database, SOURCE)
+    connector, pipeline = container.connector(source), container.pipeline(source)
+    assert list(sync(container.database, source, connector, pipeline))
+    with client_of(container) as client:
+        assert client.get(f"{SETS}/All").json()["count"] == 7
+        assert _ids(_found(client, "a page that is new", sets=["All"])) >= {"new.md"}
 
 
 def test_a_set_counts_to_each_what_they_may_read(container: Container) -> None:
