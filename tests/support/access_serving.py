@@ -12,11 +12,14 @@ from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import sources
+from backend.store import document_sets, sources
 from backend.sync.foreground_run import sync
-from connectors.access import Readers
-from tests.support.access_world import ADDRESS, ROLES, SERVICE, World, email_of
+from connectors.access import PUBLIC, Readers
+from tests.support.access_actors import ROLES, SERVICE, email_of
+from tests.support.access_world import ADDRESS, World
 from tests.support.accounts import add_person
+from tests.support.document_sets import source as all_of
+from tests.support.document_sets import values as make_set_values
 from tests.support.models import MODEL_CACHE
 
 
@@ -66,5 +69,15 @@ def _sync_folder(container: Container, folder: Path, source: str) -> None:
         rules += f"  - match: {name}.md\n    readers: ['user:{email_of(name)}']\n"
     (folder / "access.yaml").write_text(rules)
     added = sources.add(container.database, source, "folder", {"path": str(folder)})
+    _define_sets(container, added.name)
     connector, pipeline = container.connector(added), container.pipeline(added)
     assert list(sync(container.database, added, connector, pipeline))
+
+
+def _define_sets(container: Container, source: str) -> None:
+    """Let a set that is shown to everybody and one that is shown to nobody hold what those read who ask."""
+    if source != "wiki":
+        return
+    for name, reader in (("shown", PUBLIC), ("hidden", f"user:{email_of('absent')}")):
+        values = make_set_values(name, all_of(source), readers=frozenset({reader}))
+        document_sets.add(container.database, values)

@@ -18,15 +18,12 @@ from httpx2 import Response
 from backend.access.api_tokens import TokenScope
 from backend.api.app import Api
 from backend.api.authorization import Permission, get_permission
-from tests.support.access_routes import OBJECT, ROUTES, Expected, Kind
+from tests.support.access_actors import SERVICE, Actor, Relation
+from tests.support.access_expected import OBJECT, Expected, Kind
+from tests.support.access_objects import IN_ANOTHER, split_pair
+from tests.support.access_routes import ROUTES
 from tests.support.access_serving import make_world
-from tests.support.access_world import (
-    SERVICE,
-    Actor,
-    Relation,
-    World,
-    split_message,
-)
+from tests.support.access_world import World
 
 PEOPLE = frozenset({"ann", "bob", "eve", "sam"})
 OWNERS = ("ann", "bob", "sam", "service")
@@ -64,6 +61,29 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
         (Permission.ASK, Kind.CONVERSATION): NONE,
         (Permission.ASK, Kind.MESSAGE): NONE,
         (Permission.ASK, Kind.MESSAGE_IN_OWN): NONE,
+        (Permission.ASK, Kind.PROJECT): NONE,
+        (Permission.ASK, Kind.JOINED_PROJECT): NONE,
+        (Permission.ASK, Kind.PROJECT_CONVERSATION): NONE,
+        (Permission.ASK, Kind.PROJECT_CONVERSATION_IN_OWN): NONE,
+        (Permission.ASK, Kind.PROJECT_MEMBER): NONE,
+        (Permission.ASK, Kind.PROJECT_MEMBER_IN_OWN): NONE,
+        (Permission.ASK, Kind.ASSISTANT): NONE,
+        (Permission.ASK, Kind.ASSISTANT_IN_OWN): NONE,
+        (Permission.SEARCH, Kind.ASSISTANT): NONE,
+        # Admins look after what is shared.
+        (Permission.ASK, Kind.GROUP_ASSISTANT): frozenset({"ann"}),
+        (Permission.SEARCH, Kind.GROUP_ASSISTANT): frozenset({"ann"}),
+        (Permission.ASK, Kind.SHARED_ASSISTANT): EVERYBODY,
+        (Permission.SEARCH, Kind.SHARED_ASSISTANT): EVERYBODY,
+        # Of whoever has the link, and has signed in.
+        (Permission.ASK, Kind.SHARE): EVERYBODY,
+        (Permission.ASK, Kind.ENDED_SHARE): NONE,
+        (Permission.SOURCES, Kind.DOCUMENT_SET): ADMINS,
+        (Permission.SOURCES, Kind.MIXED_SET): ADMINS,
+        (Permission.SOURCES, Kind.SET_BY_OWN_SOURCE): ADMINS,
+        (Permission.SOURCES, Kind.SOURCE_OF_OWN_SET): ADMINS,
+        (Permission.SEARCH, Kind.FILTERED_SET): NONE,
+        (Permission.ASK, Kind.FILTERED_SET): NONE,
         (Permission.ACCOUNTS, Kind.PERSON): ADMINS,
         (Permission.ACCOUNTS, Kind.GROUP): ADMINS,
         (Permission.ACCOUNTS, Kind.INVITATION): ADMINS,
@@ -77,9 +97,19 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
     }
 )
 """For whom another's object exists, of those who reach the route."""
+OF_SERVICES = frozenset(name for name in TOKENS if name.startswith(SERVICE))
+FIND_OWN: Mapping[Kind, frozenset[str]] = MappingProxyType(
+    {
+        Kind.ASSISTANT: EVERYBODY - OF_SERVICES,
+        Kind.ASSISTANT_IN_OWN: EVERYBODY - OF_SERVICES,
+        Kind.GROUP_ASSISTANT: EVERYBODY - OF_SERVICES,
+        Kind.MIXED_SET: ADMINS,
+        Kind.ENDED_SHARE: NONE,
+    }
+)
+"""For whom an own object exists, where that is not everybody."""
 RELATIONS: tuple[Relation, ...] = ("own", "another's", "missing")
 REFUSED = re.compile("/sign-in[?]next=.*")
-MESSAGES = {Kind.MESSAGE, Kind.MESSAGE_IN_OWN}
 PROOF = "x-csrf-token"
 NOT_FROM_ITS_PAGE = "The request does not come from a page of this session."
 FROM_ELSEWHERE = "Quarry answers only its own pages and programs of this machine"
@@ -111,8 +141,8 @@ def ask(world: World, actor: Actor, route: str, named: str) -> Response:
     method, _, path = route.partition("#")[0].partition(" ")
     path = path.replace("{number}", "1").replace("/static/{version}/{name}", "/static/x/quarry.svg")
     in_path, in_body = _split(ROUTES[route].kind, named)
-    path = path.replace("{message_id}", in_body)
-    address = re.sub(r"\{\w+(:path)?\}", lambda _: quote(in_path, safe=""), path)
+    in_order = iter((in_path, in_body))
+    address = re.sub(r"\{\w+(:path)?\}", lambda _: quote(next(in_order), safe=""), path)
     sent = json.loads(json.dumps(_list_sent(ROUTES[route])).replace(OBJECT, in_body))
     given = {"accept": actor.accepts, **actor.headers}
     answer = world.client.request(method, address, headers=given, **sent)
@@ -123,7 +153,7 @@ def ask(world: World, actor: Actor, route: str, named: str) -> Response:
 
 def _split(kind: Kind, named: str) -> tuple[str, str]:
     """Return what the path says, and the query and the body, and a path after it."""
-    return split_message(named) if kind in MESSAGES else (named, named)
+    return split_pair(named) if kind in IN_ANOTHER else (named, named)
 
 
 def _list_sent(expected: Expected) -> dict[str, Any]:
@@ -170,7 +200,9 @@ def expect(actor: Actor, expected: Expected, relation: Relation) -> int:
         return 401 if actor.name in NOBODY else 403
     if expected.signed_in and actor.name in PEOPLE:
         return expected.signed_in
-    return expected.found if finds(actor, expected, relation) else expected.missing
+    if not finds(actor, expected, relation):
+        return expected.missing
+    return expected.admin if expected.admin and actor.name == "ann" else expected.found
 
 
 def list_relations(actor: Actor, expected: Expected) -> tuple[Relation, ...]:
@@ -187,8 +219,8 @@ def may_reach(actor: Actor, expected: Expected) -> bool:
 
 def finds(actor: Actor, expected: Expected, relation: Relation) -> bool:
     """Whether the object exists for an actor who reaches the route."""
-    if relation == "own" or expected.kind is Kind.NOTHING:
-        return True
+    if relation == "own":
+        return actor.name in FIND_OWN.get(expected.kind, EVERYBODY)
     anothers = FIND_ANOTHERS[expected.permission, expected.kind]
     return relation == "another's" and actor.name in anothers
 

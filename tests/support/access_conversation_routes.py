@@ -1,0 +1,125 @@
+"""The routes of conversations, of what is shared of them, and of projects."""
+
+from backend.api.authorization import Permission
+from tests.support.access_expected import OBJECT, QUESTION, Kind, answers, answers_people
+
+_CONVERSATION = "/api/conversations/{conversation_id}"
+_MESSAGE = f"{_CONVERSATION}/messages/{{message_id}}"
+_SHARED = "/api/shared/{share_id}"
+_PROJECT = "/api/projects/{project_id}"
+_PAGE = "/projects/{project_id}"
+_DEPOT = {"name": "New depot"}
+_BOB = {"email": "bob@example.com"}
+_FIRST = {"question": QUESTION}
+_GOOD = {"rating": "good"}
+
+ROUTES_OF_CONVERSATIONS = {
+    "GET /chat": answers_people(),
+    # The page is alike for all of them: what there is, its script asks the API.
+    "GET /chat/{conversation_id}": answers_people(Kind.CONVERSATION, missing=200),
+    "GET /api/conversations": answers_people(),
+    "POST /api/conversations": answers_people(found=202, json={"question": QUESTION}),
+    f"GET {_CONVERSATION}": answers_people(Kind.CONVERSATION),
+    f"GET {_CONVERSATION}#leaf": answers_people(Kind.MESSAGE_IN_OWN, query={"leaf": OBJECT}),
+    f"GET {_CONVERSATION}#before": answers_people(Kind.MESSAGE_IN_OWN, query={"before": OBJECT}),
+    f"PATCH {_CONVERSATION}": answers_people(
+        Kind.CONVERSATION, json={"title": "Leave", "archived": True}
+    ),
+    f"PATCH {_CONVERSATION}#back": answers_people(Kind.CONVERSATION, json={"archived": False}),
+    f"PATCH {_CONVERSATION}#nothing": answers_people(Kind.CONVERSATION, json={}),
+    f"PATCH {_CONVERSATION}#leaf": answers_people(Kind.MESSAGE_IN_OWN, json={"leaf_id": OBJECT}),
+    f"DELETE {_CONVERSATION}": answers_people(Kind.CONVERSATION, 204),
+    f"POST {_CONVERSATION}/messages": answers_people(
+        Kind.CONVERSATION, 202, json={"question": QUESTION, "parent_id": None}
+    ),
+    f"POST {_CONVERSATION}/messages#parent": answers_people(
+        Kind.MESSAGE_IN_OWN, 202, json={"question": QUESTION, "parent_id": OBJECT}
+    ),
+    f"POST {_MESSAGE}/regenerate": answers_people(Kind.MESSAGE, 202),
+    f"POST {_MESSAGE}/regenerate#own": answers_people(Kind.MESSAGE_IN_OWN, 202),
+    f"POST {_MESSAGE}/stop": answers_people(Kind.MESSAGE, 202),
+    f"POST {_MESSAGE}/stop#own": answers_people(Kind.MESSAGE_IN_OWN, 202),
+    f"GET {_MESSAGE}/events": answers_people(Kind.MESSAGE),
+    f"GET {_MESSAGE}/events#own": answers_people(Kind.MESSAGE_IN_OWN),
+}
+ROUTES_OF_SHARING = {
+    f"GET {_CONVERSATION}/share": answers_people(Kind.CONVERSATION),
+    f"POST {_CONVERSATION}/share": answers_people(Kind.MESSAGE, json={"message_id": OBJECT}),
+    f"POST {_CONVERSATION}/share#own": answers_people(
+        Kind.MESSAGE_IN_OWN, json={"message_id": OBJECT}
+    ),
+    f"DELETE {_CONVERSATION}/share": answers_people(Kind.CONVERSATION, 204),
+    f"GET {_CONVERSATION}/export": answers_people(Kind.CONVERSATION),
+    f"GET {_CONVERSATION}/export#leaf": answers_people(Kind.MESSAGE_IN_OWN, query={"leaf": OBJECT}),
+    # The page is alike for all of them: what there is, its script asks the API.
+    "GET /shared/{share_id}": answers_people(Kind.SHARE, missing=200),
+    "GET /shared/{share_id}#ended": answers_people(Kind.ENDED_SHARE, missing=200),
+    f"GET {_SHARED}": answers_people(Kind.SHARE),
+    f"GET {_SHARED}#ended": answers_people(Kind.ENDED_SHARE),
+    f"GET {_SHARED}/export": answers_people(Kind.SHARE),
+    f"GET {_SHARED}/export#ended": answers_people(Kind.ENDED_SHARE),
+    f"POST {_SHARED}/copy": answers_people(Kind.SHARE, 201),
+    f"POST {_SHARED}/copy#ended": answers_people(Kind.ENDED_SHARE, 201),
+    f"GET {_CONVERSATION}/feedback": answers_people(Kind.CONVERSATION),
+    f"PUT {_MESSAGE}/feedback": answers_people(Kind.MESSAGE, 204, json=_GOOD),
+    f"PUT {_MESSAGE}/feedback#own": answers_people(Kind.MESSAGE_IN_OWN, 204, json=_GOOD),
+    f"DELETE {_MESSAGE}/feedback": answers_people(Kind.MESSAGE, 204),
+    f"DELETE {_MESSAGE}/feedback#own": answers_people(Kind.MESSAGE_IN_OWN, 204),
+    "GET /feedback": answers(Permission.ADMIN),
+    "GET /api/admin/feedback": answers(Permission.ADMIN),
+    "GET /api/admin/feedback/export": answers(Permission.ADMIN),
+}
+ROUTES_OF_PROJECTS = {
+    "GET /projects": answers_people(),
+    "POST /projects": answers_people(found=422, form={}),
+    f"GET {_PAGE}": answers_people(Kind.PROJECT),
+    f"GET {_PAGE}#joined": answers_people(Kind.JOINED_PROJECT),
+    f"GET {_PAGE}/conversations/{{conversation_id}}": answers_people(Kind.PROJECT_CONVERSATION),
+    f"GET {_PAGE}/conversations/{{conversation_id}}#own": answers_people(
+        Kind.PROJECT_CONVERSATION_IN_OWN
+    ),
+    f"POST {_PAGE}/change": answers_people(Kind.PROJECT, 303, form=_DEPOT),
+    f"POST {_PAGE}/change#joined": answers_people(Kind.JOINED_PROJECT, 422, form=_DEPOT),
+    f"POST {_PAGE}/add": answers_people(Kind.PROJECT, 303, form=_BOB),
+    f"POST {_PAGE}/add#joined": answers_people(Kind.JOINED_PROJECT, 422, form=_BOB),
+    # Whoever is not in it is not any more.
+    f"POST {_PAGE}/remove": answers_people(Kind.PROJECT_MEMBER, 303, form={"person": OBJECT}),
+    f"POST {_PAGE}/remove#own": answers_people(
+        Kind.PROJECT_MEMBER_IN_OWN, 303, missing=303, form={"person": OBJECT}
+    ),
+    f"POST {_PAGE}/remove#joined": answers_people(
+        Kind.JOINED_PROJECT, 422, form={"person": "999999"}
+    ),
+    f"POST {_PAGE}/leave": answers_people(Kind.PROJECT, 303),
+    f"POST {_PAGE}/leave#joined": answers_people(Kind.JOINED_PROJECT, 303),
+    f"POST {_PAGE}/delete": answers_people(Kind.PROJECT, 303),
+    f"POST {_PAGE}/delete#joined": answers_people(Kind.JOINED_PROJECT, 422),
+    "GET /api/projects": answers_people(),
+    "POST /api/projects": answers_people(found=201, json=_DEPOT),
+    f"GET {_PROJECT}": answers_people(Kind.PROJECT),
+    f"GET {_PROJECT}#joined": answers_people(Kind.JOINED_PROJECT),
+    f"PATCH {_PROJECT}": answers_people(Kind.PROJECT, json=_DEPOT),
+    f"PATCH {_PROJECT}#joined": answers_people(Kind.JOINED_PROJECT, 403, json=_DEPOT),
+    f"DELETE {_PROJECT}": answers_people(Kind.PROJECT, 204),
+    f"DELETE {_PROJECT}#joined": answers_people(Kind.JOINED_PROJECT, 403),
+    f"GET {_PROJECT}/members": answers_people(Kind.PROJECT),
+    f"GET {_PROJECT}/members#joined": answers_people(Kind.JOINED_PROJECT),
+    f"POST {_PROJECT}/members": answers_people(Kind.PROJECT, json=_BOB),
+    f"POST {_PROJECT}/members#joined": answers_people(Kind.JOINED_PROJECT, 403, json=_BOB),
+    f"DELETE {_PROJECT}/members/{{person_id}}": answers_people(Kind.PROJECT_MEMBER, 204),
+    f"DELETE {_PROJECT}/members/{{person_id}}#own": answers_people(
+        Kind.PROJECT_MEMBER_IN_OWN, 204, missing=204
+    ),
+    f"GET {_PROJECT}/conversations": answers_people(Kind.PROJECT),
+    f"GET {_PROJECT}/conversations#joined": answers_people(Kind.JOINED_PROJECT),
+    f"GET {_PROJECT}/conversations/{{conversation_id}}": answers_people(Kind.PROJECT_CONVERSATION),
+    f"GET {_PROJECT}/conversations/{{conversation_id}}#own": answers_people(
+        Kind.PROJECT_CONVERSATION_IN_OWN
+    ),
+    "POST /api/conversations#project": answers_people(
+        Kind.PROJECT, 202, json=_FIRST | {"project_id": OBJECT}
+    ),
+    "POST /api/conversations#joined": answers_people(
+        Kind.JOINED_PROJECT, 202, json=_FIRST | {"project_id": OBJECT}
+    ),
+}
