@@ -111,6 +111,7 @@ def test_two_people_in_a_project(browser: Browser, server: Serving, pictures: Pa
         check_looks(bob, pictures, "project")
         bob.get_by_role("link", name=OPEN).click()
         expect(bob.locator(".message .answer")).to_contain_text("26 weeks")
+        expect(bob.locator(".message .answer .cite")).to_have_text("1")
         check_looks(bob, pictures, "project-conversation")
         bob.goto(project)
         bob.get_by_role("link", name=SECRET).click()
