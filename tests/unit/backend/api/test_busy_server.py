@@ -98,13 +98,13 @@ def _hold_up_searches(
 ) -> tuple[threading.Event, threading.Event]:
     """Let the searches of a server that is ready wait; return what says that one does, and what lets it go."""
     searching, released = threading.Event(), threading.Event()
-    search = container.chat.search
-    find = search.index.find
+    index = container.chat.engine.index.index
+    find = index.find
 
     def wait_and_find(*arguments: object) -> object:
         searching.set()
         assert released.wait(SOON)
         return find(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(search.index, "find", wait_and_find)
+    monkeypatch.setattr(index, "find", wait_and_find)
     return searching, released
