@@ -27,6 +27,7 @@ from backend.api.routes import (
     conversations,
     documents,
     explain,
+    files,
     health,
     metrics,
     models,
@@ -37,6 +38,7 @@ from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry, no_other_servers
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
+from backend.files.file_keeper import FileKeeper
 from backend.version import read_version
 
 SPARE_THREADS = 4
@@ -116,6 +118,7 @@ def create_app(
         authenticator=authenticator,
         pools=pools,
         turns=ConversationTurns(lambda: current.container.database, pools.answers),
+        files=FileKeeper(lambda: current.container.file_index),
         processes=processes,
         public_address=public_address,
     )
@@ -129,6 +132,7 @@ def create_app(
         ask,
         conversations,
         documents,
+        files,
         explain,
         sources,
         admin,

@@ -13,20 +13,25 @@ from backend.api.dependencies import (
     DatabaseDependency,
     ReadersDependency,
 )
+from backend.api.own_readers import find_owner
 from backend.api.problem_details import Problem, problem
 from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
 from backend.chat.llm_loop import ChatTurn
+from backend.composition.answers_from_files import answer_with_files
 from backend.composition.chat import ChatService
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.followed_turn import FollowedAnswer, TurnFollower
 from backend.conversations.service import ConversationService
 from backend.conversations.turn_rights import make_owner_readers
 from backend.conversations.turn_runner import Answering
+from backend.files.attached_files import find_attached
 from backend.schemas.search import FiltersBody
 from backend.store.conversations import ConversationOwner
+from backend.store.database import Database
+from backend.store.messages import Message
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 
@@ -43,11 +48,10 @@ async def get_owner(asker: AskerDependency) -> ConversationOwner:
     Raises:
         Problem: 403, a service token belongs to nobody.
     """
-    if asker.person is not None:
-        return ConversationOwner(asker.person.id)
-    if asker.kind == "token":
+    owner = find_owner(asker)
+    if owner is None:
         raise Problem(problem(403, "Conversations belong to people; use POST /api/ask."))
-    return ConversationOwner(None)
+    return owner
 
 
 OwnerDependency = Annotated[ConversationOwner, Depends(get_owner)]
@@ -68,7 +72,10 @@ def get_conversations(
         owner=owner,
         gate=AnswerGate(index=chat.engine.index, readers=readers, deadline=deadline),
         runner=state.turns.runner,
-        answering=lambda question: _make_answering(chat, question, state.answer_html),
+        answering=lambda question: _make_answering(
+            chat, database, owner, question, state.answer_html
+        ),
+        files=state.files,
         turn_key=asker.turn_key,
         readers_now=make_owner_readers(database, owner, asker.readers),
     )
@@ -103,15 +110,24 @@ async def get_follower(
 FollowerDependency = Annotated[TurnFollower, Depends(get_follower)]
 
 
-def _make_answering(chat: ChatService, question: str, answer_html: AnswerHtml) -> Answering:
+def _make_answering(
+    chat: ChatService,
+    database: Database,
+    owner: ConversationOwner,
+    question: Message,
+    answer_html: AnswerHtml,
+) -> Answering:
     def answer(turn: ChatTurn, record: ChatStateContainer) -> Iterator[ChatEvent]:
-        return chat.answer(turn, (), record)
+        attached = find_attached(database, owner, question)
+        if attached is None:
+            return chat.answer(turn, (), record)
+        return answer_with_files(chat, turn, attached, record)
 
     return Answering(
         index=chat.engine.index,
         answer=answer,
         seconds=chat.seconds,
-        encoder=TurnEncoder(question, answer_html),
+        encoder=TurnEncoder(question.text, answer_html),
         read_filters=_read_filters,
     )
 

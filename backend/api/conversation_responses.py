@@ -22,6 +22,7 @@ from backend.schemas.conversation import (
     QuestionBegunResponse,
     read_answer,
 )
+from backend.schemas.file import FileResponse
 from backend.schemas.search import FiltersBody
 from backend.schemas.system import ProblemDetails
 from backend.store.conversations import ListPosition
@@ -90,6 +91,8 @@ def make_message(shown: ShownMessage, answer_html: AnswerHtml) -> MessageRespons
         problem=None if failure is None else ProblemDetails.model_validate(failure),
         siblings=shown.siblings,
         filters=_read_filters(shown),
+        files=tuple(map(FileResponse.from_file, shown.files)),
+        search_scope=message.search_scope,
     )
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from backend.chat.citations.citation_utils import remove_citations
 from backend.chat.llm.messages import CallMessage, ModelMessage, ToolResult, ToolSpec
+from backend.chat.pictures import PICTURE_TOKENS, Picture
 from backend.chat.prompts import (
     BY_SEARCHING,
     NO_LONGER_SHOWN,
@@ -49,6 +50,7 @@ class TurnStart:
     message: str
     files: str
     """Formatted for the model; empty if there are none."""
+    pictures: tuple[Picture, ...] = ()
 
 
 def without_citations(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
@@ -78,6 +80,10 @@ class Conversation:
     def fit_window(self, window: int) -> None:
         """From now on trim to this window."""
         self._window = window
+
+    def leave_out_pictures(self) -> None:
+        """From now on for a model that does not see."""
+        self._start = replace(self._start, pictures=())
 
     def add_exchange(self, exchange: ToolExchange) -> None:
         self._exchanges.append(exchange)
@@ -115,7 +121,7 @@ class Conversation:
         return [
             ChatMessage("system", self._system(tools)),
             *recent_messages(self._start.history, available, self._message_cost),
-            ChatMessage("user", question),
+            ChatMessage("user", question, self._start.pictures),
             *itertools.chain.from_iterable(map(_to_messages, exchanges)),
         ]
 
@@ -130,7 +136,9 @@ class Conversation:
         described = [json.dumps([tool.name, tool.description, tool.parameters]) for tool in tools]
         # Tokens of a text within a longer one may differ from those of the text alone.
         slack = self._window // 100
-        return self._window - slack - self._total([self._system(tools), question, *described])
+        pictures = len(self._start.pictures) * PICTURE_TOKENS
+        fixed = self._total([self._system(tools), question, *described]) + pictures
+        return self._window - slack - fixed
 
     def _fit_exchanges(self, available: int) -> list[ToolExchange]:
         """Return all exchanges, without the results of the oldest as far as needed."""

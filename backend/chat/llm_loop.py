@@ -51,6 +51,7 @@ from backend.chat.llm_step import (
     run_llm_step,
     start_stream,
 )
+from backend.chat.pictures import Picture
 from backend.chat.tools import (
     INTERNAL_SEARCH,
     InvalidCall,
@@ -97,6 +98,8 @@ class ChatTurn:
     """Oldest first, without the message."""
     filters: Filters = field(default_factory=Filters)
     files: tuple[ContextFile, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    """Shown to a model that sees."""
     today: date | None = None
 
 
@@ -192,6 +195,7 @@ class _Turn:
             history=self._turn.history,
             message=self._turn.message,
             files=files_for_model(self._files, loaded),
+            pictures=self._turn.pictures if self._model.settings.sees_pictures else (),
         )
         return Conversation(start, self._window, self._dependencies.count_tokens)
 
@@ -247,6 +251,8 @@ class _Turn:
             return False
         self._model, self._window = fallback, fallback.settings.prompt_tokens
         self._conversation.fit_window(self._window)
+        if not fallback.settings.sees_pictures:
+            self._conversation.leave_out_pictures()
         self._state.replace_model(fallback.settings.shown_name)
         return True
 

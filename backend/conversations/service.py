@@ -10,12 +10,14 @@ from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.titles import make_title
 from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
-from backend.store import conversations, messages, new_messages, turns
+from backend.files.file_keeper import FileKeeper
+from backend.store import conversations, messages, new_messages, turns, user_files
 from backend.store.conversations import Conversation, ConversationOwner, ListPosition
 from backend.store.database import Database
 from backend.store.messages import Message
 from backend.store.new_messages import Begun, NewQuestion, Writer
 from backend.store.people import NOBODY
+from backend.store.user_files import UserFile
 from backend.sync.run_lease import this_process
 from connectors.errors import InvalidInputError
 
@@ -29,6 +31,8 @@ class ShownMessage:
     """The messages in its place, itself included, in the order in which they were made."""
     withheld: bool
     """The asker may not read what the answer rests on: nothing of it may be shown."""
+    files: tuple[UserFile, ...]
+    """That came with a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +64,12 @@ class ConversationService:
     gate: AnswerGate
     """By what the asker may read as of now."""
     runner: TurnRunner
-    answering: Callable[[str], Answering]
+    answering: Callable[[Message], Answering]
     """Returns what answers a question."""
     turn_key: str
     readers_now: ReadersNow
     """Of the person whose turns these are, also after the request."""
+    files: FileKeeper
 
     def list_page(
         self,
@@ -131,6 +136,7 @@ class ConversationService:
     def _show(self, path: Sequence[Message]) -> tuple[ShownMessage, ...]:
         withheld = self.gate.find_withheld(path)
         siblings = messages.find_siblings(self.database, path)
+        files = user_files.list_of_messages(self.database, [one.id for one in path])
         questions = {one.id: one.text for one in path if one.role == "user"}
         return tuple(
             ShownMessage(
@@ -138,6 +144,7 @@ class ConversationService:
                 question=questions.get(one.parent_id or 0, one.text),
                 siblings=siblings[one.id],
                 withheld=one.id in withheld,
+                files=files.get(one.id, ()),
             )
             for one in path
         )
@@ -185,7 +192,7 @@ class ConversationService:
             turn_key=self.turn_key,
             readers_now=self.readers_now,
         )
-        self.runner.begin(order, self.answering(begun.question.text))
+        self.runner.begin(order, self.answering(begun.question))
         question, answer = self._show((begun.question, begun.answer))
         return BegunTurn(self.get(begun.question.conversation_id), question, answer)
 
@@ -220,4 +227,6 @@ class ConversationService:
         conversations.set_leaf(self.database, self.owner, conversation_id, leaf)
 
     def delete(self, conversation_id: str) -> None:
+        """Delete a conversation with its files that nothing else uses."""
         conversations.remove(self.database, self.owner, conversation_id)
+        self.files.sweep_now()

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from backend.schemas.answer import AnswerDoneEvent, AnswerResponse
 from backend.schemas.base import Schema, with_example
+from backend.schemas.file import FileResponse
 from backend.schemas.search import FiltersBody
 from backend.schemas.system import ProblemDetails
 
@@ -36,6 +37,8 @@ _QUESTION: dict[str, JsonValue] = {
     "problem": None,
     "siblings": [1],
     "filters": {},
+    "files": [],
+    "search_scope": "files",
 }
 _RUNNING: dict[str, JsonValue] = {
     **_QUESTION,
@@ -46,6 +49,7 @@ _RUNNING: dict[str, JsonValue] = {
     "status": "running",
     "siblings": [2],
     "filters": None,
+    "search_scope": None,
 }
 _DONE = AnswerDoneEvent.example()
 _FINISHED: dict[str, JsonValue] = {
@@ -116,6 +120,10 @@ class MessageResponse(Schema):
     """The messages in its place, itself included, in the order in which they were made."""
     filters: FiltersBody | None
     """What a question is narrowed to."""
+    files: tuple[FileResponse, ...]
+    """That came with a question."""
+    search_scope: Literal["files", "everything"] | None
+    """Of a question: what is searched where its files are too long to be read whole; null for an answer."""
 
 
 class OpenedConversationResponse(Schema):

@@ -28,6 +28,7 @@ from backend.store.conversation_tables import conversations
 from backend.store.database import LATEST, Database, create_engine_for, open_database, sqlite_url
 from backend.store.language_model_tables import language_models
 from backend.store.ledger import StoredLedger
+from backend.store.user_file_tables import user_files
 from connectors.connector import Checkpoint
 from connectors.errors import ActionRequiredError, ConflictError, TemporarilyUnavailableError
 from tests.support.accounts import add_person
@@ -71,7 +72,7 @@ def test_the_migrations_lead_to_the_tables(database: Database) -> None:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "compare_server_default": True}
         )
-        (metadata,) = {conversations.metadata, language_models.metadata}
+        (metadata,) = {conversations.metadata, language_models.metadata, user_files.metadata}
         assert compare_metadata(context, metadata) == []
 
 
