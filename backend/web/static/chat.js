@@ -1,4 +1,5 @@
 // Chat: conversations that last. What is shown is what the server keeps; an answer that runs is followed.
+import { Attachments } from "./attachments.js";
 import { watchCards } from "./cards.js";
 import { beginConversation, changeConversation, eventsUrl, postQuestion, readConversation, regenerate, stopAnswer } from "./conversation_api.js";
 import { ConversationList } from "./conversation_list.js";
@@ -37,7 +38,8 @@ const list = new ConversationList({
   say,
 });
 const thread = new Thread(element("thread"), JSON.parse(element("chat").dataset.reasons), {
-  edit: (message, text) => ask(text, message.parent_id),
+  edit: (message, text) => ask(text, message.parent_id, filesOf(message)),
+  search: searchIn,
   again,
   choose,
   say,
@@ -194,10 +196,10 @@ function sayLost(isLost) {
 }
 
 /** Ask behind the answer `parent`; null begins a conversation anew, or its first question in another way. */
-async function ask(question, parent) {
+async function ask(question, parent, files = {}) {
   say("Searching");
   return attempt(async () => {
-    const begun = conversation ? await postQuestion(conversation.id, question, parent) : await beginConversation(question);
+    const begun = conversation ? await postQuestion(conversation.id, question, parent, files) : await beginConversation(question, files);
     const before = messages.slice(0, messages.findIndex((message) => message.id === parent) + 1);
     const one = begun.conversation ?? conversation;
     if (!conversation) {
@@ -206,6 +208,14 @@ async function ask(question, parent) {
     }
     changed(one, [...before, begun.question, begun.answer]);
   });
+}
+
+const filesOf = ({ files = [], search_scope }) => ({ files: files.map((file) => file.id), search_scope: search_scope ?? "files" });
+
+/** Ask the question of an answer once more: in everything, or in its files only. */
+function searchIn(answer, search_scope) {
+  const question = messages.find((message) => message.id === answer.parent_id);
+  return ask(question.text, question.parent_id, { ...filesOf(question), search_scope });
 }
 
 /** Another answer to the same question. */
@@ -273,13 +283,17 @@ async function submit() {
   const question = box.value.trim();
   if (!question) return;
   if (running().length) return say("An answer is being written. Wait for it, or stop it.");
+  if (attachments.objection) return say(attachments.objection);
   box.value = "";
   const before = conversation?.id ?? null;
-  if (await ask(question, messages.at(-1)?.id ?? null)) drafts.drop(before);
-  else box.value ||= question;
+  if (await ask(question, messages.at(-1)?.id ?? null, { files: attachments.ids })) {
+    drafts.drop(before);
+    attachments.clear();
+  } else box.value ||= question;
   box.dataset.of = conversation?.id ?? "";
 }
 
+const attachments = new Attachments(element("ask"), element("files"), element("choose"), element("attach"), say);
 element("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   submit();

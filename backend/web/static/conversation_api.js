@@ -12,10 +12,10 @@ function searchOf(values = {}) {
 
 export const listConversations = (values, signal) => send("GET", ALL + searchOf(values), undefined, signal);
 export const readConversation = (id, values, signal) => send("GET", url(id, searchOf(values)), undefined, signal);
-export const beginConversation = (question) => send("POST", ALL, { question });
+export const beginConversation = (question, files) => send("POST", ALL, { question, ...files });
 export const changeConversation = (id, changes) => send("PATCH", url(id), changes);
 export const deleteConversation = (id) => send("DELETE", url(id));
-export const postQuestion = (id, question, parent_id) => send("POST", url(id, "/messages"), { question, parent_id });
+export const postQuestion = (id, question, parent_id, files) => send("POST", url(id, "/messages"), { question, parent_id, ...files });
 export const regenerate = (id, messageId) => send("POST", message(id, messageId, "regenerate"));
 export const stopAnswer = (id, messageId) => send("POST", message(id, messageId, "stop"));
 export const eventsUrl = (id, messageId) => message(id, messageId, "events");
