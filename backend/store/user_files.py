@@ -259,9 +259,8 @@ def list_of_messages(
     database: Database, message_ids: Sequence[int]
 ) -> Mapping[int, tuple[UserFile, ...]]:
     """Return the files of each of these questions, in the order in which they were given."""
-    columns = (message_files.c.message_id, *_COLUMNS)
     query = (
-        select(*columns)
+        select(*_COLUMNS, message_files.c.message_id)
         .join(user_files, user_files.c.id == message_files.c.file_id)
         .where(message_files.c.message_id.in_(message_ids), _IS_THERE)
         .order_by(message_files.c.message_id, message_files.c.place)

@@ -1,7 +1,11 @@
 """Files of people in the database: whose they are, and when nothing uses them any more."""
 
+from collections.abc import Iterator
+from contextlib import closing
+
 import pytest
 
+from backend.access.roles import Role
 from backend.store import conversations, new_messages, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
@@ -13,8 +17,9 @@ from tests.support.conversations import ELSEWHERE, OWNER, writer
 
 
 @pytest.fixture
-def database(database_url: str) -> Database:
-    return open_database(database_url)
+def database(database_url: str) -> Iterator[Database]:
+    with closing(open_database(database_url)) as opened:
+        yield opened
 
 
 def _add(database: Database, name: str = "a", owner: ConversationOwner = OWNER) -> UserFile:
@@ -42,7 +47,7 @@ def _begin(database: Database, *files: str) -> str:
 
 
 def test_a_file_of_somebody_else_does_not_exist(database: Database) -> None:
-    add_person(database, "ann@example.com")
+    add_person(database, "ann@example.com", Role.ADMIN)
     file = _add(database, owner=ConversationOwner(1))
     for other in (OWNER, ConversationOwner(2)):
         assert user_files.list_files(database, other, 9) == []

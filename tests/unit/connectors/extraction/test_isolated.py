@@ -23,7 +23,7 @@ def test_sections_are_those_of_the_reader(data: bytes, media_type: str) -> None:
 
 
 def test_the_reason_is_kept() -> None:
-    with pytest.raises(ExtractionError, match="^the file is empty$"):
+    with pytest.raises(ExtractionError, match="the file is empty"):
         extract_isolated(b"", MARKDOWN, 30)
     with pytest.raises(ExtractionError, match="not a valid"):
         extract_isolated(b"PK\x03\x04 broken", DOCX, 30)
