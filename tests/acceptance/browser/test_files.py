@@ -161,3 +161,7 @@ def test_what_cannot_be_read_is_said_on_a_phone_in_the_dark(
         page.get_by_label("Your question", exact=True).press("Enter")
         _is_complete(page)
         page.screenshot(path=pictures / "files-phone-asked-dark.png")
+        # The browser notes by itself what the server refused.
+        (noted,) = watched.wrong
+        assert "422" in noted
+        watched.wrong.clear()
