@@ -24,7 +24,8 @@ _FORM = {
                     "type": "object",
                     "required": ["file"],
                     "properties": {"file": {"type": "string", "format": "binary"}},
-                }
+                },
+                "example": {"file": "travel-plan.pdf"},
             }
         },
     }
