@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from backend.composition.chat import ChatService
     from backend.composition.index import EmbeddingModel, IndexEngine
     from backend.composition.language_models import LanguageModels, StoredModels
+    from backend.files.file_keeper import FileIndex
     from backend.search.named_sets import Names
     from backend.store.audit import Actor
     from backend.store.credential_vault import Vault
@@ -263,6 +264,18 @@ class Container:
 
         return Pipeline(
             source=source.name,
+            embedder=self.embedding.embedder,
+            writer=self.engine.writer,
+            ledger=self.ledger,
+        )
+
+    @property
+    def file_index(self) -> "FileIndex":
+        """Where people's own files are indexed."""
+        from backend.files.file_keeper import FileIndex
+
+        return FileIndex(
+            database=self.database,
             embedder=self.embedding.embedder,
             writer=self.engine.writer,
             ledger=self.ledger,

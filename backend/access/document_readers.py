@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from backend.access.own_files import is_files_token
 from backend.store.admitted_readers import AdmittedReader, find_admitted
 from backend.store.database import Database
 from connectors.access import PUBLIC, Access, Readers
@@ -19,6 +20,8 @@ class DocumentReaders:
 
     def describe(self) -> list[str]:
         """Return a line for each reader with the way that admits them, and one for those who are not named."""
+        if any(map(is_files_token, self.access.readers)):
+            return ["only the person who added it"]
         lines = [_describe(one) for one in self.admitted]
         more = self.count - len(lines)
         return [*lines, f"{more:,} more"] if more > 0 else lines

@@ -11,6 +11,7 @@ from backend.api.server_sent_events import BROKEN, Event
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece, TurnFailed
+from backend.chat.given_files import FilesGiven
 from backend.chat.llm_loop import ChatTurn
 from backend.chat.passages import PassagesShown
 from backend.chat.rights_watch import (
@@ -29,6 +30,7 @@ from backend.schemas.answer import (
     PassagesEvent,
     TextEvent,
 )
+from backend.schemas.file import FilesGivenResponse
 from backend.schemas.search import (
     NarrowedEvent,
     QueriesEvent,
@@ -139,6 +141,8 @@ def _encode(event: Event) -> EncodedEvent:
 
 def _step(event: ChatEvent) -> Event | None:
     match event:
+        case FilesGiven():
+            return Event("files", FilesGivenResponse.from_given(event))
         case Queries():
             return Event("queries", QueriesEvent.model_validate(event))
         case FirstResults(sections=sections):

@@ -30,6 +30,7 @@ from backend.api.routes import (
     documents,
     explain,
     feedback,
+    files,
     health,
     metrics,
     models,
@@ -42,6 +43,7 @@ from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry, no_other_servers
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
+from backend.files.file_keeper import FileKeeper
 from backend.version import read_version
 
 SPARE_THREADS = 4
@@ -125,6 +127,7 @@ def create_app(
         authenticator=authenticator,
         pools=pools,
         turns=ConversationTurns(lambda: current.container.database, pools.answers),
+        files=FileKeeper(lambda: current.container.file_index),
         processes=processes,
         public_address=public_address,
     )
@@ -143,6 +146,7 @@ def create_app(
         feedback,
         document_sets,
         documents,
+        files,
         explain,
         sources,
         admin,

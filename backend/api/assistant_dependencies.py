@@ -7,24 +7,17 @@ from pydantic import Field
 
 from backend.access.api_tokens import TokenScope
 from backend.access.roles import Role
-from backend.api.authorization import Asker, AskerDependency
+from backend.api.authorization import AskerDependency
 from backend.api.dependencies import ChatDependency, DatabaseDependency, ReadersDependency
+from backend.api.own_readers import find_owner
 from backend.api.request_context import RequestContextDependency
 from backend.conversations.assistant_service import AssistantService, AssistantUser
-from backend.store.conversations import ConversationOwner
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 
 _LONGEST_ID = 100
 AssistantId: TypeAlias = Annotated[str, Path(max_length=_LONGEST_ID)]
 AssistantIdField: TypeAlias = Annotated[str, Field(max_length=_LONGEST_ID)]
-
-
-def find_asker_owner(asker: Asker) -> ConversationOwner | None:
-    """Return the owner of what is an asker's own; None for a service token, which has nothing."""
-    if asker.person is not None:
-        return ConversationOwner(asker.person.id)
-    return None if asker.kind == "token" else ConversationOwner(None)
 
 
 def get_assistants(
@@ -39,7 +32,7 @@ def get_assistants(
         return frozenset(chat.engine.index.facets(Filters(), readers, deadline).sources)
 
     user = AssistantUser(
-        owner=find_asker_owner(asker),
+        owner=find_owner(asker),
         readers=asker.readers,
         is_admin=asker.role is Role.ADMIN and TokenScope.ADMIN in asker.scopes,
         actor=asker.actor,

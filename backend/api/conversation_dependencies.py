@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import Depends, Path, Request
 
 from backend.api.answer_events import AnswerHtml, TurnEncoder
-from backend.api.assistant_dependencies import AssistantsDependency, find_asker_owner
+from backend.api.assistant_dependencies import AssistantsDependency
 from backend.api.authorization import AskerDependency
 from backend.api.dependencies import (
     AppStateDependency,
@@ -21,6 +21,7 @@ from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
 from backend.chat.llm_loop import ChatTurn
+from backend.composition.answers_from_files import answer_with_files
 from backend.composition.chat import ChatService
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.followed_turn import FollowedAnswer, TurnFollower
@@ -28,8 +29,11 @@ from backend.conversations.project_service import ProjectService
 from backend.conversations.service import ConversationService
 from backend.conversations.turn_rights import make_owner_readers
 from backend.conversations.turn_runner import Answering
+from backend.files.attached_files import find_attached
 from backend.schemas.search import FiltersBody
 from backend.store.conversations import ConversationOwner
+from backend.store.database import Database
+from backend.store.messages import Message
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 
@@ -46,7 +50,7 @@ async def get_owner(asker: AskerDependency) -> ConversationOwner:
     Raises:
         Problem: 403, a service token belongs to nobody.
     """
-    owner = find_asker_owner(asker)
+    owner = find_owner(asker)
     if owner is None:
         raise Problem(problem(403, "Conversations belong to people; use POST /api/ask."))
     return owner
@@ -91,8 +95,9 @@ def get_conversations(
         assistants=assistants,
         projects=projects,
         answering=lambda question, settings: _make_answering(
-            chat, question, settings, state.answer_html
+            chat, database, owner, question, settings, state.answer_html
         ),
+        files=state.files,
         turn_key=asker.turn_key,
         readers_now=make_owner_readers(database, owner, asker.readers),
     )
@@ -128,17 +133,25 @@ FollowerDependency = Annotated[TurnFollower, Depends(get_follower)]
 
 
 def _make_answering(
-    chat: ChatService, question: str, settings: AssistantSettings, answer_html: AnswerHtml
+    chat: ChatService,
+    database: Database,
+    owner: ConversationOwner,
+    question: Message,
+    settings: AssistantSettings,
+    answer_html: AnswerHtml,
 ) -> Answering:
     def answer(turn: ChatTurn, record: ChatStateContainer) -> Iterator[ChatEvent]:
-        return chat.answer(turn, (), record)
+        attached = find_attached(database, owner, question)
+        if attached is None:
+            return chat.answer(turn, (), record)
+        return answer_with_files(chat, turn, attached, record)
 
     return Answering(
         index=chat.engine.index,
         answer=answer,
         assistant=settings,
         seconds=chat.seconds,
-        encoder=TurnEncoder(question, answer_html),
+        encoder=TurnEncoder(question.text, answer_html),
         read_filters=_read_filters,
         open_fast_model=chat.fast_model,
     )

@@ -22,6 +22,7 @@ from backend.schemas.conversation import (
     QuestionBegunResponse,
     read_answer,
 )
+from backend.schemas.file import FileResponse
 from backend.schemas.search import FiltersBody
 from backend.schemas.system import ProblemDetails
 from backend.store.conversations import ListPosition
@@ -91,6 +92,8 @@ def make_message(shown: ShownMessage, answer_html: AnswerHtml) -> MessageRespons
         siblings=shown.siblings,
         summary=shown.summary,
         filters=_read_filters(shown),
+        files=tuple(map(FileResponse.from_file, shown.files)),
+        search_scope=message.search_scope,
     )
 
 

@@ -9,7 +9,6 @@ from fastapi import Depends, Request
 
 from backend.access.api_tokens import TokenScope
 from backend.access.document_readers import AllReaders, FindReaders, OwnReaders
-from backend.access.readers import resolve_readers
 from backend.access.roles import Role
 from backend.api.answer_events import AnswerHtml
 from backend.api.authentication import Authenticator
@@ -22,6 +21,7 @@ from backend.api.authorization import (
 )
 from backend.api.conversation_turns import ConversationTurns
 from backend.api.metrics_collector import Metrics
+from backend.api.own_readers import resolve_asker_readers
 from backend.api.problem_details import Problem, problem
 from backend.api.public_address import PublicAddress
 from backend.api.request_context import ActiveRequests, get_request_context
@@ -33,6 +33,7 @@ from backend.chat.llm.stored_models import ModelService
 from backend.composition.chat import ChatService
 from backend.composition.language_models import LanguageModels
 from backend.container import Container
+from backend.files.file_keeper import FileKeeper
 from backend.schemas.system import PartStatus
 from backend.search.search_service import SearchService
 from backend.sources.document_sets import DocumentSetService
@@ -55,6 +56,7 @@ class AppState:
     metrics: Metrics
     pools: RequestPools
     turns: ConversationTurns
+    files: FileKeeper
     authenticator: Authenticator
     processes: ServerProcesses | None = None
     public_address: PublicAddress | None = None
@@ -144,7 +146,7 @@ LanguageModelsDependency = Annotated[LanguageModels, Depends(get_language_models
 
 def get_readers(asker: AskerDependency, database: DatabaseDependency) -> Readers:
     """Return what the asker may read, resolved once for the request."""
-    return resolve_readers(database, asker.readers)
+    return resolve_asker_readers(database, asker)
 
 
 def get_find_readers(

@@ -16,6 +16,7 @@ from backend.schemas.answer import (
     TextEvent,
 )
 from backend.schemas.conversation import TurnEndedEvent
+from backend.schemas.file import FilesGivenResponse
 from backend.schemas.run import ProgressEvent, SyncReport
 from backend.schemas.search import NarrowedEvent, QueriesEvent, ResultsEvent, StepFailedEvent
 from backend.schemas.system import ProblemDetails, ReadinessResponse
@@ -39,6 +40,7 @@ ANSWER_EVENTS = (
     STOPPING,
 )
 FOLLOWED_EVENTS = (
+    Event("files", FilesGivenResponse.example()),
     *ANSWER_EVENTS,
     Event("stopped", TurnEndedEvent.example()),
     Event("interrupted", TurnEndedEvent.example()),

@@ -14,12 +14,16 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from backend.api.multipart import OVERHEAD
 from backend.api.problem_details import problem, response
 from backend.api.public_address import PublicAddress
+from backend.files.file_types import LARGEST_FILE
 from backend.schemas.system import ProblemDetails
 
 MOST_BYTES = 1_000_000
 """Of a request's body."""
+MOST_UPLOADED = LARGEST_FILE + OVERHEAD
+"""Of the body of a request that uploads a file."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -81,7 +85,8 @@ class RequestGuardMiddleware:
         if self._site:
             # A proxy may speak TLS for it: addresses that are made of the request are those that people open.
             scope["scheme"] = "https"
-        return await self._app(scope, _limit_body(receive), send_with_headers)
+        most = _find_limit(scope)
+        return await self._app(scope, _limit_body(receive, most), send_with_headers)
 
     def _refusal(self, scope: Scope) -> ProblemDetails | None:
         headers = Headers(scope=scope)
@@ -89,7 +94,7 @@ class RequestGuardMiddleware:
             self._foreign_host(headers, scope["path"])
             or _foreign_origin(headers, self._origin(scope, headers))
             or _foreign_site(headers, scope["method"])
-            or _too_long(headers)
+            or _too_long(headers, _find_limit(scope))
         )
 
     def _foreign_host(self, headers: Headers, path: str) -> ProblemDetails | None:
@@ -160,14 +165,19 @@ def _from_elsewhere(where: str) -> ProblemDetails:
     )
 
 
-def _too_long(headers: Headers) -> ProblemDetails | None:
+def _find_limit(scope: Scope) -> int:
+    is_upload = scope["method"] == "POST" and scope["path"] == "/api/files"
+    return MOST_UPLOADED if is_upload else MOST_BYTES
+
+
+def _too_long(headers: Headers, most: int) -> ProblemDetails | None:
     length = headers.get("content-length", "")
-    if not length.isdecimal() or int(length[:20]) <= MOST_BYTES:
+    if not length.isdecimal() or int(length[:20]) <= most:
         return None
-    return problem(413, _TOO_LONG)
+    return problem(413, _describe_limit(most))
 
 
-def _limit_body(receive: Receive) -> Receive:
+def _limit_body(receive: Receive, most: int) -> Receive:
     """Wrap `receive` to fail once the body is too long; a body need not declare its length."""
     size = 0
 
@@ -175,11 +185,12 @@ def _limit_body(receive: Receive) -> Receive:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
-        if size > MOST_BYTES:
-            raise HTTPException(413, _TOO_LONG)
+        if size > most:
+            raise HTTPException(413, _describe_limit(most))
         return message
 
     return receive_counted
 
 
-_TOO_LONG = f"The request is longer than {MOST_BYTES:,} bytes."
+def _describe_limit(most: int) -> str:
+    return f"The request is longer than {most:,} bytes."

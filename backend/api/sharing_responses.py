@@ -20,7 +20,8 @@ def _make_message(one: ReadMessage, answer_html: AnswerHtml) -> SharedMessageRes
     """Neither filters nor other versions, nor why it failed: they are its owner's."""
     # The place of a message among others is its owner's to know.
     shown = make_message(
-        ShownMessage(one.message, one.question, (), one.withheld, None), answer_html
+        ShownMessage(one.message, one.question, (), one.withheld, summary=None, files=()),
+        answer_html,
     )
     failed = FAILED if shown.status == "failed" else None
     return SharedMessageResponse(

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.citations.verification import Support
+from backend.chat.given_files import FilesGiven
 from backend.chat.passages import PassagesShown, QuotedPassage
 from backend.search.events import SearchEvent
 from backend.search.models import InferenceSection
@@ -79,6 +80,8 @@ class AnswerDone:
     """Sentences that state something and cite nothing, in the order of the text."""
     documents: tuple[ShownDocument, ...] = ()
     """All that were shown to the model, or quoted from, by number; also those that the answer does not cite."""
+    files: FilesGiven | None = None
+    """What became of the files that came with the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,5 +106,12 @@ class TurnFailed:
 
 
 ChatEvent: TypeAlias = (
-    SearchEvent | ReasoningStep | CitationInfo | TextPiece | PassagesShown | AnswerDone | TurnFailed
+    SearchEvent
+    | FilesGiven
+    | ReasoningStep
+    | CitationInfo
+    | TextPiece
+    | PassagesShown
+    | AnswerDone
+    | TurnFailed
 )

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from backend.chat.citations.citation_utils import remove_citations
 from backend.chat.llm.messages import CallMessage, ModelMessage, ToolResult, ToolSpec
+from backend.chat.pictures import PICTURE_TOKENS, Picture
 from backend.chat.prompts import (
     BY_SEARCHING,
     NO_LONGER_SHOWN,
@@ -57,6 +58,7 @@ class TurnStart:
     """The instructions of the assistant."""
     project: str = ""
     """Those of the project."""
+    pictures: tuple[Picture, ...] = ()
 
 
 def without_citations(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
@@ -86,6 +88,10 @@ class Conversation:
     def fit_window(self, window: int) -> None:
         """From now on trim to this window."""
         self._window = window
+
+    def leave_out_pictures(self) -> None:
+        """From now on for a model that does not see."""
+        self._start = replace(self._start, pictures=())
 
     def add_exchange(self, exchange: ToolExchange) -> None:
         self._exchanges.append(exchange)
@@ -135,7 +141,7 @@ class Conversation:
             ChatMessage("system", self._system(tools)),
             *self._earlier(),
             *recent_messages(self._start.history, available, self._message_cost),
-            ChatMessage("user", question),
+            ChatMessage("user", question, self._start.pictures),
             *itertools.chain.from_iterable(map(_to_messages, exchanges)),
         ]
 
@@ -166,7 +172,8 @@ class Conversation:
         slack = self._window // 100
         earlier = [one.text for one in self._earlier()]
         fixed = [self._system(tools), question, *described, *earlier]
-        return self._window - slack - self._total(fixed)
+        pictures = len(self._start.pictures) * PICTURE_TOKENS
+        return self._window - slack - self._total(fixed) - pictures
 
     def _fit_exchanges(self, available: int) -> list[ToolExchange]:
         """Return all exchanges, without the results of the oldest as far as needed."""

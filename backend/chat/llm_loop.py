@@ -52,6 +52,7 @@ from backend.chat.llm_step import (
     run_llm_step,
     start_stream,
 )
+from backend.chat.pictures import Picture
 from backend.chat.tools import (
     INTERNAL_SEARCH,
     InvalidCall,
@@ -100,6 +101,8 @@ class ChatTurn:
     """Of what was said before the history."""
     filters: Filters = field(default_factory=Filters)
     files: tuple[ContextFile, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    """Shown to a model that sees."""
     today: date | None = None
     assistant: AssistantSettings = PLAIN
 
@@ -199,6 +202,7 @@ class _Turn:
             files=files_for_model(self._files, loaded),
             assistant=self._turn.assistant.instructions,
             project=self._turn.assistant.project_instructions,
+            pictures=self._turn.pictures if self._model.settings.sees_pictures else (),
         )
         return Conversation(start, self._window, self._dependencies.count_tokens)
 
@@ -255,6 +259,8 @@ class _Turn:
             return False
         self._model, self._window = fallback, fallback.settings.prompt_tokens
         self._conversation.fit_window(self._window)
+        if not fallback.settings.sees_pictures:
+            self._conversation.leave_out_pictures()
         self._state.replace_model(fallback.settings.shown_name)
         return True
 

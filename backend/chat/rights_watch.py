@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.events import AnswerDone, ChatEvent
+from backend.chat.given_files import FilesGiven
 from backend.chat.passages import PassagesShown
 from backend.search.events import SectionsSelected
 from connectors.access import Readers
@@ -69,6 +70,8 @@ class RightsWatch:
 def list_documents(event: ChatEvent) -> list[str]:
     """Return the documents that an event cites or quotes, or that the model is given."""
     match event:
+        case FilesGiven(document_ids=given):
+            return given
         case SectionsSelected(sections=sections):
             return [section.document_id for section in sections]
         case CitationInfo(document_id=document):

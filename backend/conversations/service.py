@@ -13,13 +13,15 @@ from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.project_service import ProjectService
 from backend.conversations.titles import make_title
 from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
-from backend.store import conversations, messages, new_messages, summaries, turns
+from backend.files.file_keeper import FileKeeper
+from backend.store import conversations, messages, new_messages, summaries, turns, user_files
 from backend.store.assistants import DEFAULT_ID
 from backend.store.conversations import Conversation, ConversationOwner, ListPosition
 from backend.store.database import Database
 from backend.store.messages import Message
 from backend.store.new_messages import Begun, ConversationSetting, NewQuestion, Writer
 from backend.store.people import NOBODY
+from backend.store.user_files import UserFile
 from backend.sync.run_lease import this_process
 from connectors.errors import InvalidInputError
 
@@ -38,6 +40,8 @@ class ShownMessage:
     """The asker may not read what the answer rests on: nothing of it may be shown."""
     summary: str | None
     """What a language model is told in the place of the messages down to this one."""
+    files: tuple[UserFile, ...]
+    """That came with a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +77,12 @@ class ConversationService:
     """Those that the owner may use."""
     projects: ProjectService
     """Those that the owner is in."""
-    answering: Callable[[str, AssistantSettings], Answering]
+    answering: Callable[[Message, AssistantSettings], Answering]
     """Returns what answers a question."""
     turn_key: str
     readers_now: ReadersNow
     """Of the person whose turns these are, also after the request."""
+    files: FileKeeper
 
     def list_page(
         self,
@@ -128,10 +133,13 @@ class ConversationService:
     def read_of(self, author: ConversationOwner, conversation_id: str) -> OpenedConversation:
         """Return what somebody else sees of a conversation of its author: by the gate, what they may read themselves.
 
+        The files that came with its questions are not named: they are their owner's alone.
+
         Raises:
             NotFoundError
         """
-        return replace(self, owner=author).open(conversation_id, None, None, MOST_READ)
+        opened = replace(self, owner=author).open(conversation_id, None, None, MOST_READ)
+        return replace(opened, messages=tuple(replace(one, files=()) for one in opened.messages))
 
     def _find_last(
         self, conversation: Conversation, leaf: int | None, before: int | None
@@ -153,6 +161,7 @@ class ConversationService:
         withheld = self.gate.find_withheld(path)
         told = self._find_summaries(path)
         siblings = messages.find_siblings(self.database, path)
+        files = user_files.list_of_messages(self.database, [one.id for one in path])
         questions = {one.id: one.text for one in path if one.role == "user"}
         return tuple(
             ShownMessage(
@@ -161,6 +170,7 @@ class ConversationService:
                 siblings=siblings[one.id],
                 withheld=one.id in withheld,
                 summary=told.get(one.id),
+                files=files.get(one.id, ()),
             )
             for one in path
         )
@@ -237,7 +247,7 @@ class ConversationService:
             turn_key=self.turn_key,
             readers_now=self.readers_now,
         )
-        self.runner.begin(order, self.answering(begun.question.text, settings))
+        self.runner.begin(order, self.answering(begun.question, settings))
         question, answer = self._show((begun.question, begun.answer))
         return BegunTurn(self.get(begun.question.conversation_id), question, answer)
 
@@ -283,7 +293,9 @@ class ConversationService:
         conversations.set_leaf(self.database, self.owner, conversation_id, leaf)
 
     def delete(self, conversation_id: str) -> None:
+        """Delete a conversation with its files that nothing else uses."""
         conversations.remove(self.database, self.owner, conversation_id)
+        self.files.sweep_now()
 
 
 def _to_stored_id(assistant_id: str) -> str | None:

@@ -1,5 +1,6 @@
 """What the person of a turn may read as of now. It goes on after the request that began it, so that no request is asked again."""
 
+from backend.access.own_files import add_own_files
 from backend.access.own_readers import find_own_readers
 from backend.access.readers import resolve_readers
 from backend.chat.rights_watch import ReadersNow
@@ -19,10 +20,13 @@ def make_owner_readers(database: Database, owner: ConversationOwner, own: Reader
     def read() -> Readers | None:
         if owner.person_id is None:
             # Where there are accounts by now, the machine has no owner any more.
-            return None if people.has_people(database) else resolve_readers(database, own)
+            if people.has_people(database):
+                return None
+            return add_own_files(resolve_readers(database, own), owner)
         person = people.find(database, owner.person_id)
         if person is None or person.disabled_at is not None:
             return None
-        return resolve_readers(database, find_own_readers(database, person))
+        resolved = resolve_readers(database, find_own_readers(database, person))
+        return add_own_files(resolved, owner)
 
     return read

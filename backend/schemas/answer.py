@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 from pydantic import JsonValue
 
 from backend.schemas.base import Schema, SpanPair, with_example
+from backend.schemas.file import FilesGivenResponse
 
 if TYPE_CHECKING:
     from backend.chat.events import AnswerDone, Citation, ShownDocument
@@ -169,6 +170,8 @@ class AnswerResponse(Schema):
     """Sentences that state something and cite nothing; all of them if there is no citation."""
     documents: tuple[ShownDocumentResponse, ...] = ()
     """All that the answer could cite, by number: what was shown to the model, or quoted from."""
+    files: FilesGivenResponse | None = None
+    """What became of the files that came with the question; null where none did."""
 
     @classmethod
     def from_answer(cls, question: str, done: "AnswerDone", seconds: float) -> Self:
@@ -187,6 +190,7 @@ class AnswerResponse(Schema):
                 ShownDocumentResponse.from_document(one, cited=one.number in cited)
                 for one in done.documents
             ),
+            files=FilesGivenResponse.from_given(done.files) if done.files else None,
         )
 
 

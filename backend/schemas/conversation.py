@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from backend.schemas.answer import AnswerDoneEvent, AnswerResponse
 from backend.schemas.base import Schema, with_example
+from backend.schemas.file import FileResponse
 from backend.schemas.search import FiltersBody
 from backend.schemas.system import ProblemDetails
 from backend.store.assistants import DEFAULT_ID
@@ -41,6 +42,8 @@ _QUESTION: dict[str, JsonValue] = {
     "siblings": [1],
     "filters": {},
     "summary": None,
+    "files": [],
+    "search_scope": "files",
 }
 _RUNNING: dict[str, JsonValue] = {
     **_QUESTION,
@@ -51,6 +54,7 @@ _RUNNING: dict[str, JsonValue] = {
     "status": "running",
     "siblings": [2],
     "filters": None,
+    "search_scope": None,
 }
 _DONE = AnswerDoneEvent.example()
 _FINISHED: dict[str, JsonValue] = {
@@ -131,6 +135,10 @@ class MessageResponse(Schema):
     """What a question is narrowed to."""
     summary: str | None
     """What the language model is told from now on in the place of the messages down to this one."""
+    files: tuple[FileResponse, ...]
+    """That came with a question."""
+    search_scope: Literal["files", "everything"] | None
+    """Of a question: what is searched where its files are too long to be read whole; null for an answer."""
 
 
 class OpenedConversationResponse(Schema):

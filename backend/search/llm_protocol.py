@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from connectors.errors import QuarryError
 from indexing.runtime.deadline import Deadline
@@ -12,10 +12,19 @@ class CompletionError(QuarryError):
     """The language model gave no usable answer: an error, a timeout, an empty text."""
 
 
+class ShownPicture(Protocol):
+    @property
+    def url(self) -> str:
+        """Holds the picture itself."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
     role: Literal["system", "user", "assistant"]
     text: str
+    pictures: tuple[ShownPicture, ...] = ()
+    """For a model that sees."""
 
 
 Complete: TypeAlias = Callable[[Sequence[ChatMessage], Deadline], str]

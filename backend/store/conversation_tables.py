@@ -35,6 +35,7 @@ messages = Table(
     Column("text", Text, nullable=False),
     Column("folded_text", Text),  # as it is searched; of questions only
     Column("filters", JSON(none_as_null=True)),  # of questions only
+    Column("search_scope", Text),  # of questions only: `files`, or `everything`
     Column("created_at", Moment, nullable=False),
     Column("status", Text),  # of answers only, as the following columns
     Column("answer", JSON(none_as_null=True)),  # NULL until it is finished

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, Select, and_, delete, exists, or_, select, update
 
+from backend.store import file_removal
 from backend.store.conversation_tables import conversations, messages, turns
 from backend.store.database import Database
 from connectors.errors import NotFoundError
@@ -192,7 +193,7 @@ def _update(
 
 
 def remove(database: Database, owner: ConversationOwner, conversation_id: str) -> None:
-    """Remove a conversation with all its messages, and the turns that write them.
+    """Remove a conversation with all its messages, the turns that write them, and files that nothing else uses.
 
     Raises:
         NotFoundError
@@ -205,7 +206,9 @@ def remove(database: Database, owner: ConversationOwner, conversation_id: str) -
             raise missing()
         # In the order in which processes that write answers lock rows, so that no two transactions deadlock.
         connection.execute(_select_turns(conversation_id).with_for_update(of=turns)).all()
+        own_files = file_removal.list_attached(connection, conversation_id)
         connection.execute(delete(conversations).where(which))
+        file_removal.give_up_unused(connection, own_files)
 
 
 def _select_turns(conversation_id: str) -> Select[tuple[int]]:

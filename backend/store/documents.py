@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, or_
 from backend.store import conjunctions
 from backend.store.database import Database, select_texts
 from backend.store.document_contents import decode_document
-from backend.store.sources import count_rows_by_source
+from backend.store.sources import IS_CONNECTED, count_rows_by_source
 from backend.store.tables import contents, document_readers, documents, sources
 from connectors.access import NOBODY, Access, Readers, describe_readers
 from connectors.document import Document
@@ -81,10 +81,10 @@ def list_documents(database: Database) -> Iterator[HeldDocument]:
 
 def find_held(database: Database, name: str) -> HeldDocument | None:
     """Return the document of an id or a link, regardless of permissions: only to explain to an
-    administrator who may read it.
+    administrator who may read it. Files of people's own are nobody's but theirs: there is nothing to explain.
     """
     for column in (documents.c.id, documents.c.link):
-        if found := _read_page(database, [column == name], 1):
+        if found := _read_page(database, [column == name, IS_CONNECTED], 1):
             return found[0]
     return None
 

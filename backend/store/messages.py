@@ -16,6 +16,8 @@ from indexing.text.normalization import is_storable
 
 Role: TypeAlias = Literal["user", "assistant"]
 AnswerStatus: TypeAlias = Literal["running", "finished", "stopped", "failed", "interrupted"]
+SearchScope: TypeAlias = Literal["files", "everything"]
+"""What is searched where the files of a question are too long to be read whole."""
 Json: TypeAlias = Mapping[str, Any]
 
 
@@ -30,6 +32,8 @@ class Message:
     """Of an answer that is being written: nothing yet."""
     filters: Json | None
     """What a question is narrowed to."""
+    search_scope: SearchScope | None
+    """Of a question with files; None for an answer."""
     created_at: datetime
     status: AnswerStatus | None
     """None for a question."""
@@ -48,6 +52,7 @@ MESSAGE_COLUMNS = (
     messages.c.role,
     messages.c.text,
     messages.c.filters,
+    messages.c.search_scope,
     messages.c.created_at,
     messages.c.status,
     messages.c.answer,

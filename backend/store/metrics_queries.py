@@ -15,6 +15,7 @@ from backend.store import workers as attendance
 from backend.store.database import Database
 from backend.store.runs import OPEN
 from backend.store.schedule import list_scheduled_kinds
+from backend.store.sources import IS_CONNECTED
 from backend.store.tables import batches, runs, schedule, sources
 
 _RECOUNT_SECONDS = 60.0
@@ -84,7 +85,8 @@ class Reckoning:
             latest = _latest(connection)
             unsettled = self._unsettled(connection, latest)
             found = self._settled + unsettled
-            rows = connection.execute(select(sources.c.id, sources.c.name, sources.c.kind)).all()
+            listed = select(sources.c.id, sources.c.name, sources.c.kind).where(IS_CONNECTED)
+            rows = connection.execute(listed).all()
             names: dict[int, str] = {row.id: row.name for row in rows}
             scheduled = [
                 (row.name, kind) for row in rows for kind in list_scheduled_kinds(row.kind)
@@ -158,7 +160,8 @@ def _states(connection: Connection, latest: Mapping[int, tuple[int, str]]) -> Ma
         )
     )
     found: Counter[str] = Counter()
-    for number, paused_at in connection.execute(select(sources.c.id, sources.c.paused_at)):
+    connected = select(sources.c.id, sources.c.paused_at).where(IS_CONNECTED)
+    for number, paused_at in connection.execute(connected):
         if number in leaving:
             found["being removed"] += 1
         elif paused_at is not None:

@@ -10,11 +10,11 @@ from sqlalchemy import Connection, insert, select, update
 
 from backend.store import conversations as repository
 from backend.store import messages as tree
-from backend.store import turns
+from backend.store import turns, user_files
 from backend.store.conversation_tables import conversations, messages
 from backend.store.conversations import ConversationOwner, is_owned
 from backend.store.database import Database
-from backend.store.messages import MESSAGE_COLUMNS, Message, read_message
+from backend.store.messages import MESSAGE_COLUMNS, Message, SearchScope, read_message
 from backend.store.project_tables import projects
 from backend.store.runs import Process
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
@@ -30,6 +30,9 @@ _TOO_MANY = f"{MOST_RUNNING} answers of this conversation are being written alre
 class NewQuestion:
     text: str
     filters: Mapping[str, Any]
+    files: tuple[str, ...] = ()
+    """Ids of the asker's files."""
+    search_scope: SearchScope = "files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ def begin_conversation(
     writer: Writer,
     setting: ConversationSetting = EVERYDAY,
 ) -> Begun:
+    """Raises NotFoundError, ConflictError, InvalidInputError: of its files."""
     conversation_id = secrets.token_urlsafe(_ID_BYTES)
     row = {
         "id": conversation_id,
@@ -84,7 +88,7 @@ def begin_conversation(
         if setting.project_id is not None:
             _keep_project(connection, setting.project_id)
         connection.execute(insert(conversations).values(row))
-        return _ask(connection, conversation_id, None, question, writer)
+        return _ask(connection, owner, conversation_id, None, question, writer)
 
 
 def _keep_project(connection: Connection, project_id: str) -> None:
@@ -111,7 +115,7 @@ def ask(
         _lock(connection, owner, conversation_id)
         if parent_id is not None:
             _check_parent(tree.get_in(connection, owner, conversation_id, parent_id))
-        return _ask(connection, conversation_id, parent_id, question, writer)
+        return _ask(connection, owner, conversation_id, parent_id, question, writer)
 
 
 def regenerate(
@@ -156,6 +160,7 @@ def _check_parent(parent: Message) -> None:
 
 def _ask(
     connection: Connection,
+    owner: ConversationOwner,
     conversation_id: str,
     parent_id: int | None,
     question: NewQuestion,
@@ -169,8 +174,10 @@ def _ask(
         text=question.text,
         folded_text=fold(question.text),
         filters=dict(question.filters),
+        search_scope=question.search_scope,
         created_at=writer.now,
     )
+    user_files.attach(connection, owner, asked.id, question.files)
     return Begun(asked, _begin_answer(connection, asked, writer))
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import NoResultFound
 from backend.store import runs
 from backend.store.database import Database, exclusive, upsert
 from backend.store.runs import Run
-from backend.store.sources import select_source_id, where_source
+from backend.store.sources import IS_CONNECTED, select_source_id, where_source
 from backend.store.tables import batches, failures, schedule, sources
 from connectors.errors import NotFoundError
 from connectors.registry import get_intervals, has_fixed_access
@@ -190,7 +190,7 @@ def list_unread_sources(database: Database) -> list[str]:
     query = (
         select(sources.c.name)
         .outerjoin(schedule, content)
-        .where(schedule.c.last_at.is_(None))
+        .where(schedule.c.last_at.is_(None), IS_CONNECTED)
         .order_by(sources.c.name)
     )
     with database.reading() as connection:
@@ -299,7 +299,7 @@ def _states(database: Database, name: str | None = None) -> list[_State]:
     query = select(
         sources.c.id, sources.c.name, sources.c.kind, sources.c.created_at, sources.c.paused_at
     )
-    query = query.where(*where_source(name))
+    query = query.where(IS_CONNECTED, *where_source(name))
     latest = runs.latest(database, name)
     retries = select(failures.c.source_id, func.min(failures.c.next_try)).group_by(
         failures.c.source_id

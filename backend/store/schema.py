@@ -6,6 +6,7 @@ from backend.store.document_set_tables import document_sets
 from backend.store.language_model_tables import language_models
 from backend.store.project_tables import projects
 from backend.store.sharing_tables import conversation_shares
+from backend.store.user_file_tables import user_files
 
 (metadata,) = {
     each.metadata
@@ -16,5 +17,6 @@ from backend.store.sharing_tables import conversation_shares
         language_models,
         projects,
         conversation_shares,
+        user_files,
     )
 }

@@ -81,12 +81,17 @@ SourceChoice: TypeAlias = EverySource | SourcesOf
 EVERY_SOURCE = EverySource()
 
 
+FILES_KIND = "files"
+"""Of the one source of people's own files, which is not connected: see `file_source`."""
+IS_CONNECTED = sources.c.kind != FILES_KIND
+
+
 def where_chosen(choice: SourceChoice) -> list[ColumnElement[bool]]:
     match choice:
         case EverySource():
-            return []
+            return [IS_CONNECTED]
         case SourcesOf(person_id):
-            return [sources.c.owner_id == person_id]
+            return [IS_CONNECTED, sources.c.owner_id == person_id]
 
 
 def select_source_id(name: str) -> ScalarSelect[int]:

@@ -31,6 +31,7 @@ from backend.conversations.assistant_service import AssistantService, AssistantU
 from backend.conversations.project_service import ProjectService
 from backend.conversations.service import ConversationService
 from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
+from backend.files.file_keeper import FileKeeper
 from backend.sample import handbook
 from backend.settings import Settings
 from backend.store import audit, new_messages, sources, turns
@@ -200,7 +201,8 @@ def measure_opening(server: Server, times: int) -> float:
             find_sources=frozenset,
         ),
         projects=ProjectService(database=server.database, owner=OWNER),
-        answering=lambda question, _: server.make_answering(question),
+        answering=lambda question, _: server.make_answering(question.text),
+        files=FileKeeper(lambda: server.container.file_index),
         turn_key="owner",
         readers_now=lambda: READERS,
     )

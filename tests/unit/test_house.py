@@ -61,6 +61,8 @@ UNUSED = {
     "indexing.embedding.language_support.EVERYTHING",
     # the process that draws a page calls it
     "connectors.extraction.pdf_rendering.render_standard_input",
+    # the process that reads an uploaded file calls it
+    "connectors.extraction.isolated.extract_standard_input",
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
 }

@@ -1,6 +1,6 @@
 """`/api/conversations`: ask in conversations that last, and follow their answers from wherever they are."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from fastapi import APIRouter, Header, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -22,6 +22,7 @@ from backend.api.followed_answer import follow_answer
 from backend.api.request_context import RequestContextDependency
 from backend.api.routes.ask import Question
 from backend.api.server_sent_events import EventStream, SentEvents, from_thread
+from backend.files.file_types import MOST_OF_QUESTION
 from backend.schemas.conversation import (
     AnswerBegunResponse,
     ConversationResponse,
@@ -62,10 +63,22 @@ class QuestionBody(BaseModel):
 
     question: Question
     filters: FiltersBody = FiltersBody()
+    files: tuple[Annotated[str, Field(max_length=100)], ...] = Field(
+        default=(), max_length=MOST_OF_QUESTION, description="Ids of your files: see /api/files"
+    )
+    search_scope: Literal["files", "everything"] = Field(
+        default="files",
+        description="What is searched where the files are too long to be read whole",
+    )
 
     def read(self) -> NewQuestion:
         filters = self.filters.model_dump(mode="json", exclude_none=True)
-        return NewQuestion(text=self.question, filters=filters)
+        return NewQuestion(
+            text=self.question,
+            filters=filters,
+            files=self.files,
+            search_scope=self.search_scope,
+        )
 
 
 class FirstQuestionBody(QuestionBody):

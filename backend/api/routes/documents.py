@@ -33,7 +33,7 @@ from backend.store.documents import StoredDocument
 from connectors.access import Readers
 from connectors.connector import ProvidesOriginal
 from connectors.document import Document
-from connectors.errors import InvalidInputError
+from connectors.errors import InvalidInputError, NotFoundError
 from connectors.extraction import registry
 from connectors.extraction.pdf_rendering import IMAGE_TYPE, render_page
 from connectors.extraction.result import ExtractionError
@@ -186,7 +186,8 @@ def _file(container: Container, document: Document) -> BufferedReader | None:
     """Return the file of a document; None where there is none, or its source may not read it any more."""
     try:
         connector = container.connector(sources.find(container.database, document.source))
-    except InvalidInputError:
+    except (InvalidInputError, NotFoundError):
+        # Files of people's own are of no source that is connected.
         return None
     if not isinstance(connector, ProvidesOriginal):
         return None

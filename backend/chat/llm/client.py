@@ -430,8 +430,12 @@ def _is_about_tools(error: "openai.APIStatusError", request: Json) -> bool:
 
 def _encode_message(message: ModelMessage) -> Json:
     match message:
-        case ChatMessage(role, text):
+        case ChatMessage(role, text, ()):
             return {"role": role, "content": _replace_surrogates(text)}
+        case ChatMessage(role, text, pictures):
+            parts = [{"type": "text", "text": _replace_surrogates(text)}]
+            shown = [{"type": "image_url", "image_url": {"url": one.url}} for one in pictures]
+            return {"role": role, "content": [*parts, *shown]}
         case CallMessage(text, calls):
             return {
                 "role": "assistant",

@@ -45,6 +45,7 @@ class ModelSettings:
     name: str = ""
     """By which people know it; empty: by the id that its endpoint has for it."""
     calls_tools: bool = True
+    sees_pictures: bool = False
     reasons: bool = False
     """It may be silent for long before its first token."""
     names: SettingNames = FROM_ENVIRONMENT

@@ -139,6 +139,7 @@ def make_settings(model: StoredModel, key: str | None) -> ModelSettings:
         context_window=values.context_window,
         name=values.name,
         calls_tools=values.calls_tools,
+        sees_pictures=values.sees_pictures,
         reasons=values.reasons,
         names=SettingNames.of_stored(values.name),
     )

@@ -1,4 +1,5 @@
 // Chat: conversations that last. What is shown is what the server keeps; an answer that runs is followed.
+import { Attachments } from "./attachments.js";
 import { watchCards } from "./cards.js";
 import { ChatAssistant } from "./chat_assistant.js";
 import { chosenProject, showProject } from "./chat_project.js";
@@ -43,7 +44,8 @@ const list = new ConversationList({
 });
 const feedback = new FeedbackButtons(say);
 const thread = new Thread(element("thread"), JSON.parse(element("chat").dataset.reasons), {
-  edit: (message, text) => ask(text, message.parent_id),
+  edit: (message, text) => ask(text, message.parent_id, filesOf(message)),
+  search: searchIn,
   again,
   choose,
   answered: (...entry) => feedback.attach(...entry),
@@ -219,10 +221,10 @@ function sayLost(isLost, why) {
 }
 
 /** Ask behind the answer `parent`; null begins a conversation anew, or its first question in another way. */
-async function ask(question, parent) {
+async function ask(question, parent, files = {}) {
   say("Searching");
   return attempt(async () => {
-    const begun = conversation ? await postQuestion(conversation.id, question, parent) : await beginConversation(question, assistant.id, chosenProject(null));
+    const begun = conversation ? await postQuestion(conversation.id, question, parent, files) : await beginConversation(question, { assistant_id: assistant.id, project_id: chosenProject(null), ...files });
     const before = messages.slice(0, messages.findIndex((message) => message.id === parent) + 1);
     const one = begun.conversation ?? conversation;
     if (!conversation) {
@@ -231,6 +233,14 @@ async function ask(question, parent) {
     }
     changed(one, [...before, begun.question, begun.answer]);
   });
+}
+
+const filesOf = ({ files = [], search_scope }) => ({ files: files.map((file) => file.id), search_scope: search_scope ?? "files" });
+
+/** Ask the question of an answer once more: in everything, or in its files only. */
+function searchIn(answer, search_scope) {
+  const question = messages.find((message) => message.id === answer.parent_id);
+  return ask(question.text, question.parent_id, { ...filesOf(question), search_scope });
 }
 
 /** Another answer to the same question. */
@@ -298,13 +308,17 @@ async function submit() {
   const question = box.value.trim();
   if (!question) return;
   if (running().length) return say("An answer is being written. Wait for it, or stop it.");
+  if (attachments.objection) return say(attachments.objection);
   box.value = "";
   const before = conversation?.id ?? null;
-  if (await ask(question, messages.at(-1)?.id ?? null)) drafts.drop(before);
-  else box.value ||= question;
+  if (await ask(question, messages.at(-1)?.id ?? null, { files: attachments.ids })) {
+    drafts.drop(before);
+    attachments.clear();
+  } else box.value ||= question;
   box.dataset.of = conversation?.id ?? "";
 }
 
+const attachments = new Attachments(element("ask"), element("files"), element("choose"), element("attach"), say);
 element("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   submit();

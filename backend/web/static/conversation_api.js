@@ -12,10 +12,11 @@ function searchOf(values = {}) {
 
 export const listConversations = (values, signal) => send("GET", ALL + searchOf(values), undefined, signal);
 export const readConversation = (id, values, signal) => send("GET", url(id, searchOf(values)), undefined, signal);
-export const beginConversation = (question, assistant_id, project_id) => send("POST", ALL, { question, assistant_id, project_id });
+/** `choices`: assistant_id, project_id, files, search_scope. */
+export const beginConversation = (question, choices) => send("POST", ALL, { question, ...choices });
 export const changeConversation = (id, changes) => send("PATCH", url(id), changes);
 export const deleteConversation = (id) => send("DELETE", url(id));
-export const postQuestion = (id, question, parent_id) => send("POST", url(id, "/messages"), { question, parent_id });
+export const postQuestion = (id, question, parent_id, files) => send("POST", url(id, "/messages"), { question, parent_id, ...files });
 export const regenerate = (id, messageId) => send("POST", message(id, messageId, "regenerate"));
 export const stopAnswer = (id, messageId) => send("POST", message(id, messageId, "stop"));
 export const eventsUrl = (id, messageId) => message(id, messageId, "events");

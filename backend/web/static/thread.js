@@ -1,4 +1,5 @@
 // The messages of a conversation: questions, and answers with their sources.
+import { fileChips } from "./attachments.js";
 import { copied } from "./copying.js";
 import { showSummary } from "./summarised.js";
 import { replaceControls } from "./text.js";
@@ -10,7 +11,7 @@ export class Thread {
   #reasons;
   #entries = new Map();
 
-  /** `hooks`: edit(message, text), again(message), choose(id), answered(node, message, turn), say(text). `reasons`: why passages are shown, in sentences. */
+  /** `hooks`: edit(message, text), again(message), choose(id), search(answer, scope), answered(node, message, turn), say(text). `reasons`: why passages are shown, in sentences. */
   constructor(root, reasons, hooks) {
     this.#root = root;
     this.#hooks = hooks;
@@ -83,6 +84,7 @@ export class Thread {
     const form = part(node, "editing");
     const box = form.querySelector("textarea");
     part(node, "text").textContent = replaceControls(message.text);
+    part(node, "files").replaceChildren(...fileChips(message.files));
 
     const edit = (is) => {
       form.hidden = !is;
@@ -118,6 +120,8 @@ export class Thread {
     if (message.status === "finished" && !message.withheld) turn.restore(restorable(message, this.#reasons));
     else if (message.status !== "running" || message.withheld) restorePart(turn, message);
     part(node, "again").textContent = message.status === "finished" && !message.withheld ? "Regenerate" : "Ask again";
+    node.querySelector("[data-everything]").addEventListener("click", () => this.#hooks.search(message, "everything"));
+    node.querySelector("[data-only-files]").addEventListener("click", () => this.#hooks.search(message, "files"));
     part(node, "again").addEventListener("click", () => this.#hooks.again(message));
     part(node, "copy").addEventListener("click", async () => this.#hooks.say(await copied(turn, part(node, "copy"))));
     this.#hooks.answered(node, message, turn);

@@ -1,4 +1,5 @@
 // One turn: its steps, its sources, its answer; a page may show many.
+import { showScope } from "./attachments.js";
 import { entry, quoted } from "./cited.js";
 import { Live } from "./live.js";
 import { passageNodes } from "./passages.js";
@@ -18,6 +19,7 @@ const HELP = {
 const OF_CONVERSATION = new Set(["follow_up", "history"]);
 
 const HEARD = {
+  files: (turn, data) => turn.files(data),
   queries: (turn, data) => turn.queries(data),
   narrowed: (turn, data) => turn.narrowed(data),
   first_results: (turn, data) => turn.results(data),
@@ -96,6 +98,11 @@ export class Turn {
     item.className = kind;
   }
 
+  /** What becomes of the files of the question; pages without files have no place for it. */
+  files(given) {
+    if (this.part("scope")) showScope(this.part("scope"), given);
+  }
+
   queries({ variants }) {
     const texts = [...new Set(variants.map((variant) => replaceControls(variant.text)))];
     this.step("search", `Searched: ${texts.join(" · ")}`);
@@ -156,6 +163,7 @@ export class Turn {
   /** The whole answer, as the server rendered and cleaned it. */
   done({ answer, html }) {
     this.answer = { ...answer, html };
+    this.files(answer.files);
     this.part("answer").replaceChildren(...parsed(html));
     this.part("cut").hidden = !answer.cut;
     // What was found and not used, as for a greeting, is no source.

@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.container import Container
+from backend.search.named_sets import NamedSetsIndex
 from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
 from tests.unit.backend.api.conftest import client_of, connected, make_container
 from tests.unit.backend.api.routes.test_metrics import scrape
@@ -98,13 +99,14 @@ def _hold_up_searches(
 ) -> tuple[threading.Event, threading.Event]:
     """Let the searches of a server that is ready wait; return what says that one does, and what lets it go."""
     searching, released = threading.Event(), threading.Event()
-    index = container.chat.engine.index.index
-    find = index.find
+    named = container.chat.engine.index
+    assert isinstance(named, NamedSetsIndex)
+    find = named.index.find
 
     def wait_and_find(*arguments: object) -> object:
         searching.set()
         assert released.wait(SOON)
         return find(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(index, "find", wait_and_find)
+    monkeypatch.setattr(named.index, "find", wait_and_find)
     return searching, released

@@ -35,6 +35,7 @@ def _message(role: Any, text: str, answer: dict[str, Any] | None = None) -> Mess
         answer=answer,
         problem=None,
         document_ids=(),
+        search_scope=None,
     )
 
 

@@ -1,0 +1,78 @@
+"""`/api/files`: upload files of your own, to give them to questions."""
+
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Body, Depends, Header, Path
+
+from backend.api import openapi
+from backend.api.authorization import Permission, requires
+from backend.api.conversation_dependencies import OwnerDependency
+from backend.api.dependencies import AppStateDependency, DatabaseDependency
+from backend.api.multipart import read_file
+from backend.files.file_service import FileService
+from backend.schemas.file import FileResponse, FilesResponse
+
+router = APIRouter()
+_ONE = "/api/files/{file_id}"
+FileId: TypeAlias = Annotated[str, Path(max_length=100)]
+_FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                },
+                "example": {"file": "travel-plan.pdf"},
+            }
+        },
+    }
+}
+
+
+def get_files(
+    owner: OwnerDependency, database: DatabaseDependency, state: AppStateDependency
+) -> FileService:
+    return FileService(database, owner, state.files)
+
+
+FilesDependency = Annotated[FileService, Depends(get_files)]
+
+
+@router.post(
+    "/api/files",
+    status_code=202,
+    responses={409: openapi.describe_problem("You have as many files as allowed")},
+    openapi_extra=_FORM,
+    summary="Upload a file of your own",
+)
+@requires(Permission.ASK)
+def upload_file(
+    files: FilesDependency,
+    body: Annotated[bytes, Body(media_type="multipart/form-data")],
+    content_type: Annotated[str, Header(include_in_schema=False)] = "",
+) -> FileResponse:
+    """A form with one file of at most 20,000,000 bytes, pictures of 5,000,000. It is read soon: its `status` then is `ready` or `failed`. Nobody
+    but you finds it. What it says is kept; its bytes are kept of pictures alone."""
+    return FileResponse.from_file(files.upload(read_file(content_type, body)))
+
+
+@router.get("/api/files", summary="List your files")
+@requires(Permission.ASK)
+def list_files(files: FilesDependency) -> FilesResponse:
+    return FilesResponse(files=tuple(map(FileResponse.from_file, files.list_all())))
+
+
+@router.get(_ONE, summary="Say whether a file is read")
+@requires(Permission.ASK)
+def show_file(file_id: FileId, files: FilesDependency) -> FileResponse:
+    return FileResponse.from_file(files.get(file_id))
+
+
+@router.delete(_ONE, status_code=204, summary="Delete a file")
+@requires(Permission.ASK)
+def delete_file(file_id: FileId, files: FilesDependency) -> None:
+    """Answers that rest on it are withheld from then on."""
+    files.delete(file_id)

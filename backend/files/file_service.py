@@ -1,0 +1,58 @@
+"""The files of one person: upload, list, delete."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend.files.file_keeper import FileKeeper
+from backend.files.file_types import MOST_FILES, UploadedFile, check_file
+from backend.store import file_source, user_files
+from backend.store.conversations import ConversationOwner
+from backend.store.database import Database
+from backend.store.user_files import NewFile, UserFile
+from backend.sync.run_lease import this_process
+
+_ID_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class FileService:
+    database: Database
+    owner: ConversationOwner
+    keeper: FileKeeper
+
+    def upload(self, uploaded: UploadedFile) -> UserFile:
+        """Take a file, which is read soon; the same one once more is the one that there is.
+
+        Raises:
+            InvalidInputError, ConflictError, TemporarilyUnavailableError
+        """
+        name, media_type = check_file(uploaded)
+        self.keeper.check_room(len(uploaded.data))
+        file_id = secrets.token_urlsafe(_ID_BYTES)
+        new = NewFile(
+            id=file_id,
+            name=name,
+            media_type=media_type,
+            size=len(uploaded.data),
+            sha256=hashlib.sha256(uploaded.data).hexdigest(),
+            document_id=file_source.make_document_id(file_id),
+        )
+        file = user_files.add(self.database, self.owner, new, this_process(), MOST_FILES)
+        if file.id == file_id:
+            self.keeper.read(self.owner, file, uploaded.data)
+        return file
+
+    def list_all(self) -> Sequence[UserFile]:
+        self.keeper.sweep_sometimes()
+        return user_files.list_files(self.database, self.owner, MOST_FILES)
+
+    def get(self, file_id: str) -> UserFile:
+        """Raises NotFoundError."""
+        return user_files.find(self.database, self.owner, file_id)
+
+    def delete(self, file_id: str) -> None:
+        """Raises NotFoundError."""
+        user_files.give_up(self.database, self.owner, file_id)
+        self.keeper.sweep_now()

@@ -1,0 +1,84 @@
+"""JSON of people's own files."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, Self
+
+from pydantic import JsonValue
+
+from backend.schemas.base import Schema, with_example
+
+if TYPE_CHECKING:
+    from backend.chat.given_files import FilesGiven
+    from backend.store.user_files import UserFile
+
+FILE: dict[str, JsonValue] = {
+    "id": "q1WzYc0dX3pC5vJm2sT8bA",
+    "name": "travel-plan.pdf",
+    "media_type": "application/pdf",
+    "size": 48_213,
+    "text_length": 5_120,
+    "status": "ready",
+    "problem": None,
+    "document_id": "Your files:q1WzYc0dX3pC5vJm2sT8bA",
+    "created_at": "2026-03-02T09:30:00Z",
+    "used": True,
+}
+
+
+class FileResponse(Schema):
+    model_config = with_example(**FILE)
+
+    id: str
+    name: str
+    media_type: str
+    size: int
+    """Bytes."""
+    text_length: int | None
+    """Characters; null until it is read."""
+    status: Literal["reading", "ready", "failed"]
+    problem: str | None
+    """Why it could not be read."""
+    document_id: str
+    """Its id among your documents, once it is ready."""
+    created_at: datetime
+    used: bool
+    """Whether a question has it."""
+
+    @classmethod
+    def from_file(cls, file: "UserFile") -> Self:
+        return cls.model_validate(file)
+
+
+class FilesResponse(Schema):
+    model_config = with_example(files=[FILE])
+
+    files: tuple[FileResponse, ...]
+    """The newest first."""
+
+
+class FilesGivenResponse(Schema):
+    """The event `files`: what becomes of the files of the question and of those before it."""
+
+    model_config = with_example(
+        use="scope",
+        sentence="Only these 30 files are searched: together they are too long to be read whole.",
+        names=["travel-plan.pdf"],
+        unseen=[],
+    )
+
+    use: Literal["whole", "scope", "everything"]
+    """`whole`: they are read whole. `scope`: they do not fit, and they alone are searched. `everything`: they do not fit, and all is searched."""
+    sentence: str
+    """What to say to the asker; empty where there is nothing to say."""
+    names: tuple[str, ...]
+    unseen: tuple[str, ...]
+    """Pictures that were not looked at."""
+
+    @classmethod
+    def from_given(cls, given: "FilesGiven") -> Self:
+        return cls(
+            use=given.use,
+            sentence=given.sentence,
+            names=tuple(file.name for file in given.files),
+            unseen=tuple(file.name for file in given.unseen),
+        )

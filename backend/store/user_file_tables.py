@@ -1,0 +1,39 @@
+"""The tables of people's own files, beside those of `tables.py`; `migrations/` creates and changes them."""
+
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, Text
+
+from backend.store.database import Moment
+from backend.store.tables import metadata
+
+user_files = Table(
+    "user_files",
+    metadata,
+    Column("id", Text, primary_key=True),  # random
+    Column("person_id", ForeignKey("people.id")),  # NULL: of the owner of the machine
+    Column("name", Text, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("size", Integer, nullable=False),  # bytes, as they were uploaded
+    Column("sha256", Text, nullable=False),
+    Column("text_length", Integer),  # characters; NULL until it is read
+    Column("status", Text, nullable=False),  # see `user_files.FileStatus`
+    Column("problem", Text),  # why it could not be read
+    Column("document_id", Text, nullable=False),  # its id in the index
+    Column("picture", LargeBinary),  # the bytes of a picture; those of other files are not kept
+    Column("created_at", Moment, nullable=False),
+    # The process that reads it, and until when it says that it still does.
+    Column("host", Text, nullable=False),
+    Column("process", Integer, nullable=False),
+    Column("process_started", Text, nullable=False),
+    Column("lease_until", Moment, nullable=False),
+    Index(None, "person_id", "created_at"),
+    Index(None, "status"),
+)
+
+message_files = Table(
+    "message_files",
+    metadata,
+    Column("message_id", ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True),
+    Column("file_id", ForeignKey("user_files.id", ondelete="CASCADE"), primary_key=True),
+    Column("place", Integer, nullable=False),  # in the order in which they were given
+    Index(None, "file_id"),
+)

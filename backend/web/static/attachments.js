@@ -1,0 +1,179 @@
+// Files for the next question: dropped, pasted or chosen; uploaded one after the other, and shown as chips.
+import { send } from "./stream.js";
+import { documentUrl, make, replaceControls } from "./text.js";
+
+const FILES = "/api/files";
+const PAUSE = 400;
+const MOST = 50;
+const url = (id) => `${FILES}/${encodeURIComponent(id)}`;
+const LOST = "The connection to Quarry was lost. Remove it, then add it again.";
+
+/** The files of the box. `say(text)` tells what happened. */
+export class Attachments {
+  #list;
+  #form;
+  #say;
+  #entries = [];
+  #uploading = Promise.resolve();
+
+  constructor(form, list, input, button, say) {
+    this.#list = list;
+    this.#form = form;
+    this.#say = say;
+    button.addEventListener("click", () => input.click());
+    input.addEventListener("change", () => {
+      this.add(input.files);
+      input.value = "";
+    });
+    form.addEventListener("paste", (event) => {
+      if (!event.clipboardData?.files.length) return;
+      event.preventDefault();
+      this.add(event.clipboardData.files);
+    });
+    this.#watchDrops();
+  }
+
+  #watchDrops() {
+    const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+    const mark = (is) => this.#form.classList.toggle("dropping", is);
+    document.addEventListener("dragover", (event) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      mark(true);
+    });
+    document.addEventListener("dragleave", (event) => event.relatedTarget ?? mark(false));
+    document.addEventListener("drop", (event) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      mark(false);
+      this.add(event.dataTransfer.files);
+    });
+  }
+
+  /** The ids to give with a question. */
+  get ids() {
+    return this.#entries.map(({ file }) => file.id);
+  }
+
+  /** Why no question can be asked with these files now; nothing if one can. */
+  get objection() {
+    if (this.#entries.some(({ state }) => state === "failed")) return "A file could not be read. Remove it, then ask.";
+    const waits = this.#entries.some(({ state }) => state !== "ready");
+    return waits ? "A file is still being read. Ask when it is." : "";
+  }
+
+  /** Leave the box empty; the files belong to the question now, or are kept for later. */
+  clear() {
+    for (const entry of this.#entries) entry.abort.abort();
+    this.#entries = [];
+    this.#list.replaceChildren();
+  }
+
+  add(files) {
+    for (const given of files) {
+      if (this.#entries.length >= MOST) return this.#say(`A question may have ${MOST} files.`);
+      const entry = { given, state: "waiting", file: {}, abort: new AbortController() };
+      entry.node = this.#chip(entry);
+      this.#entries.push(entry);
+      this.#list.append(entry.node);
+      this.#uploading = this.#uploading.then(() => this.#upload(entry));
+    }
+  }
+
+  #chip(entry) {
+    const name = replaceControls(entry.given.name);
+    const remove = make("button", { type: "button", class: "plain", "aria-label": `Remove ${name}` }, "×");
+    remove.addEventListener("click", () => this.#remove(entry));
+    const progress = make("progress", { max: "1", value: "0", "aria-label": `Upload of ${name}` });
+    return make("li", {}, make("span", { class: "file-name", title: name }, name), make("span", { class: "dim" }, "Waiting"), remove, progress);
+  }
+
+  async #upload(entry) {
+    if (entry.abort.signal.aborted) return;
+    this.#show(entry, "uploading", "Uploading");
+    try {
+      entry.file = await uploaded(entry);
+      while (entry.file.status === "reading" && !entry.abort.signal.aborted) {
+        this.#show(entry, "reading", "Reading");
+        await new Promise((resolve) => setTimeout(resolve, PAUSE));
+        entry.file = await send("GET", url(entry.file.id), undefined, entry.abort.signal);
+      }
+    } catch (error) {
+      if (entry.abort.signal.aborted) return;
+      return this.#fail(entry, error.sentence ?? error.message);
+    }
+    if (entry.abort.signal.aborted) return;
+    if (entry.file.status === "failed") return this.#fail(entry, entry.file.problem);
+    if (this.#entries.some((one) => one !== entry && one.file.id === entry.file.id)) return this.#drop(entry);
+    this.#show(entry, "ready", "");
+    this.#say(this.objection ? "" : "Your files are read.");
+  }
+
+  #show(entry, state, text) {
+    entry.state = state;
+    entry.node.className = state;
+    entry.node.querySelector(".dim").textContent = text;
+    if (state === "ready" || state === "failed") entry.node.querySelector("progress")?.remove();
+    else if (state === "reading") entry.node.querySelector("progress").removeAttribute("value");
+  }
+
+  #fail(entry, problem) {
+    this.#show(entry, "failed", "");
+    entry.node.querySelector(".dim").remove();
+    entry.node.append(make("span", { class: "file-problem" }, replaceControls(problem)));
+    this.#say(replaceControls(problem));
+  }
+
+  #drop(entry) {
+    entry.abort.abort();
+    entry.node.remove();
+    this.#entries = this.#entries.filter((one) => one !== entry);
+  }
+
+  #remove(entry) {
+    const next = entry.node.nextElementSibling ?? entry.node.previousElementSibling;
+    this.#drop(entry);
+    (next?.querySelector("button") ?? this.#form.querySelector("textarea")).focus();
+    this.#say(`${replaceControls(entry.given.name)} was removed.`);
+    // What no question has is of no use any more.
+    if (entry.file.id && !entry.file.used) send("DELETE", url(entry.file.id)).catch(() => null);
+  }
+}
+
+/** Upload by XMLHttpRequest: only that says how far it is. */
+function uploaded({ given, node, abort }) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", FILES);
+    request.setRequestHeader("X-CSRF-Token", document.querySelector('meta[name="csrf-token"]')?.content ?? "");
+    request.responseType = "json";
+    const progress = node.querySelector("progress");
+    request.upload.addEventListener("progress", ({ loaded, total }) => (progress.value = loaded / (total || 1)));
+    request.addEventListener("load", () => {
+      if (request.status === 202) return resolve(request.response);
+      const { detail, advice } = request.response ?? {};
+      reject(new Error([detail, advice].filter(Boolean).join(" ") || LOST));
+    });
+    request.addEventListener("error", () => reject(new Error(LOST)));
+    abort.signal.addEventListener("abort", () => request.abort());
+    const form = new FormData();
+    form.append("file", given);
+    request.send(form);
+  });
+}
+
+/** The files of a question, as the thread shows them. */
+export function fileChips(files = []) {
+  return files.map((file) => {
+    const name = make("a", { class: "file-name", href: documentUrl(file.document_id) }, replaceControls(file.name));
+    return make("li", {}, name);
+  });
+}
+
+/** What became of the files of a question, with the way to search everything. */
+export function showScope(node, given) {
+  node.hidden = !given?.sentence;
+  node.querySelector("span").textContent = replaceControls(given?.sentence ?? "");
+  node.querySelector("[data-everything]").hidden = given?.use !== "scope" || !given.names.length;
+  node.querySelector("[data-only-files]").hidden = given?.use !== "everything" || !given.names.length;
+}

@@ -1,0 +1,167 @@
+"""Files of a question in a browser: three that are read whole; thirty that become the scope of the search, which is said, and the way back."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import FilePayload, Locator, Page, expect
+
+from tests.support.browser import Opens
+from tests.support.home import Home
+from tests.support.scripted_model import Call, Reply, Request, Say, ScriptedModel, ToolUse
+from tests.support.serving import Serving, serving
+
+WINDOW = 6_000
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+QUESTION = "Where does the office move?"
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(home: Home, model: ScriptedModel) -> Iterator[Serving]:
+    settings = {"QUARRY_LLM_MODEL": "scripted", "QUARRY_LLM_WINDOW": str(WINDOW)}
+    with serving(home, QUARRY_LLM_URL=model.base_url, **settings) as running:
+        yield running
+
+
+@pytest.fixture
+def address(server: Serving, model: ScriptedModel) -> str:
+    """Of a server that holds no file."""
+    for one in server.client.get("/api/files").json()["files"]:
+        server.client.delete(f"/api/files/{one['id']}")
+    model.play(_answer)
+    return server.url
+
+
+def _answer(request: Request) -> Reply:
+    last = request.messages[-1]
+    if "Files that came with the question" in str(last["content"]):
+        return Say("The office moves to Nantmoor [1].")
+    if request.tool_names and last["role"] != "tool":
+        return Call(ToolUse("internal_search", {"queries": ["office move"]}))
+    return Say("The documents say that the office moves [1].")
+
+
+def _file(number: int, paragraphs: int = 1) -> FilePayload:
+    text = f"# Plan {number}\n\n" + "The office moves to Nantmoor in May. " * paragraphs
+    return {"name": f"plan-{number}.md", "mimeType": "text/markdown", "buffer": text.encode()}
+
+
+def _chips(page: Page) -> Locator:
+    return page.get_by_role("list", name="Files of your question").get_by_role("listitem")
+
+
+def _add(page: Page, *files: FilePayload) -> None:
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Add files").click()
+    chooser.value.set_files(list(files))
+    expect(page.locator("#files li.ready")).to_have_count(len(files), timeout=60_000)
+
+
+def _ask(page: Page) -> None:
+    box = page.get_by_label("Your question", exact=True)
+    box.fill(QUESTION)
+    box.press("Enter")
+
+
+def _is_complete(page: Page) -> None:
+    expect(page.get_by_role("status")).to_have_text(re.compile(r"The answer is complete\."))
+
+
+def _axe(page: Page) -> None:
+    found = Axe().run(page).response["violations"]
+    assert not found, found
+
+
+def test_three_files_are_read_whole_and_cited(opens: Opens, address: str, pictures: Path) -> None:
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        _add(page, *map(_file, range(3)))
+        page.screenshot(path=pictures / "files-box-light.png")
+        _axe(page)
+        _chips(page).first.get_by_role("button", name="Remove plan-0.md").press("Enter")
+        expect(_chips(page)).to_have_count(2)
+        expect(page.get_by_role("button", name="Remove plan-1.md")).to_be_focused()
+        _add_dropped(page)
+        expect(page.locator("#files li.ready")).to_have_count(3)
+        _ask(page)
+        _is_complete(page)
+        expect(_chips(page)).to_have_count(0)
+        asked = page.locator(".message.asked").get_by_role("list", name="Files")
+        expect(asked.get_by_role("listitem")).to_have_count(3)
+        expect(page.locator(".scope")).to_be_hidden()
+        page.screenshot(path=pictures / "files-whole-light.png")
+        _axe(page)
+        page.reload()
+        expect(asked.get_by_role("listitem")).to_have_count(3)
+        page.locator(".answer .cite").first.click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("plan-1.md")
+        expect(page.get_by_text("only the person who added it")).to_be_visible()
+        page.screenshot(path=pictures / "files-document-light.png")
+
+
+def _add_dropped(page: Page) -> None:
+    page.evaluate(
+        """() => {
+          const data = new DataTransfer();
+          data.items.add(new File(["# Dropped\\n\\nIt moves to Nantmoor."], "dropped.md"));
+          document.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
+        }"""
+    )
+
+
+def test_thirty_files_become_the_scope(opens: Opens, address: str, pictures: Path) -> None:
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        _add(page, *(_file(number, 40) for number in range(30)))
+        page.screenshot(path=pictures / "files-thirty-light.png")
+        _ask(page)
+        _is_complete(page)
+        scope = page.locator(".scope")
+        expect(scope).to_contain_text("Only these 30 files are searched: together they are too")
+        page.screenshot(path=pictures / "files-scope-light.png")
+        _axe(page)
+        scope.get_by_role("button", name="Search everything").press("Enter")
+        expect(scope).to_contain_text("Everything is searched, with these 30 files")
+        _is_complete(page)
+        expect(scope.get_by_role("button", name="Search only these files")).to_be_visible()
+        page.reload()
+        expect(scope).to_contain_text("Everything is searched, with these 30 files")
+
+
+def test_what_cannot_be_read_is_said_on_a_phone_in_the_dark(
+    opens: Opens, address: str, pictures: Path
+) -> None:
+    with opens(address, color_scheme="dark", **PHONE) as watched:
+        page = watched.open("/chat")
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Add files").click()
+        tool: FilePayload = {
+            "name": "tool.exe",
+            "mimeType": "x/y",
+            "buffer": b"\x7fELF\x02\x01\x01\0\xff\xfe\x80",
+        }
+        chooser.value.set_files([tool, _file(1)])
+        expect(_chips(page).first).to_contain_text("tool.exe is of a kind that cannot be read.")
+        expect(page.locator("#files li.ready")).to_have_count(1)
+        _ask(page)
+        expect(page.get_by_role("status")).to_have_text(
+            "A file could not be read. Remove it, then ask."
+        )
+        page.screenshot(path=pictures / "files-phone-dark.png")
+        _axe(page)
+        page.get_by_role("button", name="Remove tool.exe").tap()
+        page.get_by_label("Your question", exact=True).press("Enter")
+        _is_complete(page)
+        page.screenshot(path=pictures / "files-phone-asked-dark.png")
+        # The browser notes by itself what the server refused.
+        (noted,) = watched.wrong
+        assert "422" in noted
+        watched.wrong.clear()

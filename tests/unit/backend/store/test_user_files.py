@@ -1,0 +1,97 @@
+"""Files of people in the database: whose they are, and when nothing uses them any more."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from backend.access.roles import Role
+from backend.store import conversations, new_messages, user_files
+from backend.store.conversations import ConversationOwner
+from backend.store.database import Database, open_database
+from backend.store.new_messages import NewQuestion
+from backend.store.user_files import NewFile, UserFile
+from connectors.errors import ConflictError, InvalidInputError, NotFoundError
+from tests.support.accounts import add_person
+from tests.support.conversations import ELSEWHERE, OWNER, writer
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with closing(open_database(database_url)) as opened:
+        yield opened
+
+
+def _add(database: Database, name: str = "a", owner: ConversationOwner = OWNER) -> UserFile:
+    file = NewFile(
+        id=f"id-{name}",
+        name=name,
+        media_type="text/plain",
+        size=3,
+        sha256=name,
+        document_id=f"Your files:{name}",
+    )
+    return user_files.add(database, owner, file, ELSEWHERE, 3)
+
+
+def _ready(database: Database, name: str) -> str:
+    file = _add(database, name)
+    assert user_files.finish(database, file.id, 3, None)
+    return file.id
+
+
+def _begin(database: Database, *files: str) -> str:
+    question = NewQuestion(text="What?", filters={}, files=files)
+    begun = new_messages.begin_conversation(database, OWNER, "What?", question, writer())
+    return begun.question.conversation_id
+
+
+def test_a_file_of_somebody_else_does_not_exist(database: Database) -> None:
+    add_person(database, "ann@example.com", Role.ADMIN)
+    file = _add(database, owner=ConversationOwner(1))
+    for other in (OWNER, ConversationOwner(2)):
+        assert user_files.list_files(database, other, 9) == []
+        with pytest.raises(NotFoundError):
+            user_files.find(database, other, file.id)
+        with pytest.raises(NotFoundError):
+            user_files.give_up(database, other, file.id)
+    with pytest.raises(NotFoundError):
+        _begin(database, file.id)
+    assert user_files.find(database, ConversationOwner(1), file.id) == file
+
+
+def test_only_what_is_read_is_given_to_a_question(database: Database) -> None:
+    file = _add(database)
+    with pytest.raises(ConflictError):
+        _begin(database, file.id)
+    assert user_files.fail(database, file.id, "It is broken.")
+    with pytest.raises(InvalidInputError):
+        _begin(database, file.id)
+    assert not user_files.finish(database, file.id, 3, None)
+
+
+def test_there_is_a_limit_and_the_same_file_is_no_further_one(database: Database) -> None:
+    for name in "abc":
+        _add(database, name)
+    assert _add(database, "c").id == "id-c"
+    with pytest.raises(ConflictError, match="You have 3 files already"):
+        _add(database, "d")
+
+
+def test_a_conversation_gives_up_what_nothing_else_uses(database: Database) -> None:
+    own, shared, loose = (_ready(database, name) for name in "abc")
+    first, second = _begin(database, own, shared), _begin(database, shared, shared)
+    conversations.remove(database, OWNER, first)
+    assert user_files.list_given_up(database) == {own: "Your files:a"}
+    assert [one.used for one in user_files.list_files(database, OWNER, 9)] == [False, True]
+    conversations.remove(database, OWNER, second)
+    assert set(user_files.list_given_up(database)) == {own, shared}
+    user_files.remove(database, [own, shared, loose])
+    assert [one.id for one in user_files.list_files(database, OWNER, 9)] == [loose]
+
+
+def test_a_file_that_is_given_up_does_not_become_ready(database: Database) -> None:
+    file = _add(database)
+    user_files.give_up(database, OWNER, file.id)
+    assert not user_files.finish(database, file.id, 3, None)
+    assert user_files.list_files(database, OWNER, 9) == []
