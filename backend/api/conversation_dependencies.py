@@ -14,6 +14,7 @@ from backend.api.dependencies import (
     DatabaseDependency,
     ReadersDependency,
 )
+from backend.api.own_readers import find_owner
 from backend.api.problem_details import Problem, problem
 from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
