@@ -3,11 +3,11 @@
 import json
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
 from backend.api.authorization import Permission, requires
-from backend.api.conversation_dependencies import HIGHEST
+from backend.api.conversation_dependencies import HIGHEST, get_owner
 from backend.api.dependencies import AppStateDependency
 from backend.api.routes.feedback import ReviewDependency
 from backend.api.routes.sharing import ShareId
@@ -21,7 +21,7 @@ FEEDBACK_PAGE = 20
 RATINGS = (("", "All"), ("good", "Good"), ("bad", "Bad"), ("wrong_source", "Wrong source"))
 
 
-@router.get("/shared/{share_id}")
+@router.get("/shared/{share_id}", dependencies=[Depends(get_owner)])
 @requires(Permission.ASK)
 def shared_page(request: Request, share_id: ShareId) -> HTMLResponse:
     """Render the page, alike for every link: whether it leads anywhere, the API says."""

@@ -78,6 +78,6 @@ def _define_sets(container: Container, source: str) -> None:
     """Let a set that is shown to everybody and one that is shown to nobody hold what those read who ask."""
     if source != "wiki":
         return
-    for name, reader in (("shown", PUBLIC), ("hidden", f"user:{email_of('absent')}")):
+    for name, reader in (("policies", PUBLIC), ("reserves", f"user:{email_of('absent')}")):
         values = make_set_values(name, all_of(source), readers=frozenset({reader}))
         document_sets.add(container.database, values)

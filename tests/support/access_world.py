@@ -42,7 +42,7 @@ ADDRESS = "http://127.0.0.1:8321"
 FILTERS: Mapping[Kind, Mapping[Relation, str]] = MappingProxyType(
     {
         Kind.FILTERED_SOURCE: {"own": "wiki", "another's": "vault"},
-        Kind.FILTERED_SET: {"own": "shown", "another's": "hidden"},
+        Kind.FILTERED_SET: {"own": "policies", "another's": "reserves"},
     }
 )
 """What exists from the beginning, to search in."""
