@@ -12,6 +12,7 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _LONGEST = 2_000
 """Characters; a longer text is no sentence of ours."""
 _KEPT = 2_048
+_MOST_PARTS = 20
 _ENDS = re.compile(r"(?<=[.?!]) (?=[A-Z])")
 
 _Form = tuple[re.Pattern[str], str]
@@ -20,7 +21,8 @@ _Form = tuple[re.Pattern[str], str]
 class SentenceTranslator:
     """Translates by messages whose placeholders stand for any text.
 
-    A placeholder `said…` stands for a text that is translated too, and `listed…` for several, between commas.
+    A placeholder `number…` stands for figures alone, and `date…` for a day such as 2026-03-31. `said…` stands for a text
+    that is translated too, and `listed…` for several, between commas.
     """
 
     def __init__(self, messages: Mapping[str, str]) -> None:
@@ -44,9 +46,13 @@ class SentenceTranslator:
         """Translate a text of several sentences, or of several parts, each by itself."""
         if " · " in text:
             return " · ".join(map(self.translate, text.split(" · ")))
-        sentences = _ENDS.split(text)
-        said = [self._find(sentence) for sentence in sentences]
-        return "".join(filter(None, said)) if all(said) else text
+        return self._join("，", text.split(", ")) or self._join("", _ENDS.split(text)) or text
+
+    def _join(self, between: str, texts: list[str]) -> str | None:
+        """Return the texts translated; None unless there are several, each of which is known."""
+        said = [self._find(text) for text in texts[:_MOST_PARTS]]
+        known = [one for one in said if one is not None]
+        return between.join(known) if 1 < len(texts) == len(known) else None
 
     def _find_message(self, text: str) -> str | None:
         return self._texts.get(text) or next(filter(None, map(self._fill(text), self._forms)), None)
@@ -72,5 +78,11 @@ def _compile_form(english: str) -> re.Pattern[str]:
     """Literal text is escaped; each placeholder stands for at least one character."""
     parts = _PLACEHOLDER.split(english)
     texts = [re.escape(part.replace("%%", "%")) for part in parts[::2]]
-    groups = [f"(?P<{name}>.+?)" for name in parts[1::2]]
+    groups = [f"(?P<{name}>{_value_pattern(name)})" for name in parts[1::2]]
     return re.compile("".join(text + group for text, group in zip(texts, [*groups, ""], strict=True)))
+
+
+def _value_pattern(name: str) -> str:
+    if name.startswith("number"):
+        return r"[\d,.]*\d%?"
+    return r"[\d-]+" if name.startswith("date") else ".+?"
