@@ -48,8 +48,8 @@ def negotiate_language(accepted: str) -> Language:
         language = _match_tag(found["tag"].lower()) if found else None
         if found and language and language not in liked:
             liked[language] = float(found["weight"] or 1)
-    best = max(liked, key=lambda each: liked[each], default="en")
-    return best if liked.get(best) else "en"
+    accepted_ones: list[Language] = [each for each, weight in liked.items() if weight]
+    return max(accepted_ones, key=liked.__getitem__) if accepted_ones else "en"
 
 
 def _match_tag(tag: str) -> Language | None:

@@ -62,7 +62,9 @@ class SentenceTranslator:
             found = form[0].fullmatch(text)
             if found is None:
                 return None
-            return form[1] % {name: self._value(name, value) for name, value in found.groupdict().items()}
+            return form[1] % {
+                name: self._value(name, value) for name, value in found.groupdict().items()
+            }
 
         return fill
 
@@ -79,7 +81,9 @@ def _compile_form(english: str) -> re.Pattern[str]:
     parts = _PLACEHOLDER.split(english)
     texts = [re.escape(part.replace("%%", "%")) for part in parts[::2]]
     groups = [f"(?P<{name}>{_value_pattern(name)})" for name in parts[1::2]]
-    return re.compile("".join(text + group for text, group in zip(texts, [*groups, ""], strict=True)))
+    return re.compile(
+        "".join(text + group for text, group in zip(texts, [*groups, ""], strict=True))
+    )
 
 
 def _value_pattern(name: str) -> str:

@@ -26,9 +26,11 @@ def messages() -> set[Message]:
 
 def _of_templates() -> Iterator[Message]:
     environment = make_environment(load_messages("en"))
+    # The extension adds this to the environment, which its types do not say.
+    extract = vars(environment)["extract_translations"]
     for path in sorted(TEMPLATES.glob("*.html")):
         source = path.read_text(encoding="utf-8")
-        for _, _, found in environment.extract_translations(source):
+        for _, _, found in extract(source):
             yield None, _texts(found)
         for each in environment.parse(source).find_all(nodes.Filter):
             if each.name == "counted":

@@ -1,5 +1,5 @@
 // What the scripts say, in the language of the page.
-const known = JSON.parse(document.getElementById("messages")?.textContent ?? "{}");
+const known = JSON.parse(document.querySelector('meta[name="messages"]')?.content ?? "{}");
 
 /** A text in the language of the page, with `values` in the place of {their names}; English where no other is known. */
 export function translate(message, values = {}) {
