@@ -14,9 +14,10 @@ from backend.api.authorization import Asker, find_asker
 from backend.api.request_context import get_request_context
 from backend.sources.status_text import format_details
 from backend.web.assets import StaticFiles, read_static_files
-from backend.web.catalogs import Messages, load_messages
+from backend.web.catalogs import load_messages
 from backend.web.languages import LANGUAGES, TAGS, Language, find_language
 from backend.web.sanitizing import replace_controls
+from backend.web.translated_environment import TranslatedEnvironment
 
 NavigationEntry: TypeAlias = Literal["search", "chat", "sources", "people", ""]
 """The entry of the navigation that is marked as current."""
@@ -32,21 +33,17 @@ def static_files() -> StaticFiles:
 
 @cache
 def _environment(language: Language) -> Environment:
-    return make_environment(load_messages(language))
-
-
-def make_environment(messages: Messages) -> Environment:
-    """Return what renders the templates with these messages."""
-    environment = Environment(
+    messages = load_messages(language)
+    environment = TranslatedEnvironment(
+        messages,
         loader=PackageLoader("backend.web"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        extensions=["jinja2.ext.i18n"],
     )
-    environment.policies["ext.i18n.trimmed"] = True
-    _add_messages(environment, messages)
+    environment.globals["language_tag"] = TAGS[messages.language]
+    environment.globals["script_messages"] = messages.of_scripts
     environment.filters |= {
         "replace_controls": replace_controls,
         "translated": messages.translate,
@@ -57,16 +54,6 @@ def make_environment(messages: Messages) -> Environment:
         "details": format_details,
     }
     return environment
-
-
-def _add_messages(environment: Environment, messages: Messages) -> None:
-    """Let the templates say everything in the language of the messages."""
-    known = messages.translations
-    # The extension adds this to the environment, which its types do not say.
-    install = vars(environment)["install_gettext_callables"]
-    install(known.gettext, known.ngettext, newstyle=True)
-    environment.globals["language_tag"] = TAGS[messages.language]
-    environment.globals["script_messages"] = messages.of_scripts
 
 
 def page(

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from jinja2 import nodes
+from jinja2 import Environment, nodes
 
-from backend.web.catalogs import SCRIPT, load_messages
-from backend.web.templates import make_environment
+from backend.web.catalogs import SCRIPT
 
 WEB = Path(__file__).parents[2] / "backend" / "web"
 TEMPLATES = WEB / "templates"
@@ -25,7 +24,8 @@ def messages() -> set[Message]:
 
 
 def _of_templates() -> Iterator[Message]:
-    environment = make_environment(load_messages("en"))
+    environment = Environment(extensions=["jinja2.ext.i18n"])
+    environment.policies["ext.i18n.trimmed"] = True
     # The extension adds this to the environment, which its types do not say.
     extract = vars(environment)["extract_translations"]
     for path in sorted(TEMPLATES.glob("*.html")):
