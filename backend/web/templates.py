@@ -1,5 +1,6 @@
 """Rendering of templates: filters for texts, dates and numbers, and the values that every page needs."""
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -43,7 +44,9 @@ def _environment(language: Language) -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["language_tag"] = TAGS[messages.language]
-    environment.globals["script_messages"] = messages.of_scripts
+    environment.globals["script_messages"] = json.dumps(
+        dict(messages.of_scripts), ensure_ascii=False
+    )
     environment.filters |= {
         "replace_controls": replace_controls,
         "translated": messages.translate,

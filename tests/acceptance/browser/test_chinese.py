@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -55,12 +56,15 @@ def page(browser: Browser, server: Serving) -> Iterator[Page]:
         ("/nowhere", "前往搜索"),
     ],
 )
-def test_a_page_says_nothing_in_english(page: Page, server: Serving, path: str, said: str) -> None:
+def test_a_page_says_nothing_in_english(
+    page: Page, server: Serving, pictures: Path, path: str, said: str
+) -> None:
     page.goto(server.url + path)
     expect(page.locator("main")).to_contain_text(said)
     assert page.locator("html").get_attribute("lang") == "zh-Hans"
     assert ENGLISH.findall(str(page.evaluate(SHOWN, QUOTED))) == []
     assert not page.evaluate(TOO_WIDE)
+    page.screenshot(path=pictures / f"zh{re.sub(r'[^a-z]', '-', path)}.png", full_page=True)
 
 
 def test_a_document_is_shown_in_chinese(page: Page, server: Serving) -> None:
