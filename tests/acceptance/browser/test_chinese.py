@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.home import Home
-from tests.support.serving import Serving, serving
+from tests.support.serving import Serving, link_to, serving
 
 ENGLISH = re.compile(
     r"\b(?:Search|Sources?|Filters|Updated|documents?|passages?|Add|Settings|Schedule|Remove|Sync|Open"
@@ -38,7 +38,7 @@ def page(browser: Browser, server: Serving) -> Iterator[Page]:
     context = browser.new_context(locale="zh-CN", viewport={"width": 390, "height": 844})
     context.set_default_timeout(20_000)
     shown = context.new_page()
-    shown.goto(server.link)
+    shown.goto(link_to(server.url))
     yield shown
     context.close()
 

@@ -109,6 +109,7 @@ _MADE = {
     *(f"every %(number)s {unit}s" for unit in ("second", "minute", "hour", "day")),
     *("about %(number)s hour left", "about %(number)s hours left", "any time to %(said)s"),
     "Indexing %(number_done)s documents so far",
+    "Something on this installation must be fixed. See quarry doctor.",
     *(f"The {what} See quarry doctor." for what in (
         "data of this installation must be repaired.",
         "settings of this installation must be changed.",
