@@ -40,6 +40,12 @@ class OwnAccount:
             sessions.remove_by_id(database, self.person.id, session_id)
             self._record(database, "end_session", {"session": session_id})
 
+    def choose_language(self, language: str | None) -> None:
+        """Set the language of the pages; None leaves it to the browser."""
+        with self.database.transaction() as database:
+            people.set_language(database, self.person.id, language)
+            self._record(database, "choose_language", {"language": language})
+
     def list_identities(self) -> list[LinkedIdentity]:
         return identities.list_of_person(self.database, self.person.id)
 

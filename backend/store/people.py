@@ -29,6 +29,8 @@ class Person:
     """Who vouches that the address is theirs; None where nobody does."""
     created_at: datetime
     disabled_at: datetime | None
+    language: str | None = None
+    """Of the pages; None: as the browser prefers."""
 
 
 PERSON_COLUMNS = tuple(column.label(f"person_{column.name}_") for column in people.c)
@@ -123,6 +125,10 @@ def set_email(database: Database, person_id: int, email: str) -> None:
 
 def set_role(database: Database, person_id: int, role: str) -> None:
     _update(database, person_id, role=role)
+
+
+def set_language(database: Database, person_id: int, language: str | None) -> None:
+    _update(database, person_id, language=language)
 
 
 def set_verified(database: Database, person_id: int, verified: str | None) -> None:

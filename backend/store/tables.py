@@ -301,6 +301,7 @@ people = Table(
     Column("verified", Text),  # who vouches for the address; NULL: nobody
     Column("created_at", Moment, nullable=False),
     Column("disabled_at", Moment),  # NULL: active
+    Column("language", Text),  # of the pages; NULL: as the browser prefers
     sqlite_autoincrement=True,
 )
 

@@ -19,6 +19,7 @@ from backend.container import Container
 from backend.store import api_tokens
 from backend.store.people import Person
 from backend.web.forms import NO_FORM, Form, FormDependency
+from backend.web.languages import parse_language
 from backend.web.templates import page
 from connectors.errors import ConflictError, InvalidInputError
 
@@ -37,6 +38,7 @@ class AccountPages:
     def mount(self, app: FastAPI) -> None:
         app.get(ACCOUNT, include_in_schema=False)(self.show)
         app.post(f"{ACCOUNT}/session", include_in_schema=False)(self.end_session)
+        app.post(f"{ACCOUNT}/language", include_in_schema=False)(self.choose_language)
         app.post(f"{ACCOUNT}/password", include_in_schema=False)(self.change_password)
         app.post(f"{ACCOUNT}/identity", include_in_schema=False)(self.unlink_identity)
         app.post(f"{ACCOUNT}/tokens", include_in_schema=False)(self.create_token)
@@ -50,6 +52,11 @@ class AccountPages:
     def end_session(self, asker: AskerDependency, form: FormDependency) -> Response:
         number = form.get("session", "")
         self._account(asker).end_session(int(number) if _is_id(number) else 0)
+        return RedirectResponse(ACCOUNT, 303)
+
+    @requires(Permission.ACCOUNT)
+    def choose_language(self, asker: AskerDependency, form: FormDependency) -> Response:
+        self._account(asker).choose_language(parse_language(form.get("language")))
         return RedirectResponse(ACCOUNT, 303)
 
     @requires(Permission.ACCOUNT)

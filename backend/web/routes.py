@@ -39,6 +39,7 @@ from backend.web.ask_page import filters_json, list_chips, list_examples, name_m
 from backend.web.audit_page import audit_page
 from backend.web.document_view import Passage, build_view
 from backend.web.explain_page import explain_page
+from backend.web.languages import find_language
 from backend.web.look_page import look_page
 from backend.web.machine_link import link_command
 from backend.web.search_results import search
@@ -126,6 +127,7 @@ def search_page(
 
 @requires(Permission.SEARCH)
 def results(
+    request: Request,
     address: AddressDependency,
     asker: AskerDependency,
     readers: ReadersDependency,
@@ -135,7 +137,7 @@ def results(
 ) -> HTMLResponse:
     """Render the part of the search page that depends on the address."""
     values = search_values(service, database, address, asker.role, readers, cancel_token)
-    return part("results.html", values)
+    return part(find_language(request), "results.html", values)
 
 
 def search_values(
@@ -242,9 +244,10 @@ def sources_page(request: Request, sources: SourcesDependency, add: str = FOLDER
 
 
 @requires(Permission.SOURCES)
-def sources_table(sources: SourcesDependency) -> HTMLResponse:
+def sources_table(request: Request, sources: SourcesDependency) -> HTMLResponse:
     """Render the part of the page of all sources that changes during syncs."""
-    return part("sources_table.html", {"statuses": list_status_views(sources)})
+    values = {"statuses": list_status_views(sources)}
+    return part(find_language(request), "sources_table.html", values)
 
 
 @requires(Permission.SOURCES)
@@ -258,9 +261,10 @@ def source_page(name: str, request: Request, sources: SourcesDependency) -> HTML
 
 
 @requires(Permission.SOURCES)
-def source_state(name: str, sources: SourcesDependency) -> HTMLResponse:
+def source_state(name: str, request: Request, sources: SourcesDependency) -> HTMLResponse:
     """Render the part of the page of a source that changes during syncs."""
-    return part("source_state.html", {"details": read_details(sources, name)})
+    values = {"details": read_details(sources, name)}
+    return part(find_language(request), "source_state.html", values)
 
 
 @requires(Permission.SOURCES)

@@ -18,6 +18,7 @@ from backend.sources.document_sets import (
     SetDraft,
 )
 from backend.store import sources
+from backend.web.languages import find_language
 from backend.web.templates import page, part
 from connectors.access import PUBLIC
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
@@ -70,9 +71,9 @@ def add_set(request: Request, sets: SetsDependency, form: SetFormDependency) -> 
 
 @router.get("/sets/table")
 @requires(Permission.SOURCES)
-def sets_table(sets: SetsDependency) -> Response:
+def sets_table(request: Request, sets: SetsDependency) -> Response:
     """Render the part of the page of all sets that changes while documents are told."""
-    return part("sets_table.html", {"sets": sets.list_sets()})
+    return part(find_language(request), "sets_table.html", {"sets": sets.list_sets()})
 
 
 @router.get("/set/{name}")
@@ -99,9 +100,9 @@ def change_set(
 
 @router.get("/set/{name}/state")
 @requires(Permission.SOURCES)
-def set_state(name: str, sets: SetsDependency) -> Response:
+def set_state(name: str, request: Request, sets: SetsDependency) -> Response:
     """Render how far the documents of a set have been told."""
-    return part("set_state.html", {"found": sets.get(name)})
+    return part(find_language(request), "set_state.html", {"found": sets.get(name)})
 
 
 @router.post("/set/{name}/remove")

@@ -1,5 +1,6 @@
-"""Rendering of templates: filters for dates and numbers, and the values that every page needs."""
+"""Rendering of templates: filters for texts, dates and numbers, and the values that every page needs."""
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -14,8 +15,10 @@ from backend.api.authorization import Asker, find_asker
 from backend.api.request_context import get_request_context
 from backend.sources.status_text import format_details
 from backend.web.assets import StaticFiles, read_static_files
+from backend.web.catalogs import load_messages
+from backend.web.languages import LANGUAGES, TAGS, Language, find_language
 from backend.web.sanitizing import replace_controls
-from indexing.text.plural_forms import pluralize
+from backend.web.translated_environment import TranslatedEnvironment
 
 NavigationEntry: TypeAlias = Literal["search", "chat", "sources", "people", ""]
 """The entry of the navigation that is marked as current."""
@@ -30,20 +33,27 @@ def static_files() -> StaticFiles:
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def _environment(language: Language) -> Environment:
+    messages = load_messages(language)
+    environment = TranslatedEnvironment(
+        messages,
         loader=PackageLoader("backend.web"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["language_tag"] = TAGS[messages.language]
+    environment.globals["script_messages"] = json.dumps(
+        dict(messages.of_scripts), ensure_ascii=False
+    )
     environment.filters |= {
         "replace_controls": replace_controls,
-        "day": day,
-        "minute": minute,
+        "translated": messages.translate,
+        "day": messages.format_day,
+        "minute": messages.format_minute,
         "iso": iso,
-        "counted": pluralize,
+        "counted": messages.count,
         "details": format_details,
     }
     return environment
@@ -59,6 +69,7 @@ def page(
     """Render a whole page."""
     theme = request.cookies.get(THEME_COOKIE)
     asker = find_asker(request.scope)
+    language = find_language(request)
     context = {
         "csrf_token": asker.csrf_token if asker else None,
         "is_admin": asker is not None and asker.role is Role.ADMIN,
@@ -68,9 +79,11 @@ def page(
         "navigation": navigation,
         "navigation_entries": list_navigation(asker),
         "theme": theme if theme in _THEMES else "auto",
+        "language": language,
+        "languages": LANGUAGES,
         **values,
     }
-    return HTMLResponse(_environment().get_template(template).render(context), status)
+    return part(language, template, context, status)
 
 
 def list_navigation(asker: Asker | None) -> tuple[tuple[NavigationEntry, str, str], ...]:
@@ -94,19 +107,13 @@ def list_navigation(asker: Asker | None) -> tuple[tuple[NavigationEntry, str, st
             )
 
 
-def part(template: str, values: Mapping[str, object], status: int = 200) -> HTMLResponse:
+def part(
+    language: Language, template: str, values: Mapping[str, object], status: int = 200
+) -> HTMLResponse:
     """Render a fragment of a page, which replaces the previous one."""
-    return HTMLResponse(_environment().get_template(template).render(values), status)
-
-
-def day(moment: datetime) -> str:
-    return f"{moment.day} {moment:%b} {moment.year}"
-
-
-def minute(moment: datetime) -> str:
-    """With the zone: the server does not know that of the reader."""
-    utc = moment.astimezone(UTC)
-    return f"{day(utc)}, {utc:%H:%M} UTC"
+    html = _environment(language).get_template(template).render(values)
+    headers = {"Content-Language": TAGS[language], "Vary": "Accept-Language, Cookie"}
+    return HTMLResponse(html, status, headers)
 
 
 def iso(moment: datetime) -> str:

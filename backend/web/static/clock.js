@@ -1,4 +1,5 @@
 // Times of day in the zone of the reader; the server labels them with UTC, its own.
+import { translate } from "./messages.js";
 import { localDay } from "./text.js";
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
@@ -7,7 +8,7 @@ function localize(root) {
   for (const time of root.querySelectorAll("time[data-clock]")) {
     const at = new Date(time.dateTime);
     time.title = time.textContent;
-    time.textContent = `${localDay(at)}, ${clock.format(at)}`;
+    time.textContent = translate("{day}, {time}", { day: localDay(at), time: clock.format(at) });
     delete time.dataset.clock;
   }
 }

@@ -1,15 +1,17 @@
 // An answer with its sources, as plain text.
+import { translate } from "./messages.js";
+
 const LINK = /\[\[(\d+)\]\]\([^)\s]*\)/g;
 const ESCAPED = /\\([!-/:-@[-`{-~])/g;
 
 /** Copy, and say how that went. */
 export async function copied(turn, button) {
   const before = button.textContent;
-  let said = "Copied with sources";
+  let said = translate("Copied with sources");
   try {
     await navigator.clipboard.writeText(asText(turn));
   } catch {
-    said = "The browser did not allow copying";
+    said = translate("The browser did not allow copying");
   }
   button.textContent = said;
   setTimeout(() => (button.textContent = before), 2000);

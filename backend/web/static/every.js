@@ -1,6 +1,7 @@
-// On every page: colours, times, the list of keys, the ways to the search box.
+// On every page: colours, language, times, the list of keys, the ways to the search box.
 import { watchClocks } from "./clock.js";
 import { openKeys, watchKeys } from "./keys.js";
+import { watchLanguage } from "./language.js";
 import { watchTheme } from "./theme.js";
 
 for (const button of document.querySelectorAll("[data-open-keys]")) {
@@ -9,4 +10,5 @@ for (const button of document.querySelectorAll("[data-open-keys]")) {
 }
 watchKeys();
 watchClocks();
+for (const select of document.querySelectorAll("[data-language-switch]")) watchLanguage(select);
 watchTheme(document.querySelector("[data-theme-switch]"));

@@ -1,4 +1,6 @@
 // Moments in groups, by the days of the reader's own calendar.
+import { translate } from "./messages.js";
+
 const DAY = 86_400_000;
 
 const midnight = (date) => new Date(date.getFullYear(), date.getMonth(), date.getDate());
@@ -10,9 +12,9 @@ function daysBetween(earlier, later) {
 
 function nameOf(moment, now) {
   const days = daysBetween(moment, now);
-  if (days < 1) return "Today";
-  if (days < 2) return "Yesterday";
-  return days <= 7 ? "Previous 7 days" : "Older";
+  if (days < 1) return translate("Today");
+  if (days < 2) return translate("Yesterday");
+  return days <= 7 ? translate("Previous 7 days") : translate("Older");
 }
 
 /** [[name, items]], in the order of the items, which are newest first. */

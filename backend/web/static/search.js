@@ -1,5 +1,6 @@
 // Search as you type. The address is the state: what it says is what is shown.
 import { isTyping } from "./keys.js";
+import { translate } from "./messages.js";
 import { make, parsed } from "./text.js";
 
 const PAUSE = 120;
@@ -63,22 +64,22 @@ function openFilters(wasOpen) {
 }
 
 function lost(search) {
-  const again = make("button", { type: "button" }, "Try again");
+  const again = make("button", { type: "button" }, translate("Try again"));
   again.addEventListener("click", () => show(search));
   const notice = make(
     "div",
     { class: "notice trouble", role: "alert", "data-status": "" },
-    make("h2", {}, "Quarry does not answer"),
-    make("p", {}, "Check that quarry serve is running."),
+    make("h2", {}, translate("Quarry does not answer")),
+    make("p", {}, translate("Check that quarry serve is running.")),
     make("p", {}, again),
   );
-  put([make("section", { class: "found", "aria-label": "Results" }, notice)]);
+  put([make("section", { class: "found", "aria-label": translate("Results") }, notice)]);
 }
 
 function retryAfter(seconds, search, number) {
-  const notice = make("div", { class: "notice", "data-status": "Quarry is starting or busy." });
-  notice.append(make("p", {}, "Quarry is starting or busy. The search runs as soon as it can."));
-  put([make("section", { class: "found", "aria-label": "Results" }, notice)]);
+  const notice = make("div", { class: "notice", "data-status": translate("Quarry is starting or busy.") });
+  notice.append(make("p", {}, translate("Quarry is starting or busy. The search runs as soon as it can.")));
+  put([make("section", { class: "found", "aria-label": translate("Results") }, notice)]);
   setTimeout(() => number === latest && show(search), seconds * 1000);
 }
 

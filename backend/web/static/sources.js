@@ -1,5 +1,6 @@
 // The pages of sources: add and edit sources, show their status, sync them, accept deletions, retry failures.
 import { clearFaults, showFaults, valuesOf, watchFields } from "./fields.js";
+import { translate } from "./messages.js";
 import { Problem, send, stream } from "./stream.js";
 import { replaceControls, make, parsed } from "./text.js";
 
@@ -63,7 +64,7 @@ async function sync(name) {
   if (syncing.has(name) || /^(running|waiting)$/.test(row(name)?.dataset.state)) return;
   syncing.add(name);
   row(name)?.querySelector("[data-sync]").setAttribute("disabled", "");
-  tell(`Syncing ${name}`, true);
+  tell(translate("Syncing {name}", { name }), true);
   scheduleRefresh();
   let error = "";
   try {
@@ -79,7 +80,8 @@ async function sync(name) {
     syncing.delete(name);
   }
   await refresh();
-  tell(error ? `${name} could not be synced` : `${name}: ${row(name)?.querySelector(".state").textContent}`);
+  const state = row(name)?.querySelector(".state").textContent;
+  tell(error ? translate("{name} could not be synced", { name }) : translate("{name}: {state}", { name, state }));
   if (error && !row(name)?.querySelector(".decision")) showError(name, error);
 }
 
@@ -108,14 +110,15 @@ async function test(name, button, before = "") {
   const list = section.querySelector("ul");
   section.hidden = false;
   button.disabled = true;
-  list.replaceChildren(make("li", { class: "dim" }, "Testing…"));
+  list.replaceChildren(make("li", { class: "dim" }, translate("Testing…")));
   let fault = "";
   try {
     const found = await send("POST", adminUrl(name, "/test"));
     list.replaceChildren(...found.map(toResultItem));
     const content = found.find((one) => one.capability === "content");
     fault = content?.works ? "" : (content?.fault ?? "");
-    tell(fault ? `${before}${name} cannot be read: ${fault}` : `${before}The connection works.`);
+    const said = fault ? translate("{name} cannot be read: {fault}", { name, fault }) : translate("The connection works.");
+    tell(before + said);
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     list.replaceChildren(make("li", { class: "fault" }, replaceControls(problem.sentence)));
@@ -124,13 +127,17 @@ async function test(name, button, before = "") {
   section.scrollIntoView({ block: "nearest" });
 }
 
-const CAPABILITIES = { content: "Content", listing: "Listing of all documents", access: "Permissions" };
+const CAPABILITIES = {
+  content: translate("Content"),
+  listing: translate("Listing of all documents"),
+  access: translate("Permissions"),
+};
 
 const toResultItem = ({ capability, works, supported, fault }) =>
   make(
     "li",
     {},
-    make("span", { class: works ? "state done" : supported ? "state failed" : "state" }, works ? "works" : supported ? "missing" : "none"),
+    make("span", { class: works ? "state done" : supported ? "state failed" : "state" }, works ? translate("works") : supported ? translate("missing") : translate("none")),
     make("span", { class: "item" }, CAPABILITIES[capability] ?? capability),
     fault ? make("p", { class: "reason" }, replaceControls(fault)) : null,
   );
@@ -161,9 +168,9 @@ async function submitForm() {
     for (const shut of form.querySelectorAll("[data-credential]")) shut.open = false;
     await refresh();
     confirmSaved(form);
-    tell("Saved. Trying the connection…", true);
+    tell(`${translate("Saved.")} ${translate("Trying the connection…")}`, true);
     changesUntil = Date.now() + LATER;
-    await test(edits, part.querySelector("[data-test]"), notice ? `Saved. ${notice} ` : "Saved. ");
+    await test(edits, part.querySelector("[data-test]"), `${[translate("Saved."), notice].filter(Boolean).join(" ")} `);
     await refresh();
   } else {
     const added = await send("POST", "/api/admin/sources", { kind, ...(name ? { name } : {}), ...body });
@@ -180,7 +187,7 @@ const buttonLabels = new Map();
 function confirmSaved(saved) {
   const button = saved.querySelector("button.strong");
   if (!buttonLabels.has(button)) buttonLabels.set(button, button.textContent);
-  button.textContent = "Saved";
+  button.textContent = translate("Saved");
   setTimeout(() => (button.textContent = buttonLabels.get(button)), 2000);
 }
 
@@ -195,7 +202,7 @@ form?.addEventListener("submit", async (event) => {
     const others = problem.errors?.length ? showFaults(form, problem.errors) : [problem.sentence];
     refused.textContent = replaceControls(others.join(" "));
     refused.hidden = !others.length;
-    tell("The settings were not saved");
+    tell(translate("The settings were not saved"));
   }
 });
 if (form) watchFields(form);

@@ -30,12 +30,17 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 export function day(iso) {
   if (!iso) return "";
   const date = new Date(iso);
-  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+  return dayOf(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate());
 }
 
 /** As `day`, in the zone of the reader. */
 export function localDay(date) {
-  return `${date.getDate()} ${MONTHS[date.getMonth()]} ${date.getFullYear()}`;
+  return dayOf(date.getFullYear(), date.getMonth(), date.getDate());
+}
+
+function dayOf(year, month, day) {
+  const isChinese = document.documentElement.lang.startsWith("zh");
+  return isChinese ? `${year}年${month + 1}月${day}日` : `${day} ${MONTHS[month]} ${year}`;
 }
 
 /** Text on one line; the cells of a table apart by dots. */

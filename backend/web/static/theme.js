@@ -1,7 +1,13 @@
 // Light, dark, or as the system has it; the choice is kept in a cookie, so that the server
 // renders the next page in it from the start.
+import { translate } from "./messages.js";
+
 const ORDER = ["auto", "light", "dark"];
-const SAID = { auto: "same as the system", light: "light", dark: "dark" };
+const SAID = {
+  auto: translate("Colours: same as the system"),
+  light: translate("Colours: light"),
+  dark: translate("Colours: dark"),
+};
 
 export function watchTheme(button) {
   button.hidden = false;
@@ -15,7 +21,7 @@ export function watchTheme(button) {
 }
 
 function updateLabel(button) {
-  const said = `Colours: ${SAID[document.documentElement.dataset.theme]}`;
+  const said = SAID[document.documentElement.dataset.theme];
   button.setAttribute("aria-label", said);
   button.title = said;
 }

@@ -207,3 +207,20 @@ def test_what_is_of_others_is_answered_as_what_is_missing(
         assert hidden.text.replace("token1", "token2") == none.text
         assert hidden.headers.raw == none.headers.raw
     assert ann.get("/account").text.count("token1") > 0
+
+
+def test_a_person_chooses_the_language_of_the_pages(container: Container, browse: Any) -> None:
+    here, there = browse(BOB), browse(ANN)
+    assert '<html lang="en"' in here.get("/account").text
+    assert here.post("/account/language", data={"language": "zh"}).status_code == 303
+    shown = here.get("/account", headers={"Accept-Language": "en"})
+    assert '<html lang="zh-Hans"' in shown.text
+    assert "您的账户" in shown.text
+    assert shown.headers["content-language"] == "zh-Hans"
+    assert '<option value="zh" selected>' in shown.text
+    assert '<html lang="en"' in there.get("/account").text
+    assert audit.list_entries(container.database)[0].detail == {"language": "zh"}
+    for nothing in ("", "xx", "en-US"):
+        here.post("/account/language", data={"language": nothing})
+        assert people.get_by_email(container.database, BOB).language is None
+    assert "您的账户" in here.get("/account", headers={"Accept-Language": "zh-TW"}).text

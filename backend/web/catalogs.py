@@ -1,0 +1,95 @@
+"""Message catalogs: the texts of the pages in other languages. The English text is the id of a message."""
+
+import gettext
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+
+from backend.web.languages import Language
+from backend.web.sentences import SentenceTranslator
+from indexing.text.plural_forms import pluralize
+
+SCRIPT = "script"
+"""The context of the messages that the scripts of the pages show."""
+SENTENCE = "sentence"
+"""The context of what lower layers write: see `backend.web.sentences`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """What is said in one language."""
+
+    language: Language
+    translations: gettext.NullTranslations
+    sentences: SentenceTranslator
+    of_scripts: Mapping[str, str]
+    """By their English; empty in English."""
+
+    def translate(self, text: str) -> str:
+        """Return a text that a lower layer has written in English, in the language of the page if that is known."""
+        return self.sentences.translate(text)
+
+    def count(self, number: int, noun: str, plural: str | None = None) -> str:
+        """Return such as `2 documents`."""
+        if self.language == "en":
+            return pluralize(number, noun, plural)
+        one, many = f"%(number)s {noun}", f"%(number)s {plural or f'{noun}s'}"
+        return self.translations.ngettext(one, many, number) % {"number": f"{number:,}"}
+
+    def format_day(self, moment: datetime) -> str:
+        match self.language:
+            case "en":
+                return f"{moment.day} {moment:%b} {moment.year}"
+            case "zh":
+                return f"{moment.year}年{moment.month}月{moment.day}日"
+
+    def format_minute(self, moment: datetime) -> str:
+        """With the zone: the server does not know that of the reader."""
+        utc = moment.astimezone(UTC)
+        day = self.format_day(utc)
+        match self.language:
+            case "en":
+                return f"{day}, {utc:%H:%M} UTC"
+            case "zh":
+                return f"{day} {utc:%H:%M} UTC"
+
+
+@cache
+def load_messages(language: Language) -> Messages:
+    match language:
+        case "en":
+            nothing = gettext.NullTranslations()
+            return Messages("en", nothing, SentenceTranslator({}), MappingProxyType({}))
+        case "zh":
+            catalog = read_catalog(language)
+            return Messages(
+                language=language,
+                translations=_compile(catalog),
+                sentences=SentenceTranslator(_of_context(catalog, SENTENCE)),
+                of_scripts=MappingProxyType(_of_context(catalog, SCRIPT)),
+            )
+
+
+def read_catalog(language: Language) -> Catalog:
+    path = files("backend.web") / "locale" / language / "LC_MESSAGES" / "quarry.po"
+    with path.open("rb") as file:
+        return read_po(file, locale=language)
+
+
+def _of_context(catalog: Catalog, context: str) -> dict[str, str]:
+    return {str(one.id): str(one.string) for one in catalog if one.context == context}
+
+
+def _compile(catalog: Catalog) -> gettext.NullTranslations:
+    compiled = io.BytesIO()
+    write_mo(compiled, catalog)
+    compiled.seek(0)
+    return gettext.GNUTranslations(compiled)

@@ -1,0 +1,92 @@
+"""Sentences that lower layers write in English, with values inside, in the language of a page.
+
+They are recognized by their form: a message of the catalog such as `There is an account of %(email)s already.`. What no
+message has the form of stays English.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+_LONGEST = 2_000
+"""Characters; a longer text is no sentence of ours."""
+_KEPT = 2_048
+_MOST_PARTS = 20
+_ENDS = re.compile(r"(?<=[.?!]) (?=[A-Z])")
+
+_Form = tuple[re.Pattern[str], str]
+
+
+class SentenceTranslator:
+    """Translates by messages whose placeholders stand for any text.
+
+    A placeholder `number…` stands for figures alone, and `date…` for a day such as 2026-03-31. `said…` stands for a text
+    that is translated too, and `listed…` for several, between commas.
+    """
+
+    def __init__(self, messages: Mapping[str, str]) -> None:
+        self._texts = {
+            english: said for english, said in messages.items() if not _PLACEHOLDER.search(english)
+        }
+        self._forms = tuple(
+            (_compile_form(english), said)
+            for english, said in sorted(messages.items(), key=lambda one: -len(one[0]))
+            if _PLACEHOLDER.search(english)
+        )
+        self._find: Callable[[str], str | None] = lru_cache(_KEPT)(self._find_message)
+
+    def translate(self, text: str) -> str:
+        """Return the text in the language of the messages, or as it is where no message has its form."""
+        if not self._texts or len(text) > _LONGEST:
+            return text
+        return self._find(text) or self._translate_each(text)
+
+    def _translate_each(self, text: str) -> str:
+        """Translate a text of several sentences, or of several parts, each by itself."""
+        if " · " in text:
+            return " · ".join(map(self.translate, text.split(" · ")))
+        return self._join("，", text.split(", ")) or self._join("", _ENDS.split(text)) or text
+
+    def _join(self, between: str, texts: list[str]) -> str | None:
+        """Return the texts translated; None unless there are several, each of which is known."""
+        said = [self._find(text) for text in texts[:_MOST_PARTS]]
+        known = [one for one in said if one is not None]
+        return between.join(known) if 1 < len(texts) == len(known) else None
+
+    def _find_message(self, text: str) -> str | None:
+        return self._texts.get(text) or next(filter(None, map(self._fill(text), self._forms)), None)
+
+    def _fill(self, text: str) -> Callable[[_Form], str | None]:
+        def fill(form: _Form) -> str | None:
+            found = form[0].fullmatch(text)
+            if found is None:
+                return None
+            return form[1] % {
+                name: self._value(name, value) for name, value in found.groupdict().items()
+            }
+
+        return fill
+
+    def _value(self, name: str, value: str) -> str:
+        if name.startswith("said"):
+            return self.translate(value)
+        if name.startswith("listed"):
+            return "、".join(map(self.translate, value.split(", ")))
+        return value
+
+
+def _compile_form(english: str) -> re.Pattern[str]:
+    """Literal text is escaped; each placeholder stands for at least one character."""
+    parts = _PLACEHOLDER.split(english)
+    texts = [re.escape(part.replace("%%", "%")) for part in parts[::2]]
+    groups = [f"(?P<{name}>{_value_pattern(name)})" for name in parts[1::2]]
+    return re.compile(
+        "".join(text + group for text, group in zip(texts, [*groups, ""], strict=True))
+    )
+
+
+def _value_pattern(name: str) -> str:
+    if name.startswith("number"):
+        return r"[\d,.]*\d%?"
+    return r"[\d-]+" if name.startswith("date") else ".+?"
