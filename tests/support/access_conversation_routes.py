@@ -1,4 +1,4 @@
-"""The routes of conversations, of what is shared of them, and of projects."""
+"""The routes of conversations, of what is shared of them, of projects, and of files that come with questions."""
 
 from backend.api.authorization import Permission
 from tests.support.access_expected import OBJECT, QUESTION, Kind, answers, answers_people
@@ -121,5 +121,16 @@ ROUTES_OF_PROJECTS = {
     ),
     "POST /api/conversations#joined": answers_people(
         Kind.JOINED_PROJECT, 202, json=_FIRST | {"project_id": OBJECT}
+    ),
+}
+
+ROUTES_OF_FILES = {
+    "GET /api/files": answers_people(),
+    # What is sent is no form with a file.
+    "POST /api/files": answers_people(found=422),
+    "GET /api/files/{file_id}": answers_people(Kind.FILE),
+    "DELETE /api/files/{file_id}": answers_people(Kind.FILE, 204),
+    "POST /api/conversations#files": answers_people(
+        Kind.FILE, 202, json={"question": QUESTION, "files": [OBJECT]}
     ),
 }

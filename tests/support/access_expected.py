@@ -67,6 +67,8 @@ class Kind(StrEnum):
     PROJECT_MEMBER_IN_OWN = "project member in an own project"
     """The project is the asker's; whether the person is in it is what differs."""
     SHARE = "share"
+    FILE = "file"
+    """That was uploaded and read."""
     ENDED_SHARE = "ended share"
     """Taken back: it exists for nobody."""
 

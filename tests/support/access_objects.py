@@ -22,9 +22,11 @@ from backend.store import (
     projects,
     sessions,
     sources,
+    user_files,
 )
 from backend.store.assistants import AssistantValues, Visibility
 from backend.store.conversations import ConversationOwner
+from backend.store.file_source import FILES_SOURCE
 from backend.store.ledger import StoredLedger
 from backend.store.new_messages import (
     EVERYDAY,
@@ -34,6 +36,8 @@ from backend.store.new_messages import (
     begin_conversation,
 )
 from backend.store.people import Person
+from backend.store.user_files import NewFile
+from backend.sync.run_lease import this_process
 from indexing.ingestion.ledger import Failed
 from tests.support.access_actors import SERVICE, email_of
 from tests.support.access_expected import ISSUER, MODEL_ADDRESS, Kind
@@ -242,6 +246,22 @@ def _share(world: "World", owner: str) -> tuple[str, str]:
     return conversation, shared.id
 
 
+def _make_file(world: "World", owner: str) -> str:
+    person = ConversationOwner(_find_owner(world, owner).id)
+    name = world.name_new()
+    file = NewFile(
+        id=name,
+        name=f"{name}.md",
+        media_type="text/markdown",
+        size=10,
+        sha256=name,
+        document_id=f"{FILES_SOURCE}:{name}",
+    )
+    user_files.add(world.database, person, file, this_process(), most=1_000)
+    user_files.finish(world.database, name, 10, None)
+    return name
+
+
 MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
     {
         Kind.NOTHING: _name_nothing,
@@ -270,6 +290,7 @@ MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
         Kind.PROJECT_MEMBER: _make_project_member,
         Kind.SHARE: _make_share,
         Kind.ENDED_SHARE: _make_ended_share,
+        Kind.FILE: _make_file,
     }
 )
 MISSING: Mapping[Kind, str] = MappingProxyType(

@@ -10,6 +10,7 @@ from backend.api.authorization import Permission
 from tests.support.access_assistant_routes import ROUTES_OF_ASSISTANTS
 from tests.support.access_conversation_routes import (
     ROUTES_OF_CONVERSATIONS,
+    ROUTES_OF_FILES,
     ROUTES_OF_PROJECTS,
     ROUTES_OF_SHARING,
 )
@@ -183,6 +184,7 @@ _FOR_WHO_SETS_MODELS = {
 }
 _FOR_WHO_HAS_SIGNED_IN = {
     "GET /account": answers(_ACCOUNT),
+    "POST /account/language": answers(_ACCOUNT, found=303, form={"language": "zh"}),
     "POST /account/session": answers(_ACCOUNT, Kind.SESSION, 303, form={"session": OBJECT}),
     "POST /account/password": answers(_ACCOUNT, found=422, form={}),
     "POST /account/identity": answers(_ACCOUNT, Kind.IDENTITY, 303, form=_IDENTITY),
@@ -198,6 +200,7 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | ROUTES_OF_CONVERSATIONS
     | ROUTES_OF_SHARING
     | ROUTES_OF_PROJECTS
+    | ROUTES_OF_FILES
     | ROUTES_OF_ASSISTANTS
     | _FOR_OWNERS_OF_SOURCES
     | ROUTES_OF_SETS

@@ -61,6 +61,7 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
         (Permission.ASK, Kind.CONVERSATION): NONE,
         (Permission.ASK, Kind.MESSAGE): NONE,
         (Permission.ASK, Kind.MESSAGE_IN_OWN): NONE,
+        (Permission.ASK, Kind.FILE): NONE,
         (Permission.ASK, Kind.PROJECT): NONE,
         (Permission.ASK, Kind.JOINED_PROJECT): NONE,
         (Permission.ASK, Kind.PROJECT_CONVERSATION): NONE,
