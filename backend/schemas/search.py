@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from backend.schemas.base import Schema, SpanPair, with_example
-from backend.search.named_sets import LABEL_SIGN
 from indexing.index.person_keys import person_key
-from indexing.index.protocols import DateRange, Filters
+from indexing.index.protocols import LABEL_SIGN, DateRange, Filters
 
 if TYPE_CHECKING:
     from backend.search.models import InferenceSection, InferredFilter, SearchDoc

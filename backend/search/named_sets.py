@@ -11,12 +11,9 @@ from typing import TypeAlias
 from connectors.access import Readers
 from connectors.closing import Closing
 from indexing.chunking.chunk import Chunk, ChunkRange
-from indexing.index.protocols import Facets, Filters, Found, Hit, Index, IndexQuery
+from indexing.index.protocols import LABEL_SIGN, Facets, Filters, Found, Hit, Index, IndexQuery
 from indexing.index.spelling import Corrections, SpellingQuery
 from indexing.runtime.deadline import Deadline
-
-LABEL_SIGN = "#"
-"""Begins a label, and no name of a set."""
 
 Names: TypeAlias = Mapping[str, str]
 """The names of sets, by label."""

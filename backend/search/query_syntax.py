@@ -20,9 +20,8 @@ from enum import StrEnum
 import regex
 
 from backend.search import media_type_labels
-from backend.search.named_sets import LABEL_SIGN
 from connectors.document import Span
-from indexing.index.protocols import DateRange, Filters, TextConditions
+from indexing.index.protocols import LABEL_SIGN, DateRange, Filters, TextConditions
 from indexing.text.tokenizer import Quote, find_quotes, plain_words
 
 

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from backend.schemas.document_set import DocumentSetResponse
-from backend.search.named_sets import LABEL_SIGN
 from backend.store import audit, document_sets, sources
 from backend.store.audit import Actor
 from backend.store.database import Database
@@ -22,7 +21,7 @@ from connectors.errors import (
     InvalidInputError,
     TemporarilyUnavailableError,
 )
-from indexing.index.protocols import Selection
+from indexing.index.protocols import LABEL_SIGN, Selection
 from indexing.text.normalization import is_storable
 
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_RULE = 100, 1_000, 1_000

@@ -9,9 +9,8 @@ from urllib.parse import urlencode
 from backend.schemas.search import LONGEST_VALUE
 from backend.search import media_type_labels
 from backend.search.models import FilterKind, Spelling
-from backend.search.named_sets import LABEL_SIGN
 from indexing.index.person_keys import person_key
-from indexing.index.protocols import DateRange, Filters
+from indexing.index.protocols import LABEL_SIGN, DateRange, Filters
 
 LIMIT = 20
 MOST = 200

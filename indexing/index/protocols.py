@@ -32,6 +32,10 @@ class DateRange:
         return DateRange(max(begins, default=None), min(ends, default=None))
 
 
+LABEL_SIGN = "#"
+"""Begins the label that a document carries of a set, and no name of a set."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
     """Fields are AND-ed, values within a field OR-ed. `None` does not filter; an empty set matches nothing."""

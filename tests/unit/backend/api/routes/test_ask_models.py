@@ -17,7 +17,7 @@ from backend.store import model_usage
 from backend.store.audit import OWNER
 from backend.store.credential_vault import new_key
 from backend.store.language_models import ModelRole
-from backend.store.model_usage import TokenCounts
+from backend.store.model_usage import ModelUsage, TokenCounts
 from backend.store.people import NOBODY
 from tests.support.language_models import add_model
 from tests.support.scripted_model import (
@@ -33,6 +33,7 @@ from tests.support.scripted_model import (
     Silent,
     ToolUse,
 )
+from tests.support.server_processes import wait_for
 from tests.support.serving import Event, events
 from tests.unit.backend.api.conftest import client_of, connected, make_container
 
@@ -352,7 +353,13 @@ def test_tokens_are_counted_by_the_model_that_used_them(
         asked(client)
         asked(client)
     today = datetime.now(UTC).date()
-    used = {one.model: one for one in model_usage.list_since(container.database, today)}
+
+    def find_usage() -> dict[str, ModelUsage]:
+        return {one.model: one for one in model_usage.list_since(container.database, today)}
+
+    # A turn is counted after its last event.
+    wait_for(lambda: find_usage()["large"].counts.calls == len(first.requests))
+    used = find_usage()
     assert {one.email for one in used.values()} == {None}
     # As the scripted servers report them: 7 in a request.
     for name, server in (("large", first), ("small", second)):
