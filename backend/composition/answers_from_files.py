@@ -26,7 +26,8 @@ def answer_with_files(
     from backend.chat.events import AnswerDone
     from backend.chat.given_files import FilesGiven
 
-    model = chat.model
+    chosen = chat.models.choose(turn.assistant.model)
+    model = chosen.answering if chosen else None
     whole = _read_whole(chat, turn, attached, model)
     sees = model is not None and model.settings.sees_pictures
     pictures = attached.read_pictures() if sees else ()
@@ -80,6 +81,7 @@ def _restrict(
 ) -> "ChatTurn":
     from backend.chat.context_files import ContextFile, ContextFiles
     from backend.files.attached_files import to_context_file
+    from indexing.index.protocols import Filters
 
     if whole is not None:
         return replace(turn, files=tuple(map(to_context_file, whole)))
@@ -89,4 +91,6 @@ def _restrict(
         ContextFile(document_id=one.document_id, name=one.name, text="") for one in attached.texts
     ]
     scope = ContextFiles(tuple(named), use_as_search_filter=True)
-    return replace(turn, filters=scope.restrict(turn.filters))
+    # The files stand in the place of what the assistant is limited to, which they are no part of.
+    assistant = replace(turn.assistant, scope=Filters())
+    return replace(turn, filters=scope.restrict(turn.filters), assistant=assistant)

@@ -188,6 +188,24 @@ def test_files_that_do_not_fit_are_the_scope_until_everything_is_searched(
         assert bob.delete(f"{FILES}/{one['id']}").status_code == 204
 
 
+def test_files_stand_in_the_place_of_what_an_assistant_is_limited_to(
+    bob: TestClient, server: ScriptedModel, modelled: Container
+) -> None:
+    server.play(_citing)
+    (source,) = sources.list_sources(modelled.database)
+    desk = {"name": "Desk", "sources": [source.name]}
+    made = bob.post("/api/assistants", json=desk).json()["id"]
+    window = modelled.settings.llm_window
+    text = b"# Quay\n\n" + b"Nantmoor has a quay. " * (window // 3)
+    long = _add(bob, text, "quay.md")
+    asked = {"question": "Where is the quay?", "assistant_id": made}
+    _, _, streamed = _ask(bob, long, **asked)
+    assert streamed[0].data["use"] == "scope"
+    assert _found(streamed) == {long["document_id"]}
+    _, _, streamed = _ask(bob, long, search_scope="everything", **asked)
+    assert long["document_id"] not in _found(streamed)
+
+
 def _found(streamed: list[Event]) -> set[str]:
     return {
         result["document_id"]
