@@ -27,6 +27,8 @@ const LOOK_AGAIN = 1_000;
 let conversation = null;
 let messages = [];
 let opened = 0;
+/** How often this page has asked something in the conversation: what was read before is out of date. */
+let changes = 0;
 const followed = new Map();
 
 const list = new ConversationList({
@@ -166,13 +168,18 @@ function busy() {
   element("go").hidden = is;
 }
 
-/** Read the conversation that is open once more. */
+/** Read the conversation that is open once more; again where more was asked in it meanwhile. */
 async function refresh() {
   const { id } = conversation;
   const mine = opened;
   await attempt(async () => {
-    const found = await readConversation(id);
-    if (mine === opened && conversation?.id === id) shown(found);
+    let found, before;
+    do {
+      before = changes;
+      found = await readConversation(id);
+      if (mine !== opened || conversation?.id !== id) return;
+    } while (before !== changes);
+    shown(found);
   });
 }
 
@@ -254,6 +261,7 @@ function again(answer) {
 }
 
 function changed(one, path) {
+  changes += 1;
   show(one, path);
   toEnd();
   others.postMessage(one.id);
