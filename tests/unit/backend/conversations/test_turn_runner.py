@@ -1,6 +1,7 @@
 """Turns run in their process, and are followed, stopped and ended by any other."""
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -44,6 +45,7 @@ from indexing.index.person_keys import PersonCount
 from indexing.index.protocols import Facets, Filters
 from indexing.runtime.deadline import CancelToken, Deadline
 from tests.support.conversations import OWNER, ask, begin, finish, store, text_portion
+from tests.support.server_processes import wait_for
 
 SOON = 30.0
 DONE = AnswerDone(text="One two.", plain="One two.", citations=(), model=None)
@@ -334,7 +336,13 @@ def test_an_error_of_the_program_is_in_the_log_with_the_message(
     begun = begin(database)
     process.run(begun, answer)
     assert process.follow(begun.answer)[-1].name == "error"
-    (record,) = [one for one in caplog.records if one.name == "quarry.turns"]
+
+    def list_records() -> list[logging.LogRecord]:
+        return [one for one in caplog.records if one.name == "quarry.turns"]
+
+    # A turn that says nothing at its end is logged after its event.
+    wait_for(list_records)
+    (record,) = list_records()
     assert f"The answer {begun.answer.id} " in record.getMessage()
     assert (answer is _break) == ("a mistake" in (record.exc_text or str(record.exc_info)))
 
