@@ -125,14 +125,25 @@ class FileKeeper:
             self._thread.start()
 
     def _work(self) -> None:
-        while True:
+        try:
+            while self._take_next():
+                pass
+        finally:
+            # Also after an error in the program: another thread goes on with what waits.
             with self._changed:
-                if not self._waiting and not self._sweep_due:
-                    self._thread = None
-                    return
-                sweeps, self._sweep_due = self._sweep_due, False
-                waiting = self._waiting[0] if self._waiting else None
-            self._take_step(waiting, sweeps=sweeps)
+                self._thread = None
+                if self._waiting or self._sweep_due:
+                    self._start()
+
+    def _take_next(self) -> bool:
+        """Sweep if that is due, and read the file that has waited longest; whether there was anything to do."""
+        with self._changed:
+            if not self._waiting and not self._sweep_due:
+                return False
+            sweeps, self._sweep_due = self._sweep_due, False
+            waiting = self._waiting[0] if self._waiting else None
+        self._take_step(waiting, sweeps=sweeps)
+        return True
 
     def _take_step(self, waiting: _Waiting | None, *, sweeps: bool) -> None:
         try:
