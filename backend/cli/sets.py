@@ -109,11 +109,11 @@ def edit(
         draft = _draft(
             new_name or name,
             before.description if description is None else description,
-            list(before.sources) if source is None else source,
-            list(before.folders) if folder is None else folder,
-            list(before.tags) if tag is None else tag,
-            list(before.documents) if document is None else document,
-            list(before.readers) if reader is None else reader,
+            before.sources if source is None else source,
+            before.folders if folder is None else folder,
+            before.tags if tag is None else tag,
+            before.documents if document is None else document,
+            before.readers if reader is None else reader,
         )
         service.change(name, draft)
         if not background:

@@ -1,7 +1,6 @@
 """The files of one person: upload, list, delete."""
 
 import hashlib
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,10 +9,9 @@ from backend.files.file_types import MOST_FILES, UploadedFile, check_file
 from backend.store import file_source, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
+from backend.store.random_ids import make_random_id
 from backend.store.user_files import NewFile, UserFile
 from backend.sync.run_lease import this_process
-
-_ID_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class FileService:
         """
         name, media_type = check_file(uploaded)
         self.keeper.check_room(len(uploaded.data))
-        file_id = secrets.token_urlsafe(_ID_BYTES)
+        file_id = make_random_id()
         new = NewFile(
             id=file_id,
             name=name,

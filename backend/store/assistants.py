@@ -1,6 +1,5 @@
 """Assistants: what people set of how they are answered. Who may see which is decided above."""
 
-import secrets
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +10,6 @@ from sqlalchemy import (
     Connection,
     RowMapping,
     Select,
-    case,
     delete,
     func,
     insert,
@@ -24,12 +22,13 @@ from backend.store.assistant_tables import assistant_groups, assistants
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, select_texts
 from backend.store.language_model_tables import language_models
+from backend.store.people import SHOWN_NAME
+from backend.store.random_ids import make_random_id
 from backend.store.tables import groups, people
 from indexing.text.normalization import is_storable
 
 DEFAULT_ID = "default"
 """Of the assistant that is always there; it belongs to nobody."""
-_ID_BYTES = 16
 
 
 class Visibility(StrEnum):
@@ -80,11 +79,10 @@ class StoredAssistant:
         return self.id == DEFAULT_ID
 
 
-_OWNER_NAME = case((people.c.name != "", people.c.name), else_=people.c.email)
 _SELECT = (
     select(
         assistants,
-        func.coalesce(_OWNER_NAME, "").label("owner_name"),
+        SHOWN_NAME.label("owner_name"),
         language_models.c.name.label("model"),
     )
     .outerjoin(people, people.c.id == assistants.c.person_id)
@@ -113,7 +111,7 @@ def add(
     database: Database, owner: ConversationOwner, values: AssistantValues, now: datetime
 ) -> str:
     """Return the id of the new assistant."""
-    assistant_id = secrets.token_urlsafe(_ID_BYTES)
+    assistant_id = make_random_id()
     with database.writing() as connection:
         row = _to_row(connection, values, now)
         row |= {"id": assistant_id, "person_id": owner.person_id, "created_at": now}

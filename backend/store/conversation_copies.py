@@ -1,6 +1,5 @@
 """Copies of messages into a conversation of somebody else, who may go on there."""
 
-import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -10,9 +9,8 @@ from backend.store.conversation_tables import conversations, messages
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.messages import Message
+from backend.store.new_messages import insert_conversation
 from indexing.text.normalization import fold
-
-_ID_BYTES = 16
 
 
 def copy(
@@ -26,18 +24,8 @@ def copy(
 
     What an answer rests on is copied with it.
     """
-    conversation_id = secrets.token_urlsafe(_ID_BYTES)
-    row = {
-        "id": conversation_id,
-        "person_id": owner.person_id,
-        "title": title,
-        "title_by": "words",
-        "folded_title": fold(title),
-        "created_at": now,
-        "updated_at": now,
-    }
     with database.writing() as connection:
-        connection.execute(insert(conversations).values(row))
+        conversation_id = insert_conversation(connection, owner, title, now)
         last: int | None = None
         for message in path:
             last = _copy_message(connection, conversation_id, last, message)

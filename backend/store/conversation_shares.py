@@ -1,6 +1,5 @@
 """Conversations that their owners share by a link. A link that leads nowhere any more is as one that never was."""
 
-import secrets
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,15 +7,14 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
 from backend.store import conversations as repository
 from backend.store.conversation_tables import conversations
-from backend.store.conversations import ConversationOwner, TitleBy, is_owned
+from backend.store.conversations import ConversationOwner, TitleBy
 from backend.store.database import Database
 from backend.store.messages import get_in
+from backend.store.random_ids import make_random_id
 from backend.store.sharing_tables import conversation_shares as shares
 from backend.store.tables import people
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from indexing.text.normalization import is_storable
-
-_ID_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +58,13 @@ def share(
         ConflictError: the answer is being written.
     """
     with database.writing() as connection:
-        _lock(connection, owner, conversation_id)
+        repository.lock(connection, owner, conversation_id)
         _check_answer(connection, owner, conversation_id, message_id)
         moved = update(shares).where(shares.c.conversation_id == conversation_id)
         moved = moved.values(message_id=message_id, created_at=now)
         if not connection.execute(moved).rowcount:
             row = {
-                "id": secrets.token_urlsafe(_ID_BYTES),
+                "id": make_random_id(),
                 "conversation_id": conversation_id,
                 "message_id": message_id,
                 "created_at": now,
@@ -84,14 +82,6 @@ def _check_answer(
         raise InvalidInputError("This message is a question. Give the id of an answer.")
     if message.status == "running":
         raise ConflictError("This answer is still being written. Share it when it is complete.")
-
-
-def _lock(connection: Connection, owner: ConversationOwner, conversation_id: str) -> None:
-    if not is_storable(conversation_id):
-        raise repository.missing()
-    which = select(conversations.c.id).where(is_owned(owner, conversation_id))
-    if connection.scalar(which.with_for_update()) is None:
-        raise repository.missing()
 
 
 def find(database: Database, owner: ConversationOwner, conversation_id: str) -> Share | None:
@@ -114,7 +104,7 @@ def remove(database: Database, owner: ConversationOwner, conversation_id: str) -
         NotFoundError: the owner has no such conversation.
     """
     with database.writing() as connection:
-        _lock(connection, owner, conversation_id)
+        repository.lock(connection, owner, conversation_id)
         connection.execute(delete(shares).where(shares.c.conversation_id == conversation_id))
 
 

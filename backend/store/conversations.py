@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Select, and_, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, or_, select, update
 
 from backend.store import file_removal
 from backend.store.conversation_tables import conversations, messages, turns
@@ -84,6 +84,19 @@ def of_owner(owner: ConversationOwner) -> ColumnElement[bool]:
 
 def is_owned(owner: ConversationOwner, conversation_id: str) -> ColumnElement[bool]:
     return and_(conversations.c.id == conversation_id, of_owner(owner))
+
+
+def lock(connection: Connection, owner: ConversationOwner, conversation_id: str) -> None:
+    """Keep others from changing or deleting a conversation until the end of the transaction.
+
+    Raises:
+        NotFoundError
+    """
+    if not is_storable(conversation_id):
+        raise missing()
+    which = select(conversations.c.id).where(is_owned(owner, conversation_id))
+    if connection.scalar(which.with_for_update()) is None:
+        raise missing()
 
 
 def get(database: Database, owner: ConversationOwner, conversation_id: str) -> Conversation:
@@ -198,16 +211,12 @@ def remove(database: Database, owner: ConversationOwner, conversation_id: str) -
     Raises:
         NotFoundError
     """
-    if not is_storable(conversation_id):
-        raise missing()
-    which = is_owned(owner, conversation_id)
     with database.writing() as connection:
-        if connection.scalar(select(conversations.c.id).where(which).with_for_update()) is None:
-            raise missing()
+        lock(connection, owner, conversation_id)
         # In the order in which processes that write answers lock rows, so that no two transactions deadlock.
         connection.execute(_select_turns(conversation_id).with_for_update(of=turns)).all()
         own_files = file_removal.list_attached(connection, conversation_id)
-        connection.execute(delete(conversations).where(which))
+        connection.execute(delete(conversations).where(conversations.c.id == conversation_id))
         file_removal.give_up_unused(connection, own_files)
 
 

@@ -1,6 +1,5 @@
 """Add questions and answers to conversations. Each is one transaction, with the turn that writes the answer."""
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,17 +11,17 @@ from backend.store import conversations as repository
 from backend.store import messages as tree
 from backend.store import turns, user_files
 from backend.store.conversation_tables import conversations, messages
-from backend.store.conversations import ConversationOwner, is_owned
+from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.messages import MESSAGE_COLUMNS, Message, SearchScope, read_message
 from backend.store.project_tables import projects
+from backend.store.random_ids import make_random_id
 from backend.store.runs import Process
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
-from indexing.text.normalization import fold, is_storable
+from indexing.text.normalization import fold
 
 MOST_RUNNING = 3
 """Answers of a conversation that are written at the same time."""
-_ID_BYTES = 16
 _TOO_MANY = f"{MOST_RUNNING} answers of this conversation are being written already. Wait for one, or stop one."
 
 
@@ -72,23 +71,35 @@ def begin_conversation(
     setting: ConversationSetting = EVERYDAY,
 ) -> Begun:
     """Raises NotFoundError, ConflictError, InvalidInputError: of its files."""
-    conversation_id = secrets.token_urlsafe(_ID_BYTES)
+    with database.writing() as connection:
+        if setting.project_id is not None:
+            _keep_project(connection, setting.project_id)
+        conversation_id = insert_conversation(connection, owner, title, writer.now, setting)
+        return _ask(connection, owner, conversation_id, None, question, writer)
+
+
+def insert_conversation(
+    connection: Connection,
+    owner: ConversationOwner,
+    title: str,
+    now: datetime,
+    setting: ConversationSetting = EVERYDAY,
+) -> str:
+    """Insert a conversation without messages, titled by words of its first question; return its id."""
+    conversation_id = make_random_id()
     row = {
         "id": conversation_id,
         "person_id": owner.person_id,
         "title": title,
         "title_by": "words",
         "folded_title": fold(title),
-        "created_at": writer.now,
-        "updated_at": writer.now,
+        "created_at": now,
+        "updated_at": now,
         "assistant_id": setting.assistant_id,
         "project_id": setting.project_id,
     }
-    with database.writing() as connection:
-        if setting.project_id is not None:
-            _keep_project(connection, setting.project_id)
-        connection.execute(insert(conversations).values(row))
-        return _ask(connection, owner, conversation_id, None, question, writer)
+    connection.execute(insert(conversations).values(row))
+    return conversation_id
 
 
 def _keep_project(connection: Connection, project_id: str) -> None:
@@ -140,11 +151,7 @@ def regenerate(
 
 def _lock(connection: Connection, owner: ConversationOwner, conversation_id: str) -> None:
     """Keep others from adding to this conversation, or deleting it, until the end of the transaction."""
-    if not is_storable(conversation_id):
-        raise repository.missing()
-    which = select(conversations.c.id).where(is_owned(owner, conversation_id))
-    if connection.scalar(which.with_for_update()) is None:
-        raise repository.missing()
+    repository.lock(connection, owner, conversation_id)
     if turns.count_running(connection, conversation_id) >= MOST_RUNNING:
         raise ConflictError(_TOO_MANY)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, exists, func, insert, select, update
+from sqlalchemy import Connection, Row, case, exists, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database
@@ -35,6 +35,10 @@ class Person:
 
 PERSON_COLUMNS = tuple(column.label(f"person_{column.name}_") for column in people.c)
 """What a query that joins people selects last, for `read_person`."""
+
+
+SHOWN_NAME = func.coalesce(case((people.c.name != "", people.c.name), else_=people.c.email), "")
+"""The name or the address of a person that a query joins; empty where it joins none."""
 
 
 def read_person(row: Row[Any]) -> Person:

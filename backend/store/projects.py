@@ -1,13 +1,11 @@
 """Projects: instructions and conversations that several people share. Others' projects do not exist."""
 
-import secrets
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    case,
     delete,
     exists,
     func,
@@ -20,13 +18,12 @@ from sqlalchemy import (
 from backend.store.conversation_tables import conversations
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, inserting
-from backend.store.people import PERSON_COLUMNS, Person, read_person
+from backend.store.people import PERSON_COLUMNS, SHOWN_NAME, Person, read_person
 from backend.store.project_tables import project_members, projects
+from backend.store.random_ids import make_random_id
 from backend.store.tables import people
 from connectors.errors import NotFoundError
 from indexing.text.normalization import is_storable
-
-_ID_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +46,6 @@ class ProjectConversation:
     """The name or the address of a person; nothing for the owner of the machine."""
 
 
-_PERSON_NAME = func.coalesce(case((people.c.name != "", people.c.name), else_=people.c.email), "")
 _IS_MEMBER = exists().where(
     project_members.c.project_id == projects.c.id,
     project_members.c.person_id == conversations.c.person_id,
@@ -65,7 +61,7 @@ _SELECT_CONVERSATIONS = (
         conversations.c.title,
         conversations.c.updated_at,
         conversations.c.person_id,
-        _PERSON_NAME.label("author_name"),
+        SHOWN_NAME.label("author_name"),
     )
     .join(projects, projects.c.id == conversations.c.project_id)
     .outerjoin(people, people.c.id == conversations.c.person_id)
@@ -102,7 +98,7 @@ def add(
     database: Database, owner: ConversationOwner, name: str, instructions: str, now: datetime
 ) -> str:
     """Return the id of the new project."""
-    project_id = secrets.token_urlsafe(_ID_BYTES)
+    project_id = make_random_id()
     row = {
         "id": project_id,
         "person_id": owner.person_id,

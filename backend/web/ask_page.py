@@ -1,8 +1,10 @@
 """The page that asks: who answers, its filters, and the questions that it greets with."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from backend.chat.passages import PassagesReason
 from backend.composition.chat import ChatService
 from backend.schemas.search import FiltersBody
 from backend.search import media_type_labels
@@ -53,6 +55,11 @@ def _chips(address: Address) -> Iterator[FilterChip]:
         yield FilterChip("From", f"{address.since}", replace(address, since=None).question_url)
     if address.until:
         yield FilterChip("To", f"{address.until}", replace(address, until=None).question_url)
+
+
+def reasons_json() -> str:
+    """Return the sentences that say why passages are shown, by reason, for the scripts."""
+    return json.dumps({reason.value: reason.sentence for reason in PassagesReason})
 
 
 def filters_json(address: Address) -> str:

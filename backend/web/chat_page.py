@@ -1,7 +1,5 @@
 """The page of conversations. Its script reads and changes them through the API; the page says who asks, and how."""
 
-import json
-
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
@@ -11,9 +9,8 @@ from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.conversation_dependencies import ConversationsDependency, ProjectsDependency
 from backend.api.conversation_responses import make_page
 from backend.api.dependencies import ChatDependency, DatabaseDependency, ReadersDependency
-from backend.chat.passages import PassagesReason
 from backend.store.assistants import DEFAULT_ID
-from backend.web.ask_page import list_examples, name_model
+from backend.web.ask_page import list_examples, name_model, reasons_json
 from backend.web.templates import page
 
 router = APIRouter(include_in_schema=False)
@@ -44,7 +41,7 @@ def chat_page(
         "owner": asker.turn_key,
         "model": name_model(chat),
         "is_admin": asker.role is Role.ADMIN,
-        "reasons": json.dumps({reason.value: reason.sentence for reason in PassagesReason}),
+        "reasons": reasons_json(),
         "examples": assistants.get(DEFAULT_ID).values.starters or list_examples(database, readers),
     }
     return page(request, "chat.html", "chat", values)

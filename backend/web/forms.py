@@ -14,11 +14,16 @@ _MOST_FIELDS = 50
 
 async def read_form(request: Request) -> Form:
     """Return the fields of a form; what is no form has none."""
+    return dict(await read_fields(request, _MOST_FIELDS))
+
+
+async def read_fields(request: Request, most: int) -> list[tuple[str, str]]:
+    """Return the fields of a form with their values, in order; what is no form, or has more fields, has none."""
     body = (await request.body()).decode(errors="replace")
     try:
-        return dict(parse_qsl(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+        return parse_qsl(body, keep_blank_values=True, max_num_fields=most)
     except ValueError:
-        return {}
+        return []
 
 
 FormDependency = Annotated[Form, Depends(read_form)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, TypeAlias
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse
@@ -18,6 +18,7 @@ from backend.sources.document_sets import (
     SetDraft,
 )
 from backend.store import sources
+from backend.web.forms import read_fields
 from backend.web.languages import find_language
 from backend.web.templates import page, part
 from connectors.access import PUBLIC
@@ -37,13 +38,9 @@ SetForm: TypeAlias = Mapping[str, Sequence[str]]
 
 async def read_set_form(request: Request) -> SetForm:
     """Return all values of each field."""
-    body = (await request.body()).decode(errors="replace")
     form: dict[str, list[str]] = {}
-    try:
-        for name, value in parse_qsl(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS):
-            form.setdefault(name, []).append(value)
-    except ValueError:
-        return {}
+    for name, value in await read_fields(request, _MOST_FIELDS):
+        form.setdefault(name, []).append(value)
     return form
 
 

@@ -1,6 +1,5 @@
 """The page of a conversation that somebody shares, and the page on which admins see what people say of answers."""
 
-import json
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -11,9 +10,9 @@ from backend.api.conversation_dependencies import HIGHEST, get_owner
 from backend.api.dependencies import AppStateDependency
 from backend.api.routes.feedback import ReviewDependency
 from backend.api.routes.sharing import ShareId
-from backend.chat.passages import PassagesReason
 from backend.schemas.feedback import ReviewedFeedbackResponse
 from backend.store.answer_feedback import Rating
+from backend.web.ask_page import reasons_json
 from backend.web.templates import page
 
 router = APIRouter(include_in_schema=False)
@@ -27,7 +26,7 @@ def shared_page(request: Request, share_id: ShareId) -> HTMLResponse:
     """Render the page, alike for every link: whether it leads anywhere, the API says."""
     values = {
         "share_id": share_id,
-        "reasons": json.dumps({reason.value: reason.sentence for reason in PassagesReason}),
+        "reasons": reasons_json(),
     }
     return page(request, "shared.html", "chat", values)
 
