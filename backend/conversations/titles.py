@@ -48,7 +48,7 @@ def clean_title(written: str) -> str | None:
     """Return what a model wrote as a title: one line, without quotes, markup and what cannot be seen; None if nothing is left."""
     lines = (_UNSEEN.sub(" ", line) for line in strip_reasoning(written).splitlines())
     for line in lines:
-        bare = _LABEL.sub("", line.strip(_AROUND)).strip(_AROUND).rstrip(_END)
+        bare = _LABEL.sub("", line.strip(_AROUND)).lstrip(_AROUND).rstrip(_AROUND + _END)
         if is_visible(bare):
             return make_title(bare)
     return None

@@ -34,7 +34,7 @@ _CHINESE_PRONOUN = regex.compile(
 )
 _ORDINAL = regex.compile(
     r"(?i)\bthe\s+(?:first|second|third|fourth|last|former|latter|other)(?:\s+(?:one|option|point|of\s+(?:them|these|those)))?(?=\s*(?:[?.!,]|$))"
-    r"|第[一二三四五两](?:个|项|种|点)(?=[^\p{Han}]|的|呢|是|怎|有|$)|前者|后者"
+    r"|第[一二三四五两](?:个|项|种|点)(?=[^\p{Han}]|的|呢|是|怎|有|多少|多久|几|什么|为什么|$)|前者|后者"
 )
 _YEAR = regex.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
@@ -96,11 +96,12 @@ def _count_content(text: str) -> int:
 
 
 def _list_whole(history: Sequence[ChatMessage]) -> Iterator[str]:
-    """Yield the asker's last questions that stand by themselves, the latest first."""
+    """Yield the asker's last questions that stand by themselves, the latest first; then those of few words, such as "Is there a bus?"."""
     asked = [normalize_query(turn.text) for turn in history if turn.role == "user"]
-    for text in reversed(asked[-EARLIER_TURNS:]):
-        if _find_addition(text) is None and not needs_history(text):
-            yield text
+    alone = [text for text in reversed(asked[-EARLIER_TURNS:]) if _find_addition(text) is None]
+    yield from (text for text in alone if not needs_history(text))
+    # Thanks and greetings have few words too, and no question mark.
+    yield from (text for text in alone if needs_history(text) and text.endswith(("?", "？")))
 
 
 def _move_to_year(earlier: str, rest: str) -> str | None:

@@ -41,6 +41,7 @@ def test_whole_words_that_fit(question: str, title: str) -> None:
         ("", None),
         ("\u200b \n ''", None),
         ("<think>without an end", None),
+        ("'Q3 budget'.", "Q3 budget"),
     ],
 )
 def test_what_a_model_writes_is_one_clean_line(written: str, title: str | None) -> None:

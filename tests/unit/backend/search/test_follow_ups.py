@@ -44,6 +44,15 @@ BAOXIAO = "出差住宿费用的报销标准是什么？"
         ([TRAVEL], "Does that apply to interns in their first month?", None),
         ([BAOXIAO], "它什么时候生效？", None),
         ([BAOXIAO], "这个由哪个部门审批？", None),
+        # A question of few words.
+        (["When is the summer party?"], "Their address?", None),
+        (
+            ["Which printer is on floor 3?", "thanks"],
+            "and on floor 4?",
+            "Which printer is on floor 3? on floor 4?",
+        ),
+        (["实习生有多少天年假？"], "那正式员工呢？", "实习生有多少天年假？ 正式员工"),
+        (["打印机在几楼？"], "它什么时候维修？", None),
         # Back to the question that stands by itself.
         ([EXPENSE, "Who signs it?"], "and by when?", f"{EXPENSE} by when?"),
     ],
@@ -79,6 +88,7 @@ def test_what_stands_by_itself_stays(message: str) -> None:
         ("What about the second one?", "the second one"),
         ("Who wrote the former?", "the former"),
         ("第二个呢？", "第二个"),
+        ("第二种多少钱？", "第二种"),
         ("后者需要多久？", "后者"),
     ],
 )
