@@ -235,6 +235,23 @@ def test_nobody_else_learns_of_a_file(
     assert not _holds(modelled, file["document_id"], ANN)
 
 
+def test_members_of_a_project_learn_of_no_file_of_one_another(
+    ann: TestClient, bob: TestClient, server: ScriptedModel
+) -> None:
+    server.play(_citing)
+    project = ann.post("/api/projects", json={"name": "Depot"}).json()["id"]
+    assert ann.post(f"/api/projects/{project}/members", json={"email": BOB}).status_code == 200
+    file = _add(bob, b"Nantmoor is private.\n", "private-move.txt")
+    conversation, _, _ = _ask(bob, file, project_id=project)
+    own = _open(bob, conversation)["messages"]
+    assert [one["id"] for one in own[0]["files"]] == [file["id"]]
+    read = ann.get(f"/api/projects/{project}/conversations/{conversation}")
+    question, answer = read.json()["messages"]
+    assert (question["text"], question["files"]) == ("Where does the office move?", [])
+    assert answer["withheld"]
+    assert "private-move" not in read.text
+
+
 def test_its_owner_finds_it_and_no_source_is_listed(bob: TestClient, modelled: Container) -> None:
     file = _add(bob, PLAN)
     _, _, streamed = _ask(bob, question="Where does the Quibberdale office move?")
