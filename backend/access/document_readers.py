@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend.access.own_files import is_files_token
+from backend.access.readers import is_files_token
 from backend.store.admitted_readers import AdmittedReader, find_admitted
 from backend.store.database import Database
 from connectors.access import PUBLIC, Access, Readers

@@ -9,7 +9,6 @@ from backend.access.api_tokens import TokenScope
 from backend.access.roles import Role
 from backend.api.authorization import AskerDependency
 from backend.api.dependencies import ChatDependency, DatabaseDependency, ReadersDependency
-from backend.api.own_readers import find_owner
 from backend.api.request_context import RequestContextDependency
 from backend.conversations.assistant_service import AssistantService, AssistantUser
 from indexing.index.protocols import Filters
@@ -32,7 +31,7 @@ def get_assistants(
         return frozenset(chat.engine.index.facets(Filters(), readers, deadline).sources)
 
     user = AssistantUser(
-        owner=find_owner(asker),
+        owner=asker.owner,
         readers=asker.readers,
         is_admin=asker.role is Role.ADMIN and TokenScope.ADMIN in asker.scopes,
         actor=asker.actor,

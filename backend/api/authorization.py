@@ -23,6 +23,7 @@ from backend.access.api_tokens import ALL_SCOPES, TokenScope
 from backend.access.roles import Role
 from backend.api.problem_details import Problem, problem
 from backend.store.audit import OWNER, Actor
+from backend.store.conversations import ConversationOwner
 from backend.store.people import Person
 from connectors.access import Readers
 
@@ -46,6 +47,13 @@ class Asker:
     """Who the audit says it was."""
     csrf_token: str | None = None
     """What a request that changes something must carry; None where no browser sends the credential by itself."""
+
+    @property
+    def owner(self) -> ConversationOwner | None:
+        """Whose conversations and files are the asker's; None for a service token, which belongs to nobody."""
+        if self.person is not None:
+            return ConversationOwner(self.person.id)
+        return None if self.kind == "token" else ConversationOwner(None)
 
     @property
     def turn_key(self) -> str:

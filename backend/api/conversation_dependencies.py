@@ -14,7 +14,6 @@ from backend.api.dependencies import (
     DatabaseDependency,
     ReadersDependency,
 )
-from backend.api.own_readers import find_owner
 from backend.api.problem_details import Problem, problem
 from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
@@ -51,10 +50,9 @@ async def get_owner(asker: AskerDependency) -> ConversationOwner:
     Raises:
         Problem: 403, a service token belongs to nobody.
     """
-    owner = find_owner(asker)
-    if owner is None:
+    if asker.owner is None:
         raise Problem(problem(403, "Conversations belong to people; use POST /api/ask."))
-    return owner
+    return asker.owner
 
 
 OwnerDependency = Annotated[ConversationOwner, Depends(get_owner)]

@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 
 from backend.access.api_tokens import TokenScope
 from backend.access.document_readers import AllReaders, FindReaders, OwnReaders
+from backend.access.readers import resolve_with_own_files
 from backend.access.roles import Role
 from backend.api.answer_events import AnswerHtml
 from backend.api.authentication import Authenticator
@@ -21,7 +22,6 @@ from backend.api.authorization import (
 )
 from backend.api.conversation_turns import ConversationTurns
 from backend.api.metrics_collector import Metrics
-from backend.api.own_readers import resolve_asker_readers
 from backend.api.problem_details import Problem, problem
 from backend.api.public_address import PublicAddress
 from backend.api.request_context import ActiveRequests, get_request_context
@@ -146,7 +146,7 @@ LanguageModelsDependency = Annotated[LanguageModels, Depends(get_language_models
 
 def get_readers(asker: AskerDependency, database: DatabaseDependency) -> Readers:
     """Return what the asker may read, resolved once for the request."""
-    return resolve_asker_readers(database, asker)
+    return resolve_with_own_files(database, asker.readers, asker.owner)
 
 
 def get_find_readers(

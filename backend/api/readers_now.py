@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from fastapi import Request
 
+from backend.access.readers import resolve_with_own_files
 from backend.api.authentication import Authenticator
-from backend.api.own_readers import resolve_asker_readers
 from backend.chat.rights_watch import ReadersNow
 from backend.store.database import Database
 from connectors.access import Readers
@@ -36,7 +36,7 @@ def make_readers_now(
         except RuntimeError as error:  # the loop is closed, so that the coroutine never began
             again.close()
             raise _unavailable() from error
-        return resolve_asker_readers(database, asker) if asker else None
+        return resolve_with_own_files(database, asker.readers, asker.owner) if asker else None
 
     return read
 

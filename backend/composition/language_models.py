@@ -1,13 +1,13 @@
 """Choose the language models of a turn, from the database or the settings, and count what they use."""
 
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
-from backend.composition.live_usage import LiveUsage
 from backend.settings import Settings
 from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
 
@@ -230,3 +230,32 @@ class LanguageModels:
 
 def _today() -> date:
     return datetime.now(UTC).date()
+
+
+class LiveUsage:
+    """What the turns under way in this process have used: it is recorded only at the end of each. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._people: dict[UsageMeter, int] = {}
+        """Whose turn each meter counts."""
+
+    def add(self, person_id: int, meter: "UsageMeter") -> None:
+        with self._lock:
+            self._people[meter] = person_id
+
+    def remove(self, meter: "UsageMeter") -> None:
+        with self._lock:
+            del self._people[meter]
+
+    def sum_tokens(self, person_id: int) -> tuple[int, int]:
+        """Return the tokens that turns of a person have used, and those that all have used."""
+        with self._lock:
+            people = dict(self._people)
+        used = {meter: _count_tokens(meter) for meter in people}
+        own = sum(tokens for meter, tokens in used.items() if people[meter] == person_id)
+        return own, sum(used.values())
+
+
+def _count_tokens(meter: "UsageMeter") -> int:
+    return sum(one.input_tokens + one.output_tokens for one in meter.read().values())

@@ -1,8 +1,7 @@
 """What the person of a turn may read as of now. It goes on after the request that began it, so that no request is asked again."""
 
-from backend.access.own_files import add_own_files
 from backend.access.own_readers import find_own_readers
-from backend.access.readers import resolve_readers
+from backend.access.readers import resolve_with_own_files
 from backend.chat.rights_watch import ReadersNow
 from backend.store import people
 from backend.store.conversations import ConversationOwner
@@ -22,11 +21,10 @@ def make_owner_readers(database: Database, owner: ConversationOwner, own: Reader
             # Where there are accounts by now, the machine has no owner any more.
             if people.has_people(database):
                 return None
-            return add_own_files(resolve_readers(database, own), owner)
+            return resolve_with_own_files(database, own, owner)
         person = people.find(database, owner.person_id)
         if person is None or person.disabled_at is not None:
             return None
-        resolved = resolve_readers(database, find_own_readers(database, person))
-        return add_own_files(resolved, owner)
+        return resolve_with_own_files(database, find_own_readers(database, person), owner)
 
     return read

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from backend.access.own_files import make_files_token
+from backend.access.readers import make_files_token
 from backend.files.file_types import MOST_CHARACTERS, is_picture
 from backend.store import file_source, user_files
 from backend.store.conversations import ConversationOwner

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from opensearchpy import OpenSearch
 
-from backend.access.own_files import add_own_files
+from backend.access.readers import add_own_files
 from backend.files.file_keeper import FileIndex, read_file, sweep
 from backend.store import user_files
 from backend.store.conversations import ConversationOwner
