@@ -67,8 +67,8 @@ def _answer(
     turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
     follow_up = resolve_follow_up(turn.message, turn.history)
-    if follow_up.obscure:
-        yield StepFailed(FOLLOW_UP, follow_up.obscure)
+    if follow_up.unclear:
+        yield StepFailed(FOLLOW_UP, follow_up.unclear)
     is_resolved = follow_up.question != turn.message
     request = dependencies.prepare(
         SearchRequest(

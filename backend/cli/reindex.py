@@ -237,7 +237,7 @@ def _build(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
 
 
 def _activate(container: Container, index_version: IndexVersion) -> None:
-    # What sets were told while the new version was built, it may have missed.
+    # What was updated of sets while the new version was built, it may have missed.
     document_sets.reapply_all(container.database)
     container.engine.versions.activate(index_version)
 

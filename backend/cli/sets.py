@@ -61,7 +61,7 @@ Readers = Annotated[
 Background: TypeAlias = Annotated[
     bool,
     typer.Option(
-        "--background", help="Leave it to the workers of quarry serve to tell the documents."
+        "--background", help="Return at once; the workers of quarry serve update the documents."
     ),
 ]
 
@@ -136,7 +136,7 @@ def list_all(as_json: Json = False) -> None:
 
 @app.command()
 def show(name: Name, as_json: Json = False) -> None:
-    """Show a set: what belongs to it, who sees it, and how far its documents have been told."""
+    """Show a set: what belongs to it, who sees it, and how far its documents are updated."""
     with command_line.cli_errors(as_json):
         _report(command_line.open_home(), name, as_json)
 
@@ -180,16 +180,16 @@ def _open_service(container: Container) -> DocumentSetService:
 
 
 def _apply_all(container: Container) -> None:
-    """Tell the documents of all sets that were changed. What a worker holds is waited for."""
+    """Update the documents of all sets that were changed. What a worker holds is waited for."""
     if not document_set_jobs.is_due(container.database):
         return
-    columns = (TextColumn("telling documents"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("updating documents"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=command_line.console(sys.stderr), transient=True) as bars:
         task = bars.add_task("", total=None)
 
         def show_progress() -> None:
-            told = [one.progress for one in document_sets.list_sets(container.database)]
-            under_way = [each for each in told if not each.is_applied]
+            progress = [one.progress for one in document_sets.list_sets(container.database)]
+            under_way = [each for each in progress if not each.is_applied]
             bars.update(
                 task,
                 completed=sum(each.done for each in under_way),
@@ -234,8 +234,8 @@ def describe_progress(found: DocumentSetResponse) -> str:
     if found.trouble:
         return f"{found.trouble} It is tried again."
     if found.total is None:
-        return "its documents are told as soon as a worker is free"
-    return f"{found.done:,} of {found.total:,} documents are told"
+        return "its documents are updated as soon as a worker is free"
+    return f"{found.done:,} of {found.total:,} documents are updated"
 
 
 def _print_sets(found: Sequence[DocumentSetResponse]) -> None:

@@ -1,4 +1,4 @@
-"""Reads and indexes uploaded files, one after the other in a thread of the process; removes those that were given up.
+"""Reads and indexes uploaded files, one after the other in a thread of the process; removes those that are marked for removal.
 
 What a dead process left is found by `sweep`, in whichever process looks next.
 """
@@ -102,7 +102,7 @@ class FileKeeper:
             if self._bytes + size > MOST_WAITING_BYTES:
                 raise TemporarilyUnavailableError(_BUSY, timedelta(seconds=5))
 
-    def read(self, owner: ConversationOwner, file: UserFile, data: bytes) -> None:
+    def schedule_read(self, owner: ConversationOwner, file: UserFile, data: bytes) -> None:
         """Read a file soon, and index it."""
         with self._changed:
             self._waiting.append(_Waiting(owner, file, data))
@@ -110,7 +110,7 @@ class FileKeeper:
             self._start()
 
     def sweep_now(self) -> None:
-        """Remove soon what was given up."""
+        """Remove soon what is marked for removal."""
         with self._changed:
             self._sweep_due = True
             self._start()
@@ -184,7 +184,7 @@ def read_file(index: FileIndex, owner: ConversationOwner, file: UserFile, data: 
     length = sum(len(section.text) for section in document.sections)
     picture = data if is_picture(file.media_type) else None
     if not user_files.finish(index.database, file.id, length, picture):
-        # It was given up while it was read: a sweep may have passed it before it was indexed.
+        # It was marked for removal while it was read: a sweep may have passed it before it was indexed.
         index.remove(file.document_id)
 
 
@@ -212,11 +212,11 @@ def make_document(owner: ConversationOwner, file: UserFile, data: bytes) -> Docu
 
 
 def sweep(index: FileIndex) -> None:
-    """Remove what was given up from the index, then for good; say of what a dead process read that it cannot be used."""
-    given_up = user_files.list_given_up(index.database)
-    for document_id in given_up.values():
+    """Remove what is marked for removal from the index, then for good; say of what a dead process read that it cannot be used."""
+    marked = user_files.list_marked(index.database)
+    for document_id in marked.values():
         index.remove(document_id)
-    user_files.remove(index.database, list(given_up))
+    user_files.remove(index.database, list(marked))
     for file in user_files.list_open(index.database):
         is_left = file.lease_until < datetime.now(UTC) or is_dead(file.process)
         if is_left and user_files.fail(index.database, file.id, ENDED):

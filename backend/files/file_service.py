@@ -39,7 +39,7 @@ class FileService:
         )
         file = user_files.add(self.database, self.owner, new, this_process(), MOST_FILES)
         if file.id == file_id:
-            self.keeper.read(self.owner, file, uploaded.data)
+            self.keeper.schedule_read(self.owner, file, uploaded.data)
         return file
 
     def list_all(self) -> Sequence[UserFile]:
@@ -52,5 +52,5 @@ class FileService:
 
     def delete(self, file_id: str) -> None:
         """Raises NotFoundError."""
-        user_files.give_up(self.database, self.owner, file_id)
+        user_files.mark_for_removal(self.database, self.owner, file_id)
         self.keeper.sweep_now()

@@ -40,14 +40,14 @@ class DocumentSetResponse(Schema):
     documents: tuple[str, ...]
     """Each by its id."""
     is_applied: bool
-    """Whether all documents have been told the last change."""
+    """Whether all documents are updated with the last change."""
     done: int
-    """Documents that were told so far, of `total`."""
+    """Documents that were updated so far, of `total`."""
     total: int | None
     count: int | None
     """Documents of the set, whoever may read them: in a list those of when it was last applied."""
     trouble: str | None
-    """Why the last attempt to tell the documents ended; it is tried again."""
+    """Why the last attempt to update the documents ended; it is tried again."""
 
     @classmethod
     def from_set(cls, found: "DocumentSet") -> Self:

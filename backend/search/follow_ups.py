@@ -45,7 +45,7 @@ class FollowUp:
 
     question: str
     """The message itself, or what it means together with a question before it."""
-    obscure: str = ""
+    unclear: str = ""
     """What is said of it where no rule can tell what it means."""
 
 

@@ -77,7 +77,7 @@ class DocumentSetService:
         return self.count([rule.to_selection() for rule in rules])
 
     def add(self, draft: SetDraft) -> DocumentSetResponse:
-        """Add a set; its documents are told in the background.
+        """Add a set; its documents are updated in the background.
 
         Raises:
             InvalidInputError: something of it is not valid.

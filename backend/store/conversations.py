@@ -217,7 +217,7 @@ def remove(database: Database, owner: ConversationOwner, conversation_id: str) -
         connection.execute(_select_turns(conversation_id).with_for_update(of=turns)).all()
         own_files = file_removal.list_attached(connection, conversation_id)
         connection.execute(delete(conversations).where(conversations.c.id == conversation_id))
-        file_removal.give_up_unused(connection, own_files)
+        file_removal.mark_unused(connection, own_files)
 
 
 def _select_turns(conversation_id: str) -> Select[tuple[int]]:

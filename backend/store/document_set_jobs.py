@@ -1,4 +1,4 @@
-"""The work that a changed document set makes: whoever claims it tells the documents, and reports how far it is."""
+"""The work that a changed document set makes: whoever claims it updates the documents, and reports how far it is."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ LEASE = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetJob:
-    """A set whose documents are to be told, held by one worker."""
+    """A set whose documents are to be updated, held by one worker."""
 
     set_id: int
     fence: int
@@ -50,7 +50,7 @@ class JobLostError(TemporarilyUnavailableError):
 
 
 def is_due(database: Database) -> bool:
-    """Whether the documents of some set have not been told its last change."""
+    """Whether some set has documents that are not updated with its last change."""
     with database.reading() as connection:
         return connection.scalar(select(document_sets.c.id).where(*_due()).limit(1)) is not None
 
@@ -93,7 +93,7 @@ def report(database: Database, job: SetJob, done: int, total: int | None = None)
 
 
 def finish(database: Database, job: SetJob, documents: int) -> None:
-    """Record that all documents have been told, or remove the row of a removed set.
+    """Record that all documents are updated, or remove the row of a removed set.
 
     What was changed meanwhile stays due. Raises JobLostError: another worker holds the job.
     """
@@ -107,13 +107,13 @@ def finish(database: Database, job: SetJob, documents: int) -> None:
         if job.is_removed:
             connection.execute(delete(document_sets).where(document_sets.c.id == job.set_id))
             return
-        told = (
+        applied = (
             document_set_rules.c.set_id == job.set_id,
             document_set_rules.c.since <= job.version,
         )
         gone = document_set_rules.c.state == sets.GONE
-        connection.execute(delete(document_set_rules).where(*told, gone))
-        connection.execute(update(document_set_rules).where(*told).values(state=sets.CURRENT))
+        connection.execute(delete(document_set_rules).where(*applied, gone))
+        connection.execute(update(document_set_rules).where(*applied).values(state=sets.CURRENT))
         compared = (document_sets.c.id == job.set_id, document_sets.c.whole_since <= job.version)
         connection.execute(update(document_sets).where(*compared).values(whole_since=0))
 

@@ -14,10 +14,12 @@ document_sets = Table(
     Column("readers", JSON, nullable=False),  # reader tokens: to whom it is shown
     Column("created_at", Moment, nullable=False),
     Column("changed_at", Moment, nullable=False),
-    Column("removed_at", Moment),  # NULL: it exists; else its documents are still to be told
+    Column("removed_at", Moment),  # NULL: it exists; else its documents are still to be updated
     Column("version", Integer, nullable=False),  # of its last change, see `document_set_versions`
-    Column("applied", Integer, nullable=False),  # the version that all documents have been told
-    Column("whole_since", Integer, nullable=False),  # 0: only documents of changed rules are told
+    Column("applied", Integer, nullable=False),  # the version with which all documents are updated
+    Column(
+        "whole_since", Integer, nullable=False
+    ),  # 0: only documents of changed rules are updated
     Column("documents", Integer),  # that belong to it, when it was last applied; NULL: never
     Column("done", Integer, nullable=False),  # documents of the current application
     Column("total", Integer),  # NULL: it has not begun

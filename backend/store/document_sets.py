@@ -27,7 +27,7 @@ from indexing.index.protocols import SelectedDocument
 from indexing.ingestion.ledger import SetAssignment
 
 NEW, CURRENT, GONE = "new", "current", "gone"
-"""States of a rule: not all of its documents have been told, all have, not all have been told that it is no more."""
+"""States of a rule: not all of its documents are in the set yet, all are, or it was removed and not all have left the set yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class SetValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetProgress:
-    """How far the documents have been told what belongs to the set."""
+    """How far the documents are updated with what belongs to the set."""
 
     is_applied: bool
     done: int
@@ -258,7 +258,7 @@ def _columns(values: SetValues) -> dict[str, object]:
 def _save_rules(
     connection: Connection, set_id: int, rules: Iterable[SetRule], version: int
 ) -> None:
-    """Let a set have these rules; those that it has no longer stay until their documents have been told."""
+    """Let a set have these rules; those that it has no longer stay until their documents are updated."""
     wanted = dict.fromkeys(rules)
     for row in read_rules(connection, set_id):
         rule = to_rule(row)

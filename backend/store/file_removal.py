@@ -10,7 +10,7 @@ from sqlalchemy import Connection, exists, select, update
 from backend.store.conversation_tables import messages
 from backend.store.user_file_tables import message_files, user_files
 
-GIVEN_UP = "given up"
+MARKED = "given up"
 
 
 def list_attached(connection: Connection, conversation_id: str) -> list[str]:
@@ -24,8 +24,8 @@ def list_attached(connection: Connection, conversation_id: str) -> list[str]:
     return list(connection.scalars(query.order_by(user_files.c.id).with_for_update()))
 
 
-def give_up_unused(connection: Connection, file_ids: Collection[str]) -> None:
+def mark_unused(connection: Connection, file_ids: Collection[str]) -> None:
     """Mark those of the files that no question has."""
     used = exists().where(message_files.c.file_id == user_files.c.id)
-    given_up = update(user_files).where(user_files.c.id.in_(file_ids), ~used)
-    connection.execute(given_up.values(status=GIVEN_UP, picture=None))
+    marked = update(user_files).where(user_files.c.id.in_(file_ids), ~used)
+    connection.execute(marked.values(status=MARKED, picture=None))

@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, exclusive
-from backend.store.file_removal import GIVEN_UP
+from backend.store.file_removal import MARKED
 from backend.store.runs import Process
 from backend.store.user_file_tables import message_files, user_files
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
@@ -148,7 +148,7 @@ def list_files(database: Database, owner: ConversationOwner, limit: int) -> list
         return list(map(_to_file, connection.execute(query)))
 
 
-def give_up(database: Database, owner: ConversationOwner, file_id: str) -> None:
+def mark_for_removal(database: Database, owner: ConversationOwner, file_id: str) -> None:
     """Mark a file for removal; from now on it does not exist for its owner.
 
     Raises:
@@ -156,9 +156,9 @@ def give_up(database: Database, owner: ConversationOwner, file_id: str) -> None:
     """
     if not is_storable(file_id):
         raise missing_file()
-    given_up = update(user_files).where(_of(owner), user_files.c.id == file_id)
+    marked = update(user_files).where(_of(owner), user_files.c.id == file_id)
     with database.writing() as connection:
-        changed = connection.execute(given_up.values(status=GIVEN_UP, picture=None))
+        changed = connection.execute(marked.values(status=MARKED, picture=None))
         if not changed.rowcount:
             raise missing_file()
 
@@ -169,7 +169,7 @@ def finish(
     text_length: int,
     picture: bytes | None,
 ) -> bool:
-    """Record that a file is read; False if it was given up meanwhile."""
+    """Record that a file is read; False if it was marked for removal meanwhile."""
     return _end(database, file_id, status="ready", text_length=text_length, picture=picture)
 
 
@@ -205,16 +205,16 @@ def list_open(database: Database) -> list[OpenFile]:
         ]
 
 
-def list_given_up(database: Database) -> dict[str, str]:
+def list_marked(database: Database) -> dict[str, str]:
     """Return the documents of the files that are to be removed, by the ids of the files."""
     query = select(user_files.c.id, user_files.c.document_id)
     with database.reading() as connection:
-        return dict(connection.execute(query.where(user_files.c.status == GIVEN_UP)).all())
+        return dict(connection.execute(query.where(user_files.c.status == MARKED)).all())
 
 
 def remove(database: Database, file_ids: Sequence[str]) -> None:
     """Remove the rows of files that are no longer in the index."""
-    gone = delete(user_files).where(user_files.c.id.in_(file_ids), user_files.c.status == GIVEN_UP)
+    gone = delete(user_files).where(user_files.c.id.in_(file_ids), user_files.c.status == MARKED)
     with database.writing() as connection:
         connection.execute(gone)
 
@@ -232,7 +232,7 @@ def attach(
         return
     if not all(map(is_storable, distinct)):
         raise missing_file()
-    # Locked in one order, so that no two transactions deadlock, and none of them is given up meanwhile.
+    # Locked in one order, so that no two transactions deadlock, and none of them is marked for removal meanwhile.
     query = select(user_files.c.id, user_files.c.name, user_files.c.status).where(
         _of(owner), user_files.c.id.in_(distinct)
     )
@@ -282,7 +282,7 @@ def read_pictures(
         return dict(connection.execute(query).all())
 
 
-_IS_THERE = user_files.c.status != GIVEN_UP
+_IS_THERE = user_files.c.status != MARKED
 
 
 def _of(owner: ConversationOwner) -> ColumnElement[bool]:

@@ -155,7 +155,7 @@ class Engine:
         return any(tally.counts.values()) or tally.unreadable_count > 0
 
     def sets_due(self) -> bool:
-        """Tell documents their sets where a set was changed; see `set_work`. Raises StoppedError."""
+        """Update the documents of a set that was changed; see `set_work`. Raises StoppedError."""
         home = self.home()
         if not document_set_jobs.is_due(home.database):
             return False

@@ -1,6 +1,6 @@
-"""Tells documents which sets they belong to after a set was changed: in pages, without embedding anything.
+"""Updates which sets documents belong to after a set was changed: in pages, without embedding anything.
 
-What is told is the difference between the rules and the index, so that a job that was killed continues where it
+What is written is the difference between the rules and the index, so that a job that was killed continues where it
 ended. Only documents of the rules that were changed are looked at.
 """
 
@@ -59,7 +59,7 @@ class SetWorker:
         for selection in (*job.joining, *job.leaving):
             for page in batched(self.writer.select(selection), PAGE_SIZE):
                 self._check()
-                done += self._tell(page)
+                done += self._update(page)
                 document_set_jobs.report(self.database, job, done)
         members = 0 if job.is_removed else self.writer.count([Selection(in_set=job.label)])
         document_set_jobs.finish(self.database, job, members)
@@ -72,19 +72,19 @@ class SetWorker:
                 "The index is being rebuilt or moved. The set goes on afterwards.", _LATER
             )
 
-    def _tell(self, documents: Sequence[SelectedDocument]) -> int:
+    def _update(self, documents: Sequence[SelectedDocument]) -> int:
         """Write the sets of the documents where the index has others; return of how many."""
-        told: set[str] = set()
+        updated: set[str] = set()
         held = {document.id: document.sets for document in documents}
         while True:
             assigned = document_sets.assign(self.database, documents)
             changed = {each: sets for each, sets in assigned.labels.items() if sets != held[each]}
             self.writer.write(Amend(document_id=each, sets=sets) for each, sets in changed.items())
             held |= changed
-            told |= changed.keys()
-            # A set may have been changed since its rules were read, and its documents been told before these.
+            updated |= changed.keys()
+            # A set may have been changed since its rules were read, and its documents updated before these.
             if document_sets.read_version(self.database) == assigned.version:
-                return len(told)
+                return len(updated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class _Role:
 
 
 class WorkerThreads:
-    """Threads that fetch, index, compare with listings, and tell documents their sets.
+    """Threads that fetch, index, compare with listings, and update the documents of changed sets.
 
     A thread that stays hung after its work was given up is abandoned, and a new one replaces it.
 

@@ -59,7 +59,7 @@ def add_set(request: Request, sets: SetsDependency, form: SetFormDependency) -> 
     draft = _read_draft(form)
     try:
         if "count" in form:
-            return _show_sets(request, sets, draft, told=_describe_count(sets, draft))
+            return _show_sets(request, sets, draft, notice=_describe_count(sets, draft))
         added = sets.add(draft)
     except (InvalidInputError, ConflictError, NotFoundError) as error:
         return _show_sets(request, sets, draft, trouble=str(error))
@@ -69,7 +69,7 @@ def add_set(request: Request, sets: SetsDependency, form: SetFormDependency) -> 
 @router.get("/sets/table")
 @requires(Permission.SOURCES)
 def sets_table(request: Request, sets: SetsDependency) -> Response:
-    """Render the part of the page of all sets that changes while documents are told."""
+    """Render the part of the page of all sets that changes while documents are updated."""
     return part(find_language(request), "sets_table.html", {"sets": sets.list_sets()})
 
 
@@ -88,7 +88,7 @@ def change_set(
     draft = _read_draft(form)
     try:
         if "count" in form:
-            return _show_set(request, sets, name, draft, told=_describe_count(sets, draft))
+            return _show_set(request, sets, name, draft, notice=_describe_count(sets, draft))
         changed = sets.change(name, draft)
     except (InvalidInputError, ConflictError, NotFoundError) as error:
         return _show_set(request, sets, name, draft, trouble=str(error))
@@ -98,7 +98,7 @@ def change_set(
 @router.get("/set/{name}/state")
 @requires(Permission.SOURCES)
 def set_state(name: str, request: Request, sets: SetsDependency) -> Response:
-    """Render how far the documents of a set have been told."""
+    """Render how far the documents of a set are updated."""
     return part(find_language(request), "set_state.html", {"found": sets.get(name)})
 
 
@@ -119,11 +119,11 @@ def _show_sets(
     draft: SetDraft,
     *,
     trouble: str = "",
-    told: str = "",
+    notice: str = "",
 ) -> Response:
     values = {"sets": sets.list_sets(), **_form_values(sets, draft), "trouble": trouble}
     status = 422 if trouble else 200
-    return page(request, "sets.html", "sources", values | {"told": told}, status)
+    return page(request, "sets.html", "sources", values | {"notice": notice}, status)
 
 
 def _show_set(
@@ -133,7 +133,7 @@ def _show_set(
     draft: SetDraft | None = None,
     *,
     trouble: str = "",
-    told: str = "",
+    notice: str = "",
 ) -> Response:
     """Raises NotFoundError: there is no such set for the asker."""
     found = sets.get(name)
@@ -141,7 +141,7 @@ def _show_set(
         "found": found,
         **_form_values(sets, draft or _to_draft(found)),
         "trouble": trouble,
-        "told": told,
+        "notice": notice,
     }
     return page(request, "set.html", "sources", values, 422 if trouble else 200)
 

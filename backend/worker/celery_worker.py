@@ -79,7 +79,7 @@ class Tasks:
         self._do(source, self._engine.light_due)
 
     def sets(self, source: int) -> None:
-        """Tell documents the sets that were changed, one set after the other.
+        """Update the documents of the sets that were changed, one set after the other.
 
         One message at a time is worked on: the others would take the places of permission syncs.
         """

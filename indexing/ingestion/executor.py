@@ -185,8 +185,8 @@ class Executor:
     def _write_in_sets(self, changes: Sequence[IndexChange]) -> tuple[str, ...]:
         """Write the changes, new versions in their document sets; return the ids of stale ones.
 
-        A set may be changed meanwhile, and its documents told before the index has these. Whoever sees the newer
-        rules after the write tells these; who does not has written before the others were looked for.
+        A set may be changed meanwhile, and its documents updated before the index has these. Whoever sees the newer
+        rules after the write updates these; who does not has written before the others were looked for.
         """
         documents = [change for change in changes if isinstance(change, Replace) and change.chunks]
         if not documents:

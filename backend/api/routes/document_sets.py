@@ -116,7 +116,7 @@ def list_document_sets(sets: SetsDependency) -> list[DocumentSetResponse]:
 def add_document_set(
     body: SetBody, sets: SetsDependency, response: Response
 ) -> DocumentSetResponse:
-    """Its documents are told in the background, without embedding anything."""
+    """Its documents are updated in the background, without embedding anything."""
     added = sets.add(body.to_draft())
     response.headers["Location"] = f"{_SETS}/{added.name}"
     return added
@@ -129,7 +129,9 @@ def count_matching(body: RulesBody, sets: SetsDependency) -> MatchingResponse:
     return MatchingResponse(documents=sets.count_matching(body.to_draft()))
 
 
-@router.get(f"{_SETS}/{{name}}", summary="Show a document set, and how far its documents are told")
+@router.get(
+    f"{_SETS}/{{name}}", summary="Show a document set, and how far its documents are updated"
+)
 @requires(Permission.SOURCES)
 def show_document_set(name: str, sets: SetsDependency) -> DocumentSetResponse:
     return sets.get(name)
@@ -138,7 +140,7 @@ def show_document_set(name: str, sets: SetsDependency) -> DocumentSetResponse:
 @router.put(f"{_SETS}/{{name}}", responses=_TAKEN, summary="Change a document set")
 @requires(Permission.SOURCES)
 def change_document_set(name: str, body: SetBody, sets: SetsDependency) -> DocumentSetResponse:
-    """Replace all that is said of it. Only documents of rules that were changed are told."""
+    """Replace all that is said of it. Only documents of rules that were changed are updated."""
     return sets.change(name, body.to_draft())
 
 

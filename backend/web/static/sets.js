@@ -1,4 +1,4 @@
-// The pages of document sets: how far their documents have been told, without a reload.
+// The pages of document sets: how far their documents are updated, without a reload.
 import { parsed } from "./text.js";
 
 const SOON = 1000;

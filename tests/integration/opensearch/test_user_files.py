@@ -56,7 +56,7 @@ def test_a_file_is_its_owners_alone_until_it_is_removed(
 
         assert read(OWNER) == ["plan.md"]
         assert read(ConversationOwner(1)) == []
-        user_files.give_up(database, OWNER, "1")
+        user_files.mark_for_removal(database, OWNER, "1")
         sweep(files)
         assert read(OWNER) == []
         with pytest.raises(NotFoundError, match="no such file"):

@@ -54,7 +54,7 @@ def test_a_file_of_somebody_else_does_not_exist(database: Database) -> None:
         with pytest.raises(NotFoundError):
             user_files.find(database, other, file.id)
         with pytest.raises(NotFoundError):
-            user_files.give_up(database, other, file.id)
+            user_files.mark_for_removal(database, other, file.id)
     with pytest.raises(NotFoundError):
         _begin(database, file.id)
     assert user_files.find(database, ConversationOwner(1), file.id) == file
@@ -82,16 +82,16 @@ def test_a_conversation_gives_up_what_nothing_else_uses(database: Database) -> N
     own, shared, loose = (_ready(database, name) for name in "abc")
     first, second = _begin(database, own, shared), _begin(database, shared, shared)
     conversations.remove(database, OWNER, first)
-    assert user_files.list_given_up(database) == {own: "Your files:a"}
+    assert user_files.list_marked(database) == {own: "Your files:a"}
     assert [one.used for one in user_files.list_files(database, OWNER, 9)] == [False, True]
     conversations.remove(database, OWNER, second)
-    assert set(user_files.list_given_up(database)) == {own, shared}
+    assert set(user_files.list_marked(database)) == {own, shared}
     user_files.remove(database, [own, shared, loose])
     assert [one.id for one in user_files.list_files(database, OWNER, 9)] == [loose]
 
 
 def test_a_file_that_is_given_up_does_not_become_ready(database: Database) -> None:
     file = _add(database)
-    user_files.give_up(database, OWNER, file.id)
+    user_files.mark_for_removal(database, OWNER, file.id)
     assert not user_files.finish(database, file.id, 3, None)
     assert user_files.list_files(database, OWNER, 9) == []

@@ -396,12 +396,12 @@ def test_a_conversation_takes_its_files_with_it_but_not_those_of_others(
     _wait_until_gone(modelled, own["document_id"])
     assert bob.delete(f"{BASE}/{second}").status_code == 204
     _wait_until_gone(modelled, shared["document_id"])
-    assert user_files.list_given_up(modelled.database) == {}
+    assert user_files.list_marked(modelled.database) == {}
 
 
 def _wait_until_gone(container: Container, document_id: str) -> None:
     end = time.monotonic() + SOON
-    while _holds(container, document_id) or user_files.list_given_up(container.database):
+    while _holds(container, document_id) or user_files.list_marked(container.database):
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -422,11 +422,11 @@ def test_what_a_dead_process_left_is_swept(modelled: Container, bob: TestClient)
     index = modelled.file_index
     file = _add(bob, b"Left behind.\n", "left.txt")
     owner = ConversationOwner(people.get_by_email(modelled.database, BOB).id)
-    user_files.give_up(modelled.database, owner, file["id"])
+    user_files.mark_for_removal(modelled.database, owner, file["id"])
     assert _holds(modelled, file["document_id"])
     file_keeper.sweep(index)
     assert not _holds(modelled, file["document_id"])
-    assert user_files.list_given_up(modelled.database) == {}
+    assert user_files.list_marked(modelled.database) == {}
     assert json.dumps(bob.get(FILES).json()).count("left.txt") == 0
 
 
