@@ -187,6 +187,8 @@ def frozen(server: Server) -> Iterator[None]:
     """It keeps its connections and sends nothing."""
     assert server._process is not None
     os.kill(server._process.pid, signal.SIGSTOP)
+    # The signal stops one thread after the other: those that still run could answer a search.
+    os.waitid(os.P_PID, server._process.pid, os.WSTOPPED)
     try:
         yield
     finally:
