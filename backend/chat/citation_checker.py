@@ -21,6 +21,8 @@ CHECKING_SECONDS = 10.0
 
 _Sections: TypeAlias = Mapping[int, Sequence[InferenceSection]]
 _Claim: TypeAlias = tuple[str, Sequence[Passage]]
+_Cited: TypeAlias = tuple[int, str]
+"""The number and the id of a cited document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,10 @@ class CitationChecker:
             yield self._check(event) if isinstance(event, AnswerDone) else event
 
     def _check(self, answer: AnswerDone) -> AnswerDone:
-        sections = self.state.snapshot().sections
+        passages = self._split_cited(answer.citations)
         claims = [
-            (citation.claim, self._passages(citation, sections)) for citation in answer.citations
+            (citation.claim, passages[citation.number, citation.document_id])
+            for citation in answer.citations
         ]
         try:
             found = find_support(
@@ -73,11 +76,18 @@ class CitationChecker:
             for at, support in enumerate(found)
         ]
 
-    def _passages(self, citation: Citation, sections: _Sections) -> list[Passage]:
+    def _split_cited(self, citations: Iterable[Citation]) -> Mapping[_Cited, Sequence[Passage]]:
+        """Split each document once: what was read of a passage serves every sentence that cites it."""
+        sections = self.state.snapshot().sections
+        cited = dict.fromkeys((each.number, each.document_id) for each in citations)
+        return {each: self._passages(each, sections) for each in cited}
+
+    def _passages(self, cited: _Cited, sections: _Sections) -> list[Passage]:
+        number, document_id = cited
         found = [
             passage
-            for section in sections.get(citation.number, ())
+            for section in sections.get(number, ())
             for passage in split_passages(section.chunks)
         ]
-        file = self.files.get(citation.document_id)
+        file = self.files.get(document_id)
         return found or (split_document(file) if file else [])

@@ -9,7 +9,6 @@ ratio of the medians of at most 3. The command exits with 1 if a bar is missed.
 """
 
 import argparse
-import multiprocessing
 import sys
 import tempfile
 import threading
@@ -18,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 
@@ -45,8 +43,9 @@ from backend.sync.run_lease import this_process
 from connectors.access import Readers
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import CancelToken, Deadline
+from tests.support.model_process import running_model
 from tests.support.models import MODEL_CACHE
-from tests.support.scripted_model import Call, Manner, Reply, Request, Say, ScriptedModel, ToolUse
+from tests.support.scripted_model import Call, Manner, Reply, Request, Say, ToolUse
 
 BAR, LONGEST_RATIO = 0.05, 3.0
 OWNER = ConversationOwner(None)
@@ -63,25 +62,6 @@ def model_says(request: Request) -> Reply:
     if request.tool_names:
         return Call(ToolUse("internal_search", {"queries": ["QX-4031"]}))
     return Say("QX-4031")
-
-
-def serve_model(told: Connection) -> None:
-    """Serve the model in a process of its own, until the connection closes."""
-    with ScriptedModel(model_says) as model:
-        told.send(model.base_url)
-        told.poll(None)
-
-
-@contextmanager
-def running_model() -> Iterator[str]:
-    ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=serve_model, args=(theirs,))
-    process.start()
-    try:
-        yield ours.recv()
-    finally:
-        ours.send(None)
-        process.join()
 
 
 @contextmanager
@@ -240,7 +220,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=30)
     parser.add_argument("--opened", type=int, default=200)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, running_model() as url:
+    with tempfile.TemporaryDirectory() as folder, running_model(model_says) as url:
         server = open_server(Path(folder), url)
         # What is loaded once is no part of a turn.
         measure_storing(server, 1, 1)

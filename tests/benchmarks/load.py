@@ -1,12 +1,14 @@
-"""Fifty people search and ten ask, for a minute, against a real `quarry serve` on the handbook.
+"""Fifty people search, first alone and then while twenty chat, against a real `quarry serve` on the handbook.
 
-    .venv/bin/python -m tests.benchmarks.load [--seconds 60] [--searchers 50] [--askers 10] [--pause 0]
+    .venv/bin/python -m tests.benchmarks.load [--seconds 120] [--searchers 50] [--chatters 20] [--pause 3] [--reading 0]
 
 The searchers are wrk (Debian's package `wrk`), which sends a question of the handbook's questions
-on each of its connections as soon as the last was answered, or after `--pause` seconds; what it
-counts is read from its own report. The askers are threads that read every event of every answer;
-the language model is the scripted one of the tests, five milliseconds a piece. Wanted: no error,
-and memory at the end at most 1.1 times that after ten seconds.
+on each of its connections `--pause` seconds after the last was answered; what it counts is read from
+its own report. The chatters are threads, each with a conversation of its own, that follow every event of
+every answer and ask again after `--reading` seconds; the language model is the scripted one of the tests,
+in another process, at 50 tokens a second. Wanted: no error, the 95th percentile of a search at most twice
+that of the searchers alone, memory at the end at most 1.1 times that after ten seconds, and less than
+400 MB before the first request.
 """
 
 import argparse
@@ -14,10 +16,13 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import quantiles
@@ -27,13 +32,13 @@ import httpx
 
 from backend.sample import handbook
 from tests.support.home import Home
+from tests.support.model_process import running_model
 from tests.support.scripted_model import (
     Call,
     Manner,
     Reply,
     Request,
     Say,
-    ScriptedModel,
     ToolUse,
 )
 from tests.support.serving import Serving, events, serving
@@ -41,9 +46,9 @@ from tests.support.serving import Serving, events, serving
 QUESTIONS = Path(__file__).parents[1] / "acceptance" / "handbook_questions.jsonl"
 EARLY = 10.0
 """Seconds after which memory is looked at first."""
-WANTED_GROWTH = 1.1
+WANTED_GROWTH, WANTED_RATIO, WANTED_IDLE = 1.1, 2.0, 400 * 2**20
 ANSWER = (
-    "Close the cover until it clicks [1]. Then hold the power button for three seconds [1]. " * 4
+    "Close the cover until it clicks [1]. Then hold the power button for three seconds [1]. " * 8
 )
 
 _SCRIPT = """
@@ -67,24 +72,30 @@ _ERRORS = ("connect", "read", "write", "status", "timeout")
 
 
 @dataclass(frozen=True)
-class Askers:
-    """What ten threads have seen; each adds to it."""
+class Chatters:
+    """What the threads that chat have seen; each adds to it."""
 
     ended: Counter[str] = field(default_factory=Counter)
     first: list[float] = field(default_factory=list)
     """Seconds to the first text."""
     whole: list[float] = field(default_factory=list)
 
-    def ask(self, server: Serving, questions: list[str], until: float) -> None:
+    def chat(self, server: Serving, questions: list[str], end: float, reading: float) -> None:
         with httpx.Client(base_url=server.url, timeout=120, headers=server.authorization) as client:
-            for number in range(1_000_000):
-                if time.monotonic() >= until:
+            path, body = "/api/conversations", {"question": questions[0]}
+            for number in range(1, 1_000_000):
+                begun = client.post(path, json=body).raise_for_status().json()
+                conversation, answer = begun["conversation"]["id"], begun["answer"]["id"]
+                self._follow(client, f"/api/conversations/{conversation}/messages/{answer}/events")
+                if time.monotonic() + reading >= end:
                     return
-                self._one(client, questions[number % len(questions)])
+                time.sleep(reading)
+                path = f"/api/conversations/{conversation}/messages"
+                body = {"question": questions[number % len(questions)], "parent_id": answer}
 
-    def _one(self, client: httpx.Client, question: str) -> None:
+    def _follow(self, client: httpx.Client, path: str) -> None:
         began, name, spoke = time.monotonic(), "nothing", 0.0
-        with client.stream("POST", "/api/ask", json={"question": question}) as response:
+        with client.stream("GET", path) as response:
             for event in events(response.iter_lines()):
                 name = event.name
                 if name == "text" and not spoke:
@@ -94,9 +105,23 @@ class Askers:
         self.whole.append(time.monotonic() - began)
 
 
+@dataclass(frozen=True)
+class Phase:
+    """What a time with so many chatters showed."""
+
+    searches: Any
+    """wrk's own report."""
+    chatters: Chatters
+    processor: float
+    """Seconds of processor time of the server."""
+    early: int
+    late: int
+    """Bytes of memory."""
+
+
 def model_says(request: Request) -> Reply:
     """A model that helps with the search, searches, picks sections, and answers."""
-    manner = Manner(delay=0.005)
+    manner = Manner(delay=0.02)
     if any(message["role"] == "tool" for message in request.messages):
         return Say(ANSWER, manner=manner)
     if request.tool_names:
@@ -120,38 +145,57 @@ def searched(
     return json.loads(done.stdout.partition("REPORT ")[2])
 
 
-def measured(server: Serving, folder: Path, options: argparse.Namespace) -> None:
-    lines = QUESTIONS.read_text(encoding="utf-8").splitlines()
-    questions = [json.loads(line)["question"] for line in lines]
-    askers = Askers()
-    until = time.monotonic() + options.seconds
-    memory: dict[str, int] = {"idle": server.resident}
+def run_phase(server: Serving, folder: Path, chatting: int, options: argparse.Namespace) -> Phase:
+    questions = read_questions()
+    chatters = Chatters()
+    memory: dict[str, int] = {}
+    end, spent = time.monotonic() + options.seconds, server.processor_seconds
     threads = [
-        threading.Thread(target=askers.ask, args=(server, questions[start:], until))
-        for start in range(options.askers)
+        threading.Thread(
+            target=chatters.chat,
+            args=(server, questions[start % len(questions) :], end, options.reading),
+        )
+        for start in range(chatting)
     ]
     early = threading.Timer(EARLY, lambda: memory.update(early=server.resident))
     for each in (*threads, early):
         each.start()
-    report = searched(server, folder, questions, options)
-    memory["late"] = server.resident
-    for each in threads:
+    searches = searched(server, folder, questions, options)
+    late, spent = server.resident, server.processor_seconds - spent
+    for each in (*threads, early):
         each.join()
-    _tell(report, askers, memory, options)
+    return Phase(searches, chatters, spent, memory["early"], late)
 
 
-def _tell(report: Any, askers: Askers, memory: dict[str, int], options: argparse.Namespace) -> None:
-    load = os.getloadavg()[0]
+def read_questions() -> list[str]:
+    lines = QUESTIONS.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["question"] for line in lines]
+
+
+def show(phase: Phase) -> None:
+    report = phase.searches
     rate = report["requests"] / report["microseconds"] * 1e6
     errors = {name: report[name] for name in _ERRORS}
     times = " ".join(f"{name} {report[name] / 1e3:.0f}" for name in ("p50", "p95", "p99", "max"))
-    print(f"load {load:.1f}; {options.searchers} searchers, a pause of {options.pause} s")
     print(f"searches: {report['requests']}, {rate:.1f} a second; ms: {times}; errors: {errors}")
-    print(f"answers: {sum(askers.ended.values())}, ended by: {dict(askers.ended)}")
-    print(f"  to the first text, s: {_spread(askers.first)}; to the end: {_spread(askers.whole)}")
-    growth = memory["late"] / memory["early"]
-    reported = ", ".join(f"{name} {value / 2**20:.0f}" for name, value in memory.items())
-    print(f"resident MB: {reported}; growth {growth:.3f} (wanted: at most {WANTED_GROWTH})")
+    if phase.chatters.whole:
+        first, whole = _spread(phase.chatters.first), _spread(phase.chatters.whole)
+        print(f"answers: {len(phase.chatters.whole)}, ended by: {dict(phase.chatters.ended)}")
+        print(f"  to the first text, s: {first}; to the end: {whole}")
+    cores = phase.processor / (report["microseconds"] / 1e6)
+    print(f"the server kept {cores:.2f} cores busy; load of the machine {os.getloadavg()[0]:.1f}")
+
+
+def are_met(idle: int, alone: Phase, both: Phase) -> bool:
+    """Print each bar with its figure, and say whether all are met."""
+    errors = sum(phase.searches[name] for phase in (alone, both) for name in _ERRORS)
+    failed = sum(both.chatters.ended.values()) - both.chatters.ended["done"]
+    ratio, growth = both.searches["p95"] / alone.searches["p95"], both.late / both.early
+    print(f"errors: {errors} of searches, {failed} of answers (wanted: none)")
+    print(f"p95 of a search, with those who chat ÷ without: {ratio:.2f} (at most {WANTED_RATIO})")
+    print(f"memory: idle {idle / 2**20:.0f} MB (less than 400), growth {growth:.3f} (at most 1.1)")
+    met = (ratio <= WANTED_RATIO, growth <= WANTED_GROWTH, idle < WANTED_IDLE)
+    return errors == failed == 0 and all(met)
 
 
 def _spread(seconds: list[float]) -> str:
@@ -159,23 +203,35 @@ def _spread(seconds: list[float]) -> str:
     return f"p50 {cuts[9]:.2f} p95 {cuts[18]:.2f}"
 
 
+@contextmanager
+def running(folder: Path) -> Iterator[Serving]:
+    """A server over the handbook, with the scripted model."""
+    home = Home(folder)
+    for command in (("add", "folder", str(handbook())), ("sync",)):
+        assert home.quarry(*command).code == 0
+    with running_model(model_says) as address:
+        settings = {"QUARRY_LLM_URL": address, "QUARRY_LLM_MODEL": "scripted"}
+        with serving(home, **settings) as server:
+            yield server
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("--searchers", type=int, default=50)
-    parser.add_argument("--askers", type=int, default=10)
-    parser.add_argument("--pause", type=float, default=0.0)
+    parser.add_argument("--chatters", type=int, default=20)
+    parser.add_argument("--pause", type=float, default=3.0)
+    parser.add_argument("--reading", type=float, default=0.0)
     options = parser.parse_args()
     if shutil.which("wrk") is None:
         raise SystemExit("wrk is missing: apt-get install wrk")
-    with tempfile.TemporaryDirectory() as name, ScriptedModel(model_says) as model:
-        folder = Path(name)
-        home = Home(folder)
-        for command in (("add", "folder", str(handbook())), ("sync",)):
-            assert home.quarry(*command).code == 0
-        settings = {"QUARRY_LLM_URL": model.base_url, "QUARRY_LLM_MODEL": "scripted"}
-        with serving(home, **settings) as server:
-            measured(server, folder, options)
+    with tempfile.TemporaryDirectory() as name, running(Path(name)) as server:
+        idle, phases = server.resident, []
+        for chatting in (0, options.chatters):
+            print(f"{options.searchers} search every {options.pause} s, {chatting} chat")
+            phases.append(run_phase(server, Path(name), chatting, options))
+            show(phases[-1])
+        sys.exit(not are_met(idle, *phases))
 
 
 if __name__ == "__main__":

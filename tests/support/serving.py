@@ -1,6 +1,7 @@
 """`quarry serve` as a process of its own, and what it streams."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -72,6 +73,13 @@ class Serving:
         found = re.search(r"VmRSS:\s+(\d+) kB", status)
         assert found
         return int(found[1]) * 1024
+
+    @property
+    def processor_seconds(self) -> float:
+        """Of the server's process so far, in user and system mode."""
+        status = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8")
+        user, system = status.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

@@ -51,7 +51,8 @@ class ComparedClaim:
         cls, text: str, passages: Sequence[Passage], understanding: Understanding, claims: int
     ) -> "ComparedClaim":
         singles = [passage for passage in passages if passage.sentences == 1]
-        above = {word for passage in singles for word in content_words(passage.above)}
+        headings = {passage.above for passage in singles}
+        above = {word for heading in headings for word in content_words(heading)}
         if find_claimed_words(text) <= above:  # nothing, or a mere title
             return cls(text, (), (), (), is_understood=False)
         most = max(1, min(EMBEDDED_PASSAGES, EMBEDDED_TEXTS // claims))

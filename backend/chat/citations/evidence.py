@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import regex
 
@@ -55,7 +55,7 @@ class Passage:
 
     @cached_property
     def reading_above(self) -> Reading:
-        return read_text(f"{self.above}\n{self.speaker}")
+        return _read_heading(f"{self.above}\n{self.speaker}")
 
     @cached_property
     def clauses(self) -> tuple[Clause, ...]:
@@ -65,6 +65,12 @@ class Passage:
     def text_in_context(self) -> str:
         above = ": ".join(part for part in (self.above, self.speaker) if part)
         return f"{above}: {self.text}" if above else self.text
+
+
+@lru_cache(maxsize=512)
+def _read_heading(text: str) -> Reading:
+    """Read what stands above a sentence: it is the same for all sentences of a chunk."""
+    return read_text(text)
 
 
 def content_words(text: str) -> frozenset[str]:
