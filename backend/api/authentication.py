@@ -118,15 +118,23 @@ class AuthenticationMiddleware:
         if scope["type"] == "http":
             request = Request(scope, receive)
             asker = await self._authenticator.authenticate(request)
-            is_open = is_open_to_anyone(self._routes, scope)
-            if asker is None and not is_open:
+            if asker is None and not self._is_open(scope):
                 raise _unauthorized(has_accounts=get_request_context(scope).has_accounts)
             if asker is not None:
                 get_request_context(scope).asker = asker.kind
-                if not is_open:
-                    receive = await _check_csrf_token(request, asker)
+                receive = await self._receive_from_session(request, asker)
             set_asker(scope, asker)
         await self._app(scope, receive, send)
+
+    async def _receive_from_session(self, request: Request, asker: Asker) -> Receive:
+        """Return what to receive the request from, once it is known to come from a page of the session."""
+        if request.method in _SAFE or asker.csrf_token is None or self._is_open(request.scope):
+            return request.receive
+        return await _check_csrf_token(request, asker.csrf_token)
+
+    def _is_open(self, scope: Scope) -> bool:
+        """Looks through all routes, so it is asked only where the answer matters."""
+        return is_open_to_anyone(self._routes, scope)
 
 
 def _unauthorized(*, has_accounts: bool) -> Problem:
@@ -141,19 +149,17 @@ def _unauthorized(*, has_accounts: bool) -> Problem:
     return Problem(problem(401, detail, advice), CHALLENGE)
 
 
-async def _check_csrf_token(request: Request, asker: Asker) -> Receive:
+async def _check_csrf_token(request: Request, csrf_token: str) -> Receive:
     """Return what the application receives the request from, whose body may have been read.
 
     Raises:
         Problem: 403, a browser sends its session with a request that no page of that session made.
     """
-    if request.method in _SAFE or asker.csrf_token is None:
-        return request.receive
     given, receive = request.headers.get(CSRF_HEADER), request.receive
     if given is None and request.headers.get("content-type") == _FORM:
         body = await request.body()
         given, receive = _read_field(body, CSRF_FIELD), _replay(body, receive)
-    if not hmac.compare_digest((given or "").encode(errors="replace"), asker.csrf_token.encode()):
+    if not hmac.compare_digest((given or "").encode(errors="replace"), csrf_token.encode()):
         raise Problem(
             problem(
                 403,
