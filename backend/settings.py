@@ -87,7 +87,7 @@ class Settings(BaseSettings):
         default=None,
         ge=1,
         le=1000,
-        description="Answers that each process of quarry serve works on at the same time; by default 8 with a language"
+        description="Answers that each process of quarry serve works on at the same time; by default 32 with a language"
         " model, and 2 without one",
     )
     requests_waiting: int = Field(

@@ -24,7 +24,7 @@ MOST_SYNC_STREAMS = 100
 """Of clients that follow a sync; they wait without a thread."""
 MOST_FOLLOWERS = 200
 """Of answers of conversations; they compute nothing."""
-_ANSWERS_WITH_MODEL, _ANSWERS_BY_PROCESSOR = 8, 2
+_ANSWERS_WITH_MODEL, _ANSWERS_BY_PROCESSOR = 32, 2
 _LONGEST_RETRY = 60
 _WEIGHT = 0.2
 """Of the last request in the mean time that a slot is held."""

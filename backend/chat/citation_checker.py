@@ -12,7 +12,7 @@ from backend.chat.events import AnswerDone, ChatEvent, Citation
 from backend.search.models import InferenceSection
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.embedding.embedder import Embedder
+from indexing.embedding.embedder import QueryEmbedder
 from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
@@ -29,7 +29,7 @@ _Cited: TypeAlias = tuple[int, str]
 class CitationChecker:
     """Finds, for each cited sentence, what in its document supports it."""
 
-    embedder: Embedder
+    embedder: QueryEmbedder
     understanding: Understanding
     state: ChatStateContainer
     judge: ClaimJudge

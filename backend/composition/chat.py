@@ -252,7 +252,7 @@ class ChatService:
             deadline=turn.deadline,
         )
         checker = CitationChecker(
-            embedding.embedder, embedding.language_support, state, judge, whole
+            embedding.sentence_vectors, embedding.language_support, state, judge, whole
         )
         fallback = PassageFallback(
             embedder=embedding.embedder,

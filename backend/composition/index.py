@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from connectors.access import Readers
     from indexing.embedding.embedder import Embedder
     from indexing.embedding.language_support import Understanding
+    from indexing.embedding.vector_cache import VectorCache
     from indexing.index.protocols import Index, IndexWriter
     from indexing.index.versions import IndexVersion, IndexVersions
     from indexing.opensearch.client import Client, SignIn
@@ -83,6 +84,13 @@ class EmbeddingModel:
                 passage_prompt=settings.embedding_passage_prompt,
             )
         )
+
+    @cached_property
+    def sentence_vectors(self) -> "VectorCache":
+        """Embeds sentences of answers and the passages that they cite."""
+        from indexing.embedding.vector_cache import VectorCache
+
+        return VectorCache(self.embedder)
 
     @cached_property
     def language_support(self) -> "Understanding":

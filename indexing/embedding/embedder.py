@@ -46,7 +46,15 @@ class EmbedderIdentity:
     dimension: int
 
 
-class Embedder(Protocol):
+class QueryEmbedder(Protocol):
+    """What computes the vectors of sentences that are compared."""
+
+    def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
+        """Raises DeadlineExceededError, TemporarilyUnavailableError (a remote model that does not answer), ActionRequiredError."""
+        ...
+
+
+class Embedder(QueryEmbedder, Protocol):
     @property
     def identity(self) -> EmbedderIdentity: ...
 
@@ -61,10 +69,6 @@ class Embedder(Protocol):
 
     def token_ends(self, text: str) -> list[int]:
         """The end of each token of `text` in code points, ascending, without special tokens."""
-        ...
-
-    def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
-        """Raises DeadlineExceededError, TemporarilyUnavailableError (a remote model that does not answer), ActionRequiredError."""
         ...
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:

@@ -107,7 +107,7 @@ def judge(claims: Iterable[Claim], understanding: Understanding) -> list[Judged]
                 compared.measure_likeness(known),
                 compared.measure_likeness({}),
                 compared.find_fault(known) is not None,
-                bool(known) and compared.find_verbatim() is None,
+                bool(known) and compared.verbatim is None,
             )
         )
     embedder.keep()

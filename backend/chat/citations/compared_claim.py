@@ -86,8 +86,8 @@ class ComparedClaim:
         return _FirstWord(word, rest, tuple(around)[:WORDS_AROUND]) if rest.strip() else None
 
     def texts(self) -> Iterator[str]:
-        """Yield what is to be embedded."""
-        if self.is_understood and self.compared:
+        """Yield what is to be embedded: nothing of a quotation, which needs no comparison."""
+        if self.is_understood and self.compared and not self.verbatim:
             yield self.text
             yield from self.units
             for passage in self.compared:
@@ -112,8 +112,9 @@ class ComparedClaim:
         forms = (passage.text, passage.text_in_context)
         return max(0.0, min(1.0, max(float(vectors[text] @ vectors[form]) for form in forms)))
 
-    def find_verbatim(self) -> Passage | None:
-        """Return the passage that is the claim word for word."""
+    @cached_property
+    def verbatim(self) -> Passage | None:
+        """The passage that is the claim word for word."""
         wanted = self.reading.tokens
         held = (p for p in self.compared if self.words <= p.words and p.reading.tokens == wanted)
         return next(held, None)

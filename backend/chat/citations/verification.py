@@ -16,7 +16,7 @@ from backend.chat.citations.evidence import Passage
 from backend.chat.citations.support_model import BY_MEANING, BY_WORDS
 from connectors.document import Span
 from connectors.errors import TemporarilyUnavailableError
-from indexing.embedding.embedder import Embedder, Vector
+from indexing.embedding.embedder import QueryEmbedder, Vector
 from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
@@ -50,7 +50,7 @@ UNCHECKED = Support("", 0, Span(0, 0), 0.0, Verdict.UNCHECKED)
 
 def find_support(
     claims: Sequence[tuple[str, Sequence[Passage]]],
-    embedder: Embedder,
+    embedder: QueryEmbedder,
     understanding: Understanding,
     deadline: Deadline,
 ) -> list[Support]:
@@ -70,7 +70,9 @@ def find_support(
     return [_judge(claim, vectors) for claim in compared]
 
 
-def _embed(texts: Sequence[str], embedder: Embedder, deadline: Deadline) -> Mapping[str, Vector]:
+def _embed(
+    texts: Sequence[str], embedder: QueryEmbedder, deadline: Deadline
+) -> Mapping[str, Vector]:
     if not texts:
         return {}
     try:
@@ -83,8 +85,8 @@ def _embed(texts: Sequence[str], embedder: Embedder, deadline: Deadline) -> Mapp
 def _judge(claim: ComparedClaim, vectors: Mapping[str, Vector]) -> Support:
     if not claim.compared:
         return UNCHECKED
-    if verbatim := claim.find_verbatim():
-        return _support(verbatim, 1.0, Verdict.SUPPORTED)
+    if claim.verbatim:
+        return _support(claim.verbatim, 1.0, Verdict.SUPPORTED)
     known = vectors if claim.is_understood and claim.text in vectors else {}
     model = BY_MEANING if known else BY_WORDS
     likeness = claim.measure_likeness(known)

@@ -233,7 +233,7 @@ def test_without_a_language_model_fewer_answers_run_at_once() -> None:
 
     assert asyncio.run(begun_of()) == 2
     has_model = True
-    assert asyncio.run(begun_of()) == 8
+    assert asyncio.run(begun_of()) == 32
     assert asyncio.run(begun_of(answers_at_once=3)) == 3
 
 

@@ -270,11 +270,18 @@ class Counting(HashingEmbedder):
 def test_many_claims_share_one_bounded_call() -> None:
     passages = split_passages([chunk("a", 0, " ".join(f"Part {n} is blue." for n in range(300)))])
     embedder = Counting()
-    claims = [(f"Part {n} is blue.", passages) for n in range(40)]
+    claims = [(f"Part {n} is painted blue.", passages) for n in range(40)]
     found = find_support(claims, embedder, ENGLISH, Deadline.after(30))
-    assert [one.quote for one in found] == [claim for claim, _ in claims]
+    assert [one.quote for one in found] == [f"Part {n} is blue." for n in range(40)]
     (texts,) = embedder.calls
     assert texts <= 2 * EMBEDDED_TEXTS + 2 * len(claims)
+
+
+def test_what_is_quoted_word_for_word_needs_no_vectors() -> None:
+    passages = split_passages([chunk("a", 0, "Part 1 is blue. Part 2 is red.")])
+    embedder = Counting()
+    (found,) = find_support([("Part 2 is red.", passages)], embedder, ENGLISH, Deadline.after(30))
+    assert (found.verdict, found.quote, embedder.calls) == ("supported", "Part 2 is red.", [])
 
 
 @pytest.mark.parametrize(
