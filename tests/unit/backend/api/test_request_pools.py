@@ -225,7 +225,7 @@ def test_without_a_language_model_fewer_answers_run_at_once() -> None:
         record = PoolRecord()
         pools = RequestPools.of(Settings.model_validate(settings), record, lambda: has_model)
         room = Room(pools.answers, record)
-        for asker in map(str, range(20)):
+        for asker in map(str, range(40)):
             await room.begin(asker)
         begun = len(room.begun)
         await room.end_all()
