@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from backend.store.database import Database
     from backend.store.sources import Source
     from connectors.access import Readers
-    from connectors.connector import Connector
-    from connectors.server_access import ServerAccess
+    from connectors.connector import Connector, ServerAccess
     from indexing.index.protocols import Selection
     from indexing.index.versions import IndexVersion
     from indexing.ingestion.executor import BatchWorker
