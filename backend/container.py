@@ -4,6 +4,8 @@ Each part is opened when it is first used, and its libraries are imported then: 
 of them, a search no database, a listing no model.
 """
 
+import sqlite3
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,8 +29,7 @@ if TYPE_CHECKING:
     from backend.store.database import Database
     from backend.store.sources import Source
     from connectors.access import Readers
-    from connectors.connector import Connector
-    from connectors.server_access import ServerAccess
+    from connectors.connector import Connector, ServerAccess
     from indexing.index.protocols import Selection
     from indexing.index.versions import IndexVersion
     from indexing.ingestion.executor import BatchWorker
@@ -77,8 +78,6 @@ class Container:
 
     def resolve_readers(self, own: "Readers") -> "Readers":
         """Return what an asker with these tokens may read as of now."""
-        from backend.access.group_presence import holds_groups
-
         if self.settings.database_url is None and not holds_groups(self._database_file):
             return own
         from backend.access.own_readers import add_groups_of_accounts
@@ -288,3 +287,31 @@ class Container:
         return BatchWorker(
             embedder=self.embedding.embedder, writer=self.engine.writer, ledger=self.ledger
         )
+
+
+_GROUP_TABLES = ("memberships", "conjunctions", "group_members")
+
+
+def holds_groups(file: Path) -> bool:
+    """Return whether an asker of this SQLite database may hold more tokens than the asker's own.
+
+    It is asked without the store, which takes longer to load than a search.
+    """
+    if not file.exists():
+        return False
+    try:
+        with closing(
+            sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
+        ) as connection:
+            return _read_presence(connection)
+    except sqlite3.DatabaseError:
+        return True  # Opening it in full waits for it, or says what is wrong.
+
+
+def _read_presence(connection: sqlite3.Connection) -> bool:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    return any(
+        connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table})").fetchone()[0]
+        for table in _GROUP_TABLES
+        if table in tables
+    )

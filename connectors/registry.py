@@ -11,9 +11,15 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from connectors.access import Access
-from connectors.connector import Capability, Connector, validate_source_name
+from connectors.connector import (
+    Capability,
+    Connector,
+    FindObjection,
+    ServerAccess,
+    allow_all,
+    validate_source_name,
+)
 from connectors.errors import InvalidInputError
-from connectors.server_access import FindObjection, ServerAccess, allow_all
 from connectors.settings_form import Entry, Form, Path, TextField, get_path, to_label
 
 S = TypeVar("S", bound=BaseModel)

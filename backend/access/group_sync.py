@@ -14,7 +14,7 @@ from backend.store.database import Database
 from connectors.access import PUBLIC, parse_reader_token
 from connectors.connector import Checkpoint, GroupItem, ReaderGroup
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
+from indexing.ingestion.listings import DeletionNeedsApprovalError
 
 _PAGE = 200
 """Groups of one transaction, at most."""

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from connectors.connector import ServerAccess
 from connectors.http_client.address_guard import (
     PUBLIC_ONLY,
     AllowedNetworks,
     find_uncovered,
     parse_allowed_networks,
 )
-from connectors.server_access import ServerAccess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

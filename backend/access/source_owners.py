@@ -5,8 +5,8 @@ from backend.access.roles import Role
 from backend.store import people
 from backend.store.database import Database
 from backend.store.people import Person
+from connectors.connector import FindObjection, allow_all
 from connectors.errors import ConflictError
-from connectors.server_access import FindObjection, allow_all
 
 
 def limit_owner(

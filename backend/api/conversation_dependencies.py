@@ -6,10 +6,10 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import Depends, Path, Request
 
 from backend.api.answer_events import AnswerHtml, TurnEncoder
-from backend.api.assistant_dependencies import AssistantsDependency
 from backend.api.authorization import AskerDependency
 from backend.api.dependencies import (
     AppStateDependency,
+    AssistantsDependency,
     ChatDependency,
     DatabaseDependency,
     ReadersDependency,

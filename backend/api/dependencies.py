@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from anyio import to_thread
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
+from pydantic import Field
 
 from backend.access.api_tokens import TokenScope
 from backend.access.document_readers import AllReaders, FindReaders, OwnReaders
@@ -24,7 +25,11 @@ from backend.api.conversation_turns import ConversationTurns
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import Problem, problem
 from backend.api.public_address import PublicAddress
-from backend.api.request_context import ActiveRequests, get_request_context
+from backend.api.request_context import (
+    ActiveRequests,
+    RequestContextDependency,
+    get_request_context,
+)
 from backend.api.request_pools import RequestPools
 from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry
@@ -33,6 +38,7 @@ from backend.chat.llm.stored_models import ModelService
 from backend.composition.chat import ChatService
 from backend.composition.language_models import LanguageModels
 from backend.container import Container
+from backend.conversations.assistant_service import AssistantService, AssistantUser
 from backend.files.file_keeper import FileKeeper
 from backend.schemas.system import PartStatus
 from backend.search.search_service import SearchService
@@ -42,9 +48,15 @@ from backend.store.database import Database
 from backend.store.people import NOBODY
 from backend.store.sources import EVERY_SOURCE, SourceChoice, SourcesOf
 from connectors.access import Readers
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import Deadline
 
 PATIENCE = 2.0
 """Seconds that a request waits for the server to be ready."""
+
+_LONGEST_ASSISTANT_ID = 100
+AssistantId: TypeAlias = Annotated[str, Path(max_length=_LONGEST_ASSISTANT_ID)]
+AssistantIdField: TypeAlias = Annotated[str, Field(max_length=_LONGEST_ASSISTANT_ID)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,3 +201,28 @@ async def get_set_service(state: AppStateDependency, asker: AskerDependency) -> 
 
 SetsDependency = Annotated[DocumentSetService, Depends(get_set_service)]
 SourcesDependency = Annotated[SourceService, Depends(get_source_service)]
+
+
+def get_assistants(
+    asker: AskerDependency,
+    readers: ReadersDependency,
+    chat: ChatDependency,
+    database: DatabaseDependency,
+    context: RequestContextDependency,
+) -> AssistantService:
+    """Return the assistants of the asker."""
+
+    def find_sources() -> frozenset[str]:
+        deadline = Deadline.after(chat.settings.search_seconds, context.cancel_token)
+        return frozenset(chat.engine.index.facets(Filters(), readers, deadline).sources)
+
+    user = AssistantUser(
+        owner=asker.owner,
+        readers=asker.readers,
+        is_admin=asker.role is Role.ADMIN and TokenScope.ADMIN in asker.scopes,
+        actor=asker.actor,
+    )
+    return AssistantService(database=database, user=user, find_sources=find_sources)
+
+
+AssistantsDependency = Annotated[AssistantService, Depends(get_assistants)]

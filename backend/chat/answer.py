@@ -15,8 +15,12 @@ from backend.chat.events import (
     TextPiece,
     TurnFailed,
 )
-from backend.chat.extractive.answer import AnswerSentence, ExtractiveAnswer, extract_answer
-from backend.chat.extractive.passage_quotes import quote_passage
+from backend.chat.extractive.answer import (
+    AnswerSentence,
+    ExtractiveAnswer,
+    extract_answer,
+    quote_passage,
+)
 from backend.chat.llm_loop import ChatTurn
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.search.events import SearchEvent, StepFailed

@@ -76,7 +76,7 @@ def _sync_one(
     from backend.store import sources as stored
     from backend.sync.foreground_run import sync as run
     from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-    from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
+    from indexing.ingestion.listings import DeletionNeedsApprovalError
     from indexing.ingestion.progress import Report
 
     def synced(container: "Container") -> Report:

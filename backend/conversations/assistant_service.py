@@ -15,7 +15,6 @@ from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.conversations.assistant_values import (
     check_sources,
     find_labels,
-    make_settings,
     validate_values,
 )
 from backend.store import assistants, audit, document_sets, language_models
@@ -96,11 +95,6 @@ class AssistantService:
     def find_settings(self, assistant_id: str) -> AssistantSettings:
         """Return how an assistant answers. Raises as `get`."""
         return make_settings(self._find(assistant_id).values)
-
-    def find_scope(self, assistant_id: str) -> Filters:
-        """Return what an assistant searches. Raises as `get`."""
-        # Every search asks this, and what the default one searches is never limited.
-        return Filters() if assistant_id == DEFAULT_ID else self.find_settings(assistant_id).scope
 
     def find_settings_of_conversation(self, assistant_id: str | None) -> AssistantSettings:
         """Raises AssistantGoneError."""
@@ -275,3 +269,15 @@ def read_default_settings(database: Database) -> AssistantSettings:
     """Return how the default assistant answers, which everybody may use."""
     found = assistants.find(database, DEFAULT_ID)
     return PLAIN if found is None else make_settings(found.values)
+
+
+def make_settings(values: AssistantValues) -> AssistantSettings:
+    return AssistantSettings(
+        instructions=values.instructions,
+        scope=Filters(
+            sources=frozenset(values.sources) or None, sets=frozenset(values.sets) or None
+        ),
+        model=values.model,
+        temperature=values.temperature,
+        searches=values.searches,
+    )

@@ -1,13 +1,11 @@
-"""What may be set of an assistant, and what a turn makes of it."""
+"""What may be set of an assistant."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from backend.chat.assistant_settings import AssistantSettings
 from backend.store.assistants import AssistantValues, Visibility
 from connectors.errors import InvalidInputError
-from indexing.index.protocols import Filters
 from indexing.text.normalization import is_storable
 
 LONGEST_NAME = 80
@@ -41,18 +39,6 @@ def validate_values(values: AssistantValues) -> AssistantValues:
     ):
         raise InvalidInputError(f"The temperature is a number from 0 to {HIGHEST_TEMPERATURE:g}.")
     return cleaned
-
-
-def make_settings(values: AssistantValues) -> AssistantSettings:
-    return AssistantSettings(
-        instructions=values.instructions,
-        scope=Filters(
-            sources=frozenset(values.sources) or None, sets=frozenset(values.sets) or None
-        ),
-        model=values.model,
-        temperature=values.temperature,
-        searches=values.searches,
-    )
 
 
 def check_sources(given: Iterable[str], visible: Collection[str]) -> None:

@@ -22,7 +22,6 @@ from backend.search.events import (
     SectionsSelected,
     StepFailed,
 )
-from backend.search.expansion import expand_section_with_context, merge_overlapping_sections
 from backend.search.fusion import (
     VariantRanking,
     merge_individual_chunks,
@@ -60,6 +59,8 @@ from backend.search.selection import (
     FEW_SECTIONS,
     ContextSize,
     SelectedSection,
+    expand_section_with_context,
+    merge_overlapping_sections,
     select_best,
     select_sections_for_expansion,
 )

@@ -33,7 +33,7 @@ from backend.store.credential_vault import Vault
 from backend.store.database import Database
 from backend.store.sources import EVERY_SOURCE, UNCHANGED, Source, SourceChoice, SourcesOf
 from backend.sync import wakeup_messages
-from connectors.connector import Capability
+from connectors.connector import Capability, FindObjection
 from connectors.errors import ActionRequiredError, ConflictError, InvalidInputError, NotFoundError
 from connectors.registry import (
     FieldError,
@@ -45,7 +45,6 @@ from connectors.registry import (
     has_fixed_access,
     validate_source,
 )
-from connectors.server_access import FindObjection
 from indexing.text.plural_forms import pluralize
 
 Values: TypeAlias = Mapping[str, object]

@@ -1,18 +1,27 @@
-"""Queries of stored documents: those that a user may read, and all of them for the owner of the machine."""
+"""Queries of stored documents: those that a user may read, and all of them for the owner of the machine.
 
-from collections.abc import Iterator, Mapping, Sequence
+Conjunctions, clauses that an asker must all meet, are known to documents by one derived token each.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, or_, select
 
-from backend.store import conjunctions
-from backend.store.database import Database, select_texts
+from backend.store.database import Database, inserting, select_texts
 from backend.store.document_contents import decode_document
 from backend.store.sources import IS_CONNECTED, count_rows_by_source
-from backend.store.tables import contents, document_readers, documents, sources
-from connectors.access import NOBODY, Access, Readers, describe_readers
+from backend.store.tables import (
+    conjunction_readers,
+    conjunctions,
+    contents,
+    document_readers,
+    documents,
+    sources,
+)
+from connectors.access import CONJUNCTION_PREFIX, NOBODY, Access, Readers, describe_readers
 from connectors.document import Document
 from connectors.errors import DamagedDataError
 
@@ -125,7 +134,7 @@ def read_access(connection: Connection, ids: Sequence[str]) -> dict[str, Access]
     condition = document_readers.c.document_id.in_(ids)
     for document_id, reader in connection.execute(select(document_readers).where(condition)):
         found.setdefault(document_id, set()).add(reader)
-    return conjunctions.resolve_access(connection, found)
+    return _resolve_access(connection, found)
 
 
 def _read_row(
@@ -185,3 +194,49 @@ def _read_page(
         )
         for row in rows
     ]
+
+
+def save_conjunctions(connection: Connection, granted: Iterable[Access]) -> None:
+    """Save the conjunctions among these that are not saved yet, with their derived tokens.
+
+    A conjunction is saved before anything carries its token, and is never changed: the token is derived from the
+    clauses. It is kept when no document carries it any more, since the next one may, and an index may still hold it.
+    """
+    # In the order of tokens, so that two transactions that save the same ones do not deadlock.
+    found = sorted(
+        (token, each) for each in set(granted) if each.is_conjunction for token in each.readers
+    )
+    rows = [{"token": token, "clauses": len(each.clauses)} for token, each in found]
+    readers = [
+        {"reader": reader, "conjunction": token, "clause": number}
+        for token, each in found
+        for number, clause in enumerate(each.to_json())
+        for reader in clause
+    ]
+    for table, values in ((conjunctions, rows), (conjunction_readers, readers)):
+        if values:
+            connection.execute(inserting(connection, table).on_conflict_do_nothing(), values)
+
+
+def _resolve_access(connection: Connection, readers: Mapping[str, set[str]]) -> dict[str, Access]:
+    """Return the access of each document from its flat tokens; nobody's where a conjunction is unknown."""
+    derived = {token for tokens in readers.values() for token in tokens if _is_derived(token)}
+    known = _read_conjunctions(connection, derived) if derived else {}
+    return {document: _to_access(tokens, known) for document, tokens in readers.items()}
+
+
+def _to_access(tokens: set[str], known: Mapping[str, Access]) -> Access:
+    derived = next(filter(_is_derived, tokens), None)
+    return Access.to(tokens) if derived is None else known.get(derived, NOBODY)
+
+
+def _read_conjunctions(connection: Connection, tokens: Iterable[str]) -> dict[str, Access]:
+    query = select(conjunction_readers).where(conjunction_readers.c.conjunction.in_(sorted(tokens)))
+    clauses: dict[str, dict[int, set[str]]] = {}
+    for reader, token, number in connection.execute(query):
+        clauses.setdefault(token, {}).setdefault(number, set()).add(reader)
+    return {token: Access.all_of(each.values()) for token, each in clauses.items()}
+
+
+def _is_derived(token: str) -> bool:
+    return token.startswith(CONJUNCTION_PREFIX)

@@ -23,10 +23,10 @@ from sqlalchemy import (
     update,
 )
 
-from backend.store import batches, conjunctions, document_sets, failures, listings, run_progress
+from backend.store import batches, document_sets, failures, listings, run_progress
 from backend.store.database import Database, exclusive, inserting, upsert
 from backend.store.document_contents import encode_document
-from backend.store.documents import read_access, read_document
+from backend.store.documents import read_access, read_document, save_conjunctions
 from backend.store.tables import contents, document_readers, documents, sources
 from backend.store.tables import failures as failure_rows
 from connectors.access import NOBODY, Access
@@ -105,7 +105,7 @@ class StoredLedger:
 
     def save_conjunctions(self, granted: Collection[Access]) -> None:
         with self.database.writing() as connection:
-            conjunctions.save(connection, granted)
+            save_conjunctions(connection, granted)
 
     def mark_access_pending(self, ids: Sequence[str]) -> None:
         with self.database.writing() as connection:
@@ -378,7 +378,7 @@ class LedgerWriter:
     def _replace_readers(self, access: Mapping[str, Access]) -> None:
         condition = document_readers.c.document_id.in_(list(access))
         self.connection.execute(delete(document_readers).where(condition))
-        conjunctions.save(self.connection, access.values())
+        save_conjunctions(self.connection, access.values())
         rows = [
             {"document_id": document_id, "reader": reader}
             for document_id, granted in access.items()

@@ -30,13 +30,6 @@ from backend.store.runs import RunEndedError
 from backend.store.schedule import LISTING_KINDS, Due
 from backend.store.sources import Source
 from backend.sync.foreground_run import LISTED_AGAIN, remove_documents, to_decision
-from backend.sync.progress_writer import (
-    NO_MEASURE,
-    EmbeddingReporter,
-    Measure,
-    MeasuredCounters,
-    ProgressWriter,
-)
 from backend.sync.run_lease import (
     ChangeNotifier,
     Heartbeat,
@@ -48,15 +41,22 @@ from backend.sync.run_lease import (
     report_reliably,
     this_process,
 )
-from backend.sync.run_steps import RunContext, claim_batches
+from backend.sync.run_steps import (
+    NO_MEASURE,
+    EmbeddingReporter,
+    Measure,
+    MeasuredCounters,
+    ProgressWriter,
+    RunContext,
+    claim_batches,
+)
 from backend.sync.set_work import SetWorker
 from connectors.access import Access
 from connectors.connector import Change, Connector, DerivesAccess
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.registry import get_fixed_access
-from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
 from indexing.ingestion.executor import BatchWorker
-from indexing.ingestion.listing_pages import group_listing
+from indexing.ingestion.listings import DeletionNeedsApprovalError, group_listing
 from indexing.ingestion.pipeline import Pipeline
 from indexing.ingestion.progress import ProgressMeter, RunCounters
 

@@ -12,15 +12,13 @@ from backend.store import batches, listings, run_progress, run_transitions, runs
 from backend.store.database import Database
 from backend.store.runs import RunEndedError, RunState
 from backend.store.sources import Source
-from backend.sync.progress_writer import EmbeddingReporter, ProgressWriter
 from backend.sync.run_lease import ChangeNotifier, Heartbeat, is_gone, this_process
-from backend.sync.run_steps import RunContext, claim_batches
+from backend.sync.run_steps import EmbeddingReporter, ProgressWriter, RunContext, claim_batches
 from connectors.connector import Change, Connector
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.registry import get_fixed_access
-from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
 from indexing.ingestion.executor import BatchWorker, ProgressSteps
-from indexing.ingestion.listing_pages import group_listing
+from indexing.ingestion.listings import DeletionNeedsApprovalError, group_listing
 from indexing.ingestion.pipeline import EmptyListing, Pipeline
 from indexing.ingestion.progress import Outcome, Progress, ProgressMeter, Report, RunCounters
 

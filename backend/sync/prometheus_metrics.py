@@ -9,7 +9,7 @@ from connectors.errors import NotConfiguredError
 
 
 class StageMetrics:
-    """Implements `backend.sync.progress_writer.Measure`."""
+    """Implements `backend.sync.run_steps.Measure`."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = CollectorRegistry() if registry is None else registry

@@ -4,8 +4,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from backend.access.roles import Role
-from backend.api.assistant_dependencies import AssistantId, AssistantsDependency
 from backend.api.authorization import Asker, AskerDependency, Permission, requires
+from backend.api.dependencies import AssistantId, AssistantsDependency
 from backend.conversations.assistant_service import AssistantService
 from backend.conversations.assistant_values import (
     HIGHEST_TEMPERATURE,

@@ -4,11 +4,15 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from backend.access.roles import Role
-from backend.api.assistant_dependencies import AssistantsDependency
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.conversation_dependencies import ConversationsDependency, ProjectsDependency
 from backend.api.conversation_responses import make_page
-from backend.api.dependencies import ChatDependency, DatabaseDependency, ReadersDependency
+from backend.api.dependencies import (
+    AssistantsDependency,
+    ChatDependency,
+    DatabaseDependency,
+    ReadersDependency,
+)
 from backend.store.assistants import DEFAULT_ID
 from backend.web.ask_page import list_examples, name_model, reasons_json
 from backend.web.templates import page

@@ -8,7 +8,6 @@ from itertools import chain
 
 import regex
 
-from backend.web.sanitizing import replace_controls
 from connectors.document import Span
 from connectors.extraction import registry
 from indexing.chunking.splitter import split_sentences
@@ -122,7 +121,7 @@ def excerpt(text: str, wanted: QueryWords) -> tuple[Piece, ...]:
         best = next(
             span for span in spans if len(text) - span.start <= LONGEST_EXCERPT or span == best
         )
-    line = " ".join(replace_controls(text[best.start :]).split())
+    line = " ".join(text[best.start :].split())
     cut = line if len(line) <= LONGEST_EXCERPT else f"{_at_word_end(line)} …"
     return _cut(f"{'… ' if best.start > spans[0].start else ''}{cut}", wanted, languages)
 

@@ -156,11 +156,10 @@ def _link(successor: Successor) -> Link:
 
 
 def _passage(chunk: Chunk, wanted: QueryWords, query: str) -> Passage:
+    text = replace_controls(highlighting.readable_text(chunk.text, chunk.media_type))
     return Passage(
         href=urls.document(chunk.document_id, chunk.section, chunk.span, query),
-        excerpt=highlighting.excerpt(
-            highlighting.readable_text(chunk.text, chunk.media_type), wanted
-        ),
+        excerpt=highlighting.excerpt(text, wanted),
         headings=_headings(chunk),
         page=chunk.page,
     )

@@ -15,24 +15,6 @@ Vector: TypeAlias = NDArray[np.float32]
 """Shape (dimension,), of length 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class CosineScale:
-    """What cosines of an embedder mean."""
-
-    unrelated: float = 0.0
-    """Up to here they say nothing: most texts that have nothing to do with each other lie below."""
-    related: float = 1.0
-    """The usual cosine of a question and the passage that answers it."""
-
-    def strength(self, cosine: float) -> float:
-        """Return how much a cosine speaks for a passage: 0 as of unrelated texts, 1 as of related ones or nearer."""
-        return min(1.0, max(0.0, (cosine - self.unrelated) / (self.related - self.unrelated)))
-
-
-RAW_COSINES = CosineScale()
-"""Of an embedder that was not measured."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderIdentity:
     """What makes vectors comparable; recorded with an index, which refuses any other."""

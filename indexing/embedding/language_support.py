@@ -26,7 +26,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from indexing.embedding.embedder import CosineScale, Embedder
+from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_probes import PROBE_VERSION, PROBES, Pairs
 from indexing.runtime.atomic_file import write_atomically
 from indexing.runtime.deadline import Deadline
@@ -77,6 +77,24 @@ _FOREIGN_WORDS = 2
 _WORD = regex.compile(r"\p{Latin}+")
 _MARKED_LETTERS = 3
 _MARKED_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CosineScale:
+    """What cosines of an embedder mean."""
+
+    unrelated: float = 0.0
+    """Up to here they say nothing: most texts that have nothing to do with each other lie below."""
+    related: float = 1.0
+    """The usual cosine of a question and the passage that answers it."""
+
+    def strength(self, cosine: float) -> float:
+        """Return how much a cosine speaks for a passage: 0 as of unrelated texts, 1 as of related ones or nearer."""
+        return min(1.0, max(0.0, (cosine - self.unrelated) / (self.related - self.unrelated)))
+
+
+RAW_COSINES = CosineScale()
+"""Of an embedder that was not measured."""
 
 
 @dataclass(frozen=True, slots=True)

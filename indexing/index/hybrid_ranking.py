@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Generic, TypeVar
 
-from indexing.embedding.embedder import CosineScale
+from indexing.embedding.language_support import CosineScale
 from indexing.index.protocols import Evidence, IndexQuery
 from indexing.text.analysis import QueryWord
 

@@ -7,7 +7,8 @@ from typing import Literal, Protocol, TypeAlias
 
 from connectors.access import NOBODY, Access, Readers
 from indexing.chunking.chunk import Chunk, ChunkRange
-from indexing.embedding.embedder import RAW_COSINES, CosineScale, Vector, Vectors
+from indexing.embedding.embedder import Vector, Vectors
+from indexing.embedding.language_support import RAW_COSINES, CosineScale
 from indexing.index.person_keys import PersonCount
 from indexing.index.spelling import Corrections, SpellingQuery
 from indexing.runtime.deadline import Deadline

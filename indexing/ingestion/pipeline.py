@@ -25,7 +25,6 @@ from indexing.ingestion.batching import (
     group_changes,
     read_ahead,
 )
-from indexing.ingestion.deletion_guard import DeletionGuard
 from indexing.ingestion.executor import Executor, Plan, ProgressSteps
 from indexing.ingestion.ledger import (
     AccessAmended,
@@ -37,7 +36,7 @@ from indexing.ingestion.ledger import (
     Restored,
     Unread,
 )
-from indexing.ingestion.listing_pages import ListingPage
+from indexing.ingestion.listings import DeletionGuard, ListingPage
 from indexing.ingestion.planner import (
     EmbedStep,
     Step,
@@ -131,7 +130,7 @@ class Pipeline:
 
         Raises:
             ValueError: the listing contains a document of another source.
-            DeletionNeedsApprovalError: see `indexing.ingestion.deletion_guard`.
+            DeletionNeedsApprovalError: see `indexing.ingestion.listings`.
         """
         held = self.ledger.count(self.source)
         limit = held if when_empty is EmptyListing.ACCEPT else accepted

@@ -47,12 +47,12 @@ class Action:
 
 
 ACTIONS = (
-    Action("quarry search", 34, 44, ("search", QUESTION)),
-    Action("quarry ask, no model", 45, 58, ("ask", QUESTION)),
-    Action("quarry sync, one new file", 64, 72, ("sync", "docs")),
+    Action("quarry search", 34, 42, ("search", QUESTION)),
+    Action("quarry ask, no model", 45, 57, ("ask", QUESTION)),
+    Action("quarry sync, one new file", 64, 68, ("sync", "docs")),
     Action("quarry sources pause", 8, 8, ("sources", "pause", "docs")),
-    Action("POST /api/search", 36, 50, path="/api/search", body={"query": QUESTION}),
-    Action("POST …/pause", 8, 20, path="/api/admin/sources/docs/pause", body={}),
+    Action("POST /api/search", 36, 49, path="/api/search", body={"query": QUESTION}),
+    Action("POST …/pause", 8, 19, path="/api/admin/sources/docs/pause", body={}),
 )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from backend.access.group_sync import syncing_groups
-from backend.store import conjunctions, run_transitions, sources
+from backend.store import documents, run_transitions, sources
 from backend.store.database import Database
 from backend.store.runs import Run
 from backend.sync.run_lease import this_process
@@ -37,4 +37,4 @@ def token_of(source: int, name: str) -> str:
 
 def save_conjunctions(database: Database, *granted: Access) -> None:
     with database.writing() as connection:
-        conjunctions.save(connection, granted)
+        documents.save_conjunctions(connection, granted)

@@ -28,7 +28,7 @@ from connectors.access import Access
 from connectors.connector import Connector
 from connectors.document import Document
 from connectors.sources.folder.connector import FolderConnector
-from connectors.sources.folder.settings import FolderSettings
+from connectors.sources.folder.folder_tree import FolderSettings
 from indexing.chunking.chunker import chunk_document
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.hash_embedder import HashingEmbedder

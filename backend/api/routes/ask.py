@@ -9,10 +9,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from backend.api import openapi
 from backend.api.answer_streams import AnswerStream
-from backend.api.assistant_dependencies import AssistantIdField, AssistantsDependency
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
     AppStateDependency,
+    AssistantIdField,
+    AssistantsDependency,
     ChatDependency,
     DatabaseDependency,
     ReadersDependency,

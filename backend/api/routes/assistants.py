@@ -10,14 +10,12 @@ from starlette.responses import Response
 
 from backend.api import openapi
 from backend.api.answer_streams import AnswerStream
-from backend.api.assistant_dependencies import (
-    AssistantId,
-    AssistantIdField,
-    AssistantsDependency,
-)
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
     AppStateDependency,
+    AssistantId,
+    AssistantIdField,
+    AssistantsDependency,
     ChatDependency,
     DatabaseDependency,
     ReadersDependency,

@@ -8,7 +8,6 @@ from starlette.responses import Response
 
 from backend.api import conversation_responses as responses
 from backend.api import openapi
-from backend.api.assistant_dependencies import AssistantIdField
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.conversation_dependencies import (
     HIGHEST,
@@ -17,7 +16,7 @@ from backend.api.conversation_dependencies import (
     FollowerDependency,
     MessageId,
 )
-from backend.api.dependencies import AppStateDependency
+from backend.api.dependencies import AppStateDependency, AssistantIdField
 from backend.api.followed_answer import follow_answer
 from backend.api.request_context import RequestContextDependency
 from backend.api.routes.ask import Question

@@ -6,9 +6,13 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from backend.api.assistant_dependencies import AssistantIdField, AssistantsDependency
 from backend.api.authorization import Permission, requires
-from backend.api.dependencies import ChatDependency, ReadersDependency
+from backend.api.dependencies import (
+    AssistantIdField,
+    AssistantsDependency,
+    ChatDependency,
+    ReadersDependency,
+)
 from backend.api.request_context import RequestContextDependency
 from backend.schemas.search import (
     FacetsResponse,
@@ -93,7 +97,12 @@ def search(
 ) -> SearchResponseWithFacets:
     """Return the results of `quarry search --json`, limited to documents that the asker may read."""
     context.query = body.query
-    service = chat.search_within(assistants.find_scope(body.assistant))
+    # What the default assistant searches is never limited.
+    service = (
+        chat.search
+        if body.assistant == DEFAULT_ID
+        else chat.search_within(assistants.find_settings(body.assistant).scope)
+    )
     deadline, filters = service.deadline(context.cancel_token), body.filters.filters()
     began = time.perf_counter()
     parsed = parse_query(body.query)

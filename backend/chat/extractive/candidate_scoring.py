@@ -22,7 +22,7 @@ from backend.chat.extractive.question_checks import (
     holds_count,
     is_whole_statement,
 )
-from backend.chat.extractive.question_names import holds_every_numbered_name, holds_role
+from backend.chat.extractive.question_names import fits_years, holds_every_numbered_name, holds_role
 from backend.chat.extractive.relevance import (
     Scores,
     WordShares,
@@ -36,7 +36,6 @@ from backend.chat.extractive.relevance import (
     surrounding_words,
     word_shares,
 )
-from backend.chat.extractive.versions import fits_years
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.language_support import Understanding

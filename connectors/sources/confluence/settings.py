@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from connectors.access import parse_reader_token
+from connectors.connector import ServerAccess
 from connectors.http_client.setting_types import PrivateHosts, WebAddress, check_encrypted
-from connectors.server_access import ServerAccess
 from connectors.setting_types import GlobPatterns, PublicReaders
 
 _ACCOUNT = re.compile(r"([^\s=]+)=(\S+)")

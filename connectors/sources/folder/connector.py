@@ -26,12 +26,14 @@ from connectors.files.walker import InaccessiblePath, open_file
 from connectors.registry import NoCredential, SourceKind
 from connectors.sources.folder.file_documents import FileReader, FileVersion
 from connectors.sources.folder.folder_tree import (
+    FolderSettings,
     FolderTree,
     check_listable,
+    find_missing_folder,
+    folder_access,
     load_access_rules,
     open_root,
 )
-from connectors.sources.folder.settings import FolderSettings, find_missing_folder, folder_access
 
 _FILES_PER_CHECKPOINT = 200
 

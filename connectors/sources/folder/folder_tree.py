@@ -1,4 +1,4 @@
-"""The files of a folder: walk those that are selected, load the rules of its `access.yaml`.
+"""The settings of a folder, and its files: walk those that are selected, load the rules of its `access.yaml`.
 
 A disk that goes away is noticed: an unmounted folder must not look like an empty one.
 """
@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from connectors.connector import ServerAccess
 from connectors.errors import SourceError, TemporarilyUnavailableError
 from connectors.files.access_rules import (
     ACCESS_FILE,
@@ -20,10 +23,61 @@ from connectors.files.access_rules import (
 )
 from connectors.files.paths import PathFilter, PathParts, covers_any, format_path
 from connectors.files.walker import File, InaccessiblePath, find_file, walk_files
-from connectors.sources.folder.settings import FolderSettings
+from connectors.setting_types import GlobPatterns
 
 _RETRY_AFTER = timedelta(minutes=5)
 _SYSTEM_FILES = {"Thumbs.db", "desktop.ini", "lost+found"}
+
+
+class FolderSettings(BaseModel):
+    """Index the files of a folder on this machine. Patterns are matched from the folder."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Path = Field(
+        title="Folder on this machine",
+        description="Read with all its subfolders. An access.yaml in it defines who may read what.",
+    )
+    include: GlobPatterns = Field(
+        default=(),
+        description="Glob patterns of the files to read, such as **/*.md. If empty, all files.",
+    )
+    exclude: GlobPatterns = Field(
+        default=(), description="Glob patterns of the files to leave out."
+    )
+    largest_file: int = Field(
+        default=100_000_000,
+        gt=0,
+        description="Maximum file size in bytes. Larger files are reported as unreadable.",
+    )
+
+    @field_validator("path")
+    @classmethod
+    def _make_absolute(cls, path: Path) -> Path:
+        """Expand no ~name: it would tell whether the server has a user of that name."""
+        first = path.parts[0] if path.parts else ""
+        if first.startswith("~") and first != "~":
+            raise ValueError(f"{path}: write the whole path, from /")
+        try:
+            return path.expanduser().absolute()
+        except RuntimeError as error:
+            raise ValueError(
+                f"{path}: the server has no home folder; write the whole path, from /"
+            ) from error
+
+
+def folder_access(settings: FolderSettings) -> ServerAccess:
+    return ServerAccess(paths=(settings.path,))
+
+
+def find_missing_folder(settings: FolderSettings) -> str | None:
+    """Return what is wrong if the folder does not exist. Asked only when a source is added: a folder
+    whose disk is not mounted later is still a source."""
+    try:
+        exists = settings.path.is_dir()
+    except OSError:
+        exists = False
+    return None if exists else "There is no such folder on this machine."
 
 
 def load_access_rules(root: Path) -> AccessRules:

@@ -22,6 +22,7 @@ from connectors.connector import (
     DocumentListing,
     GroupItem,
     KnownVersions,
+    ServerAccess,
     find_fault,
     make_checks,
 )
@@ -52,7 +53,6 @@ from connectors.git_repository.repository_links import find_repository_links
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.setting_types import PrivateHosts
 from connectors.registry import REMOTE_INTERVALS, SourceKind
-from connectors.server_access import ServerAccess
 from connectors.setting_types import AbsolutePath, GlobPatterns, ReaderTokens
 from connectors.sources.git.web_links import Hosting, detect_hosting, file_link
 

@@ -6,8 +6,8 @@ from typing import Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from connectors.access import parse_reader_token
+from connectors.connector import ServerAccess
 from connectors.http_client.setting_types import PrivateHosts, WebAddress, check_encrypted
-from connectors.server_access import ServerAccess
 from connectors.setting_types import AbsolutePath, GlobPatterns, PublicReaders
 
 Content: TypeAlias = Literal["issues", "pull requests", "discussions", "wiki", "files"]

@@ -16,6 +16,7 @@ from connectors.connector import (
     Checkpoint,
     DocumentListing,
     KnownVersions,
+    ServerAccess,
     find_fault,
     make_checks,
 )
@@ -27,7 +28,6 @@ from connectors.mail import sync
 from connectors.mail.conversation_document import ConversationDocuments
 from connectors.mail.headers import Envelope
 from connectors.registry import REMOTE_INTERVALS, SourceKind, without_groups
-from connectors.server_access import ServerAccess
 from connectors.setting_types import GlobPatterns, MailboxOwner, ReaderTokens, mailbox_access
 from connectors.sources.imap.folders import Folder, select_folders
 from connectors.sources.imap.mailbox import ImapMailbox

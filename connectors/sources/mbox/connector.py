@@ -14,6 +14,7 @@ from connectors.connector import (
     Checkpoint,
     DocumentListing,
     KnownVersions,
+    ServerAccess,
     find_fault,
     make_checks,
 )
@@ -22,7 +23,6 @@ from connectors.files.paths import PathFilter, PathParts
 from connectors.mail import sync
 from connectors.mail.conversation_document import ConversationDocuments
 from connectors.registry import NoCredential, SourceKind, without_groups
-from connectors.server_access import ServerAccess
 from connectors.setting_types import (
     AbsolutePath,
     GlobPatterns,

@@ -19,6 +19,7 @@ from connectors.connector import (
     GroupItem,
     KnownVersions,
     ListingItem,
+    ServerAccess,
     make_checks,
 )
 from connectors.errors import ActionRequiredError, SourceError
@@ -27,7 +28,6 @@ from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import required
 from connectors.http_client.response import ResponseError
 from connectors.registry import REMOTE_INTERVALS, SourceKind
-from connectors.server_access import ServerAccess
 from connectors.setting_types import GlobPatterns
 from connectors.sources.slack import sync
 from connectors.sources.slack.api_workspace import ApiWorkspace, Scope

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from connectors.access import Access
+from connectors.connector import ServerAccess
 from connectors.http_client.setting_types import PrivateHosts
-from connectors.server_access import ServerAccess
 from connectors.setting_types import GlobPatterns, ReaderTokens
 from connectors.sources.website.urls import Scope, host_of, normalize_url, parse_globs, parse_host
 

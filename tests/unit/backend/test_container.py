@@ -1,20 +1,26 @@
-"""Which embedder a home is opened with."""
+"""Which embedder a home is opened with, and what is known of it before its database is opened."""
 
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete
 
-from backend.container import Container
+from backend.access.roles import Role
+from backend.container import Container, holds_groups
 from backend.settings import DEFAULT_MODEL, Settings
+from backend.store import groups, tables
+from connectors.access import Access
 from connectors.errors import ActionRequiredError, DamagedDataError
 from indexing.index.versions import IndexVersionReplacedError
+from tests.support.accounts import add_person
 from tests.support.chunks import document, vectors
 from tests.support.databases import sqlite_in
 from tests.support.embedding_server import EmbeddingServer, embedding_server
+from tests.support.groups import save_conjunctions, save_groups
 from tests.support.store import document as stored_document
-from tests.support.store import store_at
+from tests.support.store import store_at, store_with
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +117,28 @@ def test_only_the_model_is_replaced(tmp_path: Path, server: EmbeddingServer) -> 
 def test_there_is_no_opensearch_where_none_is_set_up(tmp_path: Path) -> None:
     with pytest.raises(ActionRequiredError, match="QUARRY_OPENSEARCH_URL"):
         open_container(tmp_path).engine.versions_in("opensearch")
+
+
+def test_a_database_says_without_being_opened_whether_it_holds_groups(tmp_path: Path) -> None:
+    file = tmp_path / "quarry.db"
+    assert not holds_groups(file)
+    store = store_with(tmp_path, "desk")
+    assert not holds_groups(file)
+    save_groups(store.database, "desk", {"team": ["user:ann@example.com"]})
+    assert holds_groups(file)
+    save_groups(store.database, "desk", {})
+    assert not holds_groups(file)
+    save_conjunctions(
+        store.database, Access.all_of([["user:ann@example.com"], ["user:bob@example.com"]])
+    )
+    assert holds_groups(file)
+    with store.database.writing() as connection:
+        connection.execute(delete(tables.conjunction_readers))
+        connection.execute(delete(tables.conjunctions))
+    assert not holds_groups(file)
+    ann = add_person(store.database, "ann@example.com", Role.ADMIN)
+    groups.replace_of_person(store.database, ann.id, "https://idp.example.com", {"staff"})
+    assert holds_groups(file)
+    damaged = tmp_path / "damaged.db"
+    damaged.write_text("no database")
+    assert holds_groups(damaged)

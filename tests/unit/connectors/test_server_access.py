@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from connectors.connector import ServerAccess
 from connectors.errors import InvalidInputError
 from connectors.registry import SOURCE_KINDS, create_connector, validate_source
-from connectors.server_access import ServerAccess
 
 HOSTS = ["10.1.0.0/16", "wiki.internal"]
 EXAMPLES: dict[str, list[dict[str, Any]]] = {

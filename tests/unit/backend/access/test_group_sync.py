@@ -14,7 +14,7 @@ from backend.sync.run_lease import this_process
 from connectors.access import Access, Readers
 from connectors.connector import Checkpoint, GroupItem, ReaderGroup
 from connectors.errors import TemporarilyUnavailableError
-from indexing.ingestion.deletion_guard import DeletionGuard, DeletionNeedsApprovalError
+from indexing.ingestion.listings import DeletionGuard, DeletionNeedsApprovalError
 from tests.support.groups import save_groups, token_of
 from tests.support.store import Store, document, gone, store_at
 

@@ -1,19 +1,14 @@
 """What an asker holds: groups of groups, scopes and conjunctions, as they are at this moment."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import delete
 
-from backend.access.group_presence import holds_groups
 from backend.access.readers import resolve_readers
-from backend.access.roles import Role
-from backend.store import groups, sources, tables
+from backend.store import sources
 from connectors.access import Access, Readers
-from tests.support.accounts import add_person
 from tests.support.groups import save_conjunctions, save_groups, token_of
 from tests.support.store import Store, store_at, store_with
 
@@ -142,26 +137,3 @@ def test_what_is_resolved_is_what_every_path_to_it_admits(
     assert {one for one in found.tokens if not one.startswith("all:")} == expected
     for access in granted:
         assert (not found.tokens.isdisjoint(access.readers)) is found.may_read(access)
-
-
-def test_a_database_says_without_being_opened_whether_it_holds_groups(tmp_path: Path) -> None:
-    file = tmp_path / "quarry.db"
-    assert not holds_groups(file)
-    store = store_with(tmp_path, "desk")
-    assert not holds_groups(file)
-    save_groups(store.database, "desk", {"team": [ANN]})
-    assert holds_groups(file)
-    save_groups(store.database, "desk", {})
-    assert not holds_groups(file)
-    save_conjunctions(store.database, Access.all_of([[ANN], [BOB]]))
-    assert holds_groups(file)
-    with store.database.writing() as connection:
-        connection.execute(delete(tables.conjunction_readers))
-        connection.execute(delete(tables.conjunctions))
-    assert not holds_groups(file)
-    ann = add_person(store.database, "ann@example.com", Role.ADMIN)
-    groups.replace_of_person(store.database, ann.id, "https://idp.example.com", {"staff"})
-    assert holds_groups(file)
-    damaged = tmp_path / "damaged.db"
-    damaged.write_text("no database")
-    assert holds_groups(damaged)

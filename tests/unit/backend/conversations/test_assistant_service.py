@@ -15,11 +15,11 @@ from backend.conversations.assistant_service import (
     AssistantRefusedError,
     AssistantService,
     AssistantUser,
+    make_settings,
     read_default_settings,
 )
 from backend.conversations.assistant_values import (
     LONGEST_INSTRUCTIONS,
-    make_settings,
     validate_values,
 )
 from backend.store import assistants, audit, document_sets, language_models, people
@@ -345,11 +345,11 @@ def test_document_sets_are_named_to_those_who_see_them_and_outlast_their_names(
     assert bob.get(shared.id).values.sets == ("Policies", "Salaries")
     assert eve.get(shared.id).values.sets == ("Policies",)
     assert eve.get(shared.id).is_limited
-    scope = eve.find_scope(shared.id)
+    scope = eve.find_settings(shared.id).scope
     found = document_sets.find(database, "Salaries")
     document_sets.change(database, found.id, replace(found.values, name="Wages"))
     renamed = _service_of(database, people.get_by_email(database, "bob@example.com"))
     assert renamed.get(shared.id).values.sets == ("Policies", "Wages")
-    assert renamed.find_scope(shared.id) == scope
+    assert renamed.find_settings(shared.id).scope == scope
     of_hr.change(shared.id, {"description": "Of everybody"})
-    assert eve.find_scope(shared.id) == scope
+    assert eve.find_settings(shared.id).scope == scope

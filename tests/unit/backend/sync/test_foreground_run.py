@@ -40,14 +40,14 @@ from connectors.connector import (
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.folder.connector import FolderConnector
-from connectors.sources.folder.settings import FolderSettings
+from connectors.sources.folder.folder_tree import FolderSettings
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Filters
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.ledger import Failed
-from indexing.ingestion.listing_pages import group_listing
+from indexing.ingestion.listings import group_listing
 from indexing.ingestion.pipeline import EmptyListing, Pipeline
 from indexing.ingestion.progress import Progress, Report, RunCounters
 from indexing.local import open_index, open_writer

@@ -7,7 +7,7 @@ import pytest
 
 from connectors.document import Document
 from connectors.sources.folder.connector import FolderConnector
-from connectors.sources.folder.settings import FolderSettings
+from connectors.sources.folder.folder_tree import FolderSettings
 
 
 def _nothing_known(ids: Sequence[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from indexing.embedding.embedder import CosineScale
+from indexing.embedding.language_support import CosineScale
 from indexing.index.hybrid_ranking import (
     CANDIDATES,
     NEAR,

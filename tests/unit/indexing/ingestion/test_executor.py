@@ -16,9 +16,9 @@ from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import IndexChange, Replace, Written
 from indexing.ingestion.batching import ClaimedBatch, DocumentChange
-from indexing.ingestion.deletion_guard import DeletionGuard, DeletionNeedsApprovalError
 from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.ledger import LeaseLostError
+from indexing.ingestion.listings import DeletionGuard, DeletionNeedsApprovalError
 from indexing.ingestion.progress import ProgressMeter, RunCounters
 from tests.support.ledger import MemoryLedger
 from tests.support.memory_index_writer import MemoryIndexWriter

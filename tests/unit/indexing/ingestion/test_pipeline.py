@@ -48,7 +48,7 @@ from indexing.index.protocols import (
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.executor import ProgressSteps
 from indexing.ingestion.ledger import Removed, Restored
-from indexing.ingestion.listing_pages import group_listing
+from indexing.ingestion.listings import group_listing
 from indexing.ingestion.pipeline import Difference, EmptyListing, Pipeline, find_differences
 from indexing.ingestion.progress import Progress, Report, RunCounters, UnreadableItem
 from tests.support.indexing_run import StrictLedger, index_changes

@@ -1,13 +1,21 @@
-"""Whether passages speak of whom a question names."""
+"""Whether passages speak of whom and of which year a question names."""
+
+from datetime import UTC, datetime
 
 import pytest
 
+from backend.chat.extractive.candidate_sentences import Candidate, find_candidates
 from backend.chat.extractive.question_names import (
+    fits_years,
     holds_every_numbered_name,
     holds_role,
     names_unknown_names,
 )
+from backend.search.models import InferenceSection
+from indexing.chunking.chunk import Chunk
+from indexing.index.protocols import Evidence, Hit
 from tests.support.candidates import found_in
+from tests.support.chunks import chunk
 
 OFFICES = found_in("The office in Graz has a canteen. San Marino has none.")
 
@@ -114,3 +122,48 @@ def test_the_file_name_may_have_the_name_with_its_number() -> None:
     (tabs,) = found_in("Tabs are not used here.", "python:peps/pep-0008.rst")
     assert holds_every_numbered_name("What does PEP 8 say on tabs?", tabs)
     assert not holds_every_numbered_name("What does PEP 80 say on tabs?", tabs)
+
+
+def candidate(held: Chunk) -> Candidate:
+    best = Hit(held, 1.0, Evidence(cosine=0.5), ())
+    (found,) = find_candidates([InferenceSection((held,), best, (best,))])
+    return found
+
+
+def policy(document_id: str, title: str, year: int | None) -> Candidate:
+    changed = datetime(year, 5, 1, tzinfo=UTC) if year else None
+    text = "For meals you receive 45 euros a day."
+    return candidate(chunk(document_id, 0, text, title=title, updated_at=changed))
+
+
+OLD = policy("old", "Travel (old)", 2023)
+NEW = policy("new", "Travel", 2025)
+UNDATED = policy("undated", "Meals", None)
+FOUND = (OLD, NEW, UNDATED)
+
+
+@pytest.mark.parametrize(
+    ("year", "fitting"),
+    [
+        (2022, []),
+        (2023, [OLD]),
+        (2024, [OLD]),  # until its successor
+        (2025, [OLD, NEW]),
+        (2026, [NEW]),
+    ],
+)
+def test_a_document_is_valid_from_its_date_to_that_of_its_successor(
+    year: int, fitting: list[Candidate]
+) -> None:
+    question = f"How much did I get for meals in {year}?"
+    assert [each for each in FOUND if fits_years(question, each, FOUND)] == fitting
+
+
+def test_a_year_that_stands_there_fits_whatever_the_date() -> None:
+    report = candidate(chunk("report", 0, "The revenue was 61 million euros.", title="Report 2019"))
+    assert fits_years("What was the revenue in 2019?", report, [report])
+    assert not fits_years("What was the revenue in 2018?", report, [report])
+
+
+def test_without_a_year_everything_fits() -> None:
+    assert all(fits_years("How much do I get?", each, FOUND) for each in FOUND)

@@ -8,7 +8,7 @@ import pytest
 from connectors.access import EVERYBODY
 from connectors.connector import Checkpoint, DocumentListing, ListingItem
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.ingestion.listing_pages import ListingPage, group_listing
+from indexing.ingestion.listings import ListingPage, group_listing
 
 A, B, C = (DocumentListing(f"desk:{name}", EVERYBODY) for name in "abc")
 FIRST, SECOND = Checkpoint("1"), Checkpoint("2")

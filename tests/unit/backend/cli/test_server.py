@@ -15,9 +15,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from backend.api.request_timeout import TimedRequestProtocol
 from backend.cli.listening import Listening
-from backend.cli.server import Owner, Server, make_app
+from backend.cli.server import Owner, Server, TimedRequestProtocol, make_app
 from backend.container import Container
 from backend.settings import Settings
 from connectors.access import Readers
