@@ -23,12 +23,21 @@ class WebQuery:
         limit: The most results that are wanted, at least 1.
         freshness: How old they may be; `None` for any age.
         language: The language that they should be in (ISO 639-1, such as `en`); `None` for any.
+        sites: The domains that they should be of; empty for any.
     """
 
     text: str
     limit: int
     freshness: Freshness | None = None
     language: str | None = None
+    sites: tuple[str, ...] = ()
+
+    @property
+    def text_with_sites(self) -> str:
+        """The query with its domains in the syntax that search engines share."""
+        if not self.sites:
+            return self.text
+        return f"{self.text} ({' OR '.join(f'site:{site}' for site in self.sites)})"
 
 
 @dataclass(frozen=True)
