@@ -132,6 +132,8 @@ class FieldError:
 class InvalidSourceError(InvalidInputError):
     """The name, settings or credential of a source are invalid; the message lists all errors."""
 
+    summary = "The settings of the source are not valid."
+
     def __init__(self, errors: Sequence[FieldError]) -> None:
         super().__init__("; ".join(f"{'.'.join(one.path)}: {one.message}" for one in errors))
         self.errors = tuple(errors)

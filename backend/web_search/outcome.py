@@ -1,6 +1,7 @@
 """What came of a search: the results, and which provider was asked what, answered, or failed why."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from backend.web_search.providers.provider import QuotaExceededError
@@ -74,11 +75,15 @@ class WebOutcome:
         return next((one.provider for one in self.attempts if one.failure is None), None)
 
 
+LONGEST_LIMIT = timedelta(hours=1)
+"""Who has to wait longer than this has used up a quota."""
 NOTHING_FOUND = ProviderFailure(FailureKind.NOTHING_FOUND, "It found nothing.")
 _TOO_SLOW = ProviderFailure(FailureKind.TOO_SLOW, "It did not answer in time.")
 
 
-def describe_failure(error: QuarryError | DeadlineExceededError, *, is_late: bool) -> ProviderFailure:
+def describe_failure(
+    error: QuarryError | DeadlineExceededError, *, is_late: bool
+) -> ProviderFailure:
     """Return the failure that an error of a provider means.
 
     Args:
@@ -88,6 +93,8 @@ def describe_failure(error: QuarryError | DeadlineExceededError, *, is_late: boo
         case DeadlineExceededError():
             return _TOO_SLOW
         case QuotaExceededError():
+            kind = FailureKind.QUOTA
+        case RateLimitedError() if error.retry_after > LONGEST_LIMIT:
             kind = FailureKind.QUOTA
         case RateLimitedError():
             kind = FailureKind.RATE_LIMIT

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from backend.store.web_search import StoredProvider, Wait, WebRules
 from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from backend.web_search.outcome import (
+    LONGEST_LIMIT,
     NOTHING_FOUND,
     FailureKind,
     ProviderAttempt,
@@ -113,6 +114,8 @@ class WebSearch:
             )
         deadline.check()
         rules = _read_domains(setup.rules).narrowed_by(domains)
+        if rules.allowed is not None and not rules.allowed:
+            return WebOutcome(results=(), attempts=())
         wanted = WebQuery(
             text=" ".join(query.split())[:LONGEST_QUERY],
             limit=limit,
@@ -183,8 +186,8 @@ class WebSearch:
             failure = self._note_failure(provider, error, deadline)
             return [], _describe_attempt(provider, failure, query)
         results = list(clean_results(found, rules))[: wanted.limit]
-        failure = None if results else NOTHING_FOUND
-        return results, _describe_attempt(provider, failure, query, len(results))
+        nothing = None if results else NOTHING_FOUND
+        return results, _describe_attempt(provider, nothing, query, len(results))
 
     def _take_turn(self, provider: StoredProvider, deadline: Deadline) -> ProviderFailure | None:
         """Count a search, after a wait where a short one does; return why it may not be made."""
@@ -253,11 +256,12 @@ def _share_time(deadline: Deadline, *, is_last: bool) -> Deadline:
 
 
 def _find_wait(provider: StoredProvider) -> ProviderFailure | None:
-    wait = provider.wait
-    if wait is None or wait.until <= datetime.now(UTC):
+    wait, now = provider.wait, datetime.now(UTC)
+    if wait is None or wait.until <= now:
         return None
+    kind = FailureKind.QUOTA if wait.until > now + LONGEST_LIMIT else FailureKind.RATE_LIMIT
     reason = f"{wait.reason} It is asked again after {wait.until:%Y-%m-%d %H:%M} UTC."
-    return ProviderFailure(FailureKind.QUOTA, reason)
+    return ProviderFailure(kind, reason)
 
 
 def _describe_attempt(

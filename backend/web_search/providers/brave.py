@@ -35,8 +35,55 @@ _FRESHNESS = MappingProxyType(
 _OWN_CODES = MappingProxyType({"zh": "zh-hans", "ja": "jp", "pt": "pt-pt", "no": "nb"})
 """Of languages for which it does not take the code of ISO 639-1."""
 _LANGUAGES = frozenset(
-    {"ar", "eu", "bn", "bg", "ca", "hr", "cs", "da", "nl", "en", "et", "fi", "fr", "gl", "de", "el", "gu", "he", "hi", "hu", "is", "it"}
-    | {"kn", "ko", "lv", "lt", "ms", "ml", "mr", "nb", "pl", "pa", "ro", "ru", "sr", "sk", "sl", "es", "sv", "ta", "te", "th", "tr", "uk", "vi"}
+    {
+        "ar",
+        "eu",
+        "bn",
+        "bg",
+        "ca",
+        "hr",
+        "cs",
+        "da",
+        "nl",
+        "en",
+        "et",
+        "fi",
+        "fr",
+        "gl",
+        "de",
+        "el",
+        "gu",
+        "he",
+        "hi",
+        "hu",
+        "is",
+        "it",
+    }
+    | {
+        "kn",
+        "ko",
+        "lv",
+        "lt",
+        "ms",
+        "ml",
+        "mr",
+        "nb",
+        "pl",
+        "pa",
+        "ro",
+        "ru",
+        "sr",
+        "sk",
+        "sl",
+        "es",
+        "sv",
+        "ta",
+        "te",
+        "th",
+        "tr",
+        "uk",
+        "vi",
+    }
 )
 """Any other code is refused."""
 _LONGEST_WAIT = timedelta(days=31)

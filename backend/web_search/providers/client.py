@@ -115,9 +115,7 @@ def make_keyed_provider(
     ) -> SearchProvider:
         key = credential.key.get_secret_value()
         return make(
-            make_account(
-                service, name, settings, key=key, key_header=key_header, key_page=key_page
-            )
+            make_account(service, name, settings, key=key, key_header=key_header, key_page=key_page)
         )
 
     return make_provider
@@ -178,7 +176,9 @@ class ProviderClient(ApiClient):
                 f"{self.account.service} is not at this address of {host} (status {response.status}):"
                 f" check the URL in the settings of {self.account.source}."
             )
-        return list(_read_items(names.find_items(response.json_object()), names, self.account.source))
+        return list(
+            _read_items(names.find_items(response.json_object()), names, self.account.source)
+        )
 
     def auth_error(self, response: Response) -> SourceAuthError:
         return SourceAuthError(
@@ -194,7 +194,8 @@ class ProviderClient(ApiClient):
                 return self.auth_error(error.response)
             case Refusal.QUOTA:
                 return QuotaExceededError(
-                    f"The plan of {self.account.source} at {service} is used up ({said}).", QUOTA_WAIT
+                    f"The plan of {self.account.source} at {service} is used up ({said}).",
+                    QUOTA_WAIT,
                 )
             case None:
                 return SourceError(f"{service} rejects the search ({said}).")

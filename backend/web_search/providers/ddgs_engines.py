@@ -118,9 +118,7 @@ class DdgsProvider:
             for item in found
         ]
 
-    def _ask(
-        self, make: "type[DDGS]", query: WebQuery, deadline: Deadline
-    ) -> list[dict[str, str]]:
+    def _ask(self, make: "type[DDGS]", query: WebQuery, deadline: Deadline) -> list[dict[str, str]]:
         # Whole seconds, and at least one: the wait for the call is what the deadline bounds.
         seconds = max(1, int(deadline.remaining()))
         return make(proxy=self._full_proxy, timeout=seconds).text(

@@ -59,6 +59,12 @@ class ValidatedProvider:
     credential: Mapping[str, object] = field(repr=False)
 
 
+class InvalidProviderError(InvalidSourceError):
+    """The name, settings or credential of a provider are not valid; the message lists all errors."""
+
+    summary = "The settings of the provider are not valid."
+
+
 def get_provider_kind(name: str) -> ProviderKind[Any, Any]:
     """Raises InvalidInputError: there is no such kind."""
     if name not in PROVIDER_KINDS:
@@ -74,19 +80,19 @@ def validate_provider(
     """Check what was entered. The network is not used.
 
     Raises:
-        InvalidSourceError: the name, the settings or the credential are not valid; it names each fault.
+        InvalidProviderError: the name, the settings or the credential are not valid; it names each fault.
         InvalidInputError: there is no such kind.
     """
     known = get_provider_kind(kind)
     errors = [*find_field_errors("settings", known.settings, settings)]
     errors += find_field_errors("credential", known.credential, credential)
     if errors:
-        raise InvalidSourceError(errors)
+        raise InvalidProviderError(errors)
     try:
         validate_source_name(name)
     except ValueError as error:
         message = str(error).replace("a source", "a provider")
-        raise InvalidSourceError([FieldError(("name",), message)]) from None
+        raise InvalidProviderError([FieldError(("name",), message)]) from None
     return ValidatedProvider(
         name=name,
         settings=known.settings.model_validate(settings).model_dump(

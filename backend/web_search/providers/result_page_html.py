@@ -19,7 +19,19 @@ _HEADINGS = {"h1", "h2", "h3", "h4"}
 _AROUND = {"nav", "header", "footer", "aside", "form", "template", "noscript"}
 """What stands around the results."""
 _UNREAD = {"script", "style", "cite", "noscript", "svg", "button", "template", "select", "textarea"}
-_BLOCKS = _HEADINGS | {"div", "p", "li", "ul", "ol", "td", "tr", "table", "br", "section", "article"}
+_BLOCKS = _HEADINGS | {
+    "div",
+    "p",
+    "li",
+    "ul",
+    "ol",
+    "td",
+    "tr",
+    "table",
+    "br",
+    "section",
+    "article",
+}
 _BLOCKS |= {"dd", "dt", "dl", "blockquote", "h5", "h6", "a"}
 _AD = re.compile(
     r"(^|[\s_-])(ads?|advert(isement)?s?|sponsored|promoted|promo)($|[\s_-])", re.IGNORECASE
@@ -28,7 +40,9 @@ _AD_LABEL = re.compile(
     r"(ads?|sponsored|promoted|anzeigen?|werbung|gesponsert|annonces?|anuncios?|广告|廣告|広告|スポンサー)\W*",
     re.IGNORECASE,
 )
-_ADDRESS_CLASS = re.compile(r"(^|[\s_-])(url|uri|cite|breadcrumbs?|displayurl|domain|host|path)($|[\s_-])", re.I)
+_ADDRESS_CLASS = re.compile(
+    r"(^|[\s_-])(url|uri|cite|breadcrumbs?|displayurl|domain|host|path)($|[\s_-])", re.I
+)
 _ADDRESS = re.compile(r"(https?://|www\.)?[\w-]+(\.[\w-]+)+(\s*[/›>»·].*)?", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _SHORTEST_SUMMARY = 20
@@ -92,7 +106,10 @@ def _is_around(element: HtmlElement) -> bool:
         or each.get("aria-hidden") == "true"
         or each.get("data-text-ad") is not None
         or _HIDDEN.search(each.get("style", ""))
-        or (each.tag not in {"body", "html"} and _AD.search(f"{each.get('class', '')} {each.get('id', '')}"))
+        or (
+            each.tag not in {"body", "html"}
+            and _AD.search(f"{each.get('class', '')} {each.get('id', '')}")
+        )
         for each in (element, *element.iterancestors())
     )
 
@@ -114,7 +131,9 @@ def _choose_titles(links: Sequence[_Link]) -> list[_Link]:
         alike[_describe_place(link.element)].append(link)
     groups = [_drop_repeated(group) for group in alike.values()]
     # Titles are longer than what stands beside them in the same number, such as links to copies.
-    most = max(groups, key=lambda group: (len(group), sum(len(one.text) for one in group)), default=[])
+    most = max(
+        groups, key=lambda group: (len(group), sum(len(one.text) for one in group)), default=[]
+    )
     return most if len(most) >= _FEWEST_ALIKE else headings
 
 
