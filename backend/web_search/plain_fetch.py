@@ -1,7 +1,11 @@
 """Fetch the HTML of a page without a browser: through the address guard, as the server sends it."""
 
 from connectors.errors import SourceError
-from connectors.http_client.address_guard import PUBLIC_ONLY, AllowedNetworks
+from connectors.http_client.address_guard import (
+    PUBLIC_ONLY,
+    AddressNotAllowedError,
+    AllowedNetworks,
+)
 from connectors.http_client.client import WebClient
 from connectors.http_client.request import MEBIBYTE, RequestLimits
 from connectors.http_client.response import ResponseError
@@ -31,6 +35,10 @@ def fetch_html(url: str, deadline: Deadline, allowed: AllowedNetworks = PUBLIC_O
             response = client.get(url, headers=_HEADERS)
         except ResponseError as error:
             raise SourceError(f"{error}.") from error
+        except AddressNotAllowedError as error:
+            # No setting allows it, as the guard says of sources.
+            reason = str(error).partition(" To allow it")[0]
+            raise AddressNotAllowedError(reason) from error
     if response.not_found or "html" not in response.media_type:
         raise SourceError(f"There is no HTML page at this address (status {response.status}).")
     return response.text

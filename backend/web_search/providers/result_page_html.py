@@ -45,9 +45,10 @@ _ADDRESS_CLASS = re.compile(
 )
 _ADDRESS = re.compile(r"(https?://|www\.)?[\w-]+(\.[\w-]+)+(\s*[/›>»·].*)?", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-_SHORTEST_SUMMARY = 20
+_FEWEST_WORDS = 3
+"""Of a summary; fewer are a label."""
 _SHORTEST_WIDE_SUMMARY = 8
-"""In scripts that need fewer characters."""
+"""Characters, in scripts without blanks between words."""
 _FEWEST_ALIKE = 2
 _SHORTEST_TITLE = 2
 
@@ -182,8 +183,8 @@ def _choose_summary(blocks: Sequence[str]) -> str:
     """Return the longest text, unless none is longer than a label."""
     longest = max(blocks, key=len, default="")
     is_wide = len(longest.encode()) > 2 * len(longest)
-    shortest = _SHORTEST_WIDE_SUMMARY if is_wide else _SHORTEST_SUMMARY
-    return longest if len(longest) >= shortest else ""
+    has_words = len(longest.split()) >= _FEWEST_WORDS
+    return longest if has_words or (is_wide and len(longest) >= _SHORTEST_WIDE_SUMMARY) else ""
 
 
 def _list_blocks(element: HtmlElement, title: HtmlElement | None) -> list[str]:
