@@ -17,7 +17,7 @@ LONGEST_SUMMARY = 1_000
 
 _TAG = re.compile(r"<(/?[a-zA-Z][^<>]*|!--.*?--|![^<>]*)>", re.DOTALL)
 _CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff]")
-_AGO = re.compile(r"(\d{1,4}) (minute|hour|day|week|month|year)s? ago", re.IGNORECASE)
+_AGO = re.compile(r"([0-9]{1,3}) (minute|hour|day|week|month|year)s? ago", re.IGNORECASE)
 _DAYS = {"minute": 0.0, "hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0, "year": 365.0}
 _WRITTEN = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%Y/%m/%d")
 
