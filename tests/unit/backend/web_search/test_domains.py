@@ -53,7 +53,7 @@ def test_two_rules_together_permit_what_both_do() -> None:
     admins = DomainRules.of(["example.com", "example.org"], ["bad.example.org"])
     own = DomainRules.of(["docs.example.com", "example.net"], ["worse.example.com"])
     both = admins.narrowed_by(own)
-    assert both.allowed == {"docs.example.com"}
+    assert both.allowed == frozenset({"docs.example.com"})
     assert both.blocked == {"bad.example.org", "worse.example.com"}
     assert both == own.narrowed_by(admins)
     apart = admins.narrowed_by(DomainRules.of(["example.net"], []))
