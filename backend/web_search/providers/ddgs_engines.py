@@ -72,10 +72,7 @@ class DdgsSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    engines: tuple[Engine, ...] = Field(
-        default=(),
-        description="The engines that are asked. None chosen: all of them.",
-    )
+    engines: tuple[Engine, ...] = Field(min_length=1, description="The engines that are asked.")
     proxy: Annotated[str, AfterValidator(_check_proxy)] = Field(
         default="",
         description="The proxy that queries go through, such as http://proxy.example.com:3128.",
@@ -95,7 +92,7 @@ class DdgsCredential(BaseModel):
 @dataclass(frozen=True, slots=True)
 class DdgsProvider:
     name: str
-    engines: tuple[Engine, ...] = ()
+    engines: tuple[Engine, ...]
     proxy: str = ""
     login: str = field(default="", repr=False)
 
@@ -126,7 +123,7 @@ class DdgsProvider:
             region=_REGIONS.get(query.language or "", "us-en"),
             timelimit=query.freshness.value[0] if query.freshness else None,
             max_results=query.limit,
-            backend=",".join(self.engines) or "auto",
+            backend=",".join(self.engines),
         )
 
     @property
@@ -194,7 +191,7 @@ def _make_provider(
 
 
 def _list_engines(settings: DdgsSettings) -> str:
-    return ", ".join(settings.engines) or "public search engines"
+    return ", ".join(settings.engines)
 
 
 PROVIDER_KIND = ProviderKind(

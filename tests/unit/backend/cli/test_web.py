@@ -127,7 +127,8 @@ def test_terms_are_named_where_engines_without_a_key_are_added(cli: CliRunner) -
         (("searxng",), "API-URL: Required."),
         (("searxng", "http://s.example.com"), "is not encrypted"),
         (("page", "https://s.example.com"), "Write %s once"),
-        (("ddgs", "--proxy", "nonsense"), "--proxy: Write a proxy as"),
+        (("ddgs",), "--engines: Required."),
+        (("ddgs", "--engines", "brave", "--proxy", "nonsense"), "--proxy: Write a proxy as"),
     ],
 )
 def test_faults_name_the_option(cli: CliRunner, arguments: tuple[str, ...], said: str) -> None:

@@ -18,6 +18,7 @@ from connectors.http_client.response import RateLimitedError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 LOGIN = "ann:s3cret"
+MOJEEK: dict[str, Any] = {"engines": ["mojeek"]}
 
 
 class DDGSException(Exception):
@@ -104,16 +105,16 @@ def test_engines_are_asked_through_the_proxy(engines: Engines) -> None:
     assert "s3cret" not in repr(provider)
 
 
-def test_without_settings_all_engines_are_asked_directly(engines: Engines) -> None:
-    ask(make({}))
+def test_without_a_proxy_engines_are_asked_directly(engines: Engines) -> None:
+    ask(make(MOJEEK))
     assert engines.made[0]["proxy"] is None
-    assert engines.asked[0][1]["backend"] == "auto"
+    assert engines.asked[0][1]["backend"] == "mojeek"
     assert engines.asked[0][1]["region"] == "us-en"
 
 
 def test_nothing_found_is_no_failure(engines: Engines) -> None:
     engines.error = DDGSException("No results found.")
-    assert ask(make({})) == []
+    assert ask(make(MOJEEK)) == []
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_failures_are_sorted_and_show_no_login(
     engines: Engines, error: Exception, kind: type[Exception]
 ) -> None:
     engines.error = error
-    provider = make({"proxy": "http://proxy.example.com"}, {"proxy_login": LOGIN})
+    provider = make(MOJEEK | {"proxy": "http://proxy.example.com"}, {"proxy_login": LOGIN})
     with pytest.raises(kind) as failed:
         ask(provider)
     assert "s3cret" not in str(failed.value)
@@ -139,7 +140,7 @@ def test_engines_that_hang_end_with_the_deadline(engines: Engines) -> None:
     engines.hangs.clear()
     began = time.monotonic()
     with pytest.raises(DeadlineExceededError):
-        ask(make({}), seconds=0.2)
+        ask(make(MOJEEK), seconds=0.2)
     assert time.monotonic() - began < 5
     engines.hangs.set()
 
@@ -147,17 +148,19 @@ def test_engines_that_hang_end_with_the_deadline(engines: Engines) -> None:
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ddgs", None)
     with pytest.raises(NotConfiguredError, match=r"pip install 'quarry-search\[web\]'"):
-        ask(make({}))
+        ask(make(MOJEEK))
 
 
 @pytest.mark.parametrize(
     "settings",
     [
+        {},
+        {"engines": []},
         {"engines": ["google"]},
-        {"proxy": "proxy.example.com:3128"},
-        {"proxy": "ftp://proxy.example.com"},
-        {"proxy": "http://ann:s3cret@proxy.example.com"},
-        {"proxy": "http://169.254.169.254/"},
+        MOJEEK | {"proxy": "proxy.example.com:3128"},
+        MOJEEK | {"proxy": "ftp://proxy.example.com"},
+        MOJEEK | {"proxy": "http://ann:s3cret@proxy.example.com"},
+        MOJEEK | {"proxy": "http://169.254.169.254/"},
     ],
 )
 def test_settings_that_are_wrong_are_refused(settings: dict[str, Any]) -> None:
