@@ -11,18 +11,21 @@ from backend.web_search.search import WebSearch, WebSearchSetup
 if TYPE_CHECKING:
     from backend.store.credential_vault import Vault
     from backend.store.database import Database
-    from backend.web_search.providers.provider import SearchProvider
+    from backend.web_search.providers.provider import FetchRendered, SearchProvider
 
 _OFF = WebRules(is_on=False, allowed_domains=(), blocked_domains=(), keeps_internal_names=True)
 
 
 def make_web_search(
-    find_database: "Callable[[], Database | None]", open_vault: "Callable[[], Vault]"
+    find_database: "Callable[[], Database | None]",
+    open_vault: "Callable[[], Vault]",
+    fetch_rendered: "FetchRendered" = fetch_html,
 ) -> WebSearch:
     """Return the web search of a home.
 
     Args:
         find_database: returns None where there is no database yet; then the web is off.
+        fetch_rendered: fetches result pages; by default without a browser.
     """
 
     def read_setup() -> WebSearchSetup:
@@ -42,7 +45,9 @@ def make_web_search(
 
         values = provider.values
         credential = open_credential(values, open_vault)
-        return create_provider(values.kind, values.name, values.settings, credential, fetch_html)
+        return create_provider(
+            values.kind, values.name, values.settings, credential, fetch_rendered
+        )
 
     def store_wait(provider: StoredProvider, wait: Wait | None) -> None:
         from backend.store import web_search
