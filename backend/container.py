@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from backend.store.credential_vault import Vault
     from backend.store.database import Database
     from backend.store.sources import Source
+    from backend.web_search.search import WebSearch
+    from backend.web_search.service import WebSearchService
     from connectors.access import Readers
     from connectors.connector import Connector, ServerAccess
     from indexing.index.protocols import Selection
@@ -202,13 +204,31 @@ class Container:
 
         return ModelService(self.database, lambda: self.vault, actor)
 
+    @cached_property
+    def web_search(self) -> "WebSearch":
+        from backend.composition.web_search import make_web_search
+
+        return make_web_search(self._find_database, lambda: self.vault)
+
+    def web_search_service(self, actor: "Actor") -> "WebSearchService":
+        """Return what admins do to web search."""
+        from backend.web_search.service import WebSearchService
+
+        return WebSearchService(self.database, lambda: self.vault, self.web_search, actor)
+
+    def _find_database(self) -> "Database | None":
+        """None without a database: none is created to look into it."""
+        if self.settings.database_url is None and not self._database_file.exists():
+            return None
+        return self.database
+
     def _find_stored_models(self) -> "StoredModels | None":
         """None without a database: none is created to look for models."""
-        if self.settings.database_url is None and not self._database_file.exists():
+        if (database := self._find_database()) is None:
             return None
         from backend.composition.language_models import StoredModels
 
-        return StoredModels(database=self.database, open_vault=lambda: self.vault)
+        return StoredModels(database=database, open_vault=lambda: self.vault)
 
     def _source_kinds(self) -> dict[str, str]:
         from backend.store.sources import list_sources

@@ -138,6 +138,8 @@ class FieldError:
 class InvalidSourceError(InvalidInputError):
     """The name, settings or credential of a source are invalid; the message lists all errors."""
 
+    summary = "The settings of the source are not valid."
+
     def __init__(self, errors: Sequence[FieldError]) -> None:
         super().__init__("; ".join(f"{'.'.join(one.path)}: {one.message}" for one in errors))
         self.errors = tuple(errors)
@@ -214,8 +216,8 @@ def validate_source(
         InvalidInputError: there is no such kind.
     """
     known = get_source_kind(kind)
-    errors = [*_find_errors("settings", known.settings, settings)]
-    errors += _find_errors("credential", known.credential, credential)
+    errors = [*find_field_errors("settings", known.settings, settings)]
+    errors += find_field_errors("credential", known.credential, credential)
     if errors:
         raise InvalidSourceError(errors)
     validated = known.settings.model_validate(settings)
@@ -233,7 +235,7 @@ def validate_source(
     return ValidatedSource(name=chosen_name, settings=stored, credential=dict(credential))
 
 
-def _find_errors(
+def find_field_errors(
     part: str, model: type[BaseModel], values: Mapping[str, object]
 ) -> Iterator[FieldError]:
     """Yield the errors of the values, without the values: they may be credentials."""

@@ -38,6 +38,7 @@ from backend.api.routes import (
     search,
     sharing,
     sources,
+    web_search,
 )
 from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry, no_other_servers
@@ -151,6 +152,7 @@ def create_app(
         sources,
         admin,
         models,
+        web_search,
         health,
         metrics,
     ):

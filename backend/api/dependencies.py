@@ -47,6 +47,7 @@ from backend.sources.service import SourceService
 from backend.store.database import Database
 from backend.store.people import NOBODY
 from backend.store.sources import EVERY_SOURCE, SourceChoice, SourcesOf
+from backend.web_search.service import WebSearchService
 from connectors.access import Readers
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
@@ -152,6 +153,14 @@ async def get_language_models(state: AppStateDependency) -> LanguageModels:
     return state.current.container.language_models
 
 
+async def get_web_search_service(
+    state: AppStateDependency, asker: AskerDependency
+) -> WebSearchService:
+    """Return what admins do to web search, also while the index is not ready: it does not need it."""
+    return state.current.container.web_search_service(asker.actor)
+
+
+WebSearchServiceDependency = Annotated[WebSearchService, Depends(get_web_search_service)]
 ModelServiceDependency = Annotated[ModelService, Depends(get_model_service)]
 LanguageModelsDependency = Annotated[LanguageModels, Depends(get_language_models)]
 

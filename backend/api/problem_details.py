@@ -88,7 +88,7 @@ def _invalid_settings(error: InvalidSourceError) -> ProblemDetails:
     faults = tuple(
         FieldError(where=".".join(one.path), message=one.message) for one in error.errors
     )
-    details = problem(422, "The settings of the source are not valid.", "See errors.")
+    details = problem(422, error.summary, "See errors.")
     return details.model_copy(update={"errors": faults})
 
 

@@ -7,12 +7,12 @@ import typer
 from backend.cli import command_line
 from backend.cli.command_line import Json
 from backend.container import Container
-from backend.store import language_models, sources
+from backend.store import language_models, sources, web_search
 from backend.store.credential_vault import new_key
 from indexing.text.plural_forms import pluralize
 
 app = typer.Typer(
-    help="Manage the keys that encrypt the credentials of sources and the keys of language models.",
+    help="Manage the keys that encrypt the credentials of sources and of web search, and the keys of language models.",
     no_args_is_help=True,
 )
 
@@ -49,4 +49,5 @@ def rotate_key(container: Container) -> int:
     rotate = container.vault.rotate
     with container.database.transaction() as database:
         credentials = sources.reencrypt_credentials(database, rotate)
-        return credentials + language_models.reencrypt_keys(database, rotate)
+        keys = language_models.reencrypt_keys(database, rotate)
+        return credentials + keys + web_search.reencrypt_credentials(database, rotate)

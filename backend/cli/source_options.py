@@ -1,12 +1,13 @@
-"""The command-line options of a kind of source, generated from its settings and credential models."""
+"""The command-line options of a kind of source or provider, generated from its settings and credential models."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
 import typer
+from pydantic import BaseModel
 from typer.core import TyperCommand
 
 from backend.cli.source_input import (
@@ -55,12 +56,46 @@ class NamedOption:
         return isinstance(self.entry, Entry) and isinstance(self.entry.field, SecretField)
 
 
+class FormModels(Protocol):
+    """The part of a kind that its options are made of."""
+
+    @property
+    def settings(self) -> type[BaseModel]: ...
+
+    @property
+    def credential(self) -> type[BaseModel]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindFamily:
+    """The kinds that commands are made of, and what these say of them."""
+
+    get_kind: Callable[[str], FormModels]
+    """Raises InvalidInputError: there is no such kind."""
+    describe: Callable[[str], str]
+    """Describes a kind whose settings do not."""
+    describe_next: Callable[[str], str]
+    """Says what comes after one of this kind is added."""
+    name_help: str
+
+
+SOURCE_FAMILY = KindFamily(
+    get_kind=get_source_kind,
+    describe=lambda kind: f"A source of the kind {display_name(kind)}.",
+    describe_next=lambda _: "`quarry sync` fetches its documents.",
+    name_help="The name of the source; by default derived from what it reads.",
+)
+
+
 class KindOptions:
     """The options of one kind; only `add` has an argument, the primary setting."""
 
-    def __init__(self, kind: str, verb: Literal["add", "edit"]) -> None:
-        known = get_source_kind(kind)
+    def __init__(
+        self, kind: str, verb: Literal["add", "edit"], family: KindFamily = SOURCE_FAMILY
+    ) -> None:
+        self.models = known = family.get_kind(kind)
         self.kind = kind
+        self._family = family
         self._verb = verb
         self.forms: dict[PartName, Form] = {
             "settings": Form.from_model(known.settings),
@@ -72,8 +107,8 @@ class KindOptions:
     def build_command(self, name: str, run: Action) -> TyperCommand:
         """Build the command `add KIND` or `edit NAME`, which passes its input to `run`."""
         if self._verb == "add":
-            what = self.forms["settings"].help or f"A source of the kind {display_name(self.kind)}."
-            return self._build(name, f"{what}\n\n`quarry sync` fetches its documents.", run)
+            what = self.forms["settings"].help or self._family.describe(self.kind)
+            return self._build(name, f"{what}\n\n{self._family.describe_next(self.kind)}", run)
         help_ = (
             f"Change {name}. Settings without an option keep their values; an empty value restores the"
             " default. A credential is replaced as a whole."
@@ -145,7 +180,7 @@ class KindOptions:
             for suffix, kind in _annotations(one, is_argument=self._is_argument(one)):
                 yield f"value_{number}{suffix}", (one, kind, None)
         if self._verb == "add":
-            option = typer.Option(help=_NAME_HELP, metavar="NAME")
+            option = typer.Option(help=self._family.name_help, metavar="NAME")
             yield "name", (None, Annotated[str | None, option], None)
         yield (
             "settings",
@@ -178,7 +213,6 @@ class KindOptions:
         )
 
 
-_NAME_HELP = "The name of the source; by default derived from what it reads."
 _JSON_HELP = "Print only one JSON document."
 
 

@@ -25,7 +25,7 @@ from backend.sources.service import SourceService
 from backend.sources.status_text import format_counts, run_label, state_label
 from backend.store.runs import OPEN
 from backend.store.sources import Source
-from connectors.registry import InvalidSourceError, get_source_kind
+from connectors.registry import InvalidSourceError
 from connectors.settings_form import SecretField, nest_values
 
 _WORKS = {True: ("works", "green"), False: ("missing", "red")}
@@ -34,8 +34,8 @@ _UNSUPPORTED = ("none", "dim")
 
 def add(service: SourceService, options: KindOptions, given: SourceInput) -> SourceResponse:
     """Raises ConflictError: there is a source of this name already."""
-    credential = given.credential or _prompt_credential(options)
-    with _usage_errors(options):
+    credential = given.credential or prompt_credential(options)
+    with usage_errors(options):
         return service.add(options.kind, given.settings, credential, given.name)
 
 
@@ -44,31 +44,32 @@ def edit(
 ) -> SourceResponse:
     """Change the given settings; a credential is replaced as a whole."""
     settings = options.forms["settings"].merge_values(source.settings, given.settings)
-    with _usage_errors(options):
+    with usage_errors(options):
         return service.edit(source.name, settings, given.credential or None)
 
 
 @contextmanager
-def _usage_errors(options: KindOptions) -> Iterator[None]:
+def usage_errors(options: KindOptions) -> Iterator[None]:
+    """Raise typer.BadParameter, by options, for faults of what was entered."""
     try:
         yield
     except InvalidSourceError as error:
         raise typer.BadParameter("; ".join(map(options.describe_error, error.errors))) from None
 
 
-def _prompt_credential(options: KindOptions) -> Mapping[str, object]:
+def prompt_credential(options: KindOptions) -> Mapping[str, object]:
     """Prompt for the first secret of a required credential; return nothing if none can be asked for."""
     form = options.forms["credential"]
     secret = next((one for one in form.entries() if isinstance(one.field, SecretField)), None)
-    if secret is None or not sys.stdin.isatty() or _is_credential_optional(options.kind):
+    if secret is None or not sys.stdin.isatty() or _is_credential_optional(options):
         return {}
     values: dict[tuple[str, ...], object] = {secret.path: prompt_secret(secret.label)}
     return nest_values(values | infer_variants(form.parts, values))
 
 
-def _is_credential_optional(kind: str) -> bool:
+def _is_credential_optional(options: KindOptions) -> bool:
     try:
-        get_source_kind(kind).credential.model_validate({})
+        options.models.credential.model_validate({})
     except ValidationError:
         return False
     return True

@@ -34,6 +34,7 @@ from backend.web import (
     set_pages,
     sharing_pages,
     token_pages,
+    web_search_pages,
 )
 from backend.web.ask_page import filters_json, list_chips, list_examples, name_model
 from backend.web.audit_page import audit_page
@@ -87,6 +88,7 @@ def mount(app: FastAPI) -> None:
         group_pages,
         token_pages,
         model_pages,
+        web_search_pages,
         set_pages,
     ):
         app.include_router(pages.router)

@@ -1,4 +1,4 @@
-"""The forms of sources, generated from the models of their kinds, with the stored settings as values.
+"""The forms of sources and of providers, generated from the models of their kinds, with the stored settings as values.
 
 The value of a secret is never part of a form.
 """
@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
+
+from pydantic import BaseModel
 
 from connectors.registry import SOURCE_KINDS, display_name, get_source_kind
 from connectors.settings_form import (
@@ -75,7 +77,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceForm:
-    """The form of a new or an existing source."""
+    """The form of a new or an existing source, or of a provider."""
 
     kind: str
     title: str
@@ -108,11 +110,22 @@ def build_form(kind: str, settings: Mapping[str, object] = NOTHING) -> SourceFor
         ActionRequiredError: there is no such kind.
     """
     known = get_source_kind(kind)
-    settings_form, secret = Form.from_model(known.settings), Form.from_model(known.credential)
+    return build_model_form(kind, display_name(kind), known.settings, known.credential, settings)
+
+
+def build_model_form(
+    kind: str,
+    title: str,
+    settings_model: type[BaseModel],
+    credential_model: type[BaseModel],
+    settings: Mapping[str, object] = NOTHING,
+) -> SourceForm:
+    """Build the form of these models, with stored settings."""
+    settings_form, secret = Form.from_model(settings_model), Form.from_model(credential_model)
     fields = tuple(_to_field("settings", part, settings) for part in settings_form.parts)
     return SourceForm(
         kind=kind,
-        title=display_name(kind),
+        title=title,
         help=settings_form.help,
         needed=tuple(field for field in fields if field.is_required),
         more=tuple(field for field in fields if not field.is_required),

@@ -130,11 +130,17 @@ class ApiClient(Closing):
         response = self.get(path, params)
         return None if response.not_found else response.json_object()
 
-    def query(self, url: str, json: Mapping[str, object]) -> Response:
+    def query(
+        self, url: str, json: Mapping[str, object], *, limits: RequestLimits | None = None
+    ) -> Response:
         """Send a POST request that only reads."""
         with self.translate_errors():
-            response = self._client.query(url, json=dict(json))
+            response = self._client.query(url, json=dict(json), limits=limits)
         return self.record_time(response)
+
+    def cancel(self) -> None:
+        """End waits and retries, now and from now on; may be called from another thread."""
+        self._client.cancel()
 
     def close(self) -> None:
         self._client.close()

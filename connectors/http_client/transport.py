@@ -37,8 +37,11 @@ def load_public_authorities() -> ssl.SSLContext:
 
 @contextmanager
 def request_timeout(seconds: float) -> Iterator[None]:
-    """Limit all network operations of this thread inside the block to that many seconds in all."""
-    token = _DEADLINE.set(time.monotonic() + seconds)
+    """Limit all network operations of this thread inside the block to that many seconds in all.
+
+    An outer block holds too: one around several attempts bounds them together.
+    """
+    token = _DEADLINE.set(min(_DEADLINE.get(), time.monotonic() + seconds))
     try:
         yield
     finally:

@@ -37,6 +37,7 @@ class Kind(StrEnum):
     MESSAGE_IN_OWN = "message in an own conversation"
     """The conversation is the asker's; where the message stands is what differs."""
     MODEL = "language model"
+    WEB_PROVIDER = "provider of web search"
     DOCUMENT_SET = "document set"
     """Wholly of sources of its owner."""
     MIXED_SET = "mixed set"

@@ -23,6 +23,7 @@ from backend.store import (
     sessions,
     sources,
     user_files,
+    web_search,
 )
 from backend.store.assistants import AssistantValues, Visibility
 from backend.store.conversations import ConversationOwner
@@ -37,6 +38,7 @@ from backend.store.new_messages import (
 )
 from backend.store.people import Person
 from backend.store.user_files import NewFile
+from backend.store.web_search import ProviderValues
 from backend.sync.run_lease import this_process
 from indexing.ingestion.ledger import Failed
 from tests.support.access_actors import SERVICE, email_of
@@ -164,6 +166,22 @@ def _make_model(world: "World", owner: str) -> str:
     return name
 
 
+def _make_web_provider(world: "World", owner: str) -> str:
+    """A test of it fails at once, and sends nothing: its key cannot be decrypted."""
+    del owner
+    name = world.name_new()
+    values = ProviderValues(
+        name=name,
+        kind="tavily",
+        settings={},
+        sealed_credential="not a sealed key",
+        is_enabled=True,
+        per_minute=None,
+    )
+    web_search.add(world.database, values)
+    return name
+
+
 def _make_set(world: "World", owner: str) -> str:
     return _add_set(world, _make_source(world, owner))
 
@@ -279,6 +297,7 @@ MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
         Kind.CONVERSATION: _make_conversation,
         Kind.MESSAGE: _make_message,
         Kind.MODEL: _make_model,
+        Kind.WEB_PROVIDER: _make_web_provider,
         Kind.DOCUMENT_SET: _make_set,
         Kind.MIXED_SET: _make_mixed_set,
         Kind.ASSISTANT: _make_assistant,

@@ -24,6 +24,7 @@ from tests.support.access_expected import (
     answers,
 )
 from tests.support.access_set_routes import ROUTES_OF_SETS
+from tests.support.access_web_routes import ROUTES_OF_WEB_SEARCH
 
 _ANYONE, _SEARCH, _ASK = Permission.ANYONE, Permission.SEARCH, Permission.ASK
 _SOURCES, _ADMIN, _METRICS = Permission.SOURCES, Permission.ADMIN, Permission.METRICS
@@ -206,5 +207,6 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | ROUTES_OF_SETS
     | _FOR_ADMINS
     | _FOR_WHO_SETS_MODELS
+    | ROUTES_OF_WEB_SEARCH
     | _FOR_WHO_HAS_SIGNED_IN
 )

@@ -45,6 +45,7 @@ HEAVY: dict[str, set[str] | None] = {
     "indexing/opensearch/client.py": {"botocore"},
     "backend/chat/llm/client.py": {"openai", "httpx2"},
     "backend/store/database.py": {"alembic"},
+    "backend/web_search/providers/ddgs_engines.py": {"ddgs"},
     "connectors/sources/website/page_document.py": {"trafilatura"},
     "connectors/extraction/pdf_rendering.py": {"pypdfium2"},
     "backend/search/date_periods.py": {"dateparser"},
@@ -63,6 +64,8 @@ UNUSED = {
     "connectors.extraction.pdf_rendering.render_standard_input",
     # the process that reads an uploaded file calls it
     "connectors.extraction.isolated.extract_standard_input",
+    # what reading a page of the web yields: nothing reads one yet
+    "backend.web_search.results.PageOutcome",
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
 }

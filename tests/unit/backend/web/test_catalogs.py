@@ -11,6 +11,8 @@ from babel.messages.catalog import Message as CatalogMessage
 
 from backend.web.catalogs import SCRIPT, SENTENCE, load_messages, read_catalog
 from backend.web.source_forms import Field, build_form, list_kinds
+from backend.web.web_search_pages import build_provider_form
+from backend.web_search.providers.registry import PROVIDER_KINDS
 from tests.support.messages import TEMPLATES, messages
 
 ROOT = Path(__file__).parents[4]
@@ -157,10 +159,12 @@ def _literal(node: ast.expr) -> str:
     return str(node.value) if isinstance(node, ast.Constant) else "\0"
 
 
-def test_every_text_of_the_forms_of_sources_has_a_translation() -> None:
+def test_every_text_of_the_forms_has_a_translation() -> None:
     chinese = load_messages("zh")
     names = {"API", "API URL", "Bitbucket", "Confluence", "Git", "GitHub", "Gitea", "Github"}
     names |= {"Gitlab", "Slack", "Starttls", "TLS", "URL", "Wiki", "Webmail", ""}
+    names |= {"Tavily", "Brave Search", "Serper", "SearXNG", "Brave", "Duckduckgo", "Grokipedia"}
+    names |= {"Mojeek", "Startpage", "Wikipedia", "Yahoo"}
     left = {text for text in _form_texts() - names if chinese.translate(text) == text}
     assert left == set()
 
@@ -175,9 +179,10 @@ def _form_texts() -> set[str]:
                 found.update((group.option.label, group.help))
                 walk(group.fields)
 
-    for kind in list_kinds():
-        form = build_form(kind.kind)
-        found.update((kind.title, form.help, form.credential_help))
+    providers = [build_provider_form(kind) for kind in PROVIDER_KINDS]
+    found.update(kind.notice for kind in PROVIDER_KINDS.values())
+    for form in (*(build_form(kind.kind) for kind in list_kinds()), *providers):
+        found.update((form.title, form.help, form.credential_help))
         for fields in (form.needed, form.more, form.credential):
             walk(fields)
     return found
