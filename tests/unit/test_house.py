@@ -45,7 +45,7 @@ HEAVY: dict[str, set[str] | None] = {
     "indexing/opensearch/client.py": {"botocore"},
     "backend/chat/llm/client.py": {"openai", "httpx2"},
     "backend/store/database.py": {"alembic"},
-    "connectors/sources/website/page_document.py": {"trafilatura"},
+    "connectors/extraction/web_page.py": {"trafilatura"},
     "connectors/extraction/pdf_rendering.py": {"pypdfium2"},
     "backend/search/date_periods.py": {"dateparser"},
 }
