@@ -1,7 +1,7 @@
 """A web on this machine: pages with what must come out of each, and a server within that none may reach.
 
     with local_web() as web:
-        reader = PageReader(allowed=web.allowed, resolver=web.resolve)
+        reader = PageReader(PageFetcher(web.allowed, web.resolve))
         reader.read(web.url("/en/pool"), Deadline.after(5.0))
         assert not web.internal_requests
 
