@@ -16,10 +16,8 @@ from connectors.document import Section
 from connectors.extraction.html import read_html
 from connectors.extraction.result import ExtractionError
 from connectors.extraction.web_page import (
-    ArticleText,
     extract_article,
     parse_html,
-    read_meta_tags,
     remove_hidden,
 )
 from connectors.text_cleaning import shorten_title, to_one_line
@@ -61,10 +59,9 @@ def read_html_page(page: str, url: str, server_language: str | None = None) -> P
     seen = _read_visible(root)
     _remove_consent(root)
     article = _find_article(root, url)
-    text = article.text if article else seen
-    title = _find_title(root, article, url)
+    text = article or seen
     return PageContent(
-        title=title,
+        title=_find_title(root, url),
         text=text,
         published=find_declared_date(root) or (guess_date(url, text) if article else None),
         language=find_language(_declared_language(root) or server_language, text),
@@ -111,13 +108,11 @@ def _read_visible(root: HtmlElement) -> str:
         return ""
 
 
-def _find_article(root: HtmlElement, url: str) -> ArticleText | None:
-    article = extract_article(_write(root), url, "txt")
-    if article is None:
-        return None
-    is_dense = len(_DENSE.findall(article.text)) > len(article.text) / 2
+def _find_article(root: HtmlElement, url: str) -> str | None:
+    article = extract_article(_write(root), url, "txt") or ""
+    is_dense = len(_DENSE.findall(article)) > len(article) / 2
     least = _LEAST_DENSE_ARTICLE if is_dense else _LEAST_ARTICLE
-    return article if len(article.text) >= least else None
+    return article if len(article) >= least else None
 
 
 def _write(root: HtmlElement) -> str:
@@ -132,15 +127,10 @@ def _remove_consent(root: HtmlElement) -> None:
             element.drop_tree()
 
 
-def _find_title(root: HtmlElement, article: ArticleText | None, url: str) -> str:
-    titles = (
-        article.title if article else "",
-        to_one_line(root.findtext(".//title") or ""),
-        read_meta_tags(root).get("og:title", ""),
-        _find_heading(root),
-        name_by_address(url),
-    )
-    return shorten_title(next(filter(None, titles), url))
+def _find_title(root: HtmlElement, url: str) -> str:
+    """Return a title that people see; those of the metadata they do not."""
+    title = to_one_line(root.findtext(".//title") or "")
+    return shorten_title(title or _find_heading(root) or name_by_address(url))
 
 
 def _find_heading(root: HtmlElement) -> str:

@@ -1,21 +1,20 @@
 """What a browser makes of a page whose text only its scripts write."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from indexing.runtime.deadline import Deadline
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedPage:
-    """A page after its scripts have run.
+class RenderedPage(Protocol):
+    """A page after its scripts have run."""
 
-    Attributes:
-        url: The address that it is shown at, after redirects.
-    """
+    @property
+    def url(self) -> str:
+        """The address that it is shown at, after redirects."""
+        ...
 
-    url: str
-    html: str
+    @property
+    def html(self) -> str: ...
 
 
 class PageRenderer(Protocol):

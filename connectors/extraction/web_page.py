@@ -25,13 +25,12 @@ _HIDDEN_STYLE = re.compile(
     r"display:none|visibility:(hidden|collapse)|font-size:0(?![.\d])|(left|top|text-indent):-\d{3,}"
 )
 _DESCRIPTIONS = ("alt", "title", "aria-label")
+# trafilatura fails on some pages; then all visible text is used.
+_FAILURES = (ValueError, TypeError, AttributeError, LookupError, RecursionError, etree.LxmlError)
 
 
 @dataclass(frozen=True, slots=True)
-class ArticleText:
-    """The main text of a page, in the form that was asked for."""
-
-    text: str
+class Byline:
     title: str
     author: str | None
 
@@ -112,18 +111,15 @@ def _drop(element: HtmlElement) -> None:
         element.drop_tree()
 
 
-def extract_article(
-    page: str, url: str, output_format: Literal["markdown", "txt"]
-) -> ArticleText | None:
+def extract_article(page: str, url: str, output_format: Literal["markdown", "txt"]) -> str | None:
     """Return the main text without menus and footers, or None if none is detected."""
     if len(page) > _MAX_PAGE_LENGTH:
         return None
     # The import takes half a second, which other commands must not pay.
     from trafilatura import extract
-    from trafilatura.metadata import extract_metadata
 
     try:
-        text = extract(
+        return extract(
             page,
             url=url,
             output_format=output_format,
@@ -131,19 +127,20 @@ def extract_article(
             include_formatting=output_format == "markdown",
             fast=True,
         )
-        metadata = extract_metadata(
+    except _FAILURES:
+        return None
+
+
+def find_byline(page: str, url: str) -> Byline:
+    """Return the title and the author that the markup of a page names."""
+    from trafilatura.metadata import extract_metadata
+
+    try:
+        found = extract_metadata(
             page,
             default_url=url,
             date_config={"extensive_search": False, "original_date": True},
         )
-    except (
-        ValueError,
-        TypeError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        etree.LxmlError,
-    ):
-        # trafilatura fails on some pages; then all visible text is used.
-        return None
-    return ArticleText(text, to_one_line(metadata.title or ""), metadata.author) if text else None
+    except _FAILURES:
+        return Byline("", None)
+    return Byline(to_one_line(found.title or ""), found.author)

@@ -11,7 +11,12 @@ from connectors.document import Section
 from connectors.extraction.html import read_html
 from connectors.extraction.markdown import read_markdown
 from connectors.extraction.result import ExtractionError, ExtractionResult, parse_people
-from connectors.extraction.web_page import detect_served_type, extract_article, read_meta_tags
+from connectors.extraction.web_page import (
+    detect_served_type,
+    extract_article,
+    find_byline,
+    read_meta_tags,
+)
 from connectors.http_client.response import Response
 from connectors.text_cleaning import parse_time
 
@@ -92,14 +97,15 @@ def _script_error() -> ExtractionError:
 
 
 def _extract_article(page: str, url: str) -> Article | None:
-    article = extract_article(page, url, "markdown")
-    if article is None:
+    text = extract_article(page, url, "markdown")
+    if not text:
         return None
     try:
-        sections = read_markdown(article.text.encode("utf-8")).sections
+        sections = read_markdown(text.encode("utf-8")).sections
     except ExtractionError:
         return None
-    return Article(tuple(map(_without_span, sections)), article.title, article.author)
+    byline = find_byline(page, url)
+    return Article(tuple(map(_without_span, sections)), byline.title, byline.author)
 
 
 def _without_span(section: Section) -> Section:

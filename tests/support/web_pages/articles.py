@@ -137,7 +137,7 @@ def _with_odd_markup() -> Iterator[LocalPage]:
         "/odd/entities",
         html(
             "Fish &amp; chips &#8212; caf&eacute;",
-            article("Fish", (*texts.EN, "Salt &lt;10 g&gt; &amp; vinegar&nbsp;&frac12; cup, &#x4E2D;&#25991;.")),
+            article("Fish &amp; chips &#8212; caf&eacute;", (*texts.EN, "Salt &lt;10 g&gt; &amp; vinegar&nbsp;&frac12; cup, &#x4E2D;&#25991;.")),
             lang="en",
         ),
         Reads("Fish & chips — café", ("Salt <10 g> & vinegar", "½ cup, 中文."), ("&lt;", "&amp;"), "en"),
@@ -168,7 +168,7 @@ def _with_odd_markup() -> Iterator[LocalPage]:
     )  # fmt: skip
     yield LocalPage(
         "/odd/many-links",
-        html("A tidal pool", article("A tidal pool", texts.EN, more="".join(f'<a href="/n/{n}">{n}</a> ' for n in range(20_000)))),
+        html("A tidal pool", article("A tidal pool", texts.EN, more="".join(f'<a href="/n/{n}">{n}</a> ' for n in range(5_000)))),
         Reads("A tidal pool", ("4.2 tonnes",), (), "en", links=("/n/7",)),
     )  # fmt: skip
     yield LocalPage(

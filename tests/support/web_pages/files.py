@@ -87,7 +87,7 @@ def _files() -> Iterator[LocalPage]:
     yield LocalPage(
         "/files/feed.atom",
         _ATOM.encode(),
-        Reads("Harbour log", ("High water", "At six in the morning."), (), None, links=("https://news.test/log/1",)),
+        Reads("Harbour log", ("High water", "At six in the morning."), (), "en", links=("https://news.test/log/1",)),
         media_type="application/atom+xml",
     )  # fmt: skip
     report = pdf(*texts.EN, title="Report on the pool")

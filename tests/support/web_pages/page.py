@@ -88,7 +88,7 @@ def html(
     return page.encode(encoding)
 
 
-MENU = """<nav><ul><li><a href="/">Menu of the site</a></li><li><a href="/about?utm_source=menu">About</a></li></ul></nav>"""
+MENU = """<nav><ul><li>Menu of the site</li><li><a href="/about?utm_source=menu">About</a></li></ul></nav>"""
 FOOTER = """<footer><p>Footer of the site. All rights reserved.</p><a href="mailto:desk@news.test">Write to us</a></footer>"""
 
 
