@@ -20,7 +20,7 @@ SENTENCES: Mapping[Obstacle, re.Pattern[str]] = MappingProxyType(
             r"complete the (security check|captcha)|solve (the|this) captcha|captcha (is )?required",
             r"unusual (traffic|activity) (from|on) your|automated (requests|queries|access) from",
             r"press (and|&) hold|(enter|type) the characters you see",
-            r"(完成|进行|通過|通过|進行).{0,6}(验证|驗證)|(拖动|拖動|滑动|滑動).{0,4}(滑块|滑塊|拼图|拼圖|验证|驗證)",
+            r"(请|請).{0,10}(验证|驗證)(后|後|以|$|[,.。，!！ ])|安全(验证|驗證)|(拖动|拖動|滑动|滑動).{0,4}(滑块|滑塊|拼图|拼圖|验证|驗證)",
             r"(输入|輸入).{0,6}(验证码|驗證碼)|不是(机器人|機器人)|人机验证|人機驗證|(访问|訪問).{0,4}(频繁|頻繁)|(异常|異常)流量",
             r"ロボットで(は)?ない|画像認証|人間であることを(確認|証明)|表示され(ている|た)文字を入力|不審なアクセス|通常と異なるトラフィック",
             r"kein(e)? roboter|sicherheits(über)?prüfung|dass sie ein mensch|ungewöhnliche[rn]? (datenverkehr|aktivität)|ihr browser wird (über)?geprüft",
@@ -30,13 +30,13 @@ SENTENCES: Mapping[Obstacle, re.Pattern[str]] = MappingProxyType(
             r"page (was |could |can)?(not|n't) (be )?found|page not found|(can'?t|cannot|couldn't|could not|unable to) find (that|this|the) page",
             r"(this|that|the) (page|content|link|article) (does(n't| not) exist|no longer exists|(is |has been )?(no longer available|removed|deleted))",
             r"(error|http) ?404|404 ?(error|not found|-|–|page)",
-            r"(页面|頁面|网页|網頁|内容|內容|文章).{0,8}(不存在|找不到|被?(删除|刪除)|无法找到|走丢)|(找不到|没有找到|沒有找到).{0,10}(页面|頁面|网页|網頁)",
-            r"(ページ|記事|コンテンツ).{0,12}(見つかりません|存在しません|削除され|移動した)",
+            r"(页面|頁面|网页|網頁|内容|內容|文章).{0,4}(不存在(?!任何)|找不到|被?(删除|刪除)|无法找到|走丢)|(找不到|没有找到|沒有找到).{0,10}(页面|頁面|网页|網頁)",
+            r"(ページ|記事|コンテンツ)(は|が)?.{0,8}(見つかりません|存在しません|(削除|移動)(され|した).{0,2}(可能性|ました))",
             r"seite.{0,40}(nicht gefunden|existiert.{0,12}nicht|nicht (mehr )?(verfügbar|vorhanden)|nicht finden)",
         ),
         Obstacle.LOGIN: _any_of(
             r"(log|sign) ?in (or (register|sign up|create an account|subscribe) )?to (continue|view|read|see|access|proceed)",
-            r"(must|need to|have to) (be (logged|signed) in|log ?in|sign ?in|register)|please (log|sign) ?in|(log|sign) ?in (is )?required",
+            r"(must|need to|have to) (be (logged|signed) in|log ?in|sign ?in)|please (log|sign) ?in|(log|sign) ?in (is )?required",
             r"(subscribe|register|create (a free|an) account) (now )?to (continue|keep|read|view|unlock)|(content|article|page) is (only )?(available )?(for|to) (our )?(subscribers|members|registered)",
             r"(请|請)(您)?(先)?(登录|登錄|登入)|(登录|登錄|登入)后?(才能|才可|即可|可|再)?(查看|继续|繼續|阅读|閱讀)|(订阅|訂閱|付费|付費|注册|註冊)(后|後)?.{0,4}(阅读|閱讀|查看|全文)",
             r"ログイン(して|が必要|してから)|(会員|有料)(登録|会員|限定).{0,10}(必要|記事|限定)|続きを(読む|見る|ご覧)には",
@@ -68,7 +68,7 @@ WORDS: Mapping[Obstacle, re.Pattern[str]] = MappingProxyType(
         Obstacle.CONSENT: _any_of(r"cookie|consent|partner|privacy|data|accept|agree|reject|settings|preference|continue|隐私|隱私|接受|同意|拒绝|拒絕|設定|クッキー|プライバシー|拒否|einwillig|datenschutz|akzeptier|ablehn|einstellung|zustimm|personenbezogen"),
     }
 )  # fmt: skip
-"""Words of lines that belong to such a page; other lines are of another one."""
+"""Words of sentences that belong to such a page; other sentences are of another one."""
 
 TITLES: Mapping[Obstacle, re.Pattern[str]] = MappingProxyType(
     {

@@ -1,8 +1,10 @@
 """Recognition of what a site shows in place of a page.
 
 Only pages with little text, or without an article, are suspected: an article about captchas is none. A suspected page of some
-length is taken for an obstacle where its lines speak of little else.
+length is taken for an obstacle where its sentences speak of little else.
 """
+
+import re
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +15,9 @@ from connectors.text_cleaning import to_one_line
 
 SHORT = 300
 """Characters. A text of at most so many is suspected, whatever its markup."""
+_LONGEST = 5_000
+"""Characters. No wall says more."""
+_SENTENCE_END = re.compile(r"[.!?。！？\n]+")
 _OTHER_TEXT = {Obstacle.CONSENT: 100}
 """Characters of other things on a short page, by obstacle: a banner below a short text stands in nobody's way."""
 _HEADERS = {"cf-mitigated": ("challenge",), "x-amzn-waf-action": ("captcha", "challenge")}
@@ -83,7 +88,7 @@ def _is_titled(signs: PageSigns, obstacle: Obstacle) -> bool:
 def _says(signs: PageSigns, obstacle: Obstacle) -> bool:
     """Whether the text says so, and little else."""
     text = straighten(signs.text)
-    if SENTENCES[obstacle].search(to_one_line(text)) is None:
+    if len(text) > _LONGEST or SENTENCES[obstacle].search(to_one_line(text)) is None:
         return False
     if signs.is_short and obstacle not in _OTHER_TEXT:
         return True
@@ -91,10 +96,10 @@ def _says(signs: PageSigns, obstacle: Obstacle) -> bool:
 
 
 def _count_other_text(text: str, obstacle: Obstacle) -> int:
-    """Count the characters of lines that do not speak of the obstacle."""
+    """Count the characters of sentences that do not speak of the obstacle."""
     known = (WORDS[obstacle], SENTENCES[obstacle])
-    lines = text.splitlines()
-    return sum(len(line) for line in lines if not any(one.search(line) for one in known))
+    sentences = _SENTENCE_END.split(text)
+    return sum(len(one) for one in sentences if not any(word.search(one) for word in known))
 
 
 def _find_emptiness(signs: PageSigns) -> Obstacle | None:
