@@ -29,7 +29,7 @@ SENTENCES: Mapping[Obstacle, re.Pattern[str]] = MappingProxyType(
             r"page (that )?(you('re| are| were)? ?(looking for|requested|trying to)|requested).{0,80}(not|no longer|n't|moved|removed|deleted)",
             r"page (was |could |can)?(not|n't) (be )?found|page not found|(can'?t|cannot|couldn't|could not|unable to) find (that|this|the) page",
             r"(this|that|the) (page|content|link|article) (does(n't| not) exist|no longer exists|(is |has been )?(no longer available|removed|deleted))",
-            r"(error|http) ?404|404 ?(error|not found|-|–|page)",
+            r"\b(error|http) ?404\b|\b404 ?(error|not found|[-–] ?(page|not|file))",
             r"(页面|頁面|网页|網頁|内容|內容|文章).{0,4}(不存在(?!任何)|找不到|被?(删除|刪除)|无法找到|走丢)|(找不到|没有找到|沒有找到).{0,10}(页面|頁面|网页|網頁)",
             r"(ページ|記事|コンテンツ)(は|が)?.{0,8}(見つかりません|存在しません|(削除|移動)(され|した).{0,2}(可能性|ました))",
             r"seite.{0,40}(nicht gefunden|existiert.{0,12}nicht|nicht (mehr )?(verfügbar|vorhanden)|nicht finden)",

@@ -5,7 +5,6 @@ length is taken for an obstacle where its sentences speak of little else.
 """
 
 import re
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

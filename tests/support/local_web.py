@@ -6,8 +6,8 @@
         assert not web.internal_requests
 
 `web.resolve` knows three names: `news.test` with all pages, which `web.allowed` lets pass; `internal.test`, a
-server inside the network, which it does not; and `rebind.test`, whose address is public when it is looked up first, and
-internal from then on.
+server inside the network, which it does not; and `rebind.test`, whose address is `FIRST_REBINDING_ADDRESS`, where nobody
+listens, when it is looked up first, and that of the internal server from then on.
 """
 
 import threading
@@ -23,8 +23,8 @@ from connectors.http_client.address_guard import AllowedNetworks
 from tests.support.web_pages import articles, files, walls
 from tests.support.web_pages.page import LocalPage
 
-HOST, INTERNAL_HOST, REBINDING_HOST = "news.test", "internal.test", "rebind.test"
-PUBLIC_ADDRESS = "203.0.114.7"
+HOST, INTERNAL_HOST = "news.test", "internal.test"
+FIRST_REBINDING_ADDRESS = "::1"
 _LOOPBACK = "127.0.0.1"
 
 PAGES: Sequence[LocalPage] = tuple(chain(articles.pages(), walls.pages(), files.pages()))
@@ -63,7 +63,7 @@ class LocalWeb:
                 return [_LOOPBACK]
             case "rebind.test":
                 first = self.lookups.count(host) == 1
-                return [PUBLIC_ADDRESS if first else _LOOPBACK]
+                return [FIRST_REBINDING_ADDRESS if first else _LOOPBACK]
             case _:
                 raise OSError(f"{host} has no address")
 
