@@ -1,4 +1,4 @@
-"""`quarry web`: whether and how the open web is searched, and a try of it."""
+"""`quarry web`: whether and how the open web is searched, a try of it, and a page of it."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from backend.cli import command_line, web_providers
+from backend.cli import command_line, web_providers, web_read
 from backend.cli.command_line import Json, to_safe_text
 from backend.schemas.web_search import WebOutcomeResponse, WebSettingsResponse
 from backend.store.audit import OWNER
@@ -15,9 +15,10 @@ from backend.web_search.service import TEST_SECONDS, RulesChange, WebSearchServi
 from indexing.runtime.deadline import Deadline
 
 app = typer.Typer(
-    help="Search the open web: switch it on, set the providers, try them.", no_args_is_help=True
+    help="The open web: switch it on, set its providers, search it, read a page.", no_args_is_help=True
 )
 app.add_typer(web_providers.app, name="providers")
+app.command()(web_read.read)
 _NO_DOMAIN = "none"
 _LIST_HELP = "Domains that results may {} be of, with their subdomains; may be repeated. none: empty the list."
 

@@ -10,6 +10,7 @@ from typing import Any
 from connectors.document import Place, Section, Span
 from connectors.extraction.registry import extract
 from connectors.extraction.result import ExtractionError, ExtractionResult
+from connectors.text_cleaning import parse_time
 
 _MEMORY_BYTES = 2 << 30
 _CPU_SECONDS = 60
@@ -18,7 +19,7 @@ _BROKEN = "it cannot be read: it takes too much memory or time, or it is damaged
 
 
 def extract_isolated(data: bytes, media_type: str, seconds: float) -> ExtractionResult:
-    """Extract the sections and the title of a file.
+    """Extract the sections, the title and the time of creation of a file.
 
     Raises:
         ExtractionError: as `extract`, or the file takes more than it may.
@@ -45,7 +46,9 @@ def extract_isolated(data: bytes, media_type: str, seconds: float) -> Extraction
     if "problem" in found:
         raise ExtractionError(found["problem"])
     return ExtractionResult(
-        sections=tuple(map(_read_section, found["sections"])), title=found["title"]
+        sections=tuple(map(_read_section, found["sections"])),
+        title=found["title"],
+        created_at=parse_time(found["created_at"] or ""),
     )
 
 
@@ -60,7 +63,9 @@ def extract_standard_input(media_type: str) -> None:
         json.dump({"problem": str(error)}, sys.stdout)
         return
     sections = [_write_section(section) for section in result.sections]
-    json.dump({"title": result.title, "sections": sections}, sys.stdout)
+    created_at = result.created_at and result.created_at.isoformat()
+    written = {"title": result.title, "created_at": created_at, "sections": sections}
+    json.dump(written, sys.stdout)
 
 
 def _write_section(section: Section) -> dict[str, Any]:

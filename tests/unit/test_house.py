@@ -46,7 +46,7 @@ HEAVY: dict[str, set[str] | None] = {
     "backend/chat/llm/client.py": {"openai", "httpx2"},
     "backend/store/database.py": {"alembic"},
     "backend/web_search/providers/ddgs_engines.py": {"ddgs"},
-    "connectors/sources/website/page_document.py": {"trafilatura"},
+    "connectors/extraction/web_page.py": {"trafilatura"},
     "connectors/extraction/pdf_rendering.py": {"pypdfium2"},
     "backend/search/date_periods.py": {"dateparser"},
 }
