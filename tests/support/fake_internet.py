@@ -135,7 +135,8 @@ def internal_server() -> Iterator[InternalServer]:
         for listener in (tcp, tcp6):
             listener.shutdown(socket.SHUT_RDWR)
             listener.close()
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"", udp.getsockname())
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
+            last.sendto(b"", udp.getsockname())
         for thread in threads:
             thread.join(5)
         udp.close()
