@@ -178,15 +178,6 @@ def internet(inside: InternalServer) -> Iterator[FakeInternet]:
         yield internet
 
 
-@pytest.fixture
-def program_folder() -> Iterator[Path]:
-    """A folder whose programs the user of the browser may run."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        yield folder
-
-
 def _write_program(path: Path, line: str) -> Path:
     path.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
     path.chmod(0o755)
@@ -199,10 +190,22 @@ def _trick(path: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def reader(internet: FakeInternet) -> Iterator[BrowserReader]:
+def program_folder() -> Iterator[Path]:
+    """A folder whose programs the user of the browser may run."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def reader(internet: FakeInternet, program_folder: Path) -> Iterator[BrowserReader]:
+    """A reader to which pages of news.test are like those with a certificate: they may do more."""
+    secure = "--unsafely-treat-insecure-origin-as-secure=http://news.test"
+    path = _write_program(program_folder / "secure", f'exec {CHROMIUM} "$@" {secure}')
     os.environ["QUARRY_LLM_KEY"] = SECRET
     try:
-        with BrowserReader(CHROMIUM, BrowserLimits(), internet.resolve, internet.dial) as reader:
+        with BrowserReader(path, BrowserLimits(), internet.resolve, internet.dial) as reader:
             yield reader
     finally:
         del os.environ["QUARRY_LLM_KEY"]
@@ -210,6 +213,7 @@ def reader(internet: FakeInternet) -> Iterator[BrowserReader]:
 
 @pytest.fixture
 def _nothing_inside(inside: InternalServer, internet: FakeInternet) -> Iterator[None]:
+    inside.log.clear()
     internet.dialled.clear()
     yield
     assert inside.log == []
@@ -244,7 +248,7 @@ def test_the_status_is_the_one_of_the_page(render: Render) -> None:
         ("/fetch", "The page. reached 0"),
         ("/websocket", "The page. closed closed closed closed"),
         ("/webrtc", "The page. offered"),
-        ("/webtransport", "The page."),
+        ("/webtransport", "The page. closed"),
         ("/elements", "The page. asked"),
         ("/schemes", "The page."),
     ],
@@ -283,15 +287,10 @@ def test_a_download_is_no_page(render: Render) -> None:
 
 
 def test_dialogs_pop_ups_service_workers_and_permissions_come_to_nothing(
-    internet: FakeInternet, _nothing_inside: None, program_folder: Path
+    render: Render, internet: FakeInternet
 ) -> None:
-    """On a site whose pages may do what those with a certificate may."""
-    secure = "--unsafely-treat-insecure-origin-as-secure=http://news.test"
-    path = _write_program(program_folder / "secure", f'exec {CHROMIUM} "$@" {secure}')
     internet.requests.clear()
-    with BrowserReader(path, BrowserLimits(), internet.resolve, internet.dial) as reader:
-        page = reader.render("http://news.test/intrusive", Deadline.after(SECONDS))
-    text = _visible(page.html)
+    text = _visible(render("/intrusive").html)
     assert "secure true" in text
     assert "no place" in text
     for says in ("located", "granted", "clipboard"):
