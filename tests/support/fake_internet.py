@@ -125,8 +125,11 @@ def internal_server() -> Iterator[InternalServer]:
         except OSError:
             return
 
-    jobs = [(accept, (tcp,)), (accept, (tcp6,)), (receive, ())]
-    threads = [threading.Thread(target=job, args=args, daemon=True) for job, args in jobs]
+    threads = [
+        threading.Thread(target=accept, args=(tcp,), daemon=True),
+        threading.Thread(target=accept, args=(tcp6,), daemon=True),
+        threading.Thread(target=receive, daemon=True),
+    ]
     for thread in threads:
         thread.start()
     try:

@@ -63,6 +63,14 @@ UNUSED = {
     "connectors.extraction.pdf_rendering.render_standard_input",
     # the process that reads an uploaded file calls it
     "connectors.extraction.isolated.extract_standard_input",
+    # the program that becomes Chromium calls it
+    "backend.web_search.browser.chromium.become_chromium",
+    # what reads pages of the web that need a browser calls it
+    "backend.composition.browser.make_browser_reader",
+    # what search engines and readers of pages are asked and yield
+    "backend.web_search.results.PageOutcome",
+    "backend.web_search.results.WebQuery",
+    "backend.web_search.results.WebResult",
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
 }

@@ -28,13 +28,12 @@ from connectors.closing import Closing
 from connectors.errors import NotConfiguredError, SourceError, TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
-START_SECONDS = 20.0
-
+_START_SECONDS = 20.0
 _PROGRAM = (
     "import sys; from backend.web_search.browser.page_program import serve_orders;"
     " serve_orders(*sys.argv[1:])"
 )
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.25
 """Between two looks at the memory and the deadline."""
 _MAX_ANSWER = 40_000_000
 """Bytes; a page of `MAX_HTML` characters, written as JSON, is shorter."""
@@ -75,10 +74,14 @@ class Order:
 class BrowserProcess(Closing):
     """Chromium behind a proxy. Not thread-safe."""
 
-    def __init__(self, chromium: Path, proxy_port: int, memory_bytes: int) -> None:
+    def __init__(
+        self, chromium: Path, proxy_port: int, memory_bytes: int, deadline: Deadline
+    ) -> None:
         """
         Raises:
             NotConfiguredError: it does not start, or without its sandbox.
+            TemporarilyUnavailableError: it does not start in time.
+            DeadlineExceededError: the deadline has passed.
         """
         self.pages = 0
         self._memory_bytes = memory_bytes
@@ -92,7 +95,7 @@ class BrowserProcess(Closing):
             )
         with ExitStack() as stack:
             stack.callback(self.close)
-            self._wait_until_ready()
+            self._wait_until_ready(deadline)
             stack.pop_all()
 
     def _start(self, launcher: Path, flags: list[str], log: int) -> subprocess.Popen[bytes]:
@@ -106,12 +109,13 @@ class BrowserProcess(Closing):
             start_new_session=True,
         )
 
-    def _wait_until_ready(self) -> None:
+    def _wait_until_ready(self, deadline: Deadline) -> None:
         try:
-            self._receive(Deadline.after(START_SECONDS))
+            self._receive(deadline.limited_to(_START_SECONDS))
         except BrowserEndedError:
             raise self._explain_failed_start() from None
         except DeadlineExceededError:
+            deadline.check()
             raise TemporarilyUnavailableError(
                 "The browser did not start in time.", _RETRY_AFTER
             ) from None
@@ -127,8 +131,9 @@ class BrowserProcess(Closing):
                 "Pages that need a browser cannot be read. Install the extra `browser`:"
                 " pip install 'quarry-search[browser]'."
             )
-        last = next((line for line in reversed(log.splitlines()) if line.strip()), "no message")
-        return NotConfiguredError(f"The browser does not start: {last.strip()[:300]}")
+        lines = [line.strip() for line in log.splitlines() if line.strip()] or ["no message"]
+        telling = next((line for line in lines if "FATAL" in line), lines[-1])
+        return NotConfiguredError(f"The browser does not start: {telling[:300]}")
 
     def is_sandboxed(self) -> bool:
         """Return whether every process of pages filters system calls, and none was told to do without a sandbox."""

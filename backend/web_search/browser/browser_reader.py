@@ -22,12 +22,14 @@ from backend.web_search.browser.filtering_proxy import (
     dial_address,
 )
 from backend.web_search.browser.page_traffic import PageTraffic, TrafficLimits
+from backend.web_search.browser.proxy_requests import name_target
 from connectors.closing import Closing
 from connectors.http_client.address_guard import Resolver, validate_url
 from connectors.http_client.transport import resolve_host
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
-_WEB = {"http", "https"}
+_STATUSES_OF_PROXY = {403, 502, 503}
+"""With which the proxy answers in the place of a page without TLS; the page may have them, too."""
 _ANSWER_SHARE = 0.75
 """Of the time of a page, after which what is there by then is the page."""
 _WAIT_SECONDS = 0.1
@@ -137,7 +139,7 @@ class BrowserReader(Closing):
         try:
             return self._render_in_kept(url, traffic, deadline)
         except BrowserEndedError:
-            raise PageNotRenderedError(f"{url} lets the browser crash.") from None
+            raise PageNotRenderedError(f"{url} crashes in the browser.") from None
         except DeadlineExceededError:
             deadline.check()
             raise PageNotRenderedError(f"{url} takes too long in the browser.") from None
@@ -149,15 +151,17 @@ class BrowserReader(Closing):
                 return self._ask(kept, url, traffic, deadline)
             except BrowserEndedError:
                 continue
-        return self._ask(self._start(), url, traffic, deadline)
+        return self._ask(self._start(deadline), url, traffic, deadline)
 
     def _take_kept(self) -> BrowserProcess | None:
         with self._lock:
             return self._free.pop() if self._free else None
 
-    def _start(self) -> BrowserProcess:
+    def _start(self, deadline: Deadline) -> BrowserProcess:
         chromium = find_chromium(self._configured)
-        return BrowserProcess(chromium, self._open_proxy().port, self._limits.memory_bytes)
+        return BrowserProcess(
+            chromium, self._open_proxy().port, self._limits.memory_bytes, deadline
+        )
 
     def _ask(
         self, browser: BrowserProcess, url: str, traffic: PageTraffic, deadline: Deadline
@@ -188,18 +192,28 @@ class BrowserReader(Closing):
 
 def _read_answer(answer: dict[str, Any], url: str, traffic: PageTraffic) -> RenderedPage:
     reached: str = answer["url"]
-    host = urlsplit(reached).hostname or ""
-    if refusal := traffic.find_refusal(host):
-        raise PageNotRenderedError(f"{url} leads to {host}, which is not opened: {refusal}.")
+    may_be_refused = "failure" in answer or answer["status"] in _STATUSES_OF_PROXY
+    if may_be_refused and (refusal := _find_refusal(reached, traffic)):
+        raise PageNotRenderedError(f"{url} {refusal}")
     if "failure" in answer:
-        raise PageNotRenderedError(_explain_failure(url, answer["failure"]))
-    if urlsplit(reached).scheme not in _WEB:
-        raise PageNotRenderedError(f"{url} leads to something that is not a page of the web.")
+        raise PageNotRenderedError(f"{url} {_explain_failure(answer['failure'])}")
     return RenderedPage(url=reached, html=answer["html"], status=answer["status"])
 
 
-def _explain_failure(url: str, failure: str) -> str:
+def _find_refusal(reached: str, traffic: PageTraffic) -> str | None:
+    """Return what the proxy says of an address that was not reached, as a predicate; None if it was reached."""
+    parts = urlsplit(reached)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    refusal = traffic.find_refusal(name_target(host, port))
+    return refusal and f"leads to {host}, which is not opened: {refusal}."
+
+
+def _explain_failure(failure: str) -> str:
+    """Return what happened, as a predicate."""
     if "Download is starting" in failure:
-        return f"{url} is a file to download, not a page."
-    code = failure.partition("net::")[2].split()
-    return f"{url} cannot be opened in the browser ({code[0] if code else 'it has crashed'})."
+        return "is a file to download, not a page."
+    if "crash" in failure.lower():
+        return "crashes in the browser."
+    if code := failure.partition("net::")[2].split():
+        return f"cannot be opened in the browser ({code[0]})."
+    return "leads to something that is not a page of the web."

@@ -12,6 +12,8 @@ from connectors.errors import NotConfiguredError
 USER_ID = 65_530
 """As which Chromium runs where Quarry runs as root, of which Chromium's sandbox is refused. No account of a usual system has it."""
 
+_NICENESS = 5
+"""So that a page that computes does not hold up searches."""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _INSTALL = (
     "Install the extra `browser` (pip install 'quarry-search[browser]') and Chromium"
@@ -93,6 +95,7 @@ def become_chromium() -> None:
     chromium, profile, memory_bytes, *options = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (int(memory_bytes), int(memory_bytes)))
+    os.nice(_NICENESS)
     if runs_as_root():
         os.setgroups([])
         os.setresgid(USER_ID, USER_ID, USER_ID)

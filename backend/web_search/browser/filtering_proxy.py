@@ -26,6 +26,7 @@ from backend.web_search.browser.proxy_requests import (
     RefusedRequestError,
     RequestHead,
     Tunnel,
+    name_target,
     parse_head,
     read_credentials,
     read_target,
@@ -153,18 +154,19 @@ class FilteringProxy(Closing):
 
     def _connect(self, request: Tunnel | Exchange) -> socket.socket:
         """Connect to a checked address of the host: the look-up here is the only one."""
-        host, seconds = request.host, self._limits.connect_seconds
+        host, port, seconds = request.host, request.port, self._limits.connect_seconds
+        target = name_target(host, port)
         try:
             with request_timeout(seconds):
-                addresses = resolve_addresses(host, request.port, PUBLIC_ONLY, self._resolver)
+                addresses = resolve_addresses(host, port, PUBLIC_ONLY, self._resolver)
         except AddressNotAllowedError as error:
-            raise RefusedRequestError(403, "it is not in the public internet", host) from error
+            raise RefusedRequestError(403, "it is not in the public internet", target) from error
         except OSError as error:
-            raise RefusedRequestError(502, "its name is not found", host) from error
+            raise RefusedRequestError(502, "its name is not found", target) from error
         for address in addresses[:_MAX_ADDRESSES]:
             with suppress(OSError):
-                return self._dial(address, request.port, seconds)
-        raise RefusedRequestError(502, "it does not accept connections", host)
+                return self._dial(address, port, seconds)
+        raise RefusedRequestError(502, "it does not accept connections", target)
 
 
 def _receive_head(client: socket.socket, seconds: float) -> tuple[bytes, bytes]:
@@ -199,9 +201,9 @@ def _refuse(client: socket.socket, refusal: RefusedRequestError) -> None:
 
 
 def _note(traffic: PageTraffic, refusal: RefusedRequestError) -> None:
-    if refusal.host is not None:
-        traffic.note_refusal(refusal.host, str(refusal))
-    LOG.info("A page asked for %s, which was refused: %s", refusal.host or "a host", refusal)
+    if refusal.target is not None:
+        traffic.note_refusal(refusal.target, str(refusal))
+    LOG.info("A page asked for %s and was refused: %s", refusal.target or "something", refusal)
 
 
 def _pass_tunnel(

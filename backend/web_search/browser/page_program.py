@@ -7,10 +7,12 @@ import ctypes
 import json
 import os
 import queue
+import shutil
 import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias
 from urllib.parse import urlsplit
 
@@ -58,7 +60,8 @@ def serve_orders(launcher: str, flags: str) -> None:
     _adopt_orphans()
     answers = _take_standard_output()
     orders: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=_read_orders, args=(orders,), daemon=True).start()
+    folder = Path(launcher).parent
+    threading.Thread(target=_read_orders, args=(orders, folder), daemon=True).start()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=launcher,
@@ -73,7 +76,7 @@ def serve_orders(launcher: str, flags: str) -> None:
         with suppress(queue.Empty):
             while True:
                 _answer(answers, _render(browser, json.loads(orders.get(timeout=IDLE_SECONDS))))
-        _end()
+        _end(folder)
 
 
 def _adopt_orphans() -> None:
@@ -81,8 +84,9 @@ def _adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _end() -> NoReturn:
+def _end(folder: Path) -> NoReturn:
     kill_descendants(os.getpid())
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 
@@ -98,11 +102,11 @@ def _answer(answers: IO[bytes], answer: Answer) -> None:
     answers.flush()
 
 
-def _read_orders(orders: "queue.SimpleQueue[str]") -> None:
+def _read_orders(orders: "queue.SimpleQueue[str]", folder: Path) -> None:
     for line in sys.stdin:
         orders.put(line)
     # Whoever gave orders has closed the browser, or is gone: at once, whatever a page does meanwhile.
-    _end()
+    _end(folder)
 
 
 def _render(browser: Browser, order: dict[str, Any]) -> Answer:
@@ -129,6 +133,8 @@ def _render(browser: Browser, order: dict[str, Any]) -> Answer:
             html = _open(page, order["url"], order["seconds"])
         except Error as error:
             return {"failure": error.message.splitlines()[0], "url": navigation.url}
+        if not page.url.startswith(("http://", "https://")):
+            return {"failure": page.url, "url": navigation.url}
         return {"html": html, "url": page.url, "status": navigation.status}
 
 

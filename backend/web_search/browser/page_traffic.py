@@ -90,14 +90,14 @@ class PageTraffic(Closing):
             if self._closed or self._bytes_left < 0:
                 raise TrafficEndedError
 
-    def note_refusal(self, host: str, reason: str) -> None:
+    def note_refusal(self, target: str, reason: str) -> None:
         with self._lock:
-            self._refusals[host] = reason
+            self._refusals[target] = reason
 
-    def find_refusal(self, host: str) -> str | None:
-        """Return why a host was not connected to; None if it was, or was never asked for."""
+    def find_refusal(self, target: str) -> str | None:
+        """Return why a host and port were not connected to; None if they were, or nobody asked for them."""
         with self._lock:
-            return self._refusals.get(host)
+            return self._refusals.get(target)
 
     def close(self) -> None:
         with self._lock:

@@ -27,13 +27,17 @@ class RefusedRequestError(Exception):
 
     Attributes:
         status: The status of HTTP that the browser is answered with.
-        host: Where it would have gone, where that could be read.
+        target: The host and the port to which it would have gone, such as `example.com:443`, where they could be read.
     """
 
-    def __init__(self, status: int, reason: str, host: str | None = None) -> None:
+    def __init__(self, status: int, reason: str, target: str | None = None) -> None:
         super().__init__(reason)
         self.status = status
-        self.host = host
+        self.target = target
+
+
+def name_target(host: str, port: int) -> str:
+    return f"{host}:{port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +117,14 @@ def _read_tunnel(head: RequestHead) -> Tunnel:
     authority = _AUTHORITY.fullmatch(head.target)
     if authority is None:
         raise RefusedRequestError(400, "CONNECT names no host and port")
-    host = _read_host(authority[1].decode("ascii").strip("[]"))
     port = int(authority[2])
-    if port not in _TUNNEL_PORTS:
-        raise RefusedRequestError(403, f"port {port} is not one of the web", host)
-    return Tunnel(host, port)
-
-
-def _read_host(text: str) -> str:
     try:
-        return validate_host(text)
+        host = validate_host(authority[1].decode("ascii").strip("[]"))
     except AddressNotAllowedError as error:
-        raise RefusedRequestError(403, "its host is not allowed", text[:253]) from error
+        raise RefusedRequestError(403, "its host is not allowed") from error
+    if port not in _TUNNEL_PORTS:
+        raise RefusedRequestError(403, "its port is not one of the web", name_target(host, port))
+    return Tunnel(host, port)
 
 
 def _read_exchange(head: RequestHead) -> Exchange:
@@ -132,13 +132,14 @@ def _read_exchange(head: RequestHead) -> Exchange:
         url = validate_url(head.target.decode("ascii"))
     except AddressNotAllowedError as error:
         raise RefusedRequestError(403, "its address is not allowed") from error
-    if url.scheme != "http" or (url.port or _PLAIN_PORT) != _PLAIN_PORT:
-        raise RefusedRequestError(403, "only port 80 is reached without TLS", url.host)
+    host, port = url.raw_host.decode("ascii"), url.port or _PLAIN_PORT
+    if url.scheme != "http" or port != _PLAIN_PORT:
+        raise RefusedRequestError(403, "its port is not one of the web", name_target(host, port))
     body_bytes = _read_body_bytes(head)
     lines = [b"%s %s HTTP/1.1" % (head.method, url.raw_path), b"Host: " + url.netloc]
     lines += [b"%s: %s" % header for header in _forwarded_headers(head)]
     lines += [b"Connection: close", b"", b""]
-    return Exchange(url.raw_host.decode("ascii"), _PLAIN_PORT, b"\r\n".join(lines), body_bytes)
+    return Exchange(host, port, b"\r\n".join(lines), body_bytes)
 
 
 def _read_body_bytes(head: RequestHead) -> int:

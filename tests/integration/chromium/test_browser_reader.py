@@ -1,11 +1,14 @@
 """Pages in a real Chromium: what must come out of each, and that a server inside the network sees nothing of it."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -158,7 +161,7 @@ def internet(inside: InternalServer) -> Iterator[FakeInternet]:
     def site(path: str) -> Answer | None:
         match path:
             case "/text":
-                return Answer("The harbour opens at six.".encode(), "text/plain")
+                return Answer(b"The harbour opens at six.", "text/plain")
             case "/file":
                 disposition = {"Content-Disposition": "attachment; filename=a.zip"}
                 return Answer(b"PK", "application/zip", headers=disposition)
@@ -212,16 +215,18 @@ def reader(internet: FakeInternet, program_folder: Path) -> Iterator[BrowserRead
 
 
 @pytest.fixture
-def _nothing_inside(inside: InternalServer, internet: FakeInternet) -> Iterator[None]:
+def nothing_inside(inside: InternalServer, internet: FakeInternet) -> Iterator[FakeInternet]:
+    """The internet, if nothing but it is reached by the end of the test."""
     inside.log.clear()
     internet.dialled.clear()
-    yield
+    yield internet
     assert inside.log == []
     assert {address for address, _ in internet.dialled} <= {PUBLIC}
 
 
 @pytest.fixture
-def render(reader: BrowserReader, _nothing_inside: None) -> Render:
+def render(reader: BrowserReader, nothing_inside: FakeInternet) -> Render:
+    assert nothing_inside.dialled == []
     return lambda path: reader.render(f"http://news.test{path}", Deadline.after(SECONDS))
 
 
@@ -321,15 +326,15 @@ def test_other_schemes_are_not_opened(reader: BrowserReader, url: str) -> None:
     "url",
     ["http://127.0.0.1/", "http://loop.test/", "https://intranet.test/", "http://news.test:22222/"],
 )
-def test_addresses_inside_are_not_opened(
-    reader: BrowserReader, _nothing_inside: None, url: str
-) -> None:
+@pytest.mark.usefixtures("nothing_inside")
+def test_addresses_inside_are_not_opened(reader: BrowserReader, url: str) -> None:
     with pytest.raises(PageNotRenderedError, match="which is not opened: "):
         reader.render(url, Deadline.after(SECONDS))
 
 
+@pytest.mark.usefixtures("nothing_inside")
 def test_a_site_without_a_valid_certificate_is_not_opened(
-    reader: BrowserReader, internet: FakeInternet, _nothing_inside: None
+    reader: BrowserReader, internet: FakeInternet
 ) -> None:
     with pytest.raises(PageNotRenderedError, match="cannot be opened in the browser"):
         reader.render("https://news.test/", Deadline.after(SECONDS))
@@ -365,10 +370,10 @@ def _read_environment(number: int) -> str:
 
 
 @pytest.fixture
-def strict(internet: FakeInternet, _nothing_inside: None) -> Iterator[BrowserReader]:
+def strict(nothing_inside: FakeInternet) -> Iterator[BrowserReader]:
     """A reader that gives pages little."""
-    limits = BrowserLimits(memory_bytes=700 << 20, page_seconds=6.0, pages_each=1)
-    with BrowserReader(CHROMIUM, limits, internet.resolve, internet.dial) as reader:
+    limits = BrowserLimits(memory_bytes=700 << 20, page_seconds=10.0, pages_each=1)
+    with BrowserReader(CHROMIUM, limits, nothing_inside.resolve, nothing_inside.dial) as reader:
         yield reader
 
 
@@ -421,20 +426,49 @@ def test_nothing_is_left_of_a_browser_whose_quarry_was_killed(internet: FakeInte
     program = (
         "import time, sys; from pathlib import Path\n"
         "from backend.web_search.browser.browser_process import BrowserProcess\n"
+        "from indexing.runtime.deadline import Deadline\n"
         "from backend.web_search.browser.process_tree import list_descendants\n"
-        f"browser = BrowserProcess(Path({str(CHROMIUM)!r}), {internet.port}, 1 << 30)\n"
-        "print(browser.number, *list_descendants(browser.number), flush=True)\n"
+        f"browser = BrowserProcess(Path({str(CHROMIUM)!r}), {internet.port}, 1 << 30, Deadline.after(30))\n"
+        "print(browser._folder, browser.number, *list_descendants(browser.number), flush=True)\n"
         "time.sleep(60)"
     )
     started = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert started.stdout is not None
     with started:
-        numbers = [int(word) for word in started.stdout.readline().split()]
+        folder, *words = started.stdout.readline().decode().split()
+        numbers = [int(word) for word in words]
         assert len(numbers) > 3
         started.kill()
+    _wait_until_ended(numbers)
+    assert not Path(folder).exists()
+
+
+def _wait_until_ended(numbers: list[int]) -> None:
     until = time.monotonic() + 20
     while left := [
         each for each in describe_processes(numbers) if "Z" not in each.status["State:"]
     ]:
         assert time.monotonic() < until, left
         time.sleep(0.05)
+
+
+def test_a_browser_that_ended_meanwhile_is_replaced(strict: BrowserReader) -> None:
+    limits = replace(strict._limits, pages_each=50)
+    with BrowserReader(CHROMIUM, limits, strict._resolver, strict._dial) as reader:
+        reader.render("http://news.test/text", Deadline.after(SECONDS))
+        first = _number_of_browser(reader)
+        numbers = list_descendants(first)
+        os.kill(first, signal.SIGKILL)
+        _wait_until_ended(numbers)
+        assert "harbour" in reader.render("http://news.test/text", Deadline.after(SECONDS)).html
+        assert _number_of_browser(reader) != first
+
+
+def test_two_pages_are_read_at_the_same_time_and_a_third_waits(reader: BrowserReader) -> None:
+    def read(path: str) -> RenderedPage:
+        return reader.render(f"http://news.test{path}", Deadline.after(SECONDS))
+
+    with ThreadPoolExecutor(3) as threads:
+        pages = list(threads.map(read, ["/text", "/scripted", "/moves"]))
+    assert [page.html.count("harbour") for page in pages] == [1, 1, 1]
+    assert len(reader._free) <= 2

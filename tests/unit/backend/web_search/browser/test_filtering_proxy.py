@@ -133,8 +133,8 @@ def test_nothing_inside_is_connected_to(internet: FakeInternet, host: str) -> No
 def test_the_reason_is_kept_for_the_page(internet: FakeInternet) -> None:
     with _open_page(internet) as (proxy, traffic):
         _request(proxy, traffic, b"CONNECT intranet.test:443 HTTP/1.1")
-        assert traffic.find_refusal("intranet.test") == "it is not in the public internet"
-        assert traffic.find_refusal("news.test") is None
+        assert traffic.find_refusal("intranet.test:443") == "it is not in the public internet"
+        assert traffic.find_refusal("news.test:443") is None
 
 
 @pytest.mark.parametrize(

@@ -121,9 +121,11 @@ def test_credentials_are_read_where_they_are_stated_once() -> None:
 
 
 _PARTS = st.sampled_from(
-    [b"GET", b"CONNECT", b" ", b"http://", b"//", b"a.test", b"127.0.0.1", b"[::1]", b":80", b":22"]
-    + [b":443", b"@", b"/", b"\\", b"#", b"?", b"%", b" HTTP/1.1", b"\r\n", b"\n", b"\r", b"\t"]
-    + [b"Host: b.test", b"Content-Length: 1", b"\x00", b"\xff"]
+    [
+        *(b"GET", b"CONNECT", b" ", b"http://", b"//", b"a.test", b"127.0.0.1", b"[::1]", b":80"),
+        *(b":22", b":443", b"@", b"/", b"\\", b"#", b"?", b"%", b" HTTP/1.1", b"\r\n", b"\n"),
+        *(b"\r", b"\t", b"Host: b.test", b"Content-Length: 1", b"\x00", b"\xff"),
+    ]
 )
 
 
