@@ -86,28 +86,27 @@ class BrowserProcess(Closing):
         self.pages = 0
         self._memory_bytes = memory_bytes
         self._folder = Path(tempfile.mkdtemp(prefix="quarry-"))
-        # Its profile, inside, may belong to somebody else.
-        self._folder.chmod(0o711)
-        launcher = write_launcher(self._folder, chromium, memory_bytes)
-        with (self._folder / "log").open("wb") as log:
-            self._process = self._start(
-                launcher, list_flags(proxy_port, memory_bytes), log.fileno()
-            )
         with ExitStack() as stack:
+            stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
+            # Its profile, inside, may belong to somebody else.
+            self._folder.chmod(0o711)
+            launcher = write_launcher(self._folder, chromium, memory_bytes)
+            self._process = self._start(launcher, list_flags(proxy_port, memory_bytes))
             stack.callback(self.close)
             self._wait_until_ready(deadline)
             stack.pop_all()
 
-    def _start(self, launcher: Path, flags: list[str], log: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-P", "-c", _PROGRAM, str(launcher), json.dumps(flags)],
-            env=clean_environment(self._folder) | {"PYTHONPATH": os.pathsep.join(sys.path)},
-            cwd=self._folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-        )
+    def _start(self, launcher: Path, flags: list[str]) -> subprocess.Popen[bytes]:
+        with (self._folder / "log").open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-P", "-c", _PROGRAM, str(launcher), json.dumps(flags)],
+                env=clean_environment(self._folder) | {"PYTHONPATH": os.pathsep.join(sys.path)},
+                cwd=self._folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def _wait_until_ready(self, deadline: Deadline) -> None:
         try:

@@ -78,16 +78,30 @@ UNWANTED_DEFAULTS = ["--disable-popup-blocking", "--disable-ipc-flooding-protect
 
 
 def write_launcher(folder: Path, chromium: Path, memory_bytes: int) -> Path:
-    """Write a program into the folder that becomes Chromium: with few rights, limits, and none of our environment."""
+    """Write a program into the folder that becomes Chromium: with few rights, limits, and none of our environment.
+
+    Raises:
+        NotConfiguredError: Quarry runs as root, and may not become anybody else.
+    """
     profile = folder / "profile"
     profile.mkdir(mode=0o700)
     if runs_as_root():
-        os.chown(profile, USER_ID, USER_ID)
+        _give_to_browser(profile)
     words = [sys.executable, "-P", "-c", _PROGRAM, str(chromium), str(profile), str(memory_bytes)]
     launcher = folder / "launch"
     launcher.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
     launcher.chmod(0o700)
     return launcher
+
+
+def _give_to_browser(profile: Path) -> None:
+    try:
+        os.chown(profile, USER_ID, USER_ID)
+    except OSError as error:
+        raise NotConfiguredError(
+            f"Quarry runs as root, and the browser must not, but cannot run as the user {USER_ID} here. Run"
+            " Quarry as another user than root to read pages that need a browser."
+        ) from error
 
 
 def become_chromium() -> None:

@@ -472,3 +472,57 @@ def test_two_pages_are_read_at_the_same_time_and_a_third_waits(reader: BrowserRe
         pages = list(threads.map(read, ["/text", "/scripted", "/moves"]))
     assert [page.html.count("harbour") for page in pages] == [1, 1, 1]
     assert len(reader._free) <= 2
+
+
+# In a user namespace of its own, whose users are mapped meanwhile, it forbids further ones, as kernels and containers do
+# on which the sandbox cannot work.
+CONFINED = """
+import ctypes, os, sys
+from pathlib import Path
+from backend.web_search.browser.browser_reader import BrowserLimits, BrowserReader
+from connectors.errors import NotConfiguredError
+from indexing.runtime.deadline import Deadline
+assert ctypes.CDLL(None).unshare(0x10000000) == 0
+print('unshared', flush=True)
+sys.stdin.readline()
+Path('/proc/sys/user/max_user_namespaces').write_text('0')
+try:
+    BrowserReader(Path(sys.argv[1]), BrowserLimits()).render('http://news.test/', Deadline.after(60))
+except NotConfiguredError as error:
+    print(error)
+"""
+
+
+def _render_confined(users: str, groups: str) -> str:
+    """Return how Quarry says that it does not read a page where only these users and groups exist."""
+    with subprocess.Popen(
+        [sys.executable, "-c", CONFINED, str(CHROMIUM)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "unshared\n"
+        folder = Path("/proc") / str(process.pid)
+        # Without it, only root may map groups.
+        (folder / "setgroups").write_text("allow" if runs_as_root() else "deny")
+        (folder / "uid_map").write_text(users)
+        (folder / "gid_map").write_text(groups)
+        answer, _ = process.communicate("go on\n", timeout=90)
+    return answer
+
+
+def test_where_the_kernel_allows_no_sandbox_no_page_is_read() -> None:
+    user, group = os.geteuid(), os.getegid()
+    everybody = "0 0 65536"
+    answer = (
+        _render_confined(everybody, everybody)
+        if runs_as_root()
+        else _render_confined(f"{user} {user} 1", f"{group} {group} 1")
+    )
+    assert answer.startswith("Chromium's sandbox does not work on this machine")
+
+
+def test_root_that_cannot_become_anybody_else_reads_no_page() -> None:
+    answer = _render_confined(f"0 {os.geteuid()} 1", f"0 {os.getegid()} 1")
+    assert answer.startswith("Quarry runs as root, and the browser must not")
