@@ -198,14 +198,14 @@ def _open(page: Page, url: str, seconds: float) -> str:
 
 
 def _wait_for_still_text(page: Page, until: float) -> None:
-    """Wait until the text has not grown for a while."""
+    """Wait until there is text that has not grown for a while."""
     lengths: list[int] = []
     while time.monotonic() < until:
         # While the page leads elsewhere it has no text to ask for.
         with suppress(Error):
             lengths.append(page.evaluate(_TEXT_LENGTH))
         last = lengths[-_STILL_SAMPLES:]
-        if len(last) == _STILL_SAMPLES and len(set(last)) == 1:
+        if len(last) == _STILL_SAMPLES and len(set(last)) == 1 and last[0]:
             return
         page.wait_for_timeout(_SAMPLE_MS)
 
