@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -59,14 +61,21 @@ def test_no_flag_takes_the_sandbox_away() -> None:
     assert "--proxy-bypass-list=<-loopback>" in flags
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder whose programs the user of the browser may run."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
 def test_the_launcher_gives_the_browser_few_rights_and_nothing_of_our_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o711)
     monkeypatch.setenv("QUARRY_LLM_KEY", "only-quarry-may-know-this")
-    program = _write_program(tmp_path / "chromium", SAYS)
-    launcher = write_launcher(tmp_path, program, 1 << 30)
+    program = _write_program(open_folder / "chromium", SAYS)
+    launcher = write_launcher(open_folder, program, 1 << 30)
     done = subprocess.run(
         [launcher, "--headless", "--user-data-dir=/elsewhere"],
         capture_output=True,
@@ -74,7 +83,7 @@ def test_the_launcher_gives_the_browser_few_rights_and_nothing_of_our_environmen
         check=True,
     )
     arguments, who, data, *environment = done.stdout.splitlines()
-    assert arguments == f"--headless --user-data-dir={tmp_path / 'profile'}"
+    assert arguments == f"--headless --user-data-dir={open_folder / 'profile'}"
     own = f"{USER_ID} {USER_ID} {USER_ID}" if runs_as_root() else f"{os.getuid()} "
     assert who.startswith(f"as {own}")
     assert data == f"data {1 << 20}"
