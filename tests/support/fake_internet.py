@@ -3,8 +3,8 @@
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TypeAlias
@@ -26,6 +26,8 @@ class Answer:
     media_type: str = "text/html; charset=utf-8"
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    more: Callable[[], Iterable[bytes]] | None = None
+    """What follows the body, which then has no stated length."""
 
 
 Site: TypeAlias = Callable[[str], Answer | None]
@@ -70,11 +72,15 @@ def fake_internet(site: Site) -> Iterator[FakeInternet]:
             answer = site(self.path) or Answer(b"not found", status=404)
             self.send_response(answer.status)
             self.send_header("Content-Type", answer.media_type)
-            self.send_header("Content-Length", str(len(answer.body)))
+            if answer.more is None:
+                self.send_header("Content-Length", str(len(answer.body)))
             for name, value in answer.headers.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(answer.body)
+            # Whoever asked may go away meanwhile.
+            with suppress(OSError):
+                self.wfile.writelines(answer.more() if answer.more else ())
 
         def log_message(self, *_: object) -> None:
             pass

@@ -18,7 +18,8 @@ from bs4 import BeautifulSoup
 from backend.web_search.browser.browser_process import PageNotRenderedError
 from backend.web_search.browser.browser_reader import BrowserLimits, BrowserReader, RenderedPage
 from backend.web_search.browser.chromium import USER_ID, runs_as_root
-from backend.web_search.browser.process_tree import describe_processes, list_descendants
+from backend.web_search.browser.page_traffic import TrafficLimits
+from backend.web_search.browser.process_tree import Process, describe_processes, list_descendants
 from connectors.errors import NotConfiguredError
 from connectors.http_client.address_guard import AddressNotAllowedError
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
@@ -48,6 +49,10 @@ REACHES_INSIDE = """
   const tries = targets.map(each => fetch('http://' + each + '/secret', {mode: 'no-cors'}));
   Promise.allSettled(tries).then(all =>
     say('reached ' + all.filter(each => each.status === 'fulfilled' && each.value.type !== 'opaque').length));
+"""
+REBINDS = """
+  const ask = () => fetch('http://rebind.test/text', {mode: 'no-cors', cache: 'no-store'}).catch(() => undefined);
+  ask().then(ask).then(ask).then(() => say('asked'));
 """
 WEBSOCKET = """
   for (const each of ['ws://127.0.0.1:PORT/', 'ws://localhost:PORT/', 'wss://127.0.0.1:PORT/', 'ws://loop.test/']) {
@@ -131,6 +136,7 @@ _PAGES = {
     "/endless-script": ENDLESS_SCRIPT,
     "/memory": MEMORY_HOG,
     "/grows": GROWS_FOREVER,
+    "/waits": "<body>begun<script src=/hangs.js></script><p>never reached",
     "/cookie": "<body><script>document.body.append('cookies: ' + document.cookie + localStorage.a);"
     "document.cookie = 'a=1'; localStorage.a = 'kept'</script>",
     "/refresh": '<meta http-equiv=refresh content="0; url=http://127.0.0.1:PORT/refresh"><body>waits',
@@ -141,6 +147,7 @@ _PAGES = {
 }
 _TRICKS = {
     "/fetch": REACHES_INSIDE,
+    "/rebinds": REBINDS,
     "/websocket": WEBSOCKET,
     "/webrtc": WEBRTC,
     "/webtransport": WEBTRANSPORT,
@@ -171,6 +178,12 @@ def internet(inside: InternalServer) -> Iterator[FakeInternet]:
                 )
             case "/gone":
                 return Answer(b"<body>It is gone.", status=410)
+            case "/drips":
+                return Answer(b"<body>begun", more=lambda: _repeat(b" and on", 0.05))
+            case "/floods":
+                return Answer(b"<body>begun", more=lambda: _repeat(b" and on" * 10_000, 0.0))
+            case "/hangs.js":
+                return Answer(b"", "text/javascript", more=lambda: _repeat(b"", 0.1))
             case "/worker.js":
                 return Answer(b"", "text/javascript")
             case _:
@@ -214,6 +227,14 @@ def reader(internet: FakeInternet, program_folder: Path) -> Iterator[BrowserRead
         del os.environ["QUARRY_LLM_KEY"]
 
 
+def _repeat(piece: bytes, seconds: float) -> Iterator[bytes]:
+    """Go on for longer than a page may take."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        yield piece
+        time.sleep(seconds)
+
+
 @pytest.fixture
 def nothing_inside(inside: InternalServer, internet: FakeInternet) -> Iterator[FakeInternet]:
     """The internet, if nothing but it is reached by the end of the test."""
@@ -251,6 +272,7 @@ def test_the_status_is_the_one_of_the_page(render: Render) -> None:
     ("path", "says"),
     [
         ("/fetch", "The page. reached 0"),
+        ("/rebinds", "The page. asked"),
         ("/websocket", "The page. closed closed closed closed"),
         ("/webrtc", "The page. offered"),
         ("/webtransport", "The page. closed"),
@@ -370,9 +392,29 @@ def _read_environment(number: int) -> str:
 
 
 @pytest.fixture
-def strict(nothing_inside: FakeInternet) -> Iterator[BrowserReader]:
+def folder_of_browsers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where browsers have their profiles from now on."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        monkeypatch.setattr(tempfile, "tempdir", name)
+        yield Path(name)
+
+
+def _list_processes_of(folder: Path) -> list[Process]:
+    everything = describe_processes(list_descendants(1))
+    return [each for each in everything if str(folder) in " ".join(each.arguments)]
+
+
+@pytest.fixture
+def strict(nothing_inside: FakeInternet, folder_of_browsers: Path) -> Iterator[BrowserReader]:
     """A reader that gives pages little."""
-    limits = BrowserLimits(memory_bytes=700 << 20, page_seconds=10.0, pages_each=1)
+    assert list(folder_of_browsers.iterdir()) == []
+    limits = BrowserLimits(
+        memory_bytes=700 << 20,
+        page_seconds=12.0,
+        pages_each=1,
+        traffic=TrafficLimits(bytes=500_000),
+    )
     with BrowserReader(CHROMIUM, limits, nothing_inside.resolve, nothing_inside.dial) as reader:
         yield reader
 
@@ -382,14 +424,24 @@ def strict(nothing_inside: FakeInternet) -> Iterator[BrowserReader]:
     [("/endless-script", "takes too long in the browser"), ("/memory", "memory|crash")],
 )
 def test_a_page_that_takes_too_much_is_killed_and_the_next_one_read(
-    strict: BrowserReader, path: str, says: str
+    strict: BrowserReader, folder_of_browsers: Path, path: str, says: str
 ) -> None:
-    before = set(list_descendants(os.getpid()))
     with pytest.raises(PageNotRenderedError, match=says):
         strict.render(f"http://news.test{path}", Deadline.after(SECONDS))
-    assert set(list_descendants(os.getpid())) - before == set()
+    assert _list_processes_of(folder_of_browsers) == []
+    assert list(folder_of_browsers.iterdir()) == []
     assert "harbour" in strict.render("http://news.test/text", Deadline.after(SECONDS)).html
-    assert set(list_descendants(os.getpid())) - before == set()
+    assert _list_processes_of(folder_of_browsers) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "says"), [("/drips", "begun and on and on"), ("/waits", "begun"), ("/floods", "begun")]
+)
+def test_a_page_that_is_loaded_for_ever_is_read_as_far_as_it_came(
+    strict: BrowserReader, path: str, says: str
+) -> None:
+    page = strict.render(f"http://news.test{path}", Deadline.after(SECONDS))
+    assert _visible(page.html).startswith(says)
 
 
 def test_a_page_ends_with_its_deadline_and_when_it_is_cancelled(strict: BrowserReader) -> None:
@@ -410,16 +462,30 @@ def test_a_page_ends_with_its_deadline_and_when_it_is_cancelled(strict: BrowserR
     ],
 )
 def test_a_browser_that_does_not_start_with_its_sandbox_is_not_used(
-    internet: FakeInternet, program_folder: Path, program: str, says: str
+    internet: FakeInternet,
+    program_folder: Path,
+    folder_of_browsers: Path,
+    program: str,
+    says: str,
 ) -> None:
     path = _write_program(program_folder / "chromium", program)
-    before = set(list_descendants(os.getpid()))
     with (
         BrowserReader(path, BrowserLimits(), internet.resolve, internet.dial) as reader,
         pytest.raises(NotConfiguredError, match=says),
     ):
         reader.render("http://news.test/text", Deadline.after(SECONDS))
-    assert set(list_descendants(os.getpid())) - before == set()
+    assert _list_processes_of(folder_of_browsers) == []
+    assert list(folder_of_browsers.iterdir()) == []
+
+
+def test_nothing_is_left_of_a_reader_that_was_closed(
+    internet: FakeInternet, folder_of_browsers: Path
+) -> None:
+    with BrowserReader(CHROMIUM, BrowserLimits(), internet.resolve, internet.dial) as reader:
+        reader.render("http://news.test/text", Deadline.after(SECONDS))
+        assert _list_processes_of(folder_of_browsers) != []
+    assert _list_processes_of(folder_of_browsers) == []
+    assert list(folder_of_browsers.iterdir()) == []
 
 
 def test_nothing_is_left_of_a_browser_whose_quarry_was_killed(internet: FakeInternet) -> None:
