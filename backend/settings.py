@@ -222,6 +222,18 @@ class Settings(BaseSettings):
         default=None, description="CA certificates (PEM) of the provider besides the public ones"
     )
 
+    browser_path: Path | None = Field(
+        default=None,
+        description="Chromium, which reads pages of the web that need a browser (extra 'browser'); by default the chromium,"
+        " chromium-browser or google-chrome of the PATH",
+    )
+    browser_megabytes: int = Field(
+        default=1024,
+        ge=512,
+        le=65_536,
+        description="Memory of one such browser, in megabytes; a page that takes more is not read. Up to two run at a time",
+    )
+
     search_seconds: float = Field(
         default=30.0, gt=0, description="Maximum seconds of a search, including models"
     )

@@ -64,8 +64,10 @@ UNUSED = {
     "connectors.extraction.pdf_rendering.render_standard_input",
     # the process that reads an uploaded file calls it
     "connectors.extraction.isolated.extract_standard_input",
-    # what reading a page of the web yields: nothing reads one yet
-    "backend.web_search.results.PageOutcome",
+    # the program that becomes Chromium calls it
+    "backend.web_search.browser.chromium.become_chromium",
+    # what reads pages of the web that need a browser calls it
+    "backend.composition.browser.make_browser_reader",
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
 }
