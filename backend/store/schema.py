@@ -7,6 +7,7 @@ from backend.store.language_model_tables import language_models
 from backend.store.project_tables import projects
 from backend.store.sharing_tables import conversation_shares
 from backend.store.user_file_tables import user_files
+from backend.store.web_cache_tables import web_cache_entries
 
 (metadata,) = {
     each.metadata
@@ -18,5 +19,6 @@ from backend.store.user_file_tables import user_files
         projects,
         conversation_shares,
         user_files,
+        web_cache_entries,
     )
 }
