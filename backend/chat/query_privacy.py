@@ -129,13 +129,14 @@ class _Letters:
         return cls(text, "".join(one for one, _ in found), [place for _, place in found])
 
     def find(self, term: str) -> Iterator[Span]:
-        """Yield where a term stands, in whole words of the text."""
+        """Yield where a term stands, in whole words of the text; places that overlap are found in the next round."""
         start = self.letters.find(term)
         while start >= 0:
             end = start + len(term)
-            if not (self._cuts(start, term) or self._cuts(end, term)):
+            is_part = self._cuts(start, term) or self._cuts(end, term)
+            if not is_part:
                 yield self._whole_words(Span(self.places[start], self.places[end - 1] + 1))
-            start = self.letters.find(term, start + 1)
+            start = self.letters.find(term, start + 1 if is_part else end)
 
     def _cuts(self, at: int, term: str) -> bool:
         """Whether a term that begins or ends here is a part of a number, or a short one a part of a word."""
