@@ -145,7 +145,7 @@ EXAMPLES: Sequence[Example] = (
     Example(language="en", message="Cheers", answer="```\nNOT NEEDED\n```", web=NO, knowledge=NO),
     Example(language="en", message="Dress code?", answer="<think>\n<question>a thought</question>\n</think>" + NO_WEB + know("Is there a dress code?", "dress code"),
             web=NO, knowledge=["dress code"], rewrite="Is there a dress code?"),
-    Example(language="en", message="Gym?", answer="They ask for <question>a thought</question></think>" + NO_WEB + know("Is there a gym?", "gym"),
+    Example(language="en", message="Gym?", answer="They ask for <knowledge><question>a thought</question></knowledge></think>" + NO_WEB + know("Is there a gym?", "gym"),
             web=NO, knowledge=["gym"], rewrite="Is there a gym?"),
     Example(language="en", message="Overtime?", answer="<WebSearch><Question lang='en'>overtime law</Question></WebSearch><KNOWLEDGE><Rewrite>Is overtime paid?</Rewrite><QUESTION>overtime pay</QUESTION></KNOWLEDGE>",
             web=["overtime law"], knowledge=["overtime pay"], rewrite="Is overtime paid?"),

@@ -18,6 +18,7 @@ from backend.store.web_cache import SESSION, CachedSession, CacheLimits, EntryKe
 from backend.store.web_cache_tables import web_cache_entries
 from tests.support.conversations import OWNER, START, begin
 from tests.support.databases import Databases
+from tests.support.races import race
 
 LIMITS = CacheLimits(3, 100)
 SECOND = timedelta(seconds=1)
@@ -168,6 +169,18 @@ def test_it_holds_what_a_list_of_the_last_ones_holds(
         else:
             web_cache.mark_used(database, session, search(key), START + second * SECOND)
     assert kept(database, session) == "".join(sorted(last))
+
+
+def test_two_that_put_at_once_keep_no_more_than_one_would(database: Database) -> None:
+    session = begin_session(database)
+    for second, key in enumerate("ab"):
+        put(database, session, key, second)
+    race(
+        database,
+        lambda opened: put(opened, session, "c", 2),
+        lambda: put(database, session, "d", 3),
+    )
+    assert kept(database, session) == "bcd"
 
 
 def fill(url: str, conversation_id: str, first: int) -> None:

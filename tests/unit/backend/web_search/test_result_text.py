@@ -78,6 +78,7 @@ def test_no_text_of_a_result_begins_a_line(title: str, url: str, summary: str) -
         ("年" * 190 + "international organisation", "年" * 190 + "…"),
         ("x" * 300, "x" * 199 + "…"),
         ("a" * 198 + "e\u0301\u0301 end", "a" * 198 + "…"),
+        ("か\u3099" * 120, "か\u3099" * 99 + "…"),
         ("🧑\u200d🚒" * 80, "🧑\u200d🚒" * 66 + "…"),
         ("x" * 200, "x" * 200),
         (" two\n lines ", "two lines"),
