@@ -20,6 +20,7 @@ from backend.api.server_processes import ServerProcesses
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.store.metrics_queries import Figures, Reckoning
 from backend.store.runs import RunState
+from backend.store.web_cache import CacheKind
 from backend.sync.prometheus_metrics import (
     StageMetrics,
     register_build_info,
@@ -27,6 +28,7 @@ from backend.sync.prometheus_metrics import (
 )
 from backend.sync.wakeup_messages import QUEUES
 from backend.sync.worker_heartbeat import SERVE
+from backend.web_search.session_cache import Outcome
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 _SEARCHES = {"/api/search", "/results"}
@@ -81,6 +83,12 @@ class Metrics:
             ["pool"],
             registry=self._counted,
         )
+        self._web_cache = Counter(
+            "quarry_web_cache_lookups",
+            "Searches of the web and pages that were looked for in the cache of their session, by outcome.",
+            ["kind", "outcome"],
+            registry=self._counted,
+        )
         self._answers = Histogram(
             "quarry_answer_seconds",
             "Seconds that answers took, to their last word.",
@@ -106,6 +114,10 @@ class Metrics:
 
     def refused(self, pool: str) -> None:
         self._refused.labels(pool).inc()
+
+    def looked_up_in_web_cache(self, kind: CacheKind, outcome: Outcome) -> None:
+        """Implements `backend.web_search.session_cache.CacheObserver`."""
+        self._web_cache.labels(kind, outcome).inc()
 
     def render(self) -> bytes:
         return generate_latest(self._looked_up) + generate_latest(self._summed())

@@ -8,6 +8,7 @@ from backend.store.project_tables import projects
 from backend.store.sharing_tables import conversation_shares
 from backend.store.user_file_tables import user_files
 from backend.store.web_search_tables import web_providers
+from backend.store.web_cache_tables import web_cache_entries
 
 (metadata,) = {
     each.metadata
@@ -20,5 +21,6 @@ from backend.store.web_search_tables import web_providers
         conversation_shares,
         user_files,
         web_providers,
+        web_cache_entries,
     )
 }

@@ -1,0 +1,143 @@
+"""What a message of Chat mode is searched as: a plan for each side, and the pages that are read for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+import regex
+
+from backend.search.llm_protocol import ChatMessage
+from backend.search.models import VariantQuery
+from backend.search.retrieval import (
+    LLM_NON_CUSTOM_QUERY_WEIGHT,
+    LLM_SEMANTIC_QUERY_WEIGHT,
+    ORIGINAL_QUERY_WEIGHT,
+    deduplicate_queries,
+    normalize_query,
+)
+from indexing.index.protocols import VariantName
+from indexing.text.normalization import is_visible
+
+MAX_WEB_CHARACTERS = 400
+"""Of a message as a web query; search engines refuse longer ones."""
+
+_UNSENDABLE = regex.compile(r"[\0-\x1f\x7f-\x9f\ud800-\udfff\s]+")
+
+
+class Side(StrEnum):
+    """Where a message may be searched."""
+
+    WEB = "web"
+    KNOWLEDGE = "knowledge"
+
+
+BOTH_SIDES = frozenset(Side)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchedOff:
+    """The asker has switched this side off."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotNeeded:
+    """Nothing of this side helps with the message: none of its results is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """What one side is asked.
+
+    Attributes:
+        message: The asker's own words, which are always searched.
+        questions: What the intent step wrote, in the asker's language; none where it could not be read.
+        rewrite: The message so that it stands by itself; of company knowledge alone.
+    """
+
+    message: str
+    questions: tuple[str, ...] = ()
+    rewrite: str | None = None
+
+
+SidePlan: TypeAlias = SwitchedOff | NotNeeded | Queries
+
+
+class LinkState(StrEnum):
+    """What has become of a linked page before the message was sent."""
+
+    UNREAD = "unread"
+    PARSED = "parsed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkToRead:
+    url: str
+    """As it stands in the message."""
+    title: str = ""
+    state: LinkState = LinkState.UNREAD
+
+
+@dataclass(frozen=True, slots=True)
+class Searches:
+    """Both sides are asked what their plans say, and the linked pages are read beside that."""
+
+    web: SidePlan
+    knowledge: SidePlan
+    links: tuple[LinkToRead, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Nothing is searched: the linked pages are read, with the message as the question."""
+
+    question: str
+    links: tuple[LinkToRead, ...]
+
+
+SearchPlan: TypeAlias = Searches | Summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntentRequest:
+    message: str
+    sides: frozenset[Side]
+    """Those that are switched on."""
+    history: tuple[ChatMessage, ...] = ()
+    """The conversation before the message, oldest first."""
+    context_links: tuple[LinkToRead, ...] = ()
+    """Pages that belong to the message without standing in it."""
+
+
+def to_query(text: str) -> str:
+    """Put a text on one line that can be sent as a query; of a very long one keep the beginning and the end."""
+    return normalize_query(_UNSENDABLE.sub(" ", text))
+
+
+def ask_message_itself(message: str) -> SidePlan:
+    """Plan a side by the message alone; one in which nothing can be read needs no search."""
+    query = to_query(message)
+    return Queries(query) if is_visible(query) else NotNeeded()
+
+
+def web_queries(queries: Queries) -> tuple[str, ...]:
+    """Return what search engines are asked, the message first, each text once."""
+    texts = (queries.message[:MAX_WEB_CHARACTERS].rstrip(), *queries.questions)
+    return tuple({text.casefold(): text for text in reversed(texts)}.values())[::-1]
+
+
+def knowledge_variants(queries: Queries) -> tuple[VariantQuery, ...]:
+    """Return what the index is asked; the rewrite stands in the place of the rephrased message."""
+    rewritten = [queries.rewrite] if queries.rewrite else []
+    return deduplicate_queries(
+        [
+            VariantQuery("original", queries.message, ORIGINAL_QUERY_WEIGHT),
+            *_weigh("semantic", rewritten, LLM_SEMANTIC_QUERY_WEIGHT),
+            *_weigh("llm", queries.questions, LLM_NON_CUSTOM_QUERY_WEIGHT),
+        ]
+    )
+
+
+def _weigh(name: VariantName, texts: Sequence[str], weight: float) -> list[VariantQuery]:
+    return [VariantQuery(name, text, weight) for text in texts]

@@ -1,0 +1,142 @@
+"""Find the terms of a text that may give away what only some may read: codes, quoted words, names of several words, amounts.
+
+Terms are compared by their letters and digits alone, folded, so that neither case and width nor blanks and punctuation
+between them make another term.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+
+import regex
+
+from indexing.text.normalization import SPACELESS, fold
+from indexing.text.stop_words import FUNCTION_WORDS
+from indexing.text.tokenizer import find_identifiers
+
+FEWEST_LETTERS = 3
+"""Of a term; of one in a script without blanks, two."""
+LONGEST_QUOTE = 200
+TELLING_DIGITS = 4
+"""An amount of so many digits is a term without its currency too."""
+
+_SIGNS: Mapping[str, str] = {"%": "percent", "€": "eur", "$": "usd", "£": "gbp", "¥": "jpy"}
+"""Written as letters, so that an amount has the same ones however it is written."""
+_CURRENCIES: tuple[tuple[str, ...], ...] = (
+    ("eur", "euro", "euros"),
+    ("usd", "dollar", "dollars", "美元", "ドル"),
+    ("gbp", "pound", "pounds"),
+    ("chf", "francs", "franken"),
+    ("jpy", "yen", "円", "日元"),
+    ("cny", "rmb", "yuan", "元"),
+)
+_CURRENCY_OF = {alias: aliases for aliases in _CURRENCIES for alias in aliases}
+
+_QUOTE = regex.compile(
+    rf"\"(?P<text>[^\"\n]{{2,{LONGEST_QUOTE}}})\"|“(?P<text>[^“”\n]{{2,{LONGEST_QUOTE}}})”|„(?P<text>[^„“”\n]{{2,{LONGEST_QUOTE}}})[“”]"
+    rf"|«(?P<text>[^«»\n]{{2,{LONGEST_QUOTE}}})»|「(?P<text>[^「」\n]{{2,{LONGEST_QUOTE}}})」|『(?P<text>[^『』\n]{{2,{LONGEST_QUOTE}}})』"
+    rf"|《(?P<text>[^《》\n]{{2,{LONGEST_QUOTE}}})》|〈(?P<text>[^〈〉\n]{{2,{LONGEST_QUOTE}}})〉"
+)
+_EMPHASIS = regex.compile(r"[\p{Ll}'’-]+")
+_NAME_WORD = r"(?:\p{Lu}\.|\p{Lu}[\p{L}\p{M}\p{N}'’-]*+)"
+_CONNECTOR = (
+    r"(?:(?:of|de|del|della|di|da|do|dos|van|von|der|den|la|le|du|zu|bin|al|and|&)[ \t]+){0,2}"
+)
+_NAME = regex.compile(rf"(?<![\p{{L}}\p{{N}}]){_NAME_WORD}(?:[ \t]+{_CONNECTOR}{_NAME_WORD})++")
+_ANY_WORD = regex.compile(r"[\p{L}\p{M}\p{N}'’-]++")
+_NAME_PART = regex.compile(_NAME_WORD)
+_NUMBER = r"(?:\d{1,3}(?:[.,'’ ]\d{3})+(?:[.,]\d{1,2})?|\d+(?:[.,]\d+)?)"
+_SCALE = r"(?:thousand|k|m|mn|bn|million(?:en|s)?|billion|mio|mrd|万|亿|億)"
+_MONEY = (
+    r"(?:€|\$|£|¥|eur(?:os?)?|usd|dollars?|gbp|pounds?|chf|francs|franken|jpy|yen|cny|rmb|yuan"
+    r"|美元|ドル|円|日元|元)"
+)
+_UNIT = (
+    rf"(?:%|％|percent|per cent|{_SCALE}|kg|tons?|km|cm|mm|[kmgt]b|[kmg]wh?|hours?|days?|weeks?|months?|years?|minutes?|stunden?|tagen?"
+    r"|wochen?|monaten?|jahren?|jours?|semaines?|mois|ans|días?|semanas?|meses|años?|employees|people|customers|mitarbeiter\w*|人|名|天"
+    r"|小时|個月|个月|周|週間|時間|か月)"
+)
+_AMOUNT = regex.compile(
+    rf"(?<![\p{{L}}\p{{N}}.,])(?:(?P<money>{_MONEY})\s?+(?P<number>{_NUMBER})|(?P<number>{_NUMBER})\s?+(?P<scale>{_SCALE})?\s?+(?P<money>{_MONEY})"
+    rf"|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT}))(?![\p{{Latin}}\p{{N}}])",
+    regex.IGNORECASE,
+)
+_SPACELESS_LETTER = regex.compile(rf"[{SPACELESS}]")
+_FUNCTION_WORDS = FUNCTION_WORDS["English"]
+
+
+@lru_cache(maxsize=1 << 14)
+def fold_character(character: str) -> str:
+    """Return the letters and digits by which a character is compared; none for blanks and punctuation."""
+    sign = _SIGNS.get(unicodedata.normalize("NFKC", character))
+    return sign or "".join(one for one in fold(character) if one.isalnum())
+
+
+def letters_of(text: str) -> str:
+    return "".join(map(fold_character, unicodedata.normalize("NFC", text)))
+
+
+def fold_words(text: str) -> str:
+    """Return the letters of a text with a blank in the place of all else."""
+    return "".join(fold_character(one) or " " for one in unicodedata.normalize("NFC", text))
+
+
+def find_terms(text: str) -> set[str]:
+    """Return the letters of all terms of a text."""
+    found = (letters_of(term) for term in _find_written_terms(text))
+    return {letters for letters in (*found, *_find_amounts(text)) if is_telling(letters)}
+
+
+def is_telling(letters: str) -> bool:
+    """Whether a term has letters enough to be told from others."""
+    return len(letters) >= (2 if _SPACELESS_LETTER.search(letters) else FEWEST_LETTERS)
+
+
+def _find_written_terms(text: str) -> Iterator[str]:
+    for span in find_identifiers(text):
+        yield from _split_address(span.of(text))
+    for quote in _QUOTE.finditer(text):
+        # A single word in quotation marks is emphasised, unless it is a name.
+        if not _EMPHASIS.fullmatch(quote["text"]):
+            yield quote["text"]
+    in_small_letters = _pair_small_words(text)
+    for name in _NAME.finditer(text):
+        yield from _find_pairs(name[0], in_small_letters)
+
+
+def _split_address(identifier: str) -> Iterator[str]:
+    """Yield an identifier; of an address its host too, and the mailbox."""
+    yield identifier
+    mailbox, at, host = identifier.rpartition("://")[2].partition("/")[0].rpartition("@")
+    if at or "://" in identifier:
+        yield from (part for part in (mailbox, host) if "." in part)
+
+
+def _pair_small_words(text: str) -> set[tuple[str, str]]:
+    """Return the neighbouring words of a text that both begin with a small letter."""
+    found = _ANY_WORD.findall(text)
+    return {pair for pair in pairwise(found) if pair[0][0].islower() and pair[1][0].islower()}
+
+
+def _find_pairs(name: str, in_small_letters: set[tuple[str, str]]) -> Iterator[str]:
+    """Yield each two neighbouring words of a name, but for phrases that the text writes in small letters too."""
+    for first, second in pairwise(_NAME_PART.finditer(name)):
+        pair = name[first.start() : second.end()]
+        is_name = not any(fold(part[0]) in _FUNCTION_WORDS for part in (first, second))
+        if is_name and not in_small_letters.issuperset(pairwise(_ANY_WORD.findall(pair.lower()))):
+            yield pair
+
+
+def _find_amounts(text: str) -> Iterator[str]:
+    for found in _AMOUNT.finditer(text):
+        number = letters_of(found["number"])
+        money = letters_of(found["money"] or "")
+        scaled = number + letters_of(found["scale"] or "")
+        for alias in _CURRENCY_OF.get(money, ()):
+            yield scaled + alias
+            yield alias + scaled
+        if money and len(number) >= TELLING_DIGITS:
+            yield number
+        if found["unit"]:
+            yield number + letters_of(found["unit"])
