@@ -123,9 +123,9 @@ class Memberships:
             (filters.project_id_filter, self.projects),
             (filters.persona_id_filter, self.personas),
         )
-        return all(
-            wanted is None or not wanted.isdisjoint(held) for wanted, held in checks
-        ) and (not filters.any_of or any(map(self.match, filters.any_of)))
+        return all(wanted is None or not wanted.isdisjoint(held) for wanted, held in checks) and (
+            not filters.any_of or any(map(self.match, filters.any_of))
+        )
 
 
 def is_visible(chunk: str, records: Mapping[str, Source], filters: Filters) -> bool:

@@ -174,6 +174,6 @@ export function fileChips(files = []) {
 export function showScope(node, given) {
   node.hidden = !given?.sentence;
   node.querySelector("span").textContent = replaceControls(given?.sentence ?? "");
-  node.querySelector("[data-everything]").hidden = given?.use !== "scope" || !given.names.length;
-  node.querySelector("[data-only-files]").hidden = given?.use !== "everything" || !given.names.length;
+  node.querySelector("[data-everything]").hidden = given?.use !== "scope";
+  node.querySelector("[data-only-files]").hidden = given?.use !== "everything";
 }
