@@ -141,7 +141,7 @@ export class Attachments {
 }
 
 /** Upload by XMLHttpRequest: only that says how far it is. */
-function uploaded({ given, node, abort }) {
+export function uploaded({ given, node, abort }) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", FILES);
