@@ -18,7 +18,9 @@ from backend.store.held_files import FileHolder
 router = APIRouter()
 _OF_PROJECT = "/api/projects/{project_id}/files"
 _OF_ASSISTANT = "/api/assistants/{assistant_id}/files"
-_FULL: dict[int | str, dict[str, Any]] = {409: openapi.describe_problem("There are as many files as allowed")}
+_FULL: dict[int | str, dict[str, Any]] = {
+    409: openapi.describe_problem("There are as many files as allowed")
+}
 
 
 def get_held_files(

@@ -100,7 +100,7 @@ class HeldFiles {
       file.status === "ready" ? make("a", { href: documentUrl(file.document_id) }, isolated(name)) : isolated(name),
       make("br"),
       make("span", { class: "hint" }, isolated(about.filter(Boolean).join(" · "))),
-      file.status === "failed" && make("span", { class: "file-problem" }, replaceControls(file.problem)),
+      file.status === "failed" ? make("span", { class: "file-problem" }, replaceControls(file.problem)) : null,
     );
     const remove = mayRemove && this.#button("quiet", translate("Remove"), translate("Remove {name}", { name }), file.id);
     remove && remove.addEventListener("click", () => this.#attempt(() => this.#remove(file)));

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, FilePayload, Page, expect
+from playwright.sync_api import Browser, FilePayload, Page, ViewportSize, expect
 
 from tests.support.accounts import PASSWORD
 from tests.support.browser import Watched, check_looks
@@ -55,7 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 @contextmanager
 def _signed_in(browser: Browser, server: Serving, email: str, locale: str = "en") -> Iterator[Page]:
-    size = {"width": 1280, "height": 860}
+    size: ViewportSize = {"width": 1280, "height": 860}
     with browser.new_context(viewport=size, locale=locale) as context:
         watched = Watched(context.new_page(), server.url)
         page = watched.open("/chat")
@@ -119,6 +119,7 @@ def test_three_files_of_a_project_fit_and_thirty_become_the_scope(
         _add(ann, _file(0), _file(1))
         _drop(ann, "plan-2.md")
         _is_ready(ann, 3)
+        expect(ann.locator("[data-files] li").first).to_have_text("plan-0.md 1 kB · Yours Remove")
         check_looks(ann, pictures, "held-files")
 
         # Bob reads Ann's files whole, here; a search of his own finds none of them.

@@ -108,9 +108,12 @@ class World:
                 self._delete_holder,
                 *[self._share] * 2,
                 self._regroup,
-                *[lambda: sweep(self.files)] * 2,
+                *[self._sweep] * 2,
             ]
         )()
+
+    def _sweep(self) -> None:
+        sweep(self.files)
 
     def _person(self) -> Person:
         return self.draw.choice(self.people)
