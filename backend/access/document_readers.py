@@ -9,6 +9,11 @@ from backend.store.admitted_readers import AdmittedReader, find_admitted
 from backend.store.database import Database
 from connectors.access import PUBLIC, Access, Readers
 
+OF_FILES = (
+    "the person who added it, and those in a project or with an assistant that it was added to"
+)
+"""Who may read a file: nobody is told who these are."""
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentReaders:
@@ -21,7 +26,7 @@ class DocumentReaders:
     def describe(self) -> list[str]:
         """Return a line for each reader with the way that admits them, and one for those who are not named."""
         if any(map(is_files_token, self.access.readers)):
-            return ["only the person who added it"]
+            return [OF_FILES]
         lines = [_describe(one) for one in self.admitted]
         more = self.count - len(lines)
         return [*lines, f"{more:,} more"] if more > 0 else lines

@@ -3,7 +3,7 @@
 from backend.store import memberships
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from connectors.access import Readers
+from connectors.access import Access, Readers
 
 _OF_FILES = "external:files:"
 
@@ -40,6 +40,16 @@ def make_files_token(owner: ConversationOwner) -> str:
     """
     person = owner.person_id
     return f"{_OF_FILES}{'owner' if person is None else f'person/{person}'}"
+
+
+def make_file_token(file_id: str) -> str:
+    """Return the token of one file, held by those with whom a project or an assistant shares it."""
+    return f"{_OF_FILES}file/{file_id}"
+
+
+def make_file_access(owner: ConversationOwner, file_id: str) -> Access:
+    """Return who may read a file: whose it is, and whoever holds its own token."""
+    return Access.to([make_files_token(owner), make_file_token(file_id)])
 
 
 def is_files_token(token: str) -> bool:

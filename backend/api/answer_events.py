@@ -19,10 +19,9 @@ from backend.chat.rights_watch import (
     DocumentWithdrawnError,
     RightsWatch,
 )
-from backend.composition.chat import ChatService
 from backend.conversations.followed_turn import WithheldError
 from backend.conversations.turn_events import EncodedEvent
-from backend.conversations.turn_runner import TurnRefusedError
+from backend.conversations.turn_runner import Answer, TurnRefusedError
 from backend.schemas.answer import (
     AnswerDoneEvent,
     AnswerResponse,
@@ -72,11 +71,11 @@ _WITHDRAWN = problem_details.problem(
 
 
 def answer_events(
-    chat: ChatService, turn: ChatTurn, answer_html: AnswerHtml, watch: RightsWatch
+    answer: Answer, turn: ChatTurn, answer_html: AnswerHtml, watch: RightsWatch
 ) -> Generator[Event, None, None]:
     """The events of a turn, as they are sent; the last is `done` or `error`."""
     encoder = TurnEncoder(turn.message, answer_html)
-    events = chat.answer(turn, (), ChatStateContainer())
+    events = answer(turn, ChatStateContainer())
     try:
         for event in watch.follow(events):
             if (step := encoder.make_event(event)) is not None:

@@ -1,9 +1,11 @@
 """Answers that are sent as they come about, to one who waits for them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from fastapi import Request
 
+from backend.access.held_readers import resolve_in
 from backend.api.answer_events import answer_events
 from backend.api.authorization import Asker
 from backend.api.dependencies import AppState
@@ -11,7 +13,9 @@ from backend.api.readers_now import make_readers_now
 from backend.api.server_sent_events import EventStream, SentEvents, from_thread
 from backend.chat.llm_loop import ChatTurn
 from backend.chat.rights_watch import RightsWatch
+from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
+from backend.files.attached_files import find_attached
 from backend.store.database import Database
 
 
@@ -23,7 +27,15 @@ class AnswerStream:
     database: Database
 
     def open(self, turn: ChatTurn, asker: Asker) -> EventStream:
-        """Return the response that runs a turn; closing the connection stops it."""
+        """Return the response that runs a turn; closing the connection stops it.
+
+        Of an assistant, it draws on the files that the asker may read.
+        """
+        holders = turn.assistant.holders
+        readers = resolve_in(self.database, asker.readers, asker.owner, holders)
+        turn = replace(turn, readers=readers)
+        attached = find_attached(self.database, asker.owner, None, holders, readers)
+        answer = partial(answer_attached, self.chat, attached)
 
         def begin() -> SentEvents:
             watch = RightsWatch(
@@ -31,8 +43,6 @@ class AnswerStream:
                 index=self.chat.engine.index,
                 deadline=turn.deadline,
             )
-            return from_thread(
-                lambda: answer_events(self.chat, turn, self.state.answer_html, watch)
-            )
+            return from_thread(lambda: answer_events(answer, turn, self.state.answer_html, watch))
 
         return EventStream(begin, self.state.pools.answers, asker.turn_key)

@@ -1,6 +1,7 @@
 """Whose conversations a request is about, and what answers in them."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import Depends, Path, Request
@@ -12,7 +13,7 @@ from backend.api.dependencies import (
     AssistantsDependency,
     ChatDependency,
     DatabaseDependency,
-    ReadersDependency,
+    OpeningReadersDependency,
 )
 from backend.api.problem_details import Problem, problem
 from backend.api.readers_now import make_readers_now
@@ -21,7 +22,7 @@ from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
 from backend.chat.llm_loop import ChatTurn
-from backend.composition.answers_from_files import answer_with_files
+from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.followed_turn import FollowedAnswer, TurnFollower
@@ -66,7 +67,7 @@ ProjectsDependency = Annotated[ProjectService, Depends(get_projects)]
 
 
 def get_gate(
-    readers: ReadersDependency, chat: ChatDependency, context: RequestContextDependency
+    readers: OpeningReadersDependency, chat: ChatDependency, context: RequestContextDependency
 ) -> AnswerGate:
     """Return the gate of who asks, by what they may read as of now."""
     deadline = Deadline.after(chat.settings.search_seconds, context.cancel_token)
@@ -98,7 +99,7 @@ def get_conversations(
         ),
         files=state.files,
         turn_key=asker.turn_key,
-        readers_now=make_owner_readers(database, owner, asker.readers),
+        readers_now=partial(make_owner_readers, database, owner, asker.readers),
     )
 
 
@@ -140,10 +141,8 @@ def _make_answering(
     answer_html: AnswerHtml,
 ) -> Answering:
     def answer(turn: ChatTurn, record: ChatStateContainer) -> Iterator[ChatEvent]:
-        attached = find_attached(database, owner, question)
-        if attached is None:
-            return chat.answer(turn, (), record)
-        return answer_with_files(chat, turn, attached, record)
+        attached = find_attached(database, owner, question, settings.holders, turn.readers)
+        return answer_attached(chat, attached, turn, record)
 
     return Answering(
         index=chat.engine.index,

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from backend.access.api_tokens import TokenScope
 from backend.access.document_readers import AllReaders, FindReaders, OwnReaders
+from backend.access.held_readers import resolve_to_open
 from backend.access.readers import resolve_with_own_files
 from backend.access.roles import Role
 from backend.api.answer_events import AnswerHtml
@@ -170,6 +171,12 @@ def get_readers(asker: AskerDependency, database: DatabaseDependency) -> Readers
     return resolve_with_own_files(database, asker.readers, asker.owner)
 
 
+def get_readers_to_open(asker: AskerDependency, database: DatabaseDependency) -> Readers:
+    """Return what the asker may read of what they name or were given: with the files of their projects and assistants,
+    which no search of theirs finds."""
+    return resolve_to_open(database, asker.readers, asker.owner)
+
+
 def get_find_readers(
     asker: AskerDependency,
     database: DatabaseDependency,
@@ -183,6 +190,7 @@ def get_find_readers(
 
 FindReadersDependency = Annotated[FindReaders, Depends(get_find_readers)]
 ReadersDependency = Annotated[Readers, Depends(get_readers)]
+OpeningReadersDependency = Annotated[Readers, Depends(get_readers_to_open)]
 ChatDependency = Annotated[ChatService, Depends(get_chat)]
 SearchDependency = Annotated[SearchService, Depends(get_search)]
 

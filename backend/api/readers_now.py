@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from fastapi import Request
 
-from backend.access.readers import resolve_with_own_files
+from backend.access.held_readers import resolve_to_open
 from backend.api.authentication import Authenticator
 from backend.chat.rights_watch import ReadersNow
 from backend.store.database import Database
@@ -36,7 +36,7 @@ def make_readers_now(
         except RuntimeError as error:  # the loop is closed, so that the coroutine never began
             again.close()
             raise _unavailable() from error
-        return resolve_with_own_files(database, asker.readers, asker.owner) if asker else None
+        return resolve_to_open(database, asker.readers, asker.owner) if asker else None
 
     return read
 

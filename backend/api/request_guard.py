@@ -25,6 +25,7 @@ MOST_BYTES = 1_000_000
 MOST_UPLOADED = LARGEST_FILE + OVERHEAD
 """Of the body of a request that uploads a file."""
 
+_UPLOADS = re.compile(r"/api/(?:(?:projects|assistants)/[^/]+/)?files")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self';"
@@ -166,7 +167,7 @@ def _from_elsewhere(where: str) -> ProblemDetails:
 
 
 def _find_limit(scope: Scope) -> int:
-    is_upload = scope["method"] == "POST" and scope["path"] == "/api/files"
+    is_upload = scope["method"] == "POST" and _UPLOADS.fullmatch(scope["path"]) is not None
     return MOST_UPLOADED if is_upload else MOST_BYTES
 
 

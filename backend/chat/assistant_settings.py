@@ -1,8 +1,10 @@
 """How an assistant answers."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from backend.chat.events import TurnFailed
+from backend.store.held_files import NO_HOLDERS, FileHolders
 from indexing.index.protocols import Filters
 
 
@@ -20,6 +22,15 @@ class AssistantSettings:
     temperature: float | None = None
     """None for that of the model."""
     searches: bool = True
+    holders: FileHolders = NO_HOLDERS
+    """Whose files it draws on: its own, and those of the project in which it is asked."""
+
+    def in_project(self, project_id: str | None, instructions: str) -> Self:
+        return replace(
+            self,
+            project_instructions=instructions,
+            holders=replace(self.holders, project_id=project_id),
+        )
 
 
 PLAIN = AssistantSettings()

@@ -1,10 +1,10 @@
-"""What became of the files of a question, as the asker is told."""
+"""What became of the files of a question, of its project and of its assistant, as the asker is told."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-FileUse: TypeAlias = Literal["whole", "scope", "everything"]
-"""Read whole; or too long for that: they alone are searched, or everything is."""
+FileUse: TypeAlias = Literal["whole", "scope", "everything", "added"]
+"""Read whole; or too long for that: they alone are searched, or everything is, or they besides what the assistant is limited to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,18 +16,31 @@ class GivenFile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesGiven:
     use: FileUse
-    files: tuple[GivenFile, ...]
-    """Of text."""
+    files: tuple[GivenFile, ...] = ()
+    """Of text, that came with questions."""
+    of_project: tuple[GivenFile, ...] = ()
+    of_assistant: tuple[GivenFile, ...] = ()
     has_model: bool
     seen: tuple[GivenFile, ...] = ()
     """Pictures that the language model is shown."""
     unseen: tuple[GivenFile, ...] = ()
+    """Of those that came with questions."""
+
+    @property
+    def whole(self) -> tuple[GivenFile, ...]:
+        """Those of text that the model is given."""
+        every = (*self.of_project, *self.of_assistant, *self.files)
+        return every if self.use == "whole" else ()
 
     @property
     def document_ids(self) -> list[str]:
         """Those that the model is given whole."""
-        whole = self.files if self.use == "whole" else ()
-        return [file.document_id for file in (*whole, *self.seen)]
+        return [file.document_id for file in (*self.whole, *self.seen)]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What may be kept with the answer: of projects and assistants, nobody reads more later than what the answer rests on."""
+        return tuple(file.name for file in self.whole or self.files)
 
     @property
     def sentence(self) -> str:
@@ -35,17 +48,33 @@ class FilesGiven:
         return " ".join(filter(None, (self._describe_search(), self._describe_pictures())))
 
     def _describe_search(self) -> str:
-        count = len(self.files)
-        these, are = ("this file", "is") if count == 1 else (f"these {count} files", "are")
-        why = f": {'it is' if count == 1 else 'together they are'} too long to be read whole"
+        named = self._name_files()
+        if not named:
+            return ""
+        is_one = named == "this file"
+        these, are = named, "is" if is_one else "are"
+        why = f": {'it is' if is_one else 'together they are'} too long to be read whole"
         reason = why if self.has_model else ""
         match self.use:
-            case "scope" if count:
+            case "scope":
                 return f"Only {these} {are} searched{reason}."
-            case "everything" if count:
+            case "everything":
                 return f"Everything is searched, with {these}{reason}."
-            case _:
+            case "added":
+                return f"What this assistant is limited to is searched, with {these}{reason}."
+            case "whole":
                 return ""
+
+    def _name_files(self) -> str:
+        """Say whose they are. Of projects and assistants, no number is kept with an answer."""
+        count = len(self.files)
+        own = "this file" if count == 1 else f"these {count} files"
+        parts = [own] if count else []
+        if self.of_project:
+            parts.append("the files of this project")
+        if self.of_assistant:
+            parts.append("the files of this assistant")
+        return ", ".join(parts[:-1]) + (" and " if parts[1:] else "") + "".join(parts[-1:])
 
     def _describe_pictures(self) -> str:
         if not self.unseen:

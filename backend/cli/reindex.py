@@ -21,7 +21,7 @@ from backend.schemas.index import (
     ReindexStatus,
 )
 from backend.settings import variable
-from backend.store import document_sets
+from backend.store import document_sets, file_labels
 from backend.sync.maintenance_lock import hold_all_sources, lock_index
 from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.index.protocols import IndexWriter
@@ -237,8 +237,9 @@ def _build(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
 
 
 def _activate(container: Container, index_version: IndexVersion) -> None:
-    # What was updated of sets while the new version was built, it may have missed.
+    # What was updated of sets and files while the new version was built, it may have missed.
     document_sets.reapply_all(container.database)
+    file_labels.mark_all_due(container.database)
     container.engine.versions.activate(index_version)
 
 

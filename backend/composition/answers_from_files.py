@@ -1,22 +1,35 @@
 """Answer a question that has files: they are read whole, or searched if they do not fit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from backend.chat.chat_state import ChatStateContainer
     from backend.chat.events import ChatEvent
-    from backend.chat.given_files import FileUse, GivenFile
+    from backend.chat.given_files import FilesGiven, FileUse, GivenFile
     from backend.chat.llm.client import ChatModel
     from backend.chat.llm_loop import ChatTurn
     from backend.composition.chat import ChatService
     from backend.files.attached_files import AttachedFiles
     from backend.store.user_files import UserFile
     from connectors.document import Document
+    from indexing.index.protocols import Filters
 
 MOST_CHARACTERS_A_TOKEN = 10
 """Files of more characters than tokens of this length have do not fit, and are not read to be counted."""
+
+
+def answer_attached(
+    chat: "ChatService",
+    attached: "AttachedFiles | None",
+    turn: "ChatTurn",
+    state: "ChatStateContainer",
+) -> Iterator["ChatEvent"]:
+    """Answer as `ChatService.answer`, with files where there are any."""
+    if attached is None:
+        return chat.answer(turn, (), state)
+    return answer_with_files(chat, turn, attached, state)
 
 
 def answer_with_files(
@@ -24,28 +37,49 @@ def answer_with_files(
 ) -> Iterator["ChatEvent"]:
     """Answer as `ChatService.answer`; the first event says what becomes of the files."""
     from backend.chat.events import AnswerDone
-    from backend.chat.given_files import FilesGiven
 
     chosen = chat.models.choose(turn.assistant.model)
     model = chosen.answering if chosen else None
     whole = _read_whole(chat, turn, attached, model)
     sees = model is not None and model.settings.sees_pictures
     pictures = attached.read_pictures() if sees else ()
-    shown = {picture.document_id for picture in pictures}
-    given = FilesGiven(
-        use="whole" if whole is not None else _choose_use(attached),
-        files=_give(attached.texts),
-        has_model=model is not None,
-        seen=_give([one for one in attached.pictures if one.document_id in shown]),
-        unseen=_give([one for one in attached.pictures if one.document_id not in shown]),
-    )
+    use = _choose_use(turn, attached, whole)
+    given = _tell(attached, use, model, {picture.document_id for picture in pictures})
     yield given
-    turn = replace(_restrict(turn, attached, whole), pictures=pictures)
+    turn = replace(_restrict(turn, attached, use, whole), pictures=pictures)
     for event in chat.answer(turn, whole or (), state):
         yield replace(event, files=given) if isinstance(event, AnswerDone) else event
 
 
-def _choose_use(attached: "AttachedFiles") -> "FileUse":
+def _tell(
+    attached: "AttachedFiles", use: "FileUse", model: "ChatModel | None", shown: Set[str]
+) -> "FilesGiven":
+    from backend.chat.given_files import FilesGiven
+
+    unseen = [one for one in attached.pictures if one.document_id not in shown]
+    return FilesGiven(
+        use=use,
+        files=_give(attached.own_texts),
+        of_project=_give(attached.select_texts(attached.of_project)),
+        of_assistant=_give(attached.select_texts(attached.of_assistant)),
+        has_model=model is not None,
+        seen=_give([one for one in attached.pictures if one.document_id in shown]),
+        unseen=_give([one for one in unseen if one in attached.of_question]),
+    )
+
+
+def _choose_use(
+    turn: "ChatTurn", attached: "AttachedFiles", whole: "Sequence[Document] | None"
+) -> "FileUse":
+    from indexing.index.protocols import Filters
+
+    if whole is not None or not attached.texts:
+        return "whole"
+    others = (*attached.own_texts, *attached.select_texts(attached.of_project))
+    if not turn.assistant.searches:
+        return "scope"
+    if not others and turn.assistant.scope != Filters():
+        return "added"
     return "scope" if attached.search_scope == "files" else "everything"
 
 
@@ -77,20 +111,43 @@ def _read_whole(
 
 
 def _restrict(
-    turn: "ChatTurn", attached: "AttachedFiles", whole: "Sequence[Document] | None"
+    turn: "ChatTurn",
+    attached: "AttachedFiles",
+    use: "FileUse",
+    whole: "Sequence[Document] | None",
 ) -> "ChatTurn":
-    from backend.chat.context_files import ContextFile, ContextFiles
     from backend.files.attached_files import to_context_file
     from indexing.index.protocols import Filters
 
-    if whole is not None:
-        return replace(turn, files=tuple(map(to_context_file, whole)))
-    if attached.search_scope == "everything" or not attached.texts:
+    if use == "whole":
+        return replace(turn, files=tuple(map(to_context_file, whole or ())))
+    assistant = turn.assistant
+    if use == "scope":
+        # The files stand in the place of what the assistant is limited to, which they are no part of.
+        only = _accept_any(_accept_files(attached))
+        assistant = replace(assistant, scope=Filters(), searches=True)
+        return replace(turn, filters=turn.filters.narrowed_by(only), assistant=assistant)
+    if assistant.scope == Filters():
         return turn
-    named = [
-        ContextFile(document_id=one.document_id, name=one.name, text="") for one in attached.texts
-    ]
-    scope = ContextFiles(tuple(named), use_as_search_filter=True)
-    # The files stand in the place of what the assistant is limited to, which they are no part of.
-    assistant = replace(turn.assistant, scope=Filters())
-    return replace(turn, filters=scope.restrict(turn.filters), assistant=assistant)
+    widened = _accept_any([assistant.scope, *_accept_files(attached)])
+    return replace(turn, assistant=replace(assistant, scope=widened))
+
+
+def _accept_files(attached: "AttachedFiles") -> "list[Filters]":
+    """Return filters that accept the files, each those of one kind."""
+    from indexing.index.protocols import Filters
+
+    found = []
+    project, assistant = attached.holders.project_id, attached.holders.assistant_id
+    if project is not None and attached.of_project:
+        found.append(Filters(project_id_filter=frozenset({project})))
+    if assistant is not None and attached.of_assistant:
+        found.append(Filters(persona_id_filter=frozenset({assistant})))
+    ids = attached.unlabelled.union(one.document_id for one in attached.own_texts)
+    return [*found, Filters(document_ids=ids)] if ids else found
+
+
+def _accept_any(filters: "Sequence[Filters]") -> "Filters":
+    from indexing.index.protocols import Filters
+
+    return filters[0] if len(filters) == 1 else Filters(any_of=tuple(filters))

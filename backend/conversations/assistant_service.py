@@ -22,6 +22,7 @@ from backend.store.assistants import DEFAULT_ID, AssistantValues, StoredAssistan
 from backend.store.audit import Actor
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
+from backend.store.held_files import FileHolders
 from connectors.access import Readers
 from connectors.errors import (
     ActionRequiredError,
@@ -94,7 +95,8 @@ class AssistantService:
 
     def find_settings(self, assistant_id: str) -> AssistantSettings:
         """Return how an assistant answers. Raises as `get`."""
-        return make_settings(self._find(assistant_id).values)
+        found = self._find(assistant_id)
+        return replace(make_settings(found.values), holders=_make_holders(found.id))
 
     def find_settings_of_conversation(self, assistant_id: str | None) -> AssistantSettings:
         """Raises AssistantGoneError."""
@@ -114,7 +116,8 @@ class AssistantService:
         """
         before = _NEW if assistant_id is None else self._find(assistant_id).values
         values = replace(before, **changes, visibility=Visibility.MINE)
-        return make_settings(self._validate(values, changes))
+        settings = make_settings(self._validate(values, changes))
+        return replace(settings, holders=_make_holders(assistant_id))
 
     def create(self, values: AssistantValues) -> ShownAssistant:
         """
@@ -263,6 +266,10 @@ class AssistantService:
         details = {"name": after.name, "visibility": after.visibility, "groups": after.groups}
         subject = f"assistant:{assistant_id}"
         audit.record(database, action, subject, details, self.user.actor)
+
+
+def _make_holders(assistant_id: str | None) -> FileHolders:
+    return FileHolders(assistant_id=None if assistant_id == DEFAULT_ID else assistant_id)
 
 
 def read_default_settings(database: Database) -> AssistantSettings:

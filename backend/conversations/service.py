@@ -18,6 +18,7 @@ from backend.store import conversations, messages, new_messages, summaries, turn
 from backend.store.assistants import DEFAULT_ID
 from backend.store.conversations import Conversation, ConversationOwner, ListPosition
 from backend.store.database import Database
+from backend.store.held_files import FileHolders
 from backend.store.messages import Message
 from backend.store.new_messages import Begun, ConversationSetting, NewQuestion, Writer
 from backend.store.people import NOBODY
@@ -80,7 +81,7 @@ class ConversationService:
     answering: Callable[[Message, AssistantSettings], Answering]
     """Returns what answers a question."""
     turn_key: str
-    readers_now: ReadersNow
+    readers_now: Callable[[FileHolders], ReadersNow]
     """Of the person whose turns these are, also after the request."""
     files: FileKeeper
 
@@ -192,8 +193,7 @@ class ConversationService:
         """
         settings = self.assistants.find_settings(assistant_id)
         if project_id is not None:
-            of_project = self.projects.get(project_id).instructions
-            settings = replace(settings, project_instructions=of_project)
+            settings = settings.in_project(project_id, self.projects.get(project_id).instructions)
         setting = ConversationSetting(
             assistant_id=_to_stored_id(assistant_id), project_id=project_id
         )
@@ -234,7 +234,7 @@ class ConversationService:
         conversation = self.get(conversation_id)
         settings = self.assistants.find_settings_of_conversation(conversation.assistant_id)
         of_project = self.projects.find_instructions(conversation.project_id)
-        return replace(settings, project_instructions=of_project)
+        return settings.in_project(conversation.project_id, of_project)
 
     def _make_writer(self) -> Writer:
         return Writer(this_process(), datetime.now(UTC))
@@ -245,7 +245,7 @@ class ConversationService:
             question=begun.question,
             person_id=self.owner.person_id or NOBODY,
             turn_key=self.turn_key,
-            readers_now=self.readers_now,
+            readers_now=self.readers_now(settings.holders),
         )
         self.runner.begin(order, self.answering(begun.question, settings))
         question, answer = self._show((begun.question, begun.answer))

@@ -1,19 +1,23 @@
 """What the person of a turn may read as of now. It goes on after the request that began it, so that no request is asked again."""
 
+from backend.access.held_readers import resolve_in
 from backend.access.own_readers import find_own_readers
-from backend.access.readers import resolve_with_own_files
 from backend.chat.rights_watch import ReadersNow
 from backend.store import people
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
+from backend.store.held_files import FileHolders
 from connectors.access import Readers
 
 
-def make_owner_readers(database: Database, owner: ConversationOwner, own: Readers) -> ReadersNow:
+def make_owner_readers(
+    database: Database, owner: ConversationOwner, own: Readers, holders: FileHolders
+) -> ReadersNow:
     """Return what reads the rights of a person anew, or those of the owner of a machine.
 
     Args:
         own: what the owner of a machine holds by itself.
+        holders: whose files the turn draws on as well.
     """
 
     def read() -> Readers | None:
@@ -21,10 +25,10 @@ def make_owner_readers(database: Database, owner: ConversationOwner, own: Reader
             # Where there are accounts by now, the machine has no owner any more.
             if people.has_people(database):
                 return None
-            return resolve_with_own_files(database, own, owner)
+            return resolve_in(database, own, owner, holders)
         person = people.find(database, owner.person_id)
         if person is None or person.disabled_at is not None:
             return None
-        return resolve_with_own_files(database, find_own_readers(database, person), owner)
+        return resolve_in(database, find_own_readers(database, person), owner, holders)
 
     return read

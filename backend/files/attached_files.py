@@ -1,14 +1,16 @@
-"""The files of a question, with those of the questions before it."""
+"""The files that an answer may draw on: those of its project and its assistant, of its question and of the questions before it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from backend.access.readers import make_file_token
 from backend.chat.context_files import ContextFile
 from backend.chat.pictures import Picture
 from backend.files.file_types import is_picture
-from backend.store import documents, messages, user_files
+from backend.store import documents, held_files, messages, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
+from backend.store.held_files import FileHolder, FileHolders, HeldFile
 from backend.store.messages import Message, SearchScope
 from backend.store.user_files import UserFile
 from connectors.access import Readers
@@ -22,11 +24,31 @@ MOST_PICTURES = 10
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedFiles:
     database: Database
-    owner: ConversationOwner
-    texts: tuple[UserFile, ...]
-    """Those of the question first, then those of earlier ones."""
-    pictures: tuple[UserFile, ...]
+    of_project: tuple[UserFile, ...] = ()
+    of_assistant: tuple[UserFile, ...] = ()
+    of_question: tuple[UserFile, ...] = ()
+    """Its own first, then those of earlier ones. Each file is in one of the three."""
+    unlabelled: frozenset[str] = frozenset()
+    """Documents of files whose labels the index may not have yet."""
+    holders: FileHolders
     search_scope: SearchScope
+
+    @property
+    def texts(self) -> tuple[UserFile, ...]:
+        return self.select_texts((*self.of_project, *self.of_assistant, *self.of_question))
+
+    @property
+    def own_texts(self) -> tuple[UserFile, ...]:
+        return self.select_texts(self.of_question)
+
+    def select_texts(self, files: Iterable[UserFile]) -> tuple[UserFile, ...]:
+        """Return those of the files that are no pictures."""
+        return tuple(file for file in files if not is_picture(file.media_type))
+
+    @property
+    def pictures(self) -> tuple[UserFile, ...]:
+        every = (*self.of_question, *self.of_assistant, *self.of_project)
+        return tuple(file for file in every if is_picture(file.media_type))
 
     @property
     def text_length(self) -> int:
@@ -40,7 +62,7 @@ class AttachedFiles:
 
     def read_pictures(self) -> tuple[Picture, ...]:
         chosen = self.pictures[:MOST_PICTURES]
-        data = user_files.read_pictures(self.database, self.owner, [one.id for one in chosen])
+        data = user_files.read_pictures(self.database, [one.id for one in chosen])
         return tuple(
             Picture(one.document_id, one.name, one.media_type, data[one.id])
             for one in chosen
@@ -49,26 +71,64 @@ class AttachedFiles:
 
 
 def find_attached(
-    database: Database, owner: ConversationOwner, question: Message
+    database: Database,
+    owner: ConversationOwner | None,
+    question: Message | None,
+    holders: FileHolders,
+    readers: Readers,
 ) -> AttachedFiles | None:
-    """Return the files of a question and of those before it on its path; None if there are none."""
+    """Return the files of an answer; None if there are none.
+
+    Args:
+        question: None for one that is not kept.
+        readers: what the answer may draw on.
+    """
+    of_project = _list_held(database, owner, _project(holders), readers)
+    of_assistant = _list_held(database, owner, _assistant(holders), readers)
+    of_question = [] if question is None else _list_of_path(database, question)
+    seen: set[str] = set()
+    found = AttachedFiles(
+        database=database,
+        of_project=_take_new([held.file for held in of_project], seen),
+        of_assistant=_take_new([held.file for held in of_assistant], seen),
+        of_question=_take_new(of_question, seen),
+        unlabelled=frozenset(
+            held.file.document_id for held in (*of_project, *of_assistant) if not held.is_labelled
+        ),
+        holders=holders,
+        search_scope=(question.search_scope if question else None) or "files",
+    )
+    return found if seen else None
+
+
+def _take_new(files: Iterable[UserFile], seen: set[str]) -> tuple[UserFile, ...]:
+    """Return those that are ready and not seen yet."""
+    distinct = {file.id: file for file in files if file.status == "ready" and file.id not in seen}
+    seen.update(distinct)
+    return tuple(distinct.values())
+
+
+def _list_held(
+    database: Database, owner: ConversationOwner | None, holder: FileHolder | None, readers: Readers
+) -> list[HeldFile]:
+    if holder is None:
+        return []
+    found = held_files.list_of(database, holder, owner)
+    return [one for one in found if make_file_token(one.file.id) in readers.tokens]
+
+
+def _project(holders: FileHolders) -> FileHolder | None:
+    return None if holders.project_id is None else FileHolder("project", holders.project_id)
+
+
+def _assistant(holders: FileHolders) -> FileHolder | None:
+    return None if holders.assistant_id is None else FileHolder("assistant", holders.assistant_id)
+
+
+def _list_of_path(database: Database, question: Message) -> list[UserFile]:
     path = messages.list_path(database, question.id, MOST_MESSAGES)
     of_messages = user_files.list_of_messages(database, [one.id for one in path])
-    latest_first = [file for one in reversed(path) for file in of_messages.get(one.id, ())]
-    distinct = list({file.id: file for file in latest_first if file.status == "ready"}.values())
-    if not distinct:
-        return None
-    return AttachedFiles(
-        database=database,
-        owner=owner,
-        texts=tuple(_without_pictures(distinct)),
-        pictures=tuple(file for file in distinct if is_picture(file.media_type)),
-        search_scope=question.search_scope or "files",
-    )
-
-
-def _without_pictures(files: Sequence[UserFile]) -> list[UserFile]:
-    return [file for file in files if not is_picture(file.media_type)]
+    return [file for one in reversed(path) for file in of_messages.get(one.id, ())]
 
 
 def to_context_file(document: Document) -> ContextFile:

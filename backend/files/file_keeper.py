@@ -8,25 +8,27 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from backend.access.readers import make_files_token
+from backend.access.readers import make_file_access
 from backend.files.file_types import MOST_CHARACTERS, is_picture
-from backend.store import file_source, user_files
+from backend.store import file_labels, file_source, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
+from backend.store.file_labels import DueFile
 from backend.store.user_files import UserFile
 from backend.sync.run_lease import is_dead
-from connectors.access import Access
+from backend.sync.set_work import is_held
 from connectors.connector import Deletion
 from connectors.document import Document, Section
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction.isolated import extract_isolated
 from connectors.extraction.result import ExtractionError
 from indexing.embedding.embedder import Embedder
-from indexing.index.protocols import IndexWriter
-from indexing.ingestion.executor import Executor, LedgerWriter, Plan
+from indexing.index.protocols import Amend, IndexWriter
+from indexing.ingestion.executor import Executor, Plan
+from indexing.ingestion.ledger import Ledger
 from indexing.ingestion.planner import EmbedStep, plan_change
 from indexing.ingestion.progress import RunCounters
 
@@ -39,6 +41,7 @@ SWEEP_PAUSE = 60.0
 ENDED = "The server ended while it read this file. Remove it, then add it again."
 _LATER = "It could not be indexed now. Remove it, then add it again in a moment."
 _BUSY = "Too many files are being read. Add it again in a moment."
+_PAGE = 200
 _ANY_ERROR = "It could not be read: an internal error; the log says more."
 
 
@@ -49,7 +52,7 @@ class FileIndex:
     database: Database
     embedder: Embedder
     writer: IndexWriter
-    ledger: LedgerWriter
+    ledger: Ledger
 
     def store(self, document: Document) -> None:
         """Raises ExtractionError, TemporarilyUnavailableError, ActionRequiredError."""
@@ -69,6 +72,13 @@ class FileIndex:
                 )
             )
         )
+
+    def amend(self, document: Document, projects: frozenset[str], personas: frozenset[str]) -> None:
+        """Write who may read a document that is indexed, and the labels of what holds it. Raises as `store`."""
+        entry = self.ledger.entries([document.id]).get(document.id)
+        if entry is not None and entry.access != document.access:
+            self._run(Plan((plan_change(document, entry, document.source, self.embedder, 1),)))
+        self.writer.write([Amend(document_id=document.id, projects=projects, personas=personas)])
 
     def _run(self, plan: Plan) -> None:
         Executor(self.embedder, self.writer, self.ledger).run(plan, RunCounters())
@@ -186,6 +196,9 @@ def read_file(index: FileIndex, owner: ConversationOwner, file: UserFile, data: 
     if not user_files.finish(index.database, file.id, length, picture):
         # It was marked for removal while it was read: a sweep may have passed it before it was indexed.
         index.remove(file.document_id)
+        return
+    # It may be in a project already.
+    label_due(index)
 
 
 def make_document(owner: ConversationOwner, file: UserFile, data: bytes) -> Document:
@@ -204,11 +217,27 @@ def make_document(owner: ConversationOwner, file: UserFile, data: bytes) -> Docu
         sections=sections,
         link="",
         media_type=file.media_type,
-        access=Access.to([make_files_token(owner)]),
+        access=make_file_access(owner, file.id),
         version="1",
         created_at=file.created_at,
         updated_at=file.created_at,
     )
+
+
+def label_due(index: FileIndex) -> None:
+    """Write to the index what holds files, where that was changed; while the index is rebuilt or moved, that waits."""
+    while not is_held(index.database) and (due := file_labels.list_due(index.database, _PAGE)):
+        for file in due:
+            _label(index, file)
+
+
+def _label(index: FileIndex, file: DueFile) -> None:
+    document = index.ledger.document(file.document_id)
+    if document is not None:
+        access = make_file_access(file.owner, file.id)
+        labels = file.labels
+        index.amend(replace(document, access=access), labels.projects, labels.assistants)
+    file_labels.finish(index.database, file)
 
 
 def sweep(index: FileIndex) -> None:
@@ -217,6 +246,7 @@ def sweep(index: FileIndex) -> None:
     for document_id in marked.values():
         index.remove(document_id)
     user_files.remove(index.database, list(marked))
+    label_due(index)
     for file in user_files.list_open(index.database):
         is_left = file.lease_until < datetime.now(UTC) or is_dead(file.process)
         if is_left and user_files.fail(index.database, file.id, ENDED):

@@ -15,6 +15,8 @@ MOST_CHARACTERS = 2_000_000
 MOST_FILES = 1_000
 """Of one person."""
 MOST_OF_QUESTION = 50
+MOST_OF_HOLDER = 100
+"""Of one project, or of one assistant."""
 _LONGEST_NAME = 200
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _SNIFFED = 8192

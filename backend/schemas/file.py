@@ -42,7 +42,7 @@ class FileResponse(Schema):
     """Its id among your documents, once it is ready."""
     created_at: datetime
     used: bool
-    """Whether a question has it."""
+    """Whether a question, a project or an assistant has it."""
 
     @classmethod
     def from_file(cls, file: "UserFile") -> Self:
@@ -57,7 +57,7 @@ class FilesResponse(Schema):
 
 
 class FilesGivenResponse(Schema):
-    """The event `files`: what becomes of the files of the question and of those before it."""
+    """The event `files`: what becomes of the files of the question and of those before it, of its project and its assistant."""
 
     model_config = with_example(
         use="scope",
@@ -66,11 +66,13 @@ class FilesGivenResponse(Schema):
         unseen=[],
     )
 
-    use: Literal["whole", "scope", "everything"]
-    """`whole`: they are read whole. `scope`: they do not fit, and they alone are searched. `everything`: they do not fit, and all is searched."""
+    use: Literal["whole", "scope", "everything", "added"]
+    """`whole`: they are read whole. `scope`: they do not fit, and they alone are searched. `everything`: they do not fit, and all is searched.
+    `added`: those of an assistant do not fit, and are searched with what it is limited to."""
     sentence: str
     """What to say to the asker; empty where there is nothing to say."""
     names: tuple[str, ...]
+    """Of the files that came with questions; and of those of the project and the assistant if they are read whole."""
     unseen: tuple[str, ...]
     """Pictures that were not looked at."""
 
@@ -79,6 +81,6 @@ class FilesGivenResponse(Schema):
         return cls(
             use=given.use,
             sentence=given.sentence,
-            names=tuple(file.name for file in given.files),
+            names=given.names,
             unseen=tuple(file.name for file in given.unseen),
         )

@@ -21,6 +21,7 @@ from sqlalchemy import (
 from backend.store.assistant_tables import assistant_groups, assistants
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, select_texts
+from backend.store.file_release import release_of_assistant
 from backend.store.language_model_tables import language_models
 from backend.store.people import SHOWN_NAME
 from backend.store.random_ids import make_random_id
@@ -129,6 +130,7 @@ def change(database: Database, assistant_id: str, values: AssistantValues, now: 
 
 def remove(database: Database, assistant_id: str) -> None:
     with database.writing() as connection:
+        release_of_assistant(connection, assistant_id)
         connection.execute(delete(assistants).where(assistants.c.id == assistant_id))
 
 

@@ -5,12 +5,23 @@ So whatever process dies in between, nothing that is marked is shown or given to
 
 from collections.abc import Collection
 
-from sqlalchemy import Connection, exists, select, update
+from sqlalchemy import Connection, exists, or_, select, update
 
 from backend.store.conversation_tables import messages
-from backend.store.user_file_tables import message_files, user_files
+from backend.store.user_file_tables import (
+    assistant_files,
+    message_files,
+    project_files,
+    user_files,
+)
 
 MARKED = "given up"
+IS_USED = or_(
+    *(
+        exists().where(table.c.file_id == user_files.c.id).correlate(user_files)
+        for table in (message_files, project_files, assistant_files)
+    )
+)
 
 
 def list_attached(connection: Connection, conversation_id: str) -> list[str]:
@@ -25,7 +36,6 @@ def list_attached(connection: Connection, conversation_id: str) -> list[str]:
 
 
 def mark_unused(connection: Connection, file_ids: Collection[str]) -> None:
-    """Mark those of the files that no question has."""
-    used = exists().where(message_files.c.file_id == user_files.c.id)
-    marked = update(user_files).where(user_files.c.id.in_(file_ids), ~used)
+    """Mark those of the files that no question, project or assistant has."""
+    marked = update(user_files).where(user_files.c.id.in_(file_ids), ~IS_USED)
     connection.execute(marked.values(status=MARKED, picture=None))

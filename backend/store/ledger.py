@@ -1,7 +1,7 @@
 """The ledger of `indexing.ingestion.ledger`, stored in the database."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from types import MappingProxyType
@@ -23,7 +23,14 @@ from sqlalchemy import (
     update,
 )
 
-from backend.store import batches, document_sets, failures, listings, run_progress
+from backend.store import (
+    batches,
+    document_sets,
+    failures,
+    file_labels,
+    listings,
+    run_progress,
+)
 from backend.store.database import Database, exclusive, inserting, upsert
 from backend.store.document_contents import encode_document
 from backend.store.documents import read_access, read_document, save_conjunctions
@@ -112,7 +119,13 @@ class StoredLedger:
             connection.execute(update(documents).where(documents.c.id.in_(ids)).values(unsettled=1))
 
     def assign_sets(self, documents: Sequence[SelectedDocument]) -> SetAssignment:
-        return document_sets.assign(self.database, documents)
+        assigned = document_sets.assign(self.database, documents)
+        held = file_labels.find_of_files(self.database, [one.id for one in documents])
+        return replace(
+            assigned,
+            projects={each: labels.projects for each, labels in held.items()},
+            personas={each: labels.assistants for each, labels in held.items()},
+        )
 
     def sets_version(self) -> int:
         return document_sets.read_version(self.database)

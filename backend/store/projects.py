@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     delete,
     exists,
     func,
@@ -15,10 +14,12 @@ from sqlalchemy import (
     update,
 )
 
+from backend.store import file_release
 from backend.store.conversation_tables import conversations
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, inserting
 from backend.store.people import PERSON_COLUMNS, SHOWN_NAME, Person, read_person
+from backend.store.project_membership import is_in_project
 from backend.store.project_tables import project_members, projects
 from backend.store.random_ids import make_random_id
 from backend.store.tables import people
@@ -76,7 +77,7 @@ def missing() -> NotFoundError:
 
 def list_of(database: Database, owner: ConversationOwner) -> list[Project]:
     """Return those that somebody is in, by their names."""
-    query = select(projects).where(_includes(owner))
+    query = select(projects).where(is_in_project(owner))
     with database.reading() as connection:
         rows = connection.execute(query.order_by(func.lower(projects.c.name), projects.c.id))
         return [_to_project(row) for row in rows.mappings()]
@@ -86,7 +87,7 @@ def get(database: Database, owner: ConversationOwner, project_id: str) -> Projec
     """Raises NotFoundError: there is none, or the asker is not in it."""
     if not is_storable(project_id):
         raise missing()
-    query = select(projects).where(projects.c.id == project_id, _includes(owner))
+    query = select(projects).where(projects.c.id == project_id, is_in_project(owner))
     with database.reading() as connection:
         row = connection.execute(query).mappings().one_or_none()
     if row is None:
@@ -124,6 +125,7 @@ def remove(database: Database, project_id: str) -> None:
         # Nobody begins a conversation in it meanwhile.
         gone = select(projects.c.id).where(projects.c.id == project_id).with_for_update()
         connection.execute(gone).all()
+        file_release.release_of_project(connection, project_id)
         connection.execute(update(conversations).where(in_project).values(project_id=None))
         connection.execute(delete(projects).where(projects.c.id == project_id))
 
@@ -140,6 +142,7 @@ def remove_member(database: Database, project_id: str, person_id: int) -> None:
         project_members.c.person_id == person_id,
     )
     with database.writing() as connection:
+        file_release.release_of_member(connection, project_id, person_id)
         connection.execute(delete(project_members).where(*which))
 
 
@@ -177,16 +180,6 @@ def find_conversation(
     with database.reading() as connection:
         row = connection.execute(query).mappings().one_or_none()
     return None if row is None else _to_conversation(row)
-
-
-def _includes(owner: ConversationOwner) -> ColumnElement[bool]:
-    if owner.person_id is None:
-        return projects.c.person_id.is_(None)
-    is_member = exists().where(
-        project_members.c.project_id == projects.c.id,
-        project_members.c.person_id == owner.person_id,
-    )
-    return or_(projects.c.person_id == owner.person_id, is_member)
 
 
 def _to_project(row: Any) -> Project:

@@ -25,6 +25,8 @@ user_files = Table(
     Column("process", Integer, nullable=False),
     Column("process_started", Text, nullable=False),
     Column("lease_until", Moment, nullable=False),
+    # Grows with each change of what holds it, 0: the index has the labels of all that do.
+    Column("labels_due", Integer, nullable=False, server_default="0"),
     Index(None, "person_id", "created_at"),
     Index(None, "status"),
 )
@@ -35,5 +37,23 @@ message_files = Table(
     Column("message_id", ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True),
     Column("file_id", ForeignKey("user_files.id", ondelete="CASCADE"), primary_key=True),
     Column("place", Integer, nullable=False),  # in the order in which they were given
+    Index(None, "file_id"),
+)
+
+# What a project or an assistant holds besides: each file stays its uploader's.
+project_files = Table(
+    "project_files",
+    metadata,
+    Column("project_id", ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True),
+    Column("file_id", ForeignKey("user_files.id", ondelete="CASCADE"), primary_key=True),
+    Column("added_at", Moment, nullable=False),
+    Index(None, "file_id"),
+)
+assistant_files = Table(
+    "assistant_files",
+    metadata,
+    Column("assistant_id", ForeignKey("assistants.id", ondelete="CASCADE"), primary_key=True),
+    Column("file_id", ForeignKey("user_files.id", ondelete="CASCADE"), primary_key=True),
+    Column("added_at", Moment, nullable=False),
     Index(None, "file_id"),
 )

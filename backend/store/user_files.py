@@ -13,7 +13,6 @@ from sqlalchemy import (
     Select,
     and_,
     delete,
-    exists,
     func,
     insert,
     select,
@@ -22,7 +21,7 @@ from sqlalchemy import (
 
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, exclusive
-from backend.store.file_removal import MARKED
+from backend.store.file_removal import IS_USED, MARKED
 from backend.store.runs import Process
 from backend.store.user_file_tables import message_files, user_files
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
@@ -47,7 +46,7 @@ class UserFile:
     document_id: str
     created_at: datetime
     used: bool
-    """Whether a question has it."""
+    """Whether a question, a project or an assistant has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +69,7 @@ class OpenFile:
     lease_until: datetime
 
 
-_USED = exists().where(message_files.c.file_id == user_files.c.id).correlate(user_files)
-_COLUMNS = (
+FILE_COLUMNS = (
     user_files.c.id,
     user_files.c.name,
     user_files.c.media_type,
@@ -81,7 +79,7 @@ _COLUMNS = (
     user_files.c.problem,
     user_files.c.document_id,
     user_files.c.created_at,
-    _USED.label("used"),
+    IS_USED.label("used"),
 )
 
 
@@ -117,16 +115,16 @@ def add(
     with database.writing() as connection:
         exclusive(connection)
         same = and_(user_files.c.name == file.name, user_files.c.sha256 == file.sha256)
-        query = select(*_COLUMNS).where(_of(owner), same, user_files.c.status != "failed")
+        query = select(*FILE_COLUMNS).where(is_of(owner), same, user_files.c.status != "failed")
         if (held := connection.execute(query.limit(1)).one_or_none()) is not None:
-            return _to_file(held)
-        count = select(func.count()).select_from(user_files).where(_of(owner))
+            return read_file_row(held)
+        count = select(func.count()).select_from(user_files).where(is_of(owner))
         if (connection.scalar(count) or 0) >= most:
             raise ConflictError(
                 f"You have {most:,} files already. Delete some that you do not need any more."
             )
         connection.execute(insert(user_files).values(row))
-        return _to_file(connection.execute(_select(owner, file.id)).one())
+        return read_file_row(connection.execute(_select(owner, file.id)).one())
 
 
 def find(database: Database, owner: ConversationOwner, file_id: str) -> UserFile:
@@ -137,15 +135,15 @@ def find(database: Database, owner: ConversationOwner, file_id: str) -> UserFile
         row = connection.execute(_select(owner, file_id)).one_or_none()
     if row is None:
         raise missing_file()
-    return _to_file(row)
+    return read_file_row(row)
 
 
 def list_files(database: Database, owner: ConversationOwner, limit: int) -> list[UserFile]:
     """Return the files of an owner, the newest first."""
-    query = select(*_COLUMNS).where(_of(owner))
+    query = select(*FILE_COLUMNS).where(is_of(owner))
     query = query.order_by(user_files.c.created_at.desc(), user_files.c.id).limit(limit)
     with database.reading() as connection:
-        return list(map(_to_file, connection.execute(query)))
+        return list(map(read_file_row, connection.execute(query)))
 
 
 def mark_for_removal(database: Database, owner: ConversationOwner, file_id: str) -> None:
@@ -156,7 +154,7 @@ def mark_for_removal(database: Database, owner: ConversationOwner, file_id: str)
     """
     if not is_storable(file_id):
         raise missing_file()
-    marked = update(user_files).where(_of(owner), user_files.c.id == file_id)
+    marked = update(user_files).where(is_of(owner), user_files.c.id == file_id)
     with database.writing() as connection:
         changed = connection.execute(marked.values(status=MARKED, picture=None))
         if not changed.rowcount:
@@ -234,7 +232,7 @@ def attach(
         raise missing_file()
     # Locked in one order, so that no two transactions deadlock, and none of them is marked for removal meanwhile.
     query = select(user_files.c.id, user_files.c.name, user_files.c.status).where(
-        _of(owner), user_files.c.id.in_(distinct)
+        is_of(owner), user_files.c.id.in_(distinct)
     )
     found = connection.execute(query.order_by(user_files.c.id).with_for_update()).all()
     if len(found) < len(distinct):
@@ -260,42 +258,41 @@ def list_of_messages(
 ) -> Mapping[int, tuple[UserFile, ...]]:
     """Return the files of each of these questions, in the order in which they were given."""
     query = (
-        select(*_COLUMNS, message_files.c.message_id)
+        select(*FILE_COLUMNS, message_files.c.message_id)
         .join(user_files, user_files.c.id == message_files.c.file_id)
-        .where(message_files.c.message_id.in_(message_ids), _IS_THERE)
+        .where(message_files.c.message_id.in_(message_ids), IS_THERE)
         .order_by(message_files.c.message_id, message_files.c.place)
     )
     found = defaultdict[int, list[UserFile]](list)
     with database.reading() as connection:
         for row in connection.execute(query):
-            found[row.message_id].append(_to_file(row))
+            found[row.message_id].append(read_file_row(row))
     return {message: tuple(of_message) for message, of_message in found.items()}
 
 
-def read_pictures(
-    database: Database, owner: ConversationOwner, file_ids: Sequence[str]
-) -> Mapping[str, bytes]:
+def read_pictures(database: Database, file_ids: Sequence[str]) -> Mapping[str, bytes]:
+    """Return the pictures among these files, whoever's they are."""
     query = select(user_files.c.id, user_files.c.picture).where(
-        _of(owner), user_files.c.id.in_(file_ids), user_files.c.picture.is_not(None)
+        user_files.c.id.in_(file_ids), IS_THERE, user_files.c.picture.is_not(None)
     )
     with database.reading() as connection:
         return dict(connection.execute(query).all())
 
 
-_IS_THERE = user_files.c.status != MARKED
+IS_THERE = user_files.c.status != MARKED
 
 
-def _of(owner: ConversationOwner) -> ColumnElement[bool]:
+def is_of(owner: ConversationOwner) -> ColumnElement[bool]:
     if owner.person_id is None:
-        return and_(user_files.c.person_id.is_(None), _IS_THERE)
-    return and_(user_files.c.person_id == owner.person_id, _IS_THERE)
+        return and_(user_files.c.person_id.is_(None), IS_THERE)
+    return and_(user_files.c.person_id == owner.person_id, IS_THERE)
 
 
 def _select(owner: ConversationOwner, file_id: str) -> Select[Any]:
-    return select(*_COLUMNS).where(_of(owner), user_files.c.id == file_id)
+    return select(*FILE_COLUMNS).where(is_of(owner), user_files.c.id == file_id)
 
 
-def _to_file(row: Row[Any]) -> UserFile:
+def read_file_row(row: Row[Any]) -> UserFile:
     return UserFile(
         id=row.id,
         name=row.name,

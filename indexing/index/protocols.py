@@ -54,6 +54,8 @@ class Filters:
     """Assistants whose files are searched, by id."""
     created: DateRange = field(default_factory=DateRange)
     updated: DateRange = field(default_factory=DateRange)
+    any_of: tuple["Filters", ...] = ()
+    """Alternatives, of which one has to accept as well; none of them do not filter."""
 
     def narrowed_by(self, other: "Filters") -> "Filters":
         """Return filters that accept what both accept."""
@@ -68,7 +70,16 @@ class Filters:
             persona_id_filter=_intersect(self.persona_id_filter, other.persona_id_filter),
             created=self.created.narrowed_by(other.created),
             updated=self.updated.narrowed_by(other.updated),
+            any_of=_intersect_alternatives(self.any_of, other.any_of),
         )
+
+
+def _intersect_alternatives(
+    some: tuple[Filters, ...], others: tuple[Filters, ...]
+) -> tuple[Filters, ...]:
+    if not some or not others:
+        return some or others
+    return tuple(one.narrowed_by(other) for one in some for other in others)
 
 
 def _intersect(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:

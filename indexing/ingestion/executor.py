@@ -258,10 +258,18 @@ def _to_selected(change: Replace) -> SelectedDocument:
 
 
 def _put_in_sets(change: IndexChange, assigned: SetAssignment) -> IndexChange:
-    if not isinstance(change, Replace) or not assigned.labels.get(change.document_id):
+    if not isinstance(change, Replace):
         return change
-    sets = assigned.labels[change.document_id]
-    return replace(change, chunks=tuple(replace(chunk, sets=sets) for chunk in change.chunks))
+    document_id, nothing = change.document_id, frozenset[str]()
+    sets = assigned.labels.get(document_id, nothing)
+    projects = assigned.projects.get(document_id, nothing)
+    personas = assigned.personas.get(document_id, nothing)
+    if not (sets or projects or personas):
+        return change
+    chunks = (
+        replace(chunk, sets=sets, projects=projects, personas=personas) for chunk in change.chunks
+    )
+    return replace(change, chunks=tuple(chunks))
 
 
 def _to_write_step(step: EmbedStep, vectors: Vectors) -> WriteStep:

@@ -1,7 +1,7 @@
 """The ledger: what must be known of every document, and must not be lost."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol, TypeAlias
 
@@ -163,12 +163,16 @@ LedgerChange: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class SetAssignment:
-    """The document sets that documents belong to."""
+    """The document sets that documents belong to, and the projects and assistants that hold them."""
 
     version: int
     """Of the rules of all sets; it grows with every change of them."""
     labels: Mapping[str, frozenset[str]]
     """By document id, the labels that the index is to hold."""
+    projects: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By document id, the projects that hold it; others are held by none. They do not count for the version."""
+    personas: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """As the projects: assistants."""
 
 
 class Ledger(Protocol):

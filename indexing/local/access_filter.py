@@ -315,6 +315,28 @@ def _restrict_filters(
         yield _restrict_ids(connection, columns, filters.document_ids)
     yield from _restrict_dates(columns, "created", filters.created)
     yield from _restrict_dates(columns, "updated", filters.updated)
+    if filters.any_of:
+        yield _restrict_any(connection, columns, filters.any_of)
+
+
+def _restrict_any(
+    connection: Connection, columns: Columns, alternatives: Sequence[Filters]
+) -> _Restriction:
+    accepted = [_combine(connection, columns, each) for each in alternatives]
+    documents: Mask = np.logical_or.reduce([each.documents for each in accepted])
+    return _Restriction(documents, tantivy_index.match_any([each.condition for each in accepted]))
+
+
+def _combine(connection: Connection, columns: Columns, filters: Filters) -> _Restriction:
+    """Return what all of the filters accept."""
+    restrictions = list(_restrict_filters(connection, columns, filters))
+    everything: Mask = np.ones(len(columns.documents), dtype=np.bool_)
+    if not restrictions:
+        return _Restriction(everything, tantivy_index.match_everything())
+    documents: Mask = np.logical_and.reduce([each.documents for each in restrictions])
+    return _Restriction(
+        documents, tantivy_index.match_all([each.condition for each in restrictions])
+    )
 
 
 def _shared_values(filters: Filters) -> Iterator[tuple[LabelKind, frozenset[str] | None]]:

@@ -244,6 +244,10 @@ def match_inflections(word: str, stems: Sequence[str]) -> Condition:
     return _without_score(tantivy.Query.boolean_query([plain, *stemmed]))
 
 
+def match_everything() -> Condition:
+    return _without_score(tantivy.Query.all_query())
+
+
 def match_all(conditions: Sequence[Condition]) -> Condition:
     return tantivy.Query.boolean_query([(tantivy.Occur.Must, each) for each in conditions])
 

@@ -40,9 +40,17 @@ def _filters(filters: Filters) -> list[Body]:
         "key": None if filters.document_ids is None else _keys(filters.document_ids),
     }
     ranges = [_date_range("created", filters.created), _date_range("updated", filters.updated)]
-    return [any_of(field, values) for field, values in named.items() if values is not None] + [
-        dates for dates in ranges if dates
+    return [
+        *(any_of(field, values) for field, values in named.items() if values is not None),
+        *(dates for dates in ranges if dates),
+        *_alternatives(filters.any_of),
     ]
+
+
+def _alternatives(any_of: Iterable[Filters]) -> Iterator[Body]:
+    parts: list[Body] = [{"bool": {"filter": _filters(one)}} for one in any_of]
+    if parts:
+        yield match_any(parts)
 
 
 def _keys(ids: Iterable[str]) -> list[str]:
@@ -115,7 +123,9 @@ class Memberships:
             (filters.project_id_filter, self.projects),
             (filters.persona_id_filter, self.personas),
         )
-        return all(wanted is None or not wanted.isdisjoint(held) for wanted, held in checks)
+        return all(wanted is None or not wanted.isdisjoint(held) for wanted, held in checks) and (
+            not filters.any_of or any(map(self.match, filters.any_of))
+        )
 
 
 def is_visible(chunk: str, records: Mapping[str, Source], filters: Filters) -> bool:

@@ -184,7 +184,7 @@ def measure_opening(server: Server, times: int) -> float:
         answering=lambda question, _: server.make_answering(question.text),
         files=FileKeeper(lambda: server.container.file_index),
         turn_key="owner",
-        readers_now=lambda: READERS,
+        readers_now=lambda _: lambda: READERS,
     )
     lengths = (SHORT, LONG)
     ids = {length: write_conversation(server.database, length) for length in lengths}

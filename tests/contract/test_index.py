@@ -850,6 +850,40 @@ def test_each_filter_lets_pass_what_it_names(
         assert passed(**{name: frozenset()}) == set()
 
 
+def test_one_of_the_alternatives_has_to_accept_besides(
+    index: Index, writer: IndexWriter, filtered_read_path: ReadPath
+) -> None:
+    writer.write(
+        [
+            secret("a", sets=frozenset({"hr"})),
+            secret("b", sets=frozenset({"it"}), projects=frozenset({"1"})),
+            secret("c", personas=frozenset({"2"})),
+            secret("d", access=Access.to(["user:other@example.com"]), projects=frozenset({"1"})),
+        ]
+    )
+    hr, project = (
+        Filters(sets=frozenset({"hr"})),
+        Filters(project_id_filter=frozenset({"1"})),
+    )
+    persona = Filters(persona_id_filter=frozenset({"2"}))
+
+    def passed(**fields: Any) -> set[str]:
+        return filtered_read_path(index, PUBLIC, Filters(**fields))
+
+    assert passed(any_of=(hr, project)) == {"a", "b"}
+    assert passed(any_of=(hr, persona)) == {"a", "c"}
+    assert passed(any_of=(hr, project), sets=frozenset({"it"})) == {"b"}
+    assert passed(any_of=(Filters(), hr)) == {"a", "b", "c"}
+    assert passed(any_of=(Filters(sets=frozenset()),)) == set()
+    assert passed(any_of=(hr, Filters(any_of=(persona, project)))) == {"a", "b", "c"}
+    assert passed(any_of=(Filters(sources=frozenset({"b"}), sets=frozenset({"it"})), persona)) == {
+        "b",
+        "c",
+    }
+    narrowed = Filters(any_of=(hr, project)).narrowed_by(Filters(any_of=(persona, project)))
+    assert filtered_read_path(index, PUBLIC, narrowed) == {"b"}
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 def test_text_conditions_hold_for_every_leg(
     index: Index, writer: IndexWriter, alpha: float

@@ -8,6 +8,7 @@ _MESSAGE = f"{_CONVERSATION}/messages/{{message_id}}"
 _SHARED = "/api/shared/{share_id}"
 _PROJECT = "/api/projects/{project_id}"
 _PAGE = "/projects/{project_id}"
+_ASSISTANT = "/api/assistants/{assistant_id}"
 _DEPOT = {"name": "New depot"}
 _BOB = {"email": "bob@example.com"}
 _FIRST = {"question": QUESTION}
@@ -133,4 +134,22 @@ ROUTES_OF_FILES = {
     "POST /api/conversations#files": answers_people(
         Kind.FILE, 202, json={"question": QUESTION, "files": [OBJECT]}
     ),
+}
+
+ROUTES_OF_HELD_FILES = {
+    f"GET {_PROJECT}/files": answers_people(Kind.PROJECT),
+    f"GET {_PROJECT}/files#joined": answers_people(Kind.JOINED_PROJECT),
+    # What is sent is no form with a file.
+    f"POST {_PROJECT}/files": answers_people(Kind.PROJECT, 422, missing=422),
+    f"PUT {_PROJECT}/files/{{file_id}}": answers_people(Kind.PROJECT_FILE),
+    f"PUT {_PROJECT}/files/{{file_id}}#own": answers_people(Kind.FILE_FOR_OWN_PROJECT),
+    f"DELETE {_PROJECT}/files/{{file_id}}": answers_people(Kind.PROJECT_FILE, 204),
+    f"DELETE {_PROJECT}/files/{{file_id}}#joined": answers_people(Kind.JOINED_PROJECT_FILE, 403),
+    f"GET {_ASSISTANT}/files": answers_people(Kind.ASSISTANT),
+    f"GET {_ASSISTANT}/files#group": answers_people(Kind.GROUP_ASSISTANT),
+    f"GET {_ASSISTANT}/files#shared": answers_people(Kind.SHARED_ASSISTANT),
+    f"POST {_ASSISTANT}/files": answers_people(Kind.ASSISTANT, 422, missing=422),
+    f"PUT {_ASSISTANT}/files/{{file_id}}": answers_people(Kind.ASSISTANT_FILE),
+    f"PUT {_ASSISTANT}/files/{{file_id}}#own": answers_people(Kind.FILE_FOR_OWN_ASSISTANT),
+    f"DELETE {_ASSISTANT}/files/{{file_id}}": answers_people(Kind.ASSISTANT_FILE, 204),
 }

@@ -17,6 +17,7 @@ from backend.store import (
     assistants,
     conversation_shares,
     document_sets,
+    held_files,
     identities,
     language_models,
     projects,
@@ -28,6 +29,7 @@ from backend.store import (
 from backend.store.assistants import AssistantValues, Visibility
 from backend.store.conversations import ConversationOwner
 from backend.store.file_source import FILES_SOURCE
+from backend.store.held_files import FileHolder
 from backend.store.ledger import StoredLedger
 from backend.store.new_messages import (
     EVERYDAY,
@@ -280,6 +282,25 @@ def _make_file(world: "World", owner: str) -> str:
     return name
 
 
+def _make_project_file(world: "World", owner: str) -> str:
+    return _hold(world, FileHolder("project", _make_project(world, owner)), owner)
+
+
+def _make_joined_project_file(world: "World", owner: str) -> str:
+    return _hold(world, FileHolder("project", _make_joined_project(world, owner)), "gone")
+
+
+def _make_assistant_file(world: "World", owner: str) -> str:
+    return _hold(world, FileHolder("assistant", _make_assistant(world, owner)), owner)
+
+
+def _hold(world: "World", holder: FileHolder, uploader: str) -> str:
+    person = ConversationOwner(_find_owner(world, uploader).id)
+    file = _make_file(world, uploader)
+    held_files.add(world.database, person, holder, file, most=1_000)
+    return f"{holder.id}/{file}"
+
+
 MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
     {
         Kind.NOTHING: _name_nothing,
@@ -310,6 +331,9 @@ MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
         Kind.SHARE: _make_share,
         Kind.ENDED_SHARE: _make_ended_share,
         Kind.FILE: _make_file,
+        Kind.PROJECT_FILE: _make_project_file,
+        Kind.JOINED_PROJECT_FILE: _make_joined_project_file,
+        Kind.ASSISTANT_FILE: _make_assistant_file,
     }
 )
 MISSING: Mapping[Kind, str] = MappingProxyType(
@@ -322,6 +346,9 @@ MISSING: Mapping[Kind, str] = MappingProxyType(
         Kind.MESSAGE: "absent/999999",
         Kind.PROJECT_CONVERSATION: "absent/absent",
         Kind.PROJECT_MEMBER: "absent/999999",
+        Kind.PROJECT_FILE: "absent/absent",
+        Kind.JOINED_PROJECT_FILE: "absent/absent",
+        Kind.ASSISTANT_FILE: "absent/absent",
     }
 )
 
@@ -344,11 +371,19 @@ PAIRS: Mapping[Kind, Pair] = MappingProxyType(
         Kind.PROJECT_CONVERSATION_IN_OWN: Pair(
             Kind.PROJECT_CONVERSATION, Kind.PROJECT_CONVERSATION
         ),
+        Kind.FILE_FOR_OWN_PROJECT: Pair(Kind.PROJECT, Kind.FILE),
+        Kind.FILE_FOR_OWN_ASSISTANT: Pair(Kind.ASSISTANT, Kind.FILE),
         Kind.PROJECT_MEMBER_IN_OWN: Pair(Kind.PROJECT_MEMBER, Kind.PROJECT_MEMBER),
     }
 )
 """Kinds of two objects that are made apart."""
-IN_ANOTHER = frozenset({*PAIRS, Kind.MESSAGE, Kind.PROJECT_CONVERSATION, Kind.PROJECT_MEMBER})
+IN_ANOTHER = frozenset(
+    {
+        *PAIRS,
+        *(Kind.MESSAGE, Kind.PROJECT_CONVERSATION, Kind.PROJECT_MEMBER),
+        *(Kind.PROJECT_FILE, Kind.JOINED_PROJECT_FILE, Kind.ASSISTANT_FILE),
+    }
+)
 """Kinds whose names have two parts."""
 
 

@@ -11,6 +11,7 @@ from tests.support.access_assistant_routes import ROUTES_OF_ASSISTANTS
 from tests.support.access_conversation_routes import (
     ROUTES_OF_CONVERSATIONS,
     ROUTES_OF_FILES,
+    ROUTES_OF_HELD_FILES,
     ROUTES_OF_PROJECTS,
     ROUTES_OF_SHARING,
 )
@@ -202,6 +203,7 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | ROUTES_OF_SHARING
     | ROUTES_OF_PROJECTS
     | ROUTES_OF_FILES
+    | ROUTES_OF_HELD_FILES
     | ROUTES_OF_ASSISTANTS
     | _FOR_OWNERS_OF_SOURCES
     | ROUTES_OF_SETS

@@ -21,6 +21,7 @@ from backend.api.authorization import Permission, requires
 from backend.api.dependencies import (
     ContainerDependency,
     FindReadersDependency,
+    OpeningReadersDependency,
     ReadersDependency,
 )
 from backend.api.problem_details import Problem, problem
@@ -82,7 +83,7 @@ def list_documents(
 @requires(Permission.SEARCH)
 def document_original(
     document_id: str,
-    readers: ReadersDependency,
+    readers: OpeningReadersDependency,
     container: ContainerDependency,
     find_readers: FindReadersDependency,
     cancel_token: CancelTokenDependency,
@@ -108,7 +109,7 @@ def document_original(
 def page_image(
     document_id: str,
     number: str,
-    readers: ReadersDependency,
+    readers: OpeningReadersDependency,
     container: ContainerDependency,
     find_readers: FindReadersDependency,
     cancel_token: CancelTokenDependency,
@@ -133,7 +134,7 @@ def page_image(
 @requires(Permission.SEARCH)
 def show_document(
     document_id: str,
-    readers: ReadersDependency,
+    readers: OpeningReadersDependency,
     container: ContainerDependency,
     find_readers: FindReadersDependency,
     cancel_token: CancelTokenDependency,

@@ -15,7 +15,7 @@ from backend.schemas.file import FileResponse, FilesResponse
 router = APIRouter()
 _ONE = "/api/files/{file_id}"
 FileId: TypeAlias = Annotated[str, Path(max_length=100)]
-_FORM = {
+UPLOAD_FORM = {
     "requestBody": {
         "required": True,
         "content": {
@@ -45,7 +45,7 @@ FilesDependency = Annotated[FileService, Depends(get_files)]
     "/api/files",
     status_code=202,
     responses={409: openapi.describe_problem("You have as many files as allowed")},
-    openapi_extra=_FORM,
+    openapi_extra=UPLOAD_FORM,
     summary="Upload a file of your own",
 )
 @requires(Permission.ASK)

@@ -141,7 +141,7 @@ export class Attachments {
 }
 
 /** Upload by XMLHttpRequest: only that says how far it is. */
-function uploaded({ given, node, abort }) {
+export function uploaded({ given, node, abort }) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", FILES);
@@ -174,6 +174,6 @@ export function fileChips(files = []) {
 export function showScope(node, given) {
   node.hidden = !given?.sentence;
   node.querySelector("span").textContent = replaceControls(given?.sentence ?? "");
-  node.querySelector("[data-everything]").hidden = given?.use !== "scope" || !given.names.length;
-  node.querySelector("[data-only-files]").hidden = given?.use !== "everything" || !given.names.length;
+  node.querySelector("[data-everything]").hidden = given?.use !== "scope";
+  node.querySelector("[data-only-files]").hidden = given?.use !== "everything";
 }

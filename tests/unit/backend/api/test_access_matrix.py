@@ -63,6 +63,9 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
         (Permission.ASK, Kind.MESSAGE): NONE,
         (Permission.ASK, Kind.MESSAGE_IN_OWN): NONE,
         (Permission.ASK, Kind.FILE): NONE,
+        (Permission.ASK, Kind.PROJECT_FILE): NONE,
+        (Permission.ASK, Kind.JOINED_PROJECT_FILE): NONE,
+        (Permission.ASK, Kind.FILE_FOR_OWN_PROJECT): NONE,
         (Permission.ASK, Kind.PROJECT): NONE,
         (Permission.ASK, Kind.JOINED_PROJECT): NONE,
         (Permission.ASK, Kind.PROJECT_CONVERSATION): NONE,
@@ -70,6 +73,8 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
         (Permission.ASK, Kind.PROJECT_MEMBER): NONE,
         (Permission.ASK, Kind.PROJECT_MEMBER_IN_OWN): NONE,
         (Permission.ASK, Kind.ASSISTANT): NONE,
+        (Permission.ASK, Kind.ASSISTANT_FILE): NONE,
+        (Permission.ASK, Kind.FILE_FOR_OWN_ASSISTANT): NONE,
         (Permission.ASK, Kind.ASSISTANT_IN_OWN): NONE,
         (Permission.SEARCH, Kind.ASSISTANT): NONE,
         # Admins look after what is shared.

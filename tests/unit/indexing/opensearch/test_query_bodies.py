@@ -59,16 +59,20 @@ def test_of_very_many_words_only_the_first_are_used() -> None:
 
 def test_no_search_has_more_clauses_than_the_cluster_takes() -> None:
     # Every filter, 16 phrases and very many words: 960 + 16 + 11, and the cluster counts a range as two.
+    x = frozenset({"x"})
+    project, persona = Filters(project_id_filter=x), Filters(persona_id_filter=x)
     everything = Filters(
-        **{
-            name: frozenset({"x"})
-            for name in (
-                *("sources", "sets", "tags", "people", "media_types", "document_ids"),
-                *("project_id_filter", "persona_id_filter"),
-            )
-        },
+        sources=x,
+        sets=x,
+        tags=x,
+        people=x,
+        media_types=x,
+        document_ids=x,
+        project_id_filter=x,
+        persona_id_filter=x,
         created=DateRange(since=MAY),
         updated=DateRange(until=MAY),
+        any_of=(Filters(sources=x, sets=x), project, persona, Filters(document_ids=x)),
     )
     scope = access_filter.filter_conditions(ANN, everything)
     phrases = [[f"p{n}", "q"] for n in range(tokenizer.MOST_EXACT_TERMS)]

@@ -203,7 +203,7 @@ def test_files_stand_in_the_place_of_what_an_assistant_is_limited_to(
     assert streamed[0].data["use"] == "scope"
     assert _found(streamed) == {long["document_id"]}
     _, _, streamed = _ask(bob, long, search_scope="everything", **asked)
-    assert long["document_id"] not in _found(streamed)
+    assert long["document_id"] in _found(streamed)
 
 
 def _found(streamed: list[Event]) -> set[str]:
