@@ -295,7 +295,7 @@ class ConversationService:
     def delete(self, conversation_id: str) -> None:
         """Delete a conversation with its files that nothing else uses."""
         conversations.remove(self.database, self.owner, conversation_id)
-        self.files.sweep_now()
+        self.files.wake()
 
 
 def _to_stored_id(assistant_id: str) -> str | None:

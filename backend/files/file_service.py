@@ -11,7 +11,6 @@ from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.random_ids import make_random_id
 from backend.store.user_files import NewFile, UserFile
-from backend.sync.run_lease import this_process
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,6 @@ class FileService:
             InvalidInputError, ConflictError, TemporarilyUnavailableError
         """
         name, media_type = check_file(uploaded)
-        self.keeper.check_room(len(uploaded.data))
         file_id = make_random_id()
         new = NewFile(
             id=file_id,
@@ -36,21 +34,22 @@ class FileService:
             size=len(uploaded.data),
             sha256=hashlib.sha256(uploaded.data).hexdigest(),
             document_id=file_source.make_document_id(file_id),
+            data=uploaded.data,
         )
-        file = user_files.add(self.database, self.owner, new, this_process(), MOST_FILES)
-        if file.id == file_id:
-            self.keeper.schedule_read(self.owner, file, uploaded.data)
+        file = user_files.add(self.database, self.owner, new, MOST_FILES)
+        self.keeper.wake()
         return file
 
     def list_all(self) -> Sequence[UserFile]:
-        self.keeper.sweep_sometimes()
+        self.keeper.wake_sometimes()
         return user_files.list_files(self.database, self.owner, MOST_FILES)
 
     def get(self, file_id: str) -> UserFile:
         """Raises NotFoundError."""
+        self.keeper.wake_sometimes()
         return user_files.find(self.database, self.owner, file_id)
 
     def delete(self, file_id: str) -> None:
         """Raises NotFoundError."""
         user_files.mark_for_removal(self.database, self.owner, file_id)
-        self.keeper.sweep_now()
+        self.keeper.wake()

@@ -37,7 +37,6 @@ from backend.store.new_messages import (
 )
 from backend.store.people import Person
 from backend.store.user_files import NewFile
-from backend.sync.run_lease import this_process
 from indexing.ingestion.ledger import Failed
 from tests.support.access_actors import SERVICE, email_of
 from tests.support.access_expected import ISSUER, MODEL_ADDRESS, Kind
@@ -256,8 +255,9 @@ def _make_file(world: "World", owner: str) -> str:
         size=10,
         sha256=name,
         document_id=f"{FILES_SOURCE}:{name}",
+        data=b"0123456789",
     )
-    user_files.add(world.database, person, file, this_process(), most=1_000)
+    user_files.add(world.database, person, file, most=1_000)
     user_files.finish(world.database, name, 10, None)
     return name
 

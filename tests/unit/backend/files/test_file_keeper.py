@@ -18,9 +18,9 @@ def test_an_error_of_the_program_ends_no_later_work(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(threading, "excepthook", lambda args: raised.append(args.exc_type))
     keeper = FileKeeper(open_index)
-    keeper.sweep_now()
+    keeper.wake()
     wait_for(lambda: raised)
-    keeper.sweep_now()
+    keeper.wake()
     wait_for(lambda: len(raised) == 2)
     assert opened == ["files", "files"]
     assert raised == [RuntimeError, RuntimeError]
