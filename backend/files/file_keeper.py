@@ -134,7 +134,9 @@ class FileKeeper:
             index = self._open_index()
             self._swept_at = time.monotonic()
             sweep(index)
-            while (upload := waiting_uploads.claim(index.database, this_process(), is_dead)) is not None:
+            while (
+                upload := waiting_uploads.claim(index.database, this_process(), is_dead)
+            ) is not None:
                 read_upload(index, upload)
                 index = self._open_index()
         except (TemporarilyUnavailableError, ActionRequiredError) as error:

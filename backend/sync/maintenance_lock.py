@@ -94,9 +94,7 @@ def _hold_source(database: Database, source: str, kind: str) -> Iterator[int]:
         run_transitions.finish(database, run, state, {}, error)
 
 
-def _renew_all(
-    database: Database, held: list[int], kind: str, renew_files: KeepAlive
-) -> KeepAlive:
+def _renew_all(database: Database, held: list[int], kind: str, renew_files: KeepAlive) -> KeepAlive:
     due = 0.0
 
     def renew() -> None:
