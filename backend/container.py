@@ -86,6 +86,20 @@ class Container:
 
         return resolve_readers(self.database, add_groups_of_accounts(self.database, own))
 
+    def add_files_of_owner(self, readers: "Readers") -> "Readers":
+        """Return the tokens with that of the files of the machine's owner, who has them only where there are no accounts."""
+        from backend.access.group_presence import holds_files_of_owner
+
+        if self.settings.database_url is None and not holds_files_of_owner(self._database_file):
+            return readers
+        from backend.access.readers import add_own_files
+        from backend.store.conversations import ConversationOwner
+        from backend.store.people import has_people
+
+        if has_people(self.database):
+            return readers
+        return add_own_files(readers, ConversationOwner(None))
+
     @cached_property
     def vault(self) -> "Vault":
         """Encrypts and decrypts the credentials of sources.
