@@ -1,6 +1,7 @@
 """Whose conversations a request is about, and what answers in them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import Depends, Path, Request
@@ -139,11 +140,16 @@ def _make_answering(
     settings: AssistantSettings,
     answer_html: AnswerHtml,
 ) -> Answering:
-    def answer(turn: ChatTurn, record: ChatStateContainer) -> Iterator[ChatEvent]:
-        attached = find_attached(database, owner, question)
+    # Once, in the turn: what an admin changes counts from the next one on.
+    choose_models = cache(lambda: chat.choose_models(settings))
+
+    def answer(
+        turn: ChatTurn, record: ChatStateContainer, path: Sequence[Message]
+    ) -> Iterator[ChatEvent]:
+        attached = find_attached(database, owner, path)
         if attached is None:
-            return chat.answer(turn, (), record)
-        return answer_with_files(chat, turn, attached, record)
+            return chat.answer_by(choose_models(), turn, (), record)
+        return answer_with_files(chat, choose_models(), turn, attached, record)
 
     return Answering(
         index=chat.engine.index,
@@ -152,7 +158,7 @@ def _make_answering(
         seconds=chat.seconds,
         encoder=TurnEncoder(question.text, answer_html),
         read_filters=_read_filters,
-        open_fast_model=chat.fast_model,
+        open_fast_model=lambda person_id: choose_models().open_fast(person_id),
     )
 
 

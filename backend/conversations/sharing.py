@@ -105,18 +105,8 @@ class SharingService:
         if leaf is not None:
             last = messages.get(self.database, self.owner, conversation_id, leaf).id
         path = [] if last is None else messages.list_path(self.database, last, MOST_SHOWN)
-        return ReadConversation(self._choose_title(conversation, path), self._read(path))
-
-    def _choose_title(self, conversation: Conversation, path: Sequence[Message]) -> str:
-        # What the model was given of a conversation is not kept: any of its answers may be in the title.
-        rests_on = (
-            messages.list_document_ids(self.database, conversation.id)
-            if conversation.title_by == "model"
-            else frozenset()
-        )
-        if path and not self.gate.allows_title(conversation.title_by, rests_on):
-            return _make_title_of(path)
-        return conversation.title
+        # No title rests on a document: see `titles.write_title`.
+        return ReadConversation(conversation.title, self._read(path))
 
     def _read(self, path: Sequence[Message]) -> tuple[ReadMessage, ...]:
         withheld = self.gate.find_withheld(path)

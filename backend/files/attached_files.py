@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from backend.chat.context_files import ContextFile
 from backend.chat.pictures import Picture
 from backend.files.file_types import is_picture
-from backend.store import documents, messages, user_files
+from backend.store import documents, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.messages import Message, SearchScope
@@ -14,7 +14,6 @@ from backend.store.user_files import UserFile
 from connectors.access import Readers
 from connectors.document import Document
 
-MOST_MESSAGES = 100
 MOST_PICTURES = 10
 """That are shown to a model, the latest ones."""
 
@@ -49,10 +48,9 @@ class AttachedFiles:
 
 
 def find_attached(
-    database: Database, owner: ConversationOwner, question: Message
+    database: Database, owner: ConversationOwner, path: Sequence[Message]
 ) -> AttachedFiles | None:
-    """Return the files of a question and of those before it on its path; None if there are none."""
-    path = messages.list_path(database, question.id, MOST_MESSAGES)
+    """Return the files of the questions of a path, which ends with the one that is asked; None if there are none."""
     of_messages = user_files.list_of_messages(database, [one.id for one in path])
     latest_first = [file for one in reversed(path) for file in of_messages.get(one.id, ())]
     distinct = list({file.id: file for file in latest_first if file.status == "ready"}.values())
@@ -63,7 +61,7 @@ def find_attached(
         owner=owner,
         texts=tuple(_without_pictures(distinct)),
         pictures=tuple(file for file in distinct if is_picture(file.media_type)),
-        search_scope=question.search_scope or "files",
+        search_scope=path[-1].search_scope or "files",
     )
 
 

@@ -1,4 +1,4 @@
-"""The bytes of uploads that wait to be read, and who writes to the index or holds it; why the beginning of a conversation was left out."""
+"""The bytes of uploads that wait to be read, and who writes to the index or holds it; what answers were written without."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -42,4 +42,4 @@ def upgrade() -> None:
     op.execute(left.values(status="failed", problem=_LOST))
     for name in ("host", "process", "process_started", "lease_until"):
         op.drop_column("user_files", name)
-    op.add_column("messages", sa.Column("history_loss", sa.Text))
+    op.add_column("messages", sa.Column("losses", sa.JSON))

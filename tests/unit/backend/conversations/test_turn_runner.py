@@ -94,8 +94,11 @@ class Process:
         yield
 
     def run(self, begun: Begun, answer: Callable[[ChatTurn], Iterator[ChatEvent]]) -> None:
-        def write(turn: ChatTurn, state: ChatStateContainer) -> Iterator[ChatEvent]:
+        def write(
+            turn: ChatTurn, state: ChatStateContainer, path: Sequence[Message]
+        ) -> Iterator[ChatEvent]:
             del state
+            assert path[-1] == begun.question
             return answer(turn)
 
         order = TurnOrder(
@@ -587,5 +590,7 @@ def test_a_turn_is_told_the_summary_or_that_there_is_none(
     assert (turn.history == ()) is bool(written)
     lost = [one.data for one in events if one.name == "lost"]
     assert lost == ([] if written else [{"step": "history", "reason": "The model is away."}])
+    # Also after a reload.
+    assert list(process.read(begun.answer).losses) == lost
     # What it is told rests on this, however it is told.
     assert process.read(begun.answer).document_ids == ("wiki:a",)

@@ -16,6 +16,7 @@ from backend.store.ledger import StoredLedger
 from backend.store.user_file_tables import waiting_uploads as waiting_uploads_table
 from backend.store.user_files import NewFile, UserFile
 from backend.sync.maintenance_lock import hold_all_sources
+from backend.sync.run_lease import this_process
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import IndexChange, Written
@@ -104,7 +105,7 @@ def test_what_a_dead_process_was_reading_is_read_again_and_no_live_one_is_robbed
     index: FileIndex,
 ) -> None:
     file = _upload(index.database)
-    process = file_keeper.this_process()
+    process = this_process()
     assert waiting_uploads.claim(index.database, process, lambda _: False) is not None
     assert waiting_uploads.claim(index.database, process, lambda _: False) is None
     taken = waiting_uploads.claim(index.database, process, lambda one: one == process)
@@ -137,7 +138,7 @@ def test_a_file_that_waits_is_gone_with_its_bytes_when_it_is_deleted(index: File
     file = _upload(index.database)
     user_files.mark_for_removal(index.database, OWNER, file.id)
     assert not _waits(index.database)
-    assert waiting_uploads.claim(index.database, file_keeper.this_process(), lambda _: True) is None
+    assert waiting_uploads.claim(index.database, this_process(), lambda _: True) is None
 
 
 def test_nothing_is_indexed_while_the_index_is_held(index: FileIndex, writer: _Writer) -> None:

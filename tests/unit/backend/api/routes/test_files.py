@@ -17,6 +17,8 @@ from fastapi.testclient import TestClient
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.roles import Role
 from backend.api.app import Api
+from backend.composition.chat import ChatService
+from backend.composition.language_models import LanguageModels
 from backend.container import Container
 from backend.files import file_keeper
 from backend.files.file_types import LARGEST_FILE
@@ -32,6 +34,7 @@ from backend.store.conversations import ConversationOwner
 from backend.store.language_models import ModelRole, ModelValues
 from connectors.access import Readers
 from connectors.extraction.isolated import extract_isolated
+from indexing.embedding.token_counting import rough_tokens
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 from tests.support.accounts import add_person
@@ -153,6 +156,34 @@ def test_a_file_that_fits_is_read_whole_and_cited(bob: TestClient, server: Scrip
     assert [one["id"] for one in question["files"]] == [file["id"]]
     assert question["files"][0]["used"]
     assert answer["answer"]["files"]["names"] == ["move.md"]
+
+
+def test_the_models_of_a_turn_are_chosen_once_and_its_file_is_counted_once(
+    bob: TestClient, server: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.play(_citing)
+    file = _add(bob, b"# Quay\n\nThe quay of Nantmoor.\n", "quay.md")
+    conversation, message, _ = _ask(bob, file)
+    chosen: list[str | None] = []
+    counted: list[str] = []
+    choose = LanguageModels.choose
+
+    def note(models: LanguageModels, name: str | None, temperature: float | None) -> Any:
+        chosen.append(name)
+        return choose(models, name, temperature)
+
+    def count_noting(text: str) -> int:
+        counted.append(text)
+        return rough_tokens(text)
+
+    monkeypatch.setattr(LanguageModels, "choose", note)
+    monkeypatch.setattr(ChatService, "count_model_tokens", staticmethod(count_noting))
+    path = f"{BASE}/{conversation}/messages"
+    begun = bob.post(path, json={"question": "Of which town?", "parent_id": message}).json()
+    assert _follow(bob, conversation, begun["answer"]["id"])[-1].name == "done"
+    assert chosen == [None]
+    line = '{"document": 1, "title": "quay.md", "content": "The quay of Nantmoor."}'
+    assert counted.count(line) == 1
 
 
 def test_a_file_of_an_earlier_question_counts_on(bob: TestClient, server: ScriptedModel) -> None:
