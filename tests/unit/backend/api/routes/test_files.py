@@ -177,7 +177,7 @@ def test_the_models_of_a_turn_are_chosen_once_and_its_file_is_counted_once(
         return rough_tokens(text)
 
     monkeypatch.setattr(LanguageModels, "choose", note)
-    monkeypatch.setattr(ChatService, "count_model_tokens", staticmethod(count_noting))
+    monkeypatch.setattr(ChatService, "count_model_tokens", property(lambda _: count_noting))
     path = f"{BASE}/{conversation}/messages"
     begun = bob.post(path, json={"question": "Of which town?", "parent_id": message}).json()
     assert _follow(bob, conversation, begun["answer"]["id"])[-1].name == "done"
