@@ -1,6 +1,6 @@
 """Whose conversations a request is about, and what answers in them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, TypeAlias
 
@@ -25,7 +25,7 @@ from backend.chat.llm_loop import ChatTurn
 from backend.composition.answers_from_files import answer_with_files
 from backend.composition.chat import ChatService
 from backend.conversations.answer_gate import AnswerGate
-from backend.conversations.followed_turn import FollowedAnswer, TurnFollower
+from backend.conversations.followed_turn import AnswerPlace, FollowedAnswer, TurnFollower
 from backend.conversations.project_service import ProjectService
 from backend.conversations.service import ConversationService
 from backend.conversations.turn_rights import make_owner_readers
@@ -43,6 +43,8 @@ HIGHEST = 2**31 - 1
 
 ConversationId: TypeAlias = Annotated[str, Path(max_length=100)]
 MessageId: TypeAlias = Annotated[int, Path(ge=1, le=HIGHEST)]
+ProjectId: TypeAlias = Annotated[str, Path(max_length=100)]
+MakeFollower: TypeAlias = Callable[[FollowedAnswer], TurnFollower]
 
 
 async def get_owner(asker: AskerDependency) -> ConversationOwner:
@@ -106,30 +108,58 @@ def get_conversations(
 ConversationsDependency = Annotated[ConversationService, Depends(get_conversations)]
 
 
-async def get_follower(
+async def get_make_follower(
     request: Request,
-    conversation_id: ConversationId,
-    message_id: MessageId,
-    owner: OwnerDependency,
     chat: ChatDependency,
     database: DatabaseDependency,
     state: AppStateDependency,
     context: RequestContextDependency,
-) -> TurnFollower:
-    runner = state.turns.runner
-    return TurnFollower(
+) -> MakeFollower:
+    readers_now = make_readers_now(request, state.authenticator, database)
+    return lambda answer: TurnFollower(
         database=database,
-        answer=FollowedAnswer(owner, conversation_id, message_id),
+        answer=answer,
         index=chat.engine.index,
-        readers_now=make_readers_now(request, state.authenticator, database),
+        readers_now=readers_now,
         seconds=chat.settings.search_seconds,
         news=state.turns.news,
-        is_local=lambda: runner.runs(message_id),
+        is_local=lambda: state.turns.runner.runs(answer.message_id),
         cancel_token=context.cancel_token,
     )
 
 
+MakeFollowerDependency = Annotated[MakeFollower, Depends(get_make_follower)]
+
+
+async def get_follower(
+    conversation_id: ConversationId,
+    message_id: MessageId,
+    owner: OwnerDependency,
+    make_follower: MakeFollowerDependency,
+) -> TurnFollower:
+    place = AnswerPlace(owner, conversation_id)
+    return make_follower(FollowedAnswer(message_id, lambda: place, is_own=True))
+
+
 FollowerDependency = Annotated[TurnFollower, Depends(get_follower)]
+
+
+async def get_project_follower(
+    project_id: ProjectId,
+    message_id: MessageId,
+    projects: ProjectsDependency,
+    make_follower: MakeFollowerDependency,
+) -> TurnFollower:
+    """Return what follows an answer of whoever is in the project, as long as the asker is in it too."""
+
+    def find_place() -> AnswerPlace:
+        found = projects.get_conversation_of(project_id, message_id)
+        return AnswerPlace(found.author, found.id)
+
+    return make_follower(FollowedAnswer(message_id, find_place, is_own=False))
+
+
+ProjectFollowerDependency = Annotated[TurnFollower, Depends(get_project_follower)]
 
 
 def _make_answering(

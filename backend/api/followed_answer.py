@@ -1,14 +1,24 @@
 """The events of an answer of a conversation, as its followers receive them."""
 
+import asyncio
 import json
-from collections.abc import Generator, Mapping
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.responses import Response
+
 from backend.api.answer_events import FAILURES, describe_failure
-from backend.api.server_sent_events import Event, SentEvent
-from backend.conversations.followed_turn import TurnFollower, WithheldError
+from backend.api.authorization import Asker
+from backend.api.dependencies import AppState
+from backend.api.server_sent_events import BROKEN, Event, EventStream, SentEvent, SentEvents
+from backend.conversations.followed_turn import Place, TurnFollower, WithheldError
 from backend.conversations.turn_events import NumberedEvent
+
+LOG = logging.getLogger("quarry.events")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +46,57 @@ class _Refusal:
         return _format(self.event.name, self.event.data.model_dump(mode="json"), "")
 
 
-def follow_answer(follower: TurnFollower, after: int) -> Generator[SentEvent, None, None]:
-    """Yield the events behind a number; what is withheld ends with an `error` without a number."""
+def open_stream(follower: TurnFollower, after: int, state: AppState, asker: Asker) -> Response:
+    """Return the events behind a number as a response; 204 where nothing follows.
+
+    Raises:
+        NotFoundError
+    """
+    if not follower.has_more(after):
+        return Response(status_code=204)
+
+    def begin() -> SentEvents:
+        return follow_answer(follower, after, state.turns.followers)
+
+    return EventStream(begin, state.pools.followed_answers, asker.turn_key, stopping=None)
+
+
+async def follow_answer(
+    follower: TurnFollower, after: int, threads: Executor
+) -> AsyncGenerator[SentEvent, None]:
+    """Yield the events behind a number; what is withheld ends with an `error` without a number.
+
+    Args:
+        threads: in which it looks at the turn; between two looks it waits on the event loop, without a thread.
+    """
+    loop, woken, is_complete = asyncio.get_running_loop(), asyncio.Event(), False
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # the loop is closed: the server has ended
+            loop.call_soon_threadsafe(woken.set)
+
+    place = Place(after)
     try:
-        for event in follower.follow(after):
-            yield _StoredEvent(event)
+        with follower.news.listen(follower.answer.message_id, wake):
+            while not follower.cancel_token.is_cancelled:
+                woken.clear()
+                seen = await loop.run_in_executor(threads, follower.look, place)
+                for event in seen.events:
+                    yield _StoredEvent(event)
+                    is_complete = event.is_last
+                if seen.is_over:
+                    break
+                place = seen.place
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(woken.wait(), follower.pause)
+        if not is_complete:
+            yield BROKEN
     except (WithheldError, *FAILURES) as error:
         yield _Refusal(Event("error", describe_failure(error)))
+    except Exception:
+        # An error in the program. The client must not wait for more.
+        LOG.exception("An answer cannot be followed.")
+        yield BROKEN
 
 
 def _format(name: str, data: Mapping[str, Any], number: str) -> bytes:

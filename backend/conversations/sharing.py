@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.others_files import hide_files
 from backend.conversations.titles import make_title
 from backend.store import conversation_copies, conversation_shares, messages
 from backend.store.conversation_shares import Share, SharedConversation
@@ -76,7 +77,7 @@ class SharingService:
             raise conversation_shares.missing()
         # The words of another first question may be the title: that one is not shared.
         title = shared.title if shared.title_by == "person" else _make_title_of(path)
-        return OpenedShare(shared, ReadConversation(title, self._read(path)))
+        return OpenedShare(shared, ReadConversation(title, self._read(list(map(hide_files, path)))))
 
     def copy_shared(self, share_id: str) -> Conversation:
         """Make a conversation of this reader of what they may read: each question with its answer.

@@ -29,6 +29,10 @@ ROUTES_OF_CONVERSATIONS = {
     f"PATCH {_CONVERSATION}#nothing": answers_people(Kind.CONVERSATION, json={}),
     f"PATCH {_CONVERSATION}#leaf": answers_people(Kind.MESSAGE_IN_OWN, json={"leaf_id": OBJECT}),
     f"DELETE {_CONVERSATION}": answers_people(Kind.CONVERSATION, 204),
+    f"PUT {_CONVERSATION}/project": answers_people(Kind.CONVERSATION, json={"project_id": None}),
+    f"PUT {_CONVERSATION}/project#own": answers_people(
+        Kind.PROJECT_OF_OWN_CONVERSATION, json={"project_id": OBJECT}
+    ),
     f"POST {_CONVERSATION}/messages": answers_people(
         Kind.CONVERSATION, 202, json={"question": QUESTION, "parent_id": None}
     ),
@@ -115,6 +119,10 @@ ROUTES_OF_PROJECTS = {
     f"GET {_PROJECT}/conversations/{{conversation_id}}": answers_people(Kind.PROJECT_CONVERSATION),
     f"GET {_PROJECT}/conversations/{{conversation_id}}#own": answers_people(
         Kind.PROJECT_CONVERSATION_IN_OWN
+    ),
+    f"GET {_PROJECT}/messages/{{message_id}}/events": answers_people(Kind.PROJECT_MESSAGE),
+    f"GET {_PROJECT}/messages/{{message_id}}/events#own": answers_people(
+        Kind.PROJECT_MESSAGE_IN_OWN
     ),
     "POST /api/conversations#project": answers_people(
         Kind.PROJECT, 202, json=_FIRST | {"project_id": OBJECT}

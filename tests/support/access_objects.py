@@ -225,6 +225,12 @@ def _make_project_conversation(world: "World", owner: str) -> str:
     return f"{project}/{made.partition('/')[0]}"
 
 
+def _make_project_message(world: "World", owner: str) -> str:
+    project, _, _ = _make_project_member(world, owner).partition("/")
+    made = _begin_conversation(world, "gone", ConversationSetting(project_id=project))
+    return f"{project}/{split_pair(made)[1]}"
+
+
 def _make_share(world: "World", owner: str) -> str:
     return _share(world, owner)[1]
 
@@ -287,6 +293,7 @@ MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
         Kind.PROJECT: _make_project,
         Kind.JOINED_PROJECT: _make_joined_project,
         Kind.PROJECT_CONVERSATION: _make_project_conversation,
+        Kind.PROJECT_MESSAGE: _make_project_message,
         Kind.PROJECT_MEMBER: _make_project_member,
         Kind.SHARE: _make_share,
         Kind.ENDED_SHARE: _make_ended_share,
@@ -302,6 +309,7 @@ MISSING: Mapping[Kind, str] = MappingProxyType(
         Kind.INVITATION: "absent@example.com",
         Kind.MESSAGE: "absent/999999",
         Kind.PROJECT_CONVERSATION: "absent/absent",
+        Kind.PROJECT_MESSAGE: "absent/999999",
         Kind.PROJECT_MEMBER: "absent/999999",
     }
 )
@@ -325,11 +333,21 @@ PAIRS: Mapping[Kind, Pair] = MappingProxyType(
         Kind.PROJECT_CONVERSATION_IN_OWN: Pair(
             Kind.PROJECT_CONVERSATION, Kind.PROJECT_CONVERSATION
         ),
+        Kind.PROJECT_MESSAGE_IN_OWN: Pair(Kind.PROJECT_MESSAGE, Kind.PROJECT_MESSAGE),
+        Kind.PROJECT_OF_OWN_CONVERSATION: Pair(Kind.CONVERSATION, Kind.PROJECT),
         Kind.PROJECT_MEMBER_IN_OWN: Pair(Kind.PROJECT_MEMBER, Kind.PROJECT_MEMBER),
     }
 )
 """Kinds of two objects that are made apart."""
-IN_ANOTHER = frozenset({*PAIRS, Kind.MESSAGE, Kind.PROJECT_CONVERSATION, Kind.PROJECT_MEMBER})
+IN_ANOTHER = frozenset(
+    {
+        *PAIRS,
+        Kind.MESSAGE,
+        Kind.PROJECT_CONVERSATION,
+        Kind.PROJECT_MESSAGE,
+        Kind.PROJECT_MEMBER,
+    }
+)
 """Kinds whose names have two parts."""
 
 

@@ -281,6 +281,21 @@ def test_members_of_a_project_learn_of_no_file_of_one_another(
     assert (question["text"], question["files"]) == ("Where does the office move?", [])
     assert answer["withheld"]
     assert "private-move" not in read.text
+    # Nor where the answer rests on none of them.
+    long = _add(bob, b"# Quay\n\n" + b"Nantmoor has a quay. " * 1_000, "private-quay.md")
+    server.play(lambda _: Say("I cannot say."))
+    conversation, message, streamed = _ask(bob, long, project_id=project)
+    assert "private-quay" in str(streamed)
+    read = ann.get(f"/api/projects/{project}/conversations/{conversation}")
+    assert read.json()["messages"][1]["text"] == "I cannot say."
+    events = ann.get(f"/api/projects/{project}/messages/{message}/events")
+    assert "event: done" in events.text
+    share = f"{BASE}/{conversation}/share"
+    link = bob.post(share, json={"message_id": message}).json()["id"]
+    shared = ann.get(f"/api/shared/{link}")
+    assert "I cannot say." in shared.text
+    for shown in (read, events, shared):
+        assert "private-quay" not in shown.text
 
 
 def test_its_owner_finds_it_and_no_source_is_listed(bob: TestClient, modelled: Container) -> None:
