@@ -1,12 +1,13 @@
 """The files of one person: upload, list, delete."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from backend.files.file_contents import FileContent, read_content
 from backend.files.file_keeper import FileKeeper
 from backend.files.file_types import MOST_FILES, UploadedFile, check_file
-from backend.store import file_source, user_files
+from backend.store import file_source, file_usage, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.random_ids import make_random_id
@@ -48,6 +49,15 @@ class FileService:
         """Raises NotFoundError."""
         self.keeper.wake_sometimes()
         return user_files.find(self.database, self.owner, file_id)
+
+    def count_conversations(self, files: Sequence[UserFile]) -> Mapping[str, int]:
+        """Return in how many conversations each of one's own files is."""
+        found = file_usage.count_conversations(self.database, [one.id for one in files])
+        return {one.id: found.get(one.id, 0) for one in files}
+
+    def read_content(self, file_id: str) -> FileContent:
+        """Return what is kept of a file. Raises NotFoundError, ConflictError."""
+        return read_content(self.database, self.owner, self.get(file_id))
 
     def delete(self, file_id: str) -> None:
         """Raises NotFoundError."""

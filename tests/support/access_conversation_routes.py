@@ -138,6 +138,10 @@ ROUTES_OF_FILES = {
     "POST /api/files": answers_people(found=422),
     "GET /api/files/{file_id}": answers_people(Kind.FILE),
     "DELETE /api/files/{file_id}": answers_people(Kind.FILE, 204),
+    # Its text is not kept here, which the body says.
+    "GET /api/files/{file_id}/content": answers_people(Kind.FILE, 404),
+    "GET /files": answers_people(),
+    "POST /files/{file_id}/delete": answers_people(Kind.FILE, 303),
     "POST /api/conversations#files": answers_people(
         Kind.FILE, 202, json={"question": QUESTION, "files": [OBJECT]}
     ),
