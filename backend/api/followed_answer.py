@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncGenerator, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -14,11 +13,9 @@ from starlette.responses import Response
 from backend.api.answer_events import FAILURES, describe_failure
 from backend.api.authorization import Asker
 from backend.api.dependencies import AppState
-from backend.api.server_sent_events import BROKEN, Event, EventStream, SentEvent, SentEvents
+from backend.api.server_sent_events import Event, EventStream, SentEvent, SentEvents, until_last
 from backend.conversations.followed_turn import Place, TurnFollower, WithheldError
 from backend.conversations.turn_events import NumberedEvent
-
-LOG = logging.getLogger("quarry.events")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ def open_stream(follower: TurnFollower, after: int, state: AppState, asker: Aske
         return Response(status_code=204)
 
     def begin() -> SentEvents:
-        return follow_answer(follower, after, state.turns.followers)
+        return until_last(follow_answer(follower, after, state.turns.followers))
 
     return EventStream(begin, state.pools.followed_answers, asker.turn_key, stopping=None)
 
@@ -69,7 +66,7 @@ async def follow_answer(
     Args:
         threads: in which it looks at the turn; between two looks it waits on the event loop, without a thread.
     """
-    loop, woken, is_complete = asyncio.get_running_loop(), asyncio.Event(), False
+    loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
     def wake() -> None:
         with suppress(RuntimeError):  # the loop is closed: the server has ended
@@ -83,20 +80,13 @@ async def follow_answer(
                 seen = await loop.run_in_executor(threads, follower.look, place)
                 for event in seen.events:
                     yield _StoredEvent(event)
-                    is_complete = event.is_last
                 if seen.is_over:
-                    break
+                    return
                 place = seen.place
                 with suppress(TimeoutError):
                     await asyncio.wait_for(woken.wait(), follower.pause)
-        if not is_complete:
-            yield BROKEN
     except (WithheldError, *FAILURES) as error:
         yield _Refusal(Event("error", describe_failure(error)))
-    except Exception:
-        # An error in the program. The client must not wait for more.
-        LOG.exception("An answer cannot be followed.")
-        yield BROKEN
 
 
 def _format(name: str, data: Mapping[str, Any], number: str) -> bytes:
