@@ -348,6 +348,36 @@ def test_pictures_are_shown_to_a_model_that_sees(
     )
 
 
+def test_what_is_kept_of_a_file_is_downloaded_by_its_owner_alone(
+    ann: TestClient, bob: TestClient
+) -> None:
+    plan = _add(
+        bob, b"# Quay\n\nThe \xe2\x80\x9cquay\xe2\x80\x9d of Nantmoor.\n", "Kai \u2013 plan.html"
+    )
+    picture = _add(bob, PICTURE + b"kept", "kept.png")
+    broken = _add(bob, b"%PDF-1.4 broken", "broken.pdf")
+
+    def get(client: TestClient, file: str) -> Any:
+        return client.get(f"{FILES}/{file}/content")
+
+    text = get(bob, plan["id"])
+    assert "quay\u201d of Nantmoor." in text.text
+    assert text.headers["content-type"] == "text/plain; charset=utf-8"
+    name = "Kai%20%E2%80%93%20plan.html.txt"
+    assert text.headers["content-disposition"] == f"attachment; filename*=UTF-8''{name}"
+    assert get(bob, picture["id"]).content == PICTURE + b"kept"
+    assert (broken["status"], get(bob, broken["id"]).status_code) == ("failed", 409)
+    missing = get(ann, "none")
+    for file in (plan, picture, broken):
+        hidden = get(ann, file["id"])
+        assert (hidden.status_code, hidden.json()) == (404, missing.json())
+    listed = {one["id"]: one["conversations"] for one in bob.get(FILES).json()["files"]}
+    assert listed[plan["id"]] == 0
+    _ask(bob, plan)
+    listed = {one["id"]: one["conversations"] for one in bob.get(FILES).json()["files"]}
+    assert listed[plan["id"]] == 1
+
+
 def test_the_same_file_twice_is_one(bob: TestClient) -> None:
     first, second = _add(bob, b"Twice.\n", "twice.txt"), _add(bob, b"Twice.\n", "twice.txt")
     assert first["id"] == second["id"]
