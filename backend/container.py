@@ -5,6 +5,7 @@ of them, a search no database, a listing no model.
 """
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
@@ -87,6 +88,18 @@ class Container:
         from backend.access.readers import resolve_readers
 
         return resolve_readers(self.database, add_groups_of_accounts(self.database, own))
+
+    def add_files_of_owner(self, readers: "Readers") -> "Readers":
+        """Return the tokens with that of the files of the machine's owner, who has them only where there are no accounts."""
+        if self.settings.database_url is None and not holds_files_of_owner(self._database_file):
+            return readers
+        from backend.access.readers import add_own_files
+        from backend.store.conversations import ConversationOwner
+        from backend.store.people import has_people
+
+        if has_people(self.database):
+            return readers
+        return add_own_files(readers, ConversationOwner(None))
 
     @cached_property
     def page_reader(self) -> "PageReader":
@@ -326,21 +339,41 @@ def holds_groups(file: Path) -> bool:
 
     It is asked without the store, which takes longer to load than a search.
     """
+    return _ask(file, _has_groups)
+
+
+def holds_files_of_owner(file: Path) -> bool:
+    """Return whether the owner of the machine may have files of their own in this SQLite database."""
+    return _ask(file, _has_files_of_owner)
+
+
+def _ask(file: Path, read: Callable[[sqlite3.Connection], bool]) -> bool:
     if not file.exists():
         return False
     try:
         with closing(
             sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
         ) as connection:
-            return _read_presence(connection)
+            return read(connection)
     except sqlite3.DatabaseError:
         return True  # Opening it in full waits for it, or says what is wrong.
 
 
-def _read_presence(connection: sqlite3.Connection) -> bool:
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+def _has_groups(connection: sqlite3.Connection) -> bool:
+    tables = _list_tables(connection)
     return any(
-        connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table})").fetchone()[0]
+        bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table})").fetchone()[0])
         for table in _GROUP_TABLES
         if table in tables
     )
+
+
+def _has_files_of_owner(connection: sqlite3.Connection) -> bool:
+    if "user_files" not in _list_tables(connection):
+        return False
+    query = "SELECT EXISTS (SELECT 1 FROM user_files WHERE person_id IS NULL)"
+    return bool(connection.execute(query).fetchone()[0])
+
+
+def _list_tables(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}

@@ -75,7 +75,7 @@ def answer_events(
 ) -> Generator[Event, None, None]:
     """The events of a turn, as they are sent; the last is `done` or `error`."""
     encoder = TurnEncoder(turn.message, answer_html)
-    events = answer(turn, ChatStateContainer())
+    events = answer(turn, ChatStateContainer(), ())
     try:
         for event in watch.follow(events):
             if (step := encoder.make_event(event)) is not None:

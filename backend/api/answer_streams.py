@@ -1,7 +1,7 @@
 """Answers that are sent as they come about, to one who waits for them."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from fastapi import Request
 
@@ -11,12 +11,15 @@ from backend.api.authorization import Asker
 from backend.api.dependencies import AppState
 from backend.api.readers_now import make_readers_now
 from backend.api.server_sent_events import EventStream, SentEvents, from_thread
+from backend.chat.chat_state import ChatStateContainer
+from backend.chat.events import ChatEvent
 from backend.chat.llm_loop import ChatTurn
 from backend.chat.rights_watch import RightsWatch
 from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
 from backend.files.attached_files import find_attached
 from backend.store.database import Database
+from backend.store.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,14 @@ class AnswerStream:
         holders = turn.assistant.holders
         readers = resolve_in(self.database, asker.readers, asker.owner, holders)
         turn = replace(turn, readers=readers)
-        attached = find_attached(self.database, asker.owner, None, holders, readers)
-        answer = partial(answer_attached, self.chat, attached)
+        attached = find_attached(self.database, asker.owner, (), holders, readers)
+
+        def answer(
+            turn: ChatTurn, record: ChatStateContainer, path: Sequence[Message]
+        ) -> Iterator[ChatEvent]:
+            del path
+            models = self.chat.choose_models(turn.assistant)
+            return answer_attached(self.chat, models, attached, turn, record)
 
         def begin() -> SentEvents:
             watch = RightsWatch(

@@ -111,7 +111,9 @@ def create_app(
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     current = CurrentContainer(container)
-    warmup = Warmup(current.parts(), current.reopen_if_switched)
+    keeper = FileKeeper(lambda: current.container.file_index)
+    # Files that a server before this one took and did not read.
+    warmup = Warmup(current.parts(), current.reopen_if_switched, keeper.wake)
     server_metrics = Metrics(current, warmup, processes)
     pools = RequestPools.of(
         container.settings,
@@ -129,7 +131,7 @@ def create_app(
         authenticator=authenticator,
         pools=pools,
         turns=ConversationTurns(lambda: current.container.database, pools.answers),
-        files=FileKeeper(lambda: current.container.file_index),
+        files=keeper,
         processes=processes,
         public_address=public_address,
     )

@@ -1,10 +1,11 @@
 """Whose conversations a request is about, and what answers in them."""
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import Depends, Path, Request
+from pydantic import Field
 
 from backend.api.answer_events import AnswerHtml, TurnEncoder
 from backend.api.authorization import AskerDependency
@@ -25,7 +26,7 @@ from backend.chat.llm_loop import ChatTurn
 from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
 from backend.conversations.answer_gate import AnswerGate
-from backend.conversations.followed_turn import FollowedAnswer, TurnFollower
+from backend.conversations.followed_turn import AnswerPlace, FollowedAnswer, TurnFollower
 from backend.conversations.project_service import ProjectService
 from backend.conversations.service import ConversationService
 from backend.conversations.turn_rights import make_owner_readers
@@ -43,6 +44,9 @@ HIGHEST = 2**31 - 1
 
 ConversationId: TypeAlias = Annotated[str, Path(max_length=100)]
 MessageId: TypeAlias = Annotated[int, Path(ge=1, le=HIGHEST)]
+ProjectId: TypeAlias = Annotated[str, Path(max_length=100)]
+ProjectIdField: TypeAlias = Annotated[str, Field(max_length=100)]
+MakeFollower: TypeAlias = Callable[[FollowedAnswer], TurnFollower]
 
 
 async def get_owner(asker: AskerDependency) -> ConversationOwner:
@@ -106,30 +110,58 @@ def get_conversations(
 ConversationsDependency = Annotated[ConversationService, Depends(get_conversations)]
 
 
-async def get_follower(
+async def get_make_follower(
     request: Request,
-    conversation_id: ConversationId,
-    message_id: MessageId,
-    owner: OwnerDependency,
     chat: ChatDependency,
     database: DatabaseDependency,
     state: AppStateDependency,
     context: RequestContextDependency,
-) -> TurnFollower:
-    runner = state.turns.runner
-    return TurnFollower(
+) -> MakeFollower:
+    readers_now = make_readers_now(request, state.authenticator, database)
+    return lambda answer: TurnFollower(
         database=database,
-        answer=FollowedAnswer(owner, conversation_id, message_id),
+        answer=answer,
         index=chat.engine.index,
-        readers_now=make_readers_now(request, state.authenticator, database),
+        readers_now=readers_now,
         seconds=chat.settings.search_seconds,
         news=state.turns.news,
-        is_local=lambda: runner.runs(message_id),
+        is_local=lambda: state.turns.runner.runs(answer.message_id),
         cancel_token=context.cancel_token,
     )
 
 
+MakeFollowerDependency = Annotated[MakeFollower, Depends(get_make_follower)]
+
+
+async def get_follower(
+    conversation_id: ConversationId,
+    message_id: MessageId,
+    owner: OwnerDependency,
+    make_follower: MakeFollowerDependency,
+) -> TurnFollower:
+    place = AnswerPlace(owner, conversation_id)
+    return make_follower(FollowedAnswer(message_id, lambda: place, is_own=True))
+
+
 FollowerDependency = Annotated[TurnFollower, Depends(get_follower)]
+
+
+async def get_project_follower(
+    project_id: ProjectId,
+    message_id: MessageId,
+    projects: ProjectsDependency,
+    make_follower: MakeFollowerDependency,
+) -> TurnFollower:
+    """Return what follows an answer of whoever is in the project, as long as the asker is in it too."""
+
+    def find_place() -> AnswerPlace:
+        found = projects.get_conversation_of(project_id, message_id)
+        return AnswerPlace(found.author, found.id)
+
+    return make_follower(FollowedAnswer(message_id, find_place, is_own=False))
+
+
+ProjectFollowerDependency = Annotated[TurnFollower, Depends(get_project_follower)]
 
 
 def _make_answering(
@@ -140,9 +172,14 @@ def _make_answering(
     settings: AssistantSettings,
     answer_html: AnswerHtml,
 ) -> Answering:
-    def answer(turn: ChatTurn, record: ChatStateContainer) -> Iterator[ChatEvent]:
-        attached = find_attached(database, owner, question, settings.holders, turn.readers)
-        return answer_attached(chat, attached, turn, record)
+    # Once, in the turn: what an admin changes counts from the next one on.
+    choose_models = cache(lambda: chat.choose_models(settings))
+
+    def answer(
+        turn: ChatTurn, record: ChatStateContainer, path: Sequence[Message]
+    ) -> Iterator[ChatEvent]:
+        attached = find_attached(database, owner, path, settings.holders, turn.readers)
+        return answer_attached(chat, choose_models(), attached, turn, record)
 
     return Answering(
         index=chat.engine.index,
@@ -151,7 +188,7 @@ def _make_answering(
         seconds=chat.seconds,
         encoder=TurnEncoder(question.text, answer_html),
         read_filters=_read_filters,
-        open_fast_model=chat.fast_model,
+        open_fast_model=lambda person_id: choose_models().open_fast(person_id),
     )
 
 

@@ -23,7 +23,7 @@ from backend.schemas.conversation import (
     read_answer,
 )
 from backend.schemas.file import FileResponse
-from backend.schemas.search import FiltersBody
+from backend.schemas.search import FiltersBody, StepFailedEvent
 from backend.schemas.system import ProblemDetails
 from backend.store.conversations import ListPosition
 
@@ -92,6 +92,7 @@ def make_message(shown: ShownMessage, answer_html: AnswerHtml) -> MessageRespons
         siblings=shown.siblings,
         summary=shown.summary,
         filters=_read_filters(shown),
+        losses=() if shown.withheld else tuple(map(StepFailedEvent.model_validate, message.losses)),
         files=tuple(map(FileResponse.from_file, shown.files)),
         search_scope=message.search_scope,
     )

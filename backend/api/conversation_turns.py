@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 from backend.api.problem_details import Problem
@@ -12,6 +12,7 @@ from backend.conversations.turn_runner import TurnRefusedError, TurnRunner
 from backend.store.database import Database
 from indexing.runtime.deadline import CancelToken
 
+FOLLOWER_THREADS = 4
 _STOPPING = TurnRefusedError("The server is stopping.", "Ask again when it is back.")
 
 
@@ -21,6 +22,8 @@ class ConversationTurns:
     def __init__(self, database: Callable[[], Database], pool: FairPool) -> None:
         self.news = TurnNews()
         self.runner = TurnRunner(database, self._hold_slot, self.news.announce)
+        self.followers = ThreadPoolExecutor(FOLLOWER_THREADS, "followers")
+        """In which those who follow answers look at them; between two looks they wait without a thread."""
         self._pool = pool
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -31,6 +34,7 @@ class ConversationTurns:
     def stop(self, seconds: float) -> None:
         """End all turns, with what was written of them; wait until that is stored, but no longer than this."""
         self.runner.interrupt_all(seconds)
+        self.followers.shutdown(wait=False, cancel_futures=True)
 
     @contextmanager
     def _hold_slot(self, asker: str, cancel_token: CancelToken) -> Iterator[None]:

@@ -1,13 +1,20 @@
 """The events of an answer of a conversation, as its followers receive them."""
 
+import asyncio
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.responses import Response
+
 from backend.api.answer_events import FAILURES, describe_failure
-from backend.api.server_sent_events import Event, SentEvent
-from backend.conversations.followed_turn import TurnFollower, WithheldError
+from backend.api.authorization import Asker
+from backend.api.dependencies import AppState
+from backend.api.server_sent_events import Event, EventStream, SentEvent, SentEvents, until_last
+from backend.conversations.followed_turn import Place, TurnFollower, WithheldError
 from backend.conversations.turn_events import NumberedEvent
 
 
@@ -36,11 +43,48 @@ class _Refusal:
         return _format(self.event.name, self.event.data.model_dump(mode="json"), "")
 
 
-def follow_answer(follower: TurnFollower, after: int) -> Generator[SentEvent, None, None]:
-    """Yield the events behind a number; what is withheld ends with an `error` without a number."""
+def open_stream(follower: TurnFollower, after: int, state: AppState, asker: Asker) -> Response:
+    """Return the events behind a number as a response; 204 where nothing follows.
+
+    Raises:
+        NotFoundError
+    """
+    if not follower.has_more(after):
+        return Response(status_code=204)
+
+    def begin() -> SentEvents:
+        return until_last(follow_answer(follower, after, state.turns.followers))
+
+    return EventStream(begin, state.pools.followed_answers, asker.turn_key, stopping=None)
+
+
+async def follow_answer(
+    follower: TurnFollower, after: int, threads: Executor
+) -> AsyncGenerator[SentEvent, None]:
+    """Yield the events behind a number; what is withheld ends with an `error` without a number.
+
+    Args:
+        threads: in which it looks at the turn; between two looks it waits on the event loop, without a thread.
+    """
+    loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # the loop is closed: the server has ended
+            loop.call_soon_threadsafe(woken.set)
+
+    place = Place(after)
     try:
-        for event in follower.follow(after):
-            yield _StoredEvent(event)
+        with follower.news.listen(follower.answer.message_id, wake):
+            while not follower.cancel_token.is_cancelled:
+                woken.clear()
+                seen = await loop.run_in_executor(threads, follower.look, place)
+                for event in seen.events:
+                    yield _StoredEvent(event)
+                if seen.is_over:
+                    return
+                place = seen.place
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(woken.wait(), follower.pause)
     except (WithheldError, *FAILURES) as error:
         yield _Refusal(Event("error", describe_failure(error)))
 

@@ -22,8 +22,8 @@ PATIENCE = 60.0
 """Seconds that a request waits for its turn before it is refused."""
 MOST_SYNC_STREAMS = 100
 """Of clients that follow a sync; they wait without a thread."""
-MOST_FOLLOWERS = 200
-"""Of answers of conversations; they compute nothing."""
+MOST_FOLLOWERS = 500
+"""Of answers of conversations; they wait without a thread."""
 _ANSWERS_WITH_MODEL, _ANSWERS_BY_PROCESSOR = 32, 2
 _LONGEST_RETRY = 60
 _WEIGHT = 0.2

@@ -9,7 +9,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AsyncExitStack, closing, suppress
+from contextlib import AsyncExitStack, aclosing, closing, suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol, TypeAlias
@@ -182,6 +182,21 @@ async def from_thread(make: EventFactory) -> SentEvents:
             yield event
     finally:
         pipe.close()
+
+
+async def until_last(events: SentEvents) -> SentEvents:
+    """Yield the events; where they end without a last one, by an error of the program as well, BROKEN ends them."""
+    last: SentEvent | None = None
+    async with aclosing(events):
+        try:
+            async for event in events:
+                yield event
+                last = event
+        except Exception:
+            # The client must not wait for more.
+            LOG.exception("A stream of events failed.")
+    if last is None or not last.is_last:
+        yield BROKEN
 
 
 def _produce(make: EventFactory, pipe: "Pipe") -> None:

@@ -80,12 +80,17 @@ class Warmup:
 
     Args:
         reopen_if_switched: called regularly; whether all parts must be made again.
+        when_ready: called each time that all are made.
     """
 
     def __init__(
-        self, parts: Sequence[Part], reopen_if_switched: Callable[[], bool] = lambda: False
+        self,
+        parts: Sequence[Part],
+        reopen_if_switched: Callable[[], bool] = lambda: False,
+        when_ready: Callable[[], object] = lambda: None,
     ) -> None:
         self._parts = parts
+        self._when_ready = when_ready
         self._reopen_if_switched = reopen_if_switched
         self._states: dict[str, tuple[State, str]] = {part.name: ("waiting", "") for part in parts}
         self.ready = threading.Event()
@@ -120,6 +125,7 @@ class Warmup:
         while self._make_all():
             _freeze_garbage()
             self.ready.set()
+            self._when_ready()
             while not self._reopen_if_switched():
                 if self._stopping.wait(PAUSE):
                     return

@@ -183,7 +183,11 @@ def ask(
         answer = command_line.retry_on_index_switch(
             container,
             lambda container: ask_in_terminal(
-                container, question, container.resolve_readers(own), file or [], console
+                container,
+                question,
+                command_line.resolve_asker(container, own, readers),
+                file or [],
+                console,
             ),
         )
         if console is None:

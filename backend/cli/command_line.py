@@ -45,7 +45,7 @@ As = Annotated[
         "--as",
         metavar="READER",
         help="Act as this reader, such as user:ann@example.com or group:finance. May be"
-        " repeated. Default: public documents only.",
+        " repeated. Default: public documents, and your own files where there are no accounts.",
     ),
 ]
 
@@ -229,6 +229,12 @@ def readers(tokens: list[str] | None) -> "Readers":
         return Readers.of(*tokens or ())
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--as") from error
+
+
+def resolve_asker(container: "Container", own: "Readers", tokens: list[str] | None) -> "Readers":
+    """Return what who asks may read as of now: the owner of the machine, unless `--as` names tokens of somebody else."""
+    resolved = container.resolve_readers(own)
+    return resolved if tokens else container.add_files_of_owner(resolved)
 
 
 class LazyGroup(TyperGroup):

@@ -54,7 +54,7 @@ def export(
     with command_line.cli_errors(as_json):
         own = command_line.readers(reader)
         container = command_line.open_home()
-        readers = container.resolve_readers(own)
+        readers = command_line.resolve_asker(container, own, reader)
         questions = _open_review(container, readers).list_judged(rating)
         if folder is None:
             for one in questions:

@@ -30,7 +30,8 @@ def show(
     own = command_line.readers(readers)
     with command_line.cli_errors(as_json):
         container = command_line.open_home()
-        database, asker = container.database, container.resolve_readers(own)
+        database = container.database
+        asker = command_line.resolve_asker(container, own, readers)
         found = stored.find(database, document, asker)
         named = [] if found else stored.find_by_name(database, document, asker, MOST_NAMED)
         if len(named) > 1:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from backend.chat.llm.client import ChatModel
     from backend.chat.llm_loop import ChatTurn
     from backend.composition.chat import ChatService
+    from backend.composition.turn_models import TurnModels
     from backend.files.attached_files import AttachedFiles
     from backend.store.user_files import UserFile
     from connectors.document import Document
@@ -22,32 +23,36 @@ MOST_CHARACTERS_A_TOKEN = 10
 
 def answer_attached(
     chat: "ChatService",
+    models: "TurnModels",
     attached: "AttachedFiles | None",
     turn: "ChatTurn",
     state: "ChatStateContainer",
 ) -> Iterator["ChatEvent"]:
-    """Answer as `ChatService.answer`, with files where there are any."""
+    """Answer as `ChatService.answer_by`, with files where there are any."""
     if attached is None:
-        return chat.answer(turn, (), state)
-    return answer_with_files(chat, turn, attached, state)
+        return chat.answer_by(models, turn, (), state)
+    return answer_with_files(chat, models, turn, attached, state)
 
 
 def answer_with_files(
-    chat: "ChatService", turn: "ChatTurn", attached: "AttachedFiles", state: "ChatStateContainer"
+    chat: "ChatService",
+    models: "TurnModels",
+    turn: "ChatTurn",
+    attached: "AttachedFiles",
+    state: "ChatStateContainer",
 ) -> Iterator["ChatEvent"]:
-    """Answer as `ChatService.answer`; the first event says what becomes of the files."""
+    """Answer as `ChatService.answer_by`; the first event says what becomes of the files."""
     from backend.chat.events import AnswerDone
 
-    chosen = chat.models.choose(turn.assistant.model)
-    model = chosen.answering if chosen else None
-    whole = _read_whole(chat, turn, attached, model)
+    model = models.chosen.answering if models.chosen else None
+    whole = _read_whole(models, turn, attached)
     sees = model is not None and model.settings.sees_pictures
     pictures = attached.read_pictures() if sees else ()
     use = _choose_use(turn, attached, whole)
     given = _tell(attached, use, model, {picture.document_id for picture in pictures})
     yield given
     turn = replace(_restrict(turn, attached, use, whole), pictures=pictures)
-    for event in chat.answer(turn, whole or (), state):
+    for event in chat.answer_by(models, turn, whole or (), state):
         yield replace(event, files=given) if isinstance(event, AnswerDone) else event
 
 
@@ -90,23 +95,20 @@ def _give(files: "Sequence[UserFile]") -> "tuple[GivenFile, ...]":
 
 
 def _read_whole(
-    chat: "ChatService",
-    turn: "ChatTurn",
-    attached: "AttachedFiles",
-    model: "ChatModel | None",
+    models: "TurnModels", turn: "ChatTurn", attached: "AttachedFiles"
 ) -> "Sequence[Document] | None":
     """Return what the files say; None if no model reads them, or they do not fit."""
     from backend.chat.context_files import resolve_context_user_files
     from backend.files.attached_files import to_context_file
 
-    if model is None:
+    if models.chosen is None:
         return None
-    window = model.settings.prompt_tokens
+    window = models.chosen.answering.settings.prompt_tokens
     if attached.text_length > window * MOST_CHARACTERS_A_TOKEN:
         return None
     documents = attached.read_documents(turn.readers)
     files = list(map(to_context_file, documents))
-    resolved = resolve_context_user_files(files, window, chat.count_model_tokens)
+    resolved = resolve_context_user_files(files, window, models.count_tokens)
     return None if resolved.use_as_search_filter else documents
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +12,7 @@ from backend.composition.index import IndexEngine
 from backend.settings import Settings
 
 if TYPE_CHECKING:
+    from backend.chat.assistant_settings import AssistantSettings
     from backend.chat.chat_state import ChatStateContainer
     from backend.chat.context_files import ContextFile
     from backend.chat.events import ChatEvent
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from backend.chat.llm_loop import ChatTurn
     from backend.chat.passages import PassagesReason
     from backend.composition.language_models import ChosenModels, LanguageModels
-    from backend.conversations.fast_model import FastModel
+    from backend.composition.turn_models import TurnModels
     from backend.search.inferred_filters import FilterInference
     from backend.search.models import Budgets, DocumentNumbers
     from backend.search.search_service import SearchService
@@ -54,6 +55,14 @@ class ChatService:
         """The model that answers as of now; None where none is set: answers are extractive then."""
         chosen = self.models.choose()
         return chosen.answering if chosen else None
+
+    def choose_models(self, assistant: "AssistantSettings") -> "TurnModels":
+        """Choose the models of a turn."""
+        from backend.composition.turn_models import TurnModels, remember_counts
+
+        chosen = self.models.choose(assistant.model, assistant.temperature)
+        count_tokens = self.count_model_tokens if chosen else self.count_tokens
+        return TurnModels(chosen, remember_counts(count_tokens), self.models)
 
     @cached_property
     def count_tokens(self) -> "CountTokens":
@@ -115,6 +124,16 @@ class ChatService:
     def answer(
         self, turn: "ChatTurn", files: Sequence["Document"], state: "ChatStateContainer"
     ) -> Iterator["ChatEvent"]:
+        """Answer as `answer_by`, with the models that are chosen now."""
+        return self.answer_by(self.choose_models(turn.assistant), turn, files, state)
+
+    def answer_by(
+        self,
+        models: "TurnModels",
+        turn: "ChatTurn",
+        files: Sequence["Document"],
+        state: "ChatStateContainer",
+    ) -> Iterator["ChatEvent"]:
         """Answer with the language model, or without one from the best sentences.
 
         Files that do not fit the model's window, or that no model reads, are searched instead of the index.
@@ -125,48 +144,24 @@ class ChatService:
 
         assistant = turn.assistant
         numbers = DocumentNumbers()
-        chosen = self.models.choose(assistant.model, assistant.temperature)
+        chosen = models.chosen
         why = PassagesReason.NO_MODEL
         if chosen and (used := self.models.find_used_budget(turn.person_id)):
             chosen, why = None, used
+            models = replace(models, chosen=None)
         if chosen is None and not assistant.searches:
             yield state.fail(NOTHING_ANSWERS)
             return
-        fits = chosen is not None and not self._exceeds_window(turn.files, chosen.answering)
+        fits = not _exceeds_window(turn.files, models)
         with self._index_for(() if fits else files, assistant.scope) as index:
             if chosen is None:
                 yield from self._answer_from_sentences(turn, index, numbers, state, why)
                 return
             with self.models.metering(turn.person_id) as meter:
-                metered = chosen.metered(meter, self.count_model_tokens)
-                yield from self._answer_by_model(turn, index, numbers, state, files, metered)
-
-    @contextmanager
-    def fast_model(self, person_id: int) -> Iterator["FastModel | None"]:
-        """Yield the model for small tasks, its use counted as a person's; None where none is set, or a budget is used up."""
-        from backend.chat.llm.client import make_complete
-        from backend.conversations.fast_model import FastModel
-
-        chosen = self.models.choose()
-        if chosen is None or self.models.find_used_budget(person_id):
-            yield None
-            return
-        with self.models.metering(person_id) as meter:
-            metered = chosen.metered(meter, self.count_model_tokens)
-            yield FastModel(
-                complete=make_complete(metered.fast),
-                count_tokens=self.count_model_tokens,
-                window=metered.fast.settings.prompt_tokens,
-                answering_window=metered.answering.settings.prompt_tokens,
-            )
-
-    def _exceeds_window(self, files: Sequence["ContextFile"], model: "ChatModel") -> bool:
-        from backend.chat.context_files import resolve_context_user_files
-
-        window = model.settings.prompt_tokens
-        return resolve_context_user_files(
-            files, window, self.count_model_tokens
-        ).use_as_search_filter
+                metered = chosen.metered(meter, models.count_tokens)
+                yield from self._answer_by_model(
+                    turn, index, numbers, state, files, metered, models.count_tokens
+                )
 
     @contextmanager
     def _index_for(self, files: Sequence["Document"], scope: "Filters") -> Iterator["Index"]:
@@ -221,6 +216,7 @@ class ChatService:
         state: "ChatStateContainer",
         files: Sequence["Document"],
         models: "ChosenModels",
+        count_tokens: "CountTokens",
     ) -> Iterator["ChatEvent"]:
         from backend.chat.citation_checker import CitationChecker
         from backend.chat.citations.judgement import ClaimJudge
@@ -230,7 +226,6 @@ class ChatService:
         from backend.search.models import Budgets
 
         embedding, complete = self.engine.embedding, make_complete(models.fast)
-        count_tokens = self.count_model_tokens
         fast_budgets = Budgets.for_window(models.fast.settings.context_window)
         parts = ChatDependencies(
             model=models.answering,
@@ -263,3 +258,12 @@ class ChatService:
         )
         answered = fallback.follow(turn, run_llm_loop(turn, parts, state))
         return checker.check_citations(answered)
+
+
+def _exceeds_window(files: Sequence["ContextFile"], models: "TurnModels") -> bool:
+    from backend.chat.context_files import resolve_context_user_files
+
+    if models.chosen is None:
+        return True
+    window = models.chosen.answering.settings.prompt_tokens
+    return resolve_context_user_files(files, window, models.count_tokens).use_as_search_filter

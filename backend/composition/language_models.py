@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -65,6 +65,8 @@ class LanguageModels:
         self._settings = settings
         self._find_stored = find_stored
         self._connected: dict[ModelSettings, LanguageModel] = {}
+        self._opened: dict[StoredModel, ModelSettings] = {}
+        """With their keys decrypted, of models that were used."""
         self._chosen: bool | None = None
         self._live = LiveUsage()
 
@@ -84,15 +86,15 @@ class LanguageModels:
         """
         from backend.store.language_models import ModelRole
 
-        stored = self._read_stored()
-        by_role = {role: settings for model, settings in stored for role in model.roles}
-        named = next((settings for model, settings in stored if model.name == name), None)
-        answering = named or by_role.get(ModelRole.DEFAULT) or self.settings_model
+        stored = self.list_stored()
+        by_role = {role: model for model in stored for role in model.roles}
+        named = next((model for model in stored if model.name == name), None)
+        answering = self._open(named or by_role.get(ModelRole.DEFAULT)) or self.settings_model
         self._chosen = answering is not None
         if answering is None:
             return None
-        fast = by_role.get(ModelRole.FAST) or answering
-        fallback = by_role.get(ModelRole.FALLBACK)
+        fast = self._open(by_role.get(ModelRole.FAST)) or answering
+        fallback = self._open(by_role.get(ModelRole.FALLBACK))
         if fallback == answering:
             fallback = None
         chosen = ChosenModels(
@@ -100,7 +102,7 @@ class LanguageModels:
             self._connect(fast),
             self._connect(fallback) if fallback else None,
         )
-        self._forget_all_but({*(settings for _, settings in stored), self.settings_model})
+        self._forget_all_but(stored, {answering, fast, fallback, self.settings_model})
         return chosen
 
     def list_stored(self) -> "list[StoredModel]":
@@ -193,26 +195,23 @@ class LanguageModels:
             # The answer is there; it is not taken back because it was not counted.
             LOG.warning("Tokens were not counted: %s", error)
 
-    def _read_stored(self) -> "list[tuple[StoredModel, ModelSettings]]":
-        from backend.store import language_models
-
-        stored = self._find_stored()
-        if stored is None:
-            return []
-        return [
-            (model, self._read_settings(model, stored))
-            for model in language_models.list_models(stored.database)
-        ]
-
-    def _read_settings(self, model: "StoredModel", stored: StoredModels) -> "ModelSettings":
+    def _open(self, model: "StoredModel | None") -> "ModelSettings | None":
+        """Return what a model of the database is reached by; its key is decrypted once, and anew when it was changed."""
         from backend.chat.llm.stored_models import make_settings, open_key
 
+        stored = self._find_stored()
+        if model is None or stored is None:
+            return None
+        if (opened := self._opened.get(model)) is not None:
+            return opened
         try:
-            return make_settings(model, open_key(model, stored.open_vault))
+            settings = make_settings(model, open_key(model, stored.open_vault))
         except NotConfiguredError as error:
             # Its endpoint then refuses the turn, as it would a wrong key, and the fallback takes over.
             LOG.warning("The key of the model %s is not used: %s", model.name, error)
             return make_settings(model, None)
+        self._opened[model] = settings
+        return settings
 
     def _connect(self, settings: "ModelSettings") -> "LanguageModel":
         from backend.chat.llm.client import LanguageModel
@@ -222,8 +221,13 @@ class LanguageModels:
             connected = self._connected[settings] = LanguageModel(settings)
         return connected
 
-    def _forget_all_but(self, used: "set[ModelSettings | None]") -> None:
+    def _forget_all_but(
+        self, stored: "Sequence[StoredModel]", chosen: "set[ModelSettings | None]"
+    ) -> None:
         """Let go of models that were changed; turns that still use them hold them."""
+        for model in [one for one in list(self._opened) if one not in stored]:
+            self._opened.pop(model, None)
+        used = chosen.union(list(self._opened.values()))
         for settings in [one for one in list(self._connected) if one not in used]:
             self._connected.pop(settings, None)
 

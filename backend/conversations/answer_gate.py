@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from backend.store.conversations import TitleBy
 from backend.store.messages import Message
 from connectors.access import Readers
 from indexing.chunking.chunk import ChunkRange
@@ -30,14 +29,6 @@ class AnswerGate:
 
     def allows(self, document_ids: Collection[str]) -> bool:
         return self.find_readable(document_ids).issuperset(document_ids)
-
-    def allows_title(self, title_by: TitleBy, document_ids: Collection[str]) -> bool:
-        """Whether a title may be shown: one that a language model made only where the asker may read what it rests on.
-
-        Args:
-            document_ids: of the answers that the model was given.
-        """
-        return title_by != "model" or self.allows(document_ids)
 
     def find_withheld(self, messages: Collection[Message]) -> frozenset[int]:
         """Return the answers among these messages that may not be shown, by one call of the index."""

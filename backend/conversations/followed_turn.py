@@ -3,14 +3,14 @@
 What a follower receives is gated as the stored answer is, by what its asker may read at that moment.
 """
 
-import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from backend.chat.rights_watch import EVERY, AskerGoneError, ReadersNow
 from backend.conversations.answer_gate import WITHHELD, AnswerGate
 from backend.conversations.interrupted_turns import end_interrupted
+from backend.conversations.others_files import hide_files_of_event
 from backend.conversations.turn_events import NumberedEvent, decode_portions
 from backend.conversations.turn_news import TurnNews
 from backend.conversations.visible_filters import keep_visible
@@ -37,14 +37,47 @@ class WithheldError(QuarryError):
 
 
 @dataclass(frozen=True, slots=True)
-class FollowedAnswer:
-    owner: ConversationOwner
+class AnswerPlace:
+    """Where an answer stands."""
+
+    author: ConversationOwner
     conversation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedAnswer:
     message_id: int
+    find_place: Callable[[], AnswerPlace]
+    """Called with each look; raises NotFoundError where the follower may not see it any more."""
+    is_own: bool
+    """Whether the follower is its author."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a follower is."""
+
+    after: int
+    """The number of the last event that it has."""
+    checked: float | None = None
+    """When its rights were last read; None where they were not yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is new since a place."""
+
+    events: tuple[NumberedEvent, ...]
+    place: Place
+    """Where the follower is then."""
+    is_over: bool
+    """Nothing follows any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFollower:
+    """Looks at a turn again and again, each time for a moment: between two looks a follower takes no thread."""
+
     database: Database
     answer: FollowedAnswer
     index: Index
@@ -67,35 +100,36 @@ class TurnFollower:
         found = self._look(after)
         return found.status == "running" or bool(found.payloads)
 
-    def follow(self, after: int) -> Generator[NumberedEvent, None, None]:
-        """Yield the events behind a number up to the last one, or until there are no more.
+    @property
+    def pause(self) -> float:
+        """Seconds until the next look, where no news comes before."""
+        return EVERY if self.is_local() else POLL
+
+    def look(self, place: Place) -> Seen:
+        """Return the events behind a place.
 
         Raises:
-            NotFoundError: the conversation was deleted.
+            NotFoundError: the conversation was deleted, or is not in the project of the follower any more.
             WithheldError, AskerGoneError: nothing more may be shown.
         """
-        with self.news.listen(self.answer.message_id) as news:
-            checked = -EVERY
-            while not self.cancel_token.is_cancelled:
-                news.clear()
-                found = self._look(after)
-                events = list(decode_portions(found.payloads, after))
-                is_due = time.monotonic() - checked >= EVERY
-                if is_due or any(map(_names_documents, events)):
-                    events = self._check(found, events)
-                    checked = time.monotonic()
-                yield from events
-                if found.status != "running":
-                    return
-                after = events[-1].number if events else after
-                self._wait(news)
-                if is_due and not self.is_local():
-                    end_interrupted(self.database)
+        now = time.monotonic()
+        is_due = place.checked is None or now - place.checked >= EVERY
+        if is_due and place.checked is not None and not self.is_local():
+            end_interrupted(self.database)
+        found = self._look(place.after)
+        events = list(decode_portions(found.payloads, place.after))
+        after = events[-1].number if events else place.after
+        if is_due or any(map(_names_documents, events)):
+            events = self._check(found, events)
+            place = Place(after, now)
+        shown = events if self.answer.is_own else filter(None, map(hide_files_of_event, events))
+        return Seen(tuple(shown), Place(after, place.checked), found.status != "running")
 
     def _look(self, after: int) -> FollowedTurn:
         answer = self.answer
+        place = answer.find_place()
         found = turns.follow(
-            self.database, answer.owner, answer.conversation_id, answer.message_id, after
+            self.database, place.author, place.conversation_id, answer.message_id, after
         )
         if found is None:
             raise missing_message()
@@ -122,9 +156,6 @@ class TurnFollower:
             return event
         kept = keep_visible(event.data["inferred"], self.index, readers, deadline)
         return replace(event, data={**event.data, "inferred": kept})
-
-    def _wait(self, news: threading.Event) -> None:
-        news.wait(EVERY if self.is_local() else POLL)
 
 
 def _names_documents(event: NumberedEvent) -> bool:

@@ -57,7 +57,7 @@ class HeldFileService:
     def list_of(self, holder: FileHolder) -> HeldFileList:
         """Raises NotFoundError: there is no such project or assistant for the asker."""
         rights, owner = self._find_rights(holder), self.files.owner
-        self.files.keeper.sweep_sometimes()
+        self.files.keeper.wake_sometimes()
         found = held_files.list_of(self.database, holder, owner) if rights.may_read else []
         return HeldFileList(found, rights, owner)
 
@@ -72,7 +72,7 @@ class HeldFileService:
         """
         self._check_may_add(holder)
         held_files.add(self.database, self.files.owner, holder, file_id, MOST_OF_HOLDER)
-        self.files.keeper.sweep_now()
+        self.files.keeper.wake()
         return self.list_of(holder)
 
     def upload(self, holder: FileHolder, uploaded: UploadedFile) -> HeldFileList:
@@ -99,7 +99,7 @@ class HeldFileService:
                 raise ProjectRefusedError(sentence)
             raise _only_owner()
         held_files.remove(self.database, holder, file_id)
-        self.files.keeper.sweep_now()
+        self.files.keeper.wake()
 
     def _check_may_add(self, holder: FileHolder) -> None:
         refusal = self._find_rights(holder).refusal

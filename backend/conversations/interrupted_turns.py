@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from backend.conversations.turn_events import (
     INTERRUPTED,
+    LOST,
     decode_portions,
     encode_ending,
     encode_portion,
@@ -25,10 +26,12 @@ def end_interrupted(database: Database) -> None:
 
 def _interrupt(database: Database, turn: OpenTurn, now: datetime) -> None:
     def end(last: int, payloads: tuple[str, ...]) -> tuple[Portion, Ending]:
-        text = join_text(decode_portions(payloads))
+        events = list(decode_portions(payloads))
+        text, losses = join_text(events), tuple(one.data for one in events if one.name == LOST)
         number, message = last + 1, turn.message_id
         payload = encode_portion(number, [encode_ending("interrupted", INTERRUPTED)])
         portion = Portion(message, number, number, payload, None)
-        return portion, Ending(message_id=message, status="interrupted", text=text)
+        ending = Ending(message_id=message, status="interrupted", text=text, losses=losses)
+        return portion, ending
 
     turns.take_over(database, turn, end, now)

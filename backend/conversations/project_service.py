@@ -12,9 +12,11 @@ from backend.conversations.assistant_values import (
     check_line,
     check_text,
 )
-from backend.store import people, projects
+from backend.store import conversation_projects, people, projects
 from backend.store.conversations import ConversationOwner
+from backend.store.conversations import get as get_conversation
 from backend.store.database import Database
+from backend.store.messages import missing_message
 from backend.store.people import Person
 from backend.store.projects import Project, ProjectConversation
 from connectors.errors import ActionRequiredError, InvalidInputError, NotFoundError
@@ -112,6 +114,26 @@ class ProjectService:
         if found is None:
             raise NotFoundError("There is no such conversation.")
         return found
+
+    def get_conversation_of(self, project_id: str, message_id: int) -> ProjectConversation:
+        """Return the conversation of the project in which a message stands. Raises as `get_conversation`."""
+        self.get(project_id)
+        found = projects.find_conversation_of(self.database, project_id, message_id)
+        if found is None:
+            raise missing_message()
+        return found
+
+    def move_conversation(self, conversation_id: str, project_id: str | None) -> None:
+        """Move one's own conversation into a project that one is in, or out of its project. From then on, who is in the project sees it as they
+        see its others: each answer only where they may read what it rests on.
+
+        Raises:
+            NotFoundError: there is no such conversation, or no such project.
+        """
+        get_conversation(self.database, self.owner, conversation_id)
+        if project_id is not None:
+            self.get(project_id)
+        conversation_projects.move(self.database, self.owner, conversation_id, project_id)
 
     def is_own(self, project: Project) -> bool:
         return project.owner == self.owner

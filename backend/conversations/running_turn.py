@@ -5,9 +5,9 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from backend.conversations.turn_events import EncodedEvent, encode_ending, encode_portion
+from backend.conversations.turn_events import LOST, EncodedEvent, encode_ending, encode_portion
 from backend.conversations.turn_record import TurnRecord
-from backend.store.messages import AnswerStatus
+from backend.store.messages import AnswerStatus, Json
 from backend.store.turns import Ending, Portion
 from indexing.runtime.deadline import CancelToken
 
@@ -35,6 +35,7 @@ class RunningTurn:
         """Cancelled where the turn ends before the answer does."""
         self._lock = threading.Lock()
         self._text: list[str] = []
+        self._losses: list[Json] = []
         self._record = TurnRecord()
         self._documents: set[str] = set()
         self._stored_documents: frozenset[str] = frozenset()
@@ -66,6 +67,8 @@ class RunningTurn:
                 self._record.note(event)
                 self._pending.append(event)
                 self._text.append(text)
+                if event.name == LOST:
+                    self._losses.append(json.loads(event.data))
 
     def finish(self, done: EncodedEvent, text: str) -> None:
         answer = json.loads(done.data)["answer"]
@@ -130,6 +133,7 @@ class RunningTurn:
                 text="".join(self._text) if text is None else text,
                 answer=answer,
                 problem=problem,
+                losses=tuple(self._losses),
             )
 
     def unstored(self) -> Unstored | None:

@@ -10,6 +10,7 @@ from backend.chat.rights_watch import ReadersNow
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.assistant_service import AssistantService
 from backend.conversations.interrupted_turns import end_interrupted
+from backend.conversations.others_files import hide_files
 from backend.conversations.project_service import ProjectService
 from backend.conversations.titles import make_title
 from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
@@ -140,7 +141,8 @@ class ConversationService:
             NotFoundError
         """
         opened = replace(self, owner=author).open(conversation_id, None, None, MOST_READ)
-        return replace(opened, messages=tuple(replace(one, files=()) for one in opened.messages))
+        shown = (replace(one, files=(), message=hide_files(one.message)) for one in opened.messages)
+        return replace(opened, messages=tuple(shown))
 
     def _find_last(
         self, conversation: Conversation, leaf: int | None, before: int | None
@@ -295,7 +297,7 @@ class ConversationService:
     def delete(self, conversation_id: str) -> None:
         """Delete a conversation with its files that nothing else uses."""
         conversations.remove(self.database, self.owner, conversation_id)
-        self.files.sweep_now()
+        self.files.wake()
 
 
 def _to_stored_id(assistant_id: str) -> str | None:

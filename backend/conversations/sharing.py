@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.others_files import hide_files
 from backend.conversations.titles import make_title
 from backend.store import conversation_copies, conversation_shares, messages
 from backend.store.conversation_shares import Share, SharedConversation
@@ -76,7 +77,7 @@ class SharingService:
             raise conversation_shares.missing()
         # The words of another first question may be the title: that one is not shared.
         title = shared.title if shared.title_by == "person" else _make_title_of(path)
-        return OpenedShare(shared, ReadConversation(title, self._read(path)))
+        return OpenedShare(shared, ReadConversation(title, self._read(list(map(hide_files, path)))))
 
     def copy_shared(self, share_id: str) -> Conversation:
         """Make a conversation of this reader of what they may read: each question with its answer.
@@ -105,18 +106,8 @@ class SharingService:
         if leaf is not None:
             last = messages.get(self.database, self.owner, conversation_id, leaf).id
         path = [] if last is None else messages.list_path(self.database, last, MOST_SHOWN)
-        return ReadConversation(self._choose_title(conversation, path), self._read(path))
-
-    def _choose_title(self, conversation: Conversation, path: Sequence[Message]) -> str:
-        # What the model was given of a conversation is not kept: any of its answers may be in the title.
-        rests_on = (
-            messages.list_document_ids(self.database, conversation.id)
-            if conversation.title_by == "model"
-            else frozenset()
-        )
-        if path and not self.gate.allows_title(conversation.title_by, rests_on):
-            return _make_title_of(path)
-        return conversation.title
+        # No title rests on a document: see `titles.write_title`.
+        return ReadConversation(conversation.title, self._read(path))
 
     def _read(self, path: Sequence[Message]) -> tuple[ReadMessage, ...]:
         withheld = self.gate.find_withheld(path)

@@ -5,6 +5,8 @@ import re
 from backend.search.budget import to_json
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from backend.search.prompts import strip_reasoning
+from backend.store.conversations import ModelTitle
+from backend.store.messages import QuestionText
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import INVISIBLE, is_visible
 
@@ -34,14 +36,20 @@ def make_title(question: str) -> str:
     return (whole or words[:room]) + _CUT
 
 
-def write_title(question: str, complete: Complete, deadline: Deadline) -> str | None:
-    """Return the title that a language model gives a question; None where it gives none."""
+def write_title(
+    question: QuestionText, complete: Complete, deadline: Deadline
+) -> ModelTitle | None:
+    """Return the title that a language model gives a question; None where it gives none.
+
+    It sees the question alone, which is its asker's own: so no title rests on a document, or needs the gate of answers.
+    """
     quoted = to_json({"question": question[:_LONGEST_QUESTION]})
     try:
         written = complete([ChatMessage("system", _TASK), ChatMessage("user", quoted)], deadline)
     except CompletionError:
         return None
-    return clean_title(written)
+    title = clean_title(written)
+    return None if title is None else ModelTitle(title)
 
 
 def clean_title(written: str) -> str | None:

@@ -9,6 +9,8 @@ from backend.chat.events import ChatEvent
 
 INTERRUPTED = "This answer was interrupted: the server ended. Ask again."
 STOPPED = "The answer was stopped."
+LOST = "lost"
+"""The event of a step that the answer is written without."""
 _LAST = frozenset({"done", "error", "stopped", "interrupted"})
 
 

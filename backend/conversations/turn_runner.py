@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date
@@ -40,7 +40,8 @@ HISTORY = "history"
 TITLE_SECONDS = 20.0
 """A title may take, after the answer."""
 
-Answer: TypeAlias = Callable[[ChatTurn, ChatStateContainer], Iterator[ChatEvent]]
+Answer: TypeAlias = Callable[[ChatTurn, ChatStateContainer, Sequence[Message]], Iterator[ChatEvent]]
+"""Answers the last message of a path."""
 TakeSlot: TypeAlias = Callable[[str, CancelToken], AbstractContextManager[None]]
 """Waits for a slot of the pool of answers, in which somebody's turns take theirs, and holds it."""
 
@@ -151,12 +152,13 @@ class TurnRunner:
         if readers is None:
             raise AskerGoneError
         gate = AnswerGate(index=answering.index, readers=readers, deadline=deadline)
-        history = self._read_history(order, answering, gate)
+        path = messages.list_path(self._database(), order.question.id, MOST_HISTORY + 1)
+        history = self._make_history(path, order, answering, gate)
         if history.loss:
             self._add(turn, StepFailed(HISTORY, history.loss), answering.encoder)
         chat_turn, watch = _make_turn(order, answering, gate, history)
         turn.rest_on(watch.documents)
-        events = answering.answer(chat_turn, ChatStateContainer())
+        events = answering.answer(chat_turn, ChatStateContainer(), path)
         try:
             self._add_all(turn, watch.follow(events), answering.encoder)
         finally:
@@ -172,10 +174,9 @@ class TurnRunner:
             if turn.is_ended:
                 return
 
-    def _read_history(
-        self, order: TurnOrder, answering: Answering, gate: AnswerGate
+    def _make_history(
+        self, path: Sequence[Message], order: TurnOrder, answering: Answering, gate: AnswerGate
     ) -> TurnHistory:
-        path = messages.list_path(self._database(), order.question.id, MOST_HISTORY + 1)
         if len(path) == 1:
             return TurnHistory((), frozenset())
         with answering.open_fast_model(order.person_id) as model:
@@ -191,9 +192,9 @@ class TurnRunner:
         with answering.open_fast_model(order.person_id) as model:
             if model is None:
                 return
-            # It sees the question alone, which is its asker's own: so no title rests on a source, or needs the gate.
             deadline = Deadline.after(TITLE_SECONDS)
-            title = write_title(order.question.text, model.complete, deadline)
+            question = messages.read_question_text(order.question)
+            title = write_title(question, model.complete, deadline)
         if title is not None:
             conversations.set_model_title(self._database(), conversation_id, title)
 

@@ -1,13 +1,13 @@
 """The files that an answer may draw on: those of its project and its assistant, of its question and of the questions before it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from backend.access.readers import make_file_token
 from backend.chat.context_files import ContextFile
 from backend.chat.pictures import Picture
 from backend.files.file_types import is_picture
-from backend.store import documents, held_files, messages, user_files
+from backend.store import documents, held_files, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.held_files import FileHolder, FileHolders, HeldFile
@@ -16,7 +16,6 @@ from backend.store.user_files import UserFile
 from connectors.access import Readers
 from connectors.document import Document
 
-MOST_MESSAGES = 100
 MOST_PICTURES = 10
 """That are shown to a model, the latest ones."""
 
@@ -73,30 +72,29 @@ class AttachedFiles:
 def find_attached(
     database: Database,
     owner: ConversationOwner | None,
-    question: Message | None,
+    path: Sequence[Message],
     holders: FileHolders,
     readers: Readers,
 ) -> AttachedFiles | None:
     """Return the files of an answer; None if there are none.
 
     Args:
-        question: None for one that is not kept.
+        path: of the conversation, up to the question that is asked; empty for one that is not kept.
         readers: what the answer may draw on.
     """
     of_project = _list_held(database, owner, _project(holders), readers)
     of_assistant = _list_held(database, owner, _assistant(holders), readers)
-    of_question = [] if question is None else _list_of_path(database, question)
     seen: set[str] = set()
     found = AttachedFiles(
         database=database,
         of_project=_take_new([held.file for held in of_project], seen),
         of_assistant=_take_new([held.file for held in of_assistant], seen),
-        of_question=_take_new(of_question, seen),
+        of_question=_take_new(_list_of_path(database, path), seen),
         unlabelled=frozenset(
             held.file.document_id for held in (*of_project, *of_assistant) if not held.is_labelled
         ),
         holders=holders,
-        search_scope=(question.search_scope if question else None) or "files",
+        search_scope=(path[-1].search_scope if path else None) or "files",
     )
     return found if seen else None
 
@@ -125,8 +123,8 @@ def _assistant(holders: FileHolders) -> FileHolder | None:
     return None if holders.assistant_id is None else FileHolder("assistant", holders.assistant_id)
 
 
-def _list_of_path(database: Database, question: Message) -> list[UserFile]:
-    path = messages.list_path(database, question.id, MOST_MESSAGES)
+def _list_of_path(database: Database, path: Sequence[Message]) -> list[UserFile]:
+    """Return the files of its questions, those of the last one first."""
     of_messages = user_files.list_of_messages(database, [one.id for one in path])
     return [file for one in reversed(path) for file in of_messages.get(one.id, ())]
 

@@ -1,28 +1,25 @@
-"""Reads and indexes uploaded files, one after the other in a thread of the process; removes those that are marked for removal.
+"""Reads and indexes uploaded files, one after the other in a thread of each process; removes those that are marked for removal.
 
-What a dead process left is found by `sweep`, in whichever process looks next.
+What waits lies in the database: what a dead process left is found by whichever process looks next.
 """
 
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 
 from backend.access.readers import make_file_access
 from backend.files.file_types import MOST_CHARACTERS, is_picture
-from backend.store import file_labels, file_source, user_files
-from backend.store.conversations import ConversationOwner
+from backend.store import file_labels, file_source, index_claims, user_files, waiting_uploads
 from backend.store.database import Database
 from backend.store.file_labels import DueFile
-from backend.store.user_files import UserFile
-from backend.sync.run_lease import is_dead
+from backend.store.waiting_uploads import WaitingUpload
+from backend.sync.run_lease import is_dead, this_process
 from backend.sync.set_work import is_held
 from connectors.connector import Deletion
 from connectors.document import Document, Section
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import ActionRequiredError, NotFoundError, TemporarilyUnavailableError
 from connectors.extraction.isolated import extract_isolated
 from connectors.extraction.result import ExtractionError
 from indexing.embedding.embedder import Embedder
@@ -34,13 +31,14 @@ from indexing.ingestion.progress import RunCounters
 
 LOG = logging.getLogger("quarry.files")
 EXTRACTION_SECONDS = 120.0
-MOST_WAITING_BYTES = 200_000_000
-"""Of files that wait in this process to be read."""
 SWEEP_PAUSE = 60.0
-"""Seconds between two sweeps that requests bring about by themselves."""
-ENDED = "The server ended while it read this file. Remove it, then add it again."
+"""Seconds between two looks that requests bring about by themselves."""
+FIRST_PAUSE = 2.0
+"""Seconds after which what failed is tried again; each further time twice as many, up to the following."""
+LONGEST_PAUSE = 60.0
+MOST_TRIES = 10
+"""Of one file, over some six minutes: longer than an index is held to be switched."""
 _LATER = "It could not be indexed now. Remove it, then add it again in a moment."
-_BUSY = "Too many files are being read. Add it again in a moment."
 _PAGE = 200
 _ANY_ERROR = "It could not be read: an internal error; the log says more."
 
@@ -81,14 +79,8 @@ class FileIndex:
         self.writer.write([Amend(document_id=document.id, projects=projects, personas=personas)])
 
     def _run(self, plan: Plan) -> None:
-        Executor(self.embedder, self.writer, self.ledger).run(plan, RunCounters())
-
-
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    owner: ConversationOwner
-    file: UserFile
-    data: bytes
+        with index_claims.write(self.database, this_process(), is_dead):
+            Executor(self.embedder, self.writer, self.ledger).run(plan, RunCounters())
 
 
 class FileKeeper:
@@ -99,35 +91,20 @@ class FileKeeper:
 
     def __init__(self, open_index: Callable[[], FileIndex]) -> None:
         self._open_index = open_index
-        self._changed = threading.Condition()
-        self._waiting: deque[_Waiting] = deque()
-        self._bytes = 0
-        self._sweep_due = False
+        self._changed = threading.Lock()
+        self._is_due = False
         self._swept_at = -SWEEP_PAUSE
         self._thread: threading.Thread | None = None
 
-    def check_room(self, size: int) -> None:
-        """Raises TemporarilyUnavailableError: too much waits already."""
+    def wake(self) -> None:
+        """Read soon what waits, and remove what is marked for removal."""
         with self._changed:
-            if self._bytes + size > MOST_WAITING_BYTES:
-                raise TemporarilyUnavailableError(_BUSY, timedelta(seconds=5))
-
-    def schedule_read(self, owner: ConversationOwner, file: UserFile, data: bytes) -> None:
-        """Read a file soon, and index it."""
-        with self._changed:
-            self._waiting.append(_Waiting(owner, file, data))
-            self._bytes += len(data)
+            self._is_due = True
             self._start()
 
-    def sweep_now(self) -> None:
-        """Remove soon what is marked for removal."""
-        with self._changed:
-            self._sweep_due = True
-            self._start()
-
-    def sweep_sometimes(self) -> None:
+    def wake_sometimes(self) -> None:
         if time.monotonic() - self._swept_at >= SWEEP_PAUSE:
-            self.sweep_now()
+            self.wake()
 
     def _start(self) -> None:
         if self._thread is None:
@@ -135,92 +112,112 @@ class FileKeeper:
             self._thread.start()
 
     def _work(self) -> None:
+        pause = FIRST_PAUSE
         try:
-            while self._take_next():
-                pass
+            while self._take_due():
+                if self._take_step():
+                    pause = FIRST_PAUSE
+                else:
+                    self._wait(pause)
+                    pause = min(2 * pause, LONGEST_PAUSE)
         finally:
             # Also after an error in the program: another thread goes on with what waits.
             with self._changed:
                 self._thread = None
-                if self._waiting or self._sweep_due:
+                if self._is_due:
                     self._start()
 
-    def _take_next(self) -> bool:
-        """Sweep if that is due, and read the file that has waited longest; whether there was anything to do."""
+    def _take_due(self) -> bool:
         with self._changed:
-            if not self._waiting and not self._sweep_due:
-                return False
-            sweeps, self._sweep_due = self._sweep_due, False
-            waiting = self._waiting[0] if self._waiting else None
-        self._take_step(waiting, sweeps=sweeps)
-        return True
+            due, self._is_due = self._is_due, False
+            return due
 
-    def _take_step(self, waiting: _Waiting | None, *, sweeps: bool) -> None:
+    def _wait(self, seconds: float) -> None:
+        """Wait before the next try, whatever is added meanwhile: it would fail as well."""
+        time.sleep(seconds)
+        with self._changed:
+            self._is_due = True
+
+    def _take_step(self) -> bool:
+        """Sweep, and read all that waits; False if something is to be tried again later."""
         try:
             index = self._open_index()
-            if sweeps:
-                self._swept_at = time.monotonic()
-                sweep(index)
-            if waiting is not None:
-                user_files.renew(index.database, [one.file.id for one in list(self._waiting)])
-                read_file(index, waiting.owner, waiting.file, waiting.data)
+            self._swept_at = time.monotonic()
+            sweep(index)
+            while (
+                upload := waiting_uploads.claim(index.database, this_process(), is_dead)
+            ) is not None:
+                read_upload(index, upload)
+                index = self._open_index()
         except (TemporarilyUnavailableError, ActionRequiredError) as error:
-            # What is marked stays so: the next sweep finds it.
+            # What is marked stays so, and what waits: the next step finds it.
             LOG.warning("Files: %s", error)
-        finally:
-            if waiting is not None:
-                with self._changed:
-                    self._waiting.popleft()
-                    self._bytes -= len(waiting.data)
+            return False
+        return True
 
 
-def read_file(index: FileIndex, owner: ConversationOwner, file: UserFile, data: bytes) -> None:
-    """Read a file and index it for its owner."""
-    problem = _ANY_ERROR
+def read_upload(index: FileIndex, upload: WaitingUpload) -> None:
+    """Read a file and index it for its owner.
+
+    Raises:
+        TemporarilyUnavailableError, ActionRequiredError: it is to be tried again.
+    """
+    problem: str | None = _ANY_ERROR
     try:
-        document = make_document(owner, file, data)
+        document = make_document(upload)
         index.store(document)
-        problem = ""
+        problem = None
     except ExtractionError as error:
-        problem = f"{file.name} cannot be read: {error}."
+        problem = f"{upload.name} cannot be read: {error}."
     except (TemporarilyUnavailableError, ActionRequiredError) as error:
-        LOG.warning("%s: %s", file.document_id, error)
+        LOG.warning("%s: %s", upload.document_id, error)
         problem = _LATER
+        if upload.tries < MOST_TRIES:
+            problem = None
+            waiting_uploads.postpone(index.database, upload.file_id)
+            raise
     finally:
-        if problem:
-            user_files.fail(index.database, file.id, problem)
-    if problem:
-        return
+        if problem is not None:
+            user_files.fail(index.database, upload.file_id, problem)
+    if problem is None:
+        _finish(index, upload, document)
+
+
+def _finish(index: FileIndex, upload: WaitingUpload, document: Document) -> None:
     length = sum(len(section.text) for section in document.sections)
-    picture = data if is_picture(file.media_type) else None
-    if not user_files.finish(index.database, file.id, length, picture):
+    picture = upload.data if is_picture(upload.media_type) else None
+    if user_files.finish(index.database, upload.file_id, length, picture):
+        return
+    try:
+        user_files.find(index.database, upload.owner, upload.file_id)
+    except NotFoundError:
         # It was marked for removal while it was read: a sweep may have passed it before it was indexed.
-        index.remove(file.document_id)
+        index.remove(upload.document_id)
         return
     # It may be in a project already.
     label_due(index)
 
 
-def make_document(owner: ConversationOwner, file: UserFile, data: bytes) -> Document:
+def make_document(upload: WaitingUpload) -> Document:
     """Raises ExtractionError."""
     sections: tuple[Section, ...]
-    if is_picture(file.media_type):
-        sections = (Section(text=f"Picture: {file.name}", kind="image"),)
+    if is_picture(upload.media_type):
+        sections = (Section(text=f"Picture: {upload.name}", kind="image"),)
     else:
-        sections = extract_isolated(data, file.media_type, EXTRACTION_SECONDS).sections
+        sections = extract_isolated(upload.data, upload.media_type, EXTRACTION_SECONDS).sections
     if sum(len(section.text) for section in sections) > MOST_CHARACTERS:
         raise ExtractionError(f"its text has more than {MOST_CHARACTERS:,} characters")
     return Document(
-        id=file.document_id,
+        id=upload.document_id,
         source=file_source.FILES_SOURCE,
-        title=file.name,
+        title=upload.name,
         sections=sections,
         link="",
-        media_type=file.media_type,
-        access=make_file_access(owner, file.id),
+        media_type=upload.media_type,
+        access=make_file_access(upload.owner, upload.file_id),
         version="1",
-        created_at=file.created_at,
-        updated_at=file.created_at,
+        created_at=upload.created_at,
+        updated_at=upload.created_at,
     )
 
 
@@ -241,14 +238,9 @@ def _label(index: FileIndex, file: DueFile) -> None:
 
 
 def sweep(index: FileIndex) -> None:
-    """Remove what is marked for removal from the index, then for good; say of what a dead process read that it cannot be used."""
-    marked = user_files.list_marked(index.database)
-    for document_id in marked.values():
-        index.remove(document_id)
-    user_files.remove(index.database, list(marked))
+    """Remove what is marked for removal from the index, then for good; write to the index what holds files."""
+    if marked := user_files.list_marked(index.database):
+        for document_id in marked.values():
+            index.remove(document_id)
+        user_files.remove(index.database, list(marked))
     label_due(index)
-    for file in user_files.list_open(index.database):
-        is_left = file.lease_until < datetime.now(UTC) or is_dead(file.process)
-        if is_left and user_files.fail(index.database, file.id, ENDED):
-            # It may have been indexed a moment before.
-            index.remove(file.document_id)

@@ -1,17 +1,17 @@
 """The files of one person: upload, list, delete."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from backend.files.file_contents import FileContent, read_content
 from backend.files.file_keeper import FileKeeper
 from backend.files.file_types import MOST_FILES, UploadedFile, check_file
-from backend.store import file_source, user_files
+from backend.store import file_source, file_usage, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.random_ids import make_random_id
 from backend.store.user_files import NewFile, UserFile
-from backend.sync.run_lease import this_process
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,6 @@ class FileService:
             InvalidInputError, ConflictError, TemporarilyUnavailableError
         """
         name, media_type = check_file(uploaded)
-        self.keeper.check_room(len(uploaded.data))
         file_id = make_random_id()
         new = NewFile(
             id=file_id,
@@ -36,21 +35,31 @@ class FileService:
             size=len(uploaded.data),
             sha256=hashlib.sha256(uploaded.data).hexdigest(),
             document_id=file_source.make_document_id(file_id),
+            data=uploaded.data,
         )
-        file = user_files.add(self.database, self.owner, new, this_process(), MOST_FILES)
-        if file.id == file_id:
-            self.keeper.schedule_read(self.owner, file, uploaded.data)
+        file = user_files.add(self.database, self.owner, new, MOST_FILES)
+        self.keeper.wake()
         return file
 
     def list_all(self) -> Sequence[UserFile]:
-        self.keeper.sweep_sometimes()
+        self.keeper.wake_sometimes()
         return user_files.list_files(self.database, self.owner, MOST_FILES)
 
     def get(self, file_id: str) -> UserFile:
         """Raises NotFoundError."""
+        self.keeper.wake_sometimes()
         return user_files.find(self.database, self.owner, file_id)
+
+    def count_conversations(self, files: Sequence[UserFile]) -> Mapping[str, int]:
+        """Return in how many conversations each of one's own files is."""
+        found = file_usage.count_conversations(self.database, [one.id for one in files])
+        return {one.id: found.get(one.id, 0) for one in files}
+
+    def read_content(self, file_id: str) -> FileContent:
+        """Return what is kept of a file. Raises NotFoundError, ConflictError."""
+        return read_content(self.database, self.owner, self.get(file_id))
 
     def delete(self, file_id: str) -> None:
         """Raises NotFoundError."""
         user_files.mark_for_removal(self.database, self.owner, file_id)
-        self.keeper.sweep_now()
+        self.keeper.wake()

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from backend.schemas.answer import AnswerDoneEvent, AnswerResponse
 from backend.schemas.base import Schema, with_example
 from backend.schemas.file import FileResponse
-from backend.schemas.search import FiltersBody
+from backend.schemas.search import FiltersBody, StepFailedEvent
 from backend.schemas.system import ProblemDetails
 from backend.store.assistants import DEFAULT_ID
 
@@ -42,6 +42,7 @@ _QUESTION: dict[str, JsonValue] = {
     "siblings": [1],
     "filters": {},
     "summary": None,
+    "losses": [],
     "files": [],
     "search_scope": "files",
 }
@@ -135,6 +136,8 @@ class MessageResponse(Schema):
     """What a question is narrowed to."""
     summary: str | None
     """What the language model is told from now on in the place of the messages down to this one."""
+    losses: tuple[StepFailedEvent, ...]
+    """Steps that the answer was written without, such as `history`: its model was told nothing of the earliest messages."""
     files: tuple[FileResponse, ...]
     """That came with a question."""
     search_scope: Literal["files", "everything"] | None

@@ -49,10 +49,22 @@ class FileResponse(Schema):
         return cls.model_validate(file)
 
 
-class FilesResponse(Schema):
-    model_config = with_example(files=[FILE])
+class ListedFileResponse(FileResponse):
+    model_config = with_example(**FILE, conversations=2)
 
-    files: tuple[FileResponse, ...]
+    conversations: int
+    """In how many of your conversations it is."""
+
+    @classmethod
+    def from_listed(cls, file: "UserFile", conversations: int) -> Self:
+        known = FileResponse.from_file(file).model_dump()
+        return cls.model_validate(known | {"conversations": conversations})
+
+
+class FilesResponse(Schema):
+    model_config = with_example(files=[{**FILE, "conversations": 2}])
+
+    files: tuple[ListedFileResponse, ...]
     """The newest first."""
 
 

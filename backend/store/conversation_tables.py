@@ -41,6 +41,9 @@ messages = Table(
     Column("answer", JSON(none_as_null=True)),  # NULL until it is finished
     Column("problem", JSON(none_as_null=True)),  # why it failed
     Column("document_ids", JSON, nullable=False),  # what the answer rests on
+    Column(
+        "losses", JSON(none_as_null=True)
+    ),  # steps that it was written without, with the reasons
     Index(None, "conversation_id", "parent_id"),
     Index(None, "parent_id"),
     # Ids are never reused: an address that names one means no other later.

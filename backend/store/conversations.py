@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Literal, NewType, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, or_, select, update
 
@@ -14,6 +14,8 @@ from connectors.errors import NotFoundError
 from indexing.text.normalization import fold, is_storable
 
 TitleBy: TypeAlias = Literal["words", "model", "person"]
+ModelTitle = NewType("ModelTitle", str)
+"""What a language model wrote of a question alone."""
 """`words`: the first ones of its first question."""
 
 
@@ -166,7 +168,7 @@ def is_named_by_words(database: Database, conversation_id: str) -> bool:
         return connection.scalar(query) == "words"
 
 
-def set_model_title(database: Database, conversation_id: str, title: str) -> bool:
+def set_model_title(database: Database, conversation_id: str, title: ModelTitle) -> bool:
     """Replace the first words of the question, but nothing that a person or a model chose; whether it was done."""
     made_of_words = and_(conversations.c.id == conversation_id, conversations.c.title_by == "words")
     named = update(conversations).where(made_of_words)

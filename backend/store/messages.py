@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NewType, TypeAlias
 
 from sqlalchemy import Connection, RowMapping, literal, or_, select
 
@@ -19,6 +19,8 @@ AnswerStatus: TypeAlias = Literal["running", "finished", "stopped", "failed", "i
 SearchScope: TypeAlias = Literal["files", "everything"]
 """What is searched where the files of a question are too long to be read whole."""
 Json: TypeAlias = Mapping[str, Any]
+QuestionText = NewType("QuestionText", str)
+"""What an asker wrote, which rests on no document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,19 @@ class Message:
     """Why an answer failed."""
     document_ids: tuple[str, ...]
     """All documents that an answer rests on: the model was given them, or it quotes or cites them."""
+    losses: tuple[Json, ...]
+    """Steps that an answer was written without: `step` and `reason` of each."""
+
+
+def read_question_text(message: Message) -> QuestionText:
+    """Return what its asker wrote.
+
+    Raises:
+        ValueError: it is an answer.
+    """
+    if message.role != "user":
+        raise ValueError(f"message {message.id} is no question")
+    return QuestionText(message.text)
 
 
 MESSAGE_COLUMNS = (
@@ -58,6 +73,7 @@ MESSAGE_COLUMNS = (
     messages.c.answer,
     messages.c.problem,
     messages.c.document_ids,
+    messages.c.losses,
 )
 
 
@@ -103,13 +119,6 @@ def list_path(database: Database, message_id: int, limit: int) -> list[Message]:
         return [read_message(row) for row in rows.mappings()]
 
 
-def list_document_ids(database: Database, conversation_id: str) -> frozenset[str]:
-    """Return all documents that answers of a conversation rest on, on whatever branch."""
-    query = select(messages.c.document_ids).where(messages.c.conversation_id == conversation_id)
-    with database.reading() as connection:
-        return frozenset(one for found in connection.scalars(query) for one in found)
-
-
 def find_newest_below(database: Database, message: Message) -> int:
     """Return the newest message among this one and all that follow it; nothing follows that one.
 
@@ -142,4 +151,5 @@ def find_siblings(database: Database, path: Sequence[Message]) -> dict[int, tupl
 
 
 def read_message(row: Mapping[str, Any] | RowMapping) -> Message:
-    return Message(**{**row, "document_ids": tuple(row["document_ids"])})
+    lists = {"document_ids": tuple(row["document_ids"]), "losses": tuple(row["losses"] or ())}
+    return Message(**{**row, **lists})

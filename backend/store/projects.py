@@ -15,7 +15,7 @@ from sqlalchemy import (
 )
 
 from backend.store import file_release
-from backend.store.conversation_tables import conversations
+from backend.store.conversation_tables import conversations, messages
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, inserting
 from backend.store.people import PERSON_COLUMNS, SHOWN_NAME, Person, read_person
@@ -177,6 +177,17 @@ def find_conversation(
     query = _SELECT_CONVERSATIONS.where(
         projects.c.id == project_id, conversations.c.id == conversation_id
     )
+    with database.reading() as connection:
+        row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else _to_conversation(row)
+
+
+def find_conversation_of(
+    database: Database, project_id: str, message_id: int
+) -> ProjectConversation | None:
+    """Return the conversation of a project in which a message stands."""
+    query = _SELECT_CONVERSATIONS.join(messages, messages.c.conversation_id == conversations.c.id)
+    query = query.where(projects.c.id == project_id, messages.c.id == message_id)
     with database.reading() as connection:
         row = connection.execute(query).mappings().one_or_none()
     return None if row is None else _to_conversation(row)

@@ -65,6 +65,8 @@ class Ending:
     text: str
     answer: Mapping[str, Any] | None = None
     problem: Mapping[str, Any] | None = None
+    losses: tuple[Mapping[str, Any], ...] = ()
+    """Steps that it was written without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,7 @@ def _end(connection: Connection, ending: Ending, now: datetime) -> None:
             text=ending.text,
             answer=ending.answer and dict(ending.answer),
             problem=ending.problem and dict(ending.problem),
+            losses=list(map(dict, ending.losses)) or None,
         )
     )
     connection.execute(

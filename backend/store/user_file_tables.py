@@ -20,11 +20,6 @@ user_files = Table(
     Column("document_id", Text, nullable=False),  # its id in the index
     Column("picture", LargeBinary),  # the bytes of a picture; those of other files are not kept
     Column("created_at", Moment, nullable=False),
-    # The process that reads it, and until when it says that it still does.
-    Column("host", Text, nullable=False),
-    Column("process", Integer, nullable=False),
-    Column("process_started", Text, nullable=False),
-    Column("lease_until", Moment, nullable=False),
     # Grows with each change of what holds it, 0: the index has the labels of all that do.
     Column("labels_due", Integer, nullable=False, server_default="0"),
     Index(None, "person_id", "created_at"),
@@ -56,4 +51,30 @@ assistant_files = Table(
     Column("file_id", ForeignKey("user_files.id", ondelete="CASCADE"), primary_key=True),
     Column("added_at", Moment, nullable=False),
     Index(None, "file_id"),
+)
+
+# What was uploaded and is not read yet.
+waiting_uploads = Table(
+    "waiting_uploads",
+    metadata,
+    Column("file_id", ForeignKey("user_files.id", ondelete="CASCADE"), primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    Column("tries", Integer, nullable=False),  # to read it, the present one included
+    # The process that reads it; NULL while none does.
+    Column("host", Text),
+    Column("process", Integer),
+    Column("process_started", Text),
+    Column("lease_until", Moment),
+)
+
+# Who writes people's files to the index, and who holds it still.
+index_claims = Table(
+    "index_claims",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("kind", Text, nullable=False),  # write | hold
+    Column("host", Text, nullable=False),
+    Column("process", Integer, nullable=False),
+    Column("process_started", Text, nullable=False),
+    Column("lease_until", Moment, nullable=False),
 )

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import (
@@ -19,16 +19,15 @@ from sqlalchemy import (
     update,
 )
 
+from backend.store import waiting_uploads
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, exclusive
 from backend.store.file_removal import IS_USED, MARKED
-from backend.store.runs import Process
 from backend.store.user_file_tables import message_files, user_files
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from indexing.text.normalization import is_storable
 
 FileStatus: TypeAlias = Literal["reading", "ready", "failed"]
-LEASE = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,16 +56,7 @@ class NewFile:
     size: int
     sha256: str
     document_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class OpenFile:
-    """A file that its process reads, if it still lives."""
-
-    id: str
-    document_id: str
-    process: Process
-    lease_until: datetime
+    data: bytes
 
 
 FILE_COLUMNS = (
@@ -88,15 +78,13 @@ def missing_file() -> NotFoundError:
     return NotFoundError("There is no such file.")
 
 
-def add(
-    database: Database, owner: ConversationOwner, file: NewFile, process: Process, most: int
-) -> UserFile:
+def add(database: Database, owner: ConversationOwner, file: NewFile, most: int) -> UserFile:
     """Add a file that is to be read; one that the owner has already, of this name and content, is returned instead.
 
     Raises:
         ConflictError: the owner has as many files as allowed.
+        TemporarilyUnavailableError: too much waits to be read already.
     """
-    now = datetime.now(UTC)
     row = {
         "id": file.id,
         "person_id": owner.person_id,
@@ -106,11 +94,7 @@ def add(
         "sha256": file.sha256,
         "status": "reading",
         "document_id": file.document_id,
-        "created_at": now,
-        "host": process.host,
-        "process": process.number,
-        "process_started": process.started,
-        "lease_until": now + LEASE,
+        "created_at": datetime.now(UTC),
     }
     with database.writing() as connection:
         exclusive(connection)
@@ -124,6 +108,7 @@ def add(
                 f"You have {most:,} files already. Delete some that you do not need any more."
             )
         connection.execute(insert(user_files).values(row))
+        waiting_uploads.keep(connection, file.id, file.data)
         return read_file_row(connection.execute(_select(owner, file.id)).one())
 
 
@@ -159,6 +144,7 @@ def mark_for_removal(database: Database, owner: ConversationOwner, file_id: str)
         changed = connection.execute(marked.values(status=MARKED, picture=None))
         if not changed.rowcount:
             raise missing_file()
+        waiting_uploads.remove(connection, file_id)
 
 
 def finish(
@@ -178,29 +164,8 @@ def fail(database: Database, file_id: str, problem: str) -> bool:
 def _end(database: Database, file_id: str, **values: object) -> bool:
     ended = update(user_files).where(user_files.c.id == file_id, user_files.c.status == "reading")
     with database.writing() as connection:
+        waiting_uploads.remove(connection, file_id)
         return bool(connection.execute(ended.values(values)).rowcount)
-
-
-def renew(database: Database, file_ids: Sequence[str]) -> None:
-    """Go on holding files that wait to be read."""
-    renewed = update(user_files).where(user_files.c.id.in_(file_ids))
-    with database.writing() as connection:
-        connection.execute(renewed.values(lease_until=datetime.now(UTC) + LEASE))
-
-
-def list_open(database: Database) -> list[OpenFile]:
-    """Return all files that are being read, of everybody."""
-    query = select(user_files).where(user_files.c.status == "reading")
-    with database.reading() as connection:
-        return [
-            OpenFile(
-                row.id,
-                row.document_id,
-                Process(row.host, row.process, row.process_started),
-                row.lease_until,
-            )
-            for row in connection.execute(query)
-        ]
 
 
 def list_marked(database: Database) -> dict[str, str]:

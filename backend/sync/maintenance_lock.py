@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from backend.store import batches, run_progress, run_transitions, runs, sources
+from backend.store import batches, index_claims, run_progress, run_transitions, runs, sources
 from backend.store.database import Database
 from backend.store.runs import RunState
 from backend.sync.run_lease import is_dead, is_going_on, is_gone, this_process
@@ -43,21 +43,22 @@ def lock_index(home: Path) -> Iterator[None]:
 
 @contextmanager
 def hold_all_sources(database: Database, kind: str) -> Iterator[KeepAlive]:
-    """Hold off syncs of all sources during the block, or of none.
+    """Hold off syncs of all sources during the block, or of none; and the indexing of people's files.
 
     It never waits for a source while it holds another, so that no deadlock is possible. A sync that wants to
     start meanwhile fails with the reason, to be tried again.
 
     Raises:
-        TemporarilyUnavailableError: a source has a run.
+        TemporarilyUnavailableError: a source has a run, or files are being indexed.
     """
     _check_idle(database)
     with ExitStack() as stack:
+        renew_files = stack.enter_context(index_claims.hold(database, this_process(), is_dead))
         held = [
             stack.enter_context(_hold_source(database, source.name, kind))
             for source in sources.list_sources(database)
         ]
-        yield _renew_all(database, held, kind)
+        yield _renew_all(database, held, kind, renew_files)
 
 
 def _check_idle(database: Database) -> None:
@@ -93,12 +94,13 @@ def _hold_source(database: Database, source: str, kind: str) -> Iterator[int]:
         run_transitions.finish(database, run, state, {}, error)
 
 
-def _renew_all(database: Database, held: list[int], kind: str) -> KeepAlive:
+def _renew_all(database: Database, held: list[int], kind: str, renew_files: KeepAlive) -> KeepAlive:
     due = 0.0
 
     def renew() -> None:
         nonlocal due
         if time.monotonic() >= due:
+            renew_files()
             for run in held:
                 run_progress.renew(database, run, kind, None, {})
             due = time.monotonic() + _RENEWAL_SECONDS

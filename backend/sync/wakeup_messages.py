@@ -7,6 +7,7 @@ and one that comes twice or late finds nothing due.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
 from backend.store import batches, document_set_jobs, schedule, sources
@@ -19,18 +20,21 @@ from backend.sync.worker_heartbeat import SERVE
 Queue: TypeAlias = Literal["fetch", "index", "light"]
 Task: TypeAlias = Queue | Literal["sets"]
 QUEUES: tuple[Queue, ...] = get_args(Queue)
+_QUEUE_OF: Mapping[Task, Queue] = MappingProxyType(
+    {**{queue: queue for queue in QUEUES}, "sets": "light"}
+)
+"""Whose workers do each task."""
 
 
 @dataclass(frozen=True, slots=True)
 class WakeupMessage:
-    queue: Queue
-    source: int
-    """Its id. Indexing takes all sources in turn, whichever is named; document sets are of no source."""
-    is_for_sets: bool = False
+    task: Task
+    source: int = 0
+    """Its id; 0 for a task of no source. Indexing takes all sources in turn, whichever is named."""
 
     @property
-    def task(self) -> Task:
-        return "sets" if self.is_for_sets else self.queue
+    def queue(self) -> Queue:
+        return _QUEUE_OF[self.task]
 
 
 def list_due(database: Database) -> list[WakeupMessage]:
@@ -42,7 +46,7 @@ def list_due(database: Database) -> list[WakeupMessage]:
         if (number := numbers.get(each.source)) is not None:
             found.append(WakeupMessage(queue, number))
     if document_set_jobs.is_due(database):
-        found.append(WakeupMessage("light", 0, is_for_sets=True))
+        found.append(WakeupMessage("sets"))
     return [
         *found,
         *(WakeupMessage("index", number) for number in batches.list_ready_sources(database)),

@@ -11,11 +11,11 @@ from backend.api.authorization import Permission, requires
 from backend.api.conversation_dependencies import (
     ConversationId,
     ConversationsDependency,
+    ProjectId,
     ProjectsDependency,
 )
 from backend.api.conversation_responses import make_opened
 from backend.api.dependencies import AppStateDependency
-from backend.api.routes.projects import ProjectId
 from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS, LONGEST_NAME
 from backend.conversations.project_service import ProjectRefusedError, ProjectService
 from backend.web.forms import NO_FORM, Form, FormDependency

@@ -142,7 +142,7 @@ class IndexWakeup:
         while self._requested.wait():
             self._requested.clear()
             try:
-                self._broker.call([WakeupMessage("index", 0)])
+                self._broker.call([WakeupMessage("index")])
                 self._trouble.note(None)
             except (TemporarilyUnavailableError, ActionRequiredError) as error:
                 # The beat sends the message later.

@@ -103,7 +103,7 @@ class Server:
         chat = self.chat
         return Answering(
             index=chat.engine.index,
-            answer=lambda turn, state: chat.answer(turn, (), state),
+            answer=lambda turn, state, _: chat.answer(turn, (), state),
             seconds=chat.seconds,
             encoder=TurnEncoder(question, plain_html),
             read_filters=lambda _: Filters(),

@@ -30,6 +30,10 @@ ROUTES_OF_CONVERSATIONS = {
     f"PATCH {_CONVERSATION}#nothing": answers_people(Kind.CONVERSATION, json={}),
     f"PATCH {_CONVERSATION}#leaf": answers_people(Kind.MESSAGE_IN_OWN, json={"leaf_id": OBJECT}),
     f"DELETE {_CONVERSATION}": answers_people(Kind.CONVERSATION, 204),
+    f"PUT {_CONVERSATION}/project": answers_people(Kind.CONVERSATION, json={"project_id": None}),
+    f"PUT {_CONVERSATION}/project#own": answers_people(
+        Kind.PROJECT_OF_OWN_CONVERSATION, json={"project_id": OBJECT}
+    ),
     f"POST {_CONVERSATION}/messages": answers_people(
         Kind.CONVERSATION, 202, json={"question": QUESTION, "parent_id": None}
     ),
@@ -117,6 +121,10 @@ ROUTES_OF_PROJECTS = {
     f"GET {_PROJECT}/conversations/{{conversation_id}}#own": answers_people(
         Kind.PROJECT_CONVERSATION_IN_OWN
     ),
+    f"GET {_PROJECT}/messages/{{message_id}}/events": answers_people(Kind.PROJECT_MESSAGE),
+    f"GET {_PROJECT}/messages/{{message_id}}/events#own": answers_people(
+        Kind.PROJECT_MESSAGE_IN_OWN
+    ),
     "POST /api/conversations#project": answers_people(
         Kind.PROJECT, 202, json=_FIRST | {"project_id": OBJECT}
     ),
@@ -131,6 +139,10 @@ ROUTES_OF_FILES = {
     "POST /api/files": answers_people(found=422),
     "GET /api/files/{file_id}": answers_people(Kind.FILE),
     "DELETE /api/files/{file_id}": answers_people(Kind.FILE, 204),
+    # Its text is not kept here, which the body says.
+    "GET /api/files/{file_id}/content": answers_people(Kind.FILE, 404),
+    "GET /files": answers_people(),
+    "POST /files/{file_id}/delete": answers_people(Kind.FILE, 303),
     "POST /api/conversations#files": answers_people(
         Kind.FILE, 202, json={"question": QUESTION, "files": [OBJECT]}
     ),

@@ -41,7 +41,6 @@ from backend.store.new_messages import (
 from backend.store.people import Person
 from backend.store.user_files import NewFile
 from backend.store.web_search import ProviderValues
-from backend.sync.run_lease import this_process
 from indexing.ingestion.ledger import Failed
 from tests.support.access_actors import SERVICE, email_of
 from tests.support.access_expected import ISSUER, MODEL_ADDRESS, Kind
@@ -246,6 +245,12 @@ def _make_project_conversation(world: "World", owner: str) -> str:
     return f"{project}/{made.partition('/')[0]}"
 
 
+def _make_project_message(world: "World", owner: str) -> str:
+    project, _, _ = _make_project_member(world, owner).partition("/")
+    made = _begin_conversation(world, "gone", ConversationSetting(project_id=project))
+    return f"{project}/{split_pair(made)[1]}"
+
+
 def _make_share(world: "World", owner: str) -> str:
     return _share(world, owner)[1]
 
@@ -276,8 +281,9 @@ def _make_file(world: "World", owner: str) -> str:
         size=10,
         sha256=name,
         document_id=f"{FILES_SOURCE}:{name}",
+        data=b"0123456789",
     )
-    user_files.add(world.database, person, file, this_process(), most=1_000)
+    user_files.add(world.database, person, file, most=1_000)
     user_files.finish(world.database, name, 10, None)
     return name
 
@@ -327,6 +333,7 @@ MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
         Kind.PROJECT: _make_project,
         Kind.JOINED_PROJECT: _make_joined_project,
         Kind.PROJECT_CONVERSATION: _make_project_conversation,
+        Kind.PROJECT_MESSAGE: _make_project_message,
         Kind.PROJECT_MEMBER: _make_project_member,
         Kind.SHARE: _make_share,
         Kind.ENDED_SHARE: _make_ended_share,
@@ -345,6 +352,7 @@ MISSING: Mapping[Kind, str] = MappingProxyType(
         Kind.INVITATION: "absent@example.com",
         Kind.MESSAGE: "absent/999999",
         Kind.PROJECT_CONVERSATION: "absent/absent",
+        Kind.PROJECT_MESSAGE: "absent/999999",
         Kind.PROJECT_MEMBER: "absent/999999",
         Kind.PROJECT_FILE: "absent/absent",
         Kind.JOINED_PROJECT_FILE: "absent/absent",
@@ -373,6 +381,8 @@ PAIRS: Mapping[Kind, Pair] = MappingProxyType(
         ),
         Kind.FILE_FOR_OWN_PROJECT: Pair(Kind.PROJECT, Kind.FILE),
         Kind.FILE_FOR_OWN_ASSISTANT: Pair(Kind.ASSISTANT, Kind.FILE),
+        Kind.PROJECT_MESSAGE_IN_OWN: Pair(Kind.PROJECT_MESSAGE, Kind.PROJECT_MESSAGE),
+        Kind.PROJECT_OF_OWN_CONVERSATION: Pair(Kind.CONVERSATION, Kind.PROJECT),
         Kind.PROJECT_MEMBER_IN_OWN: Pair(Kind.PROJECT_MEMBER, Kind.PROJECT_MEMBER),
     }
 )
@@ -380,7 +390,7 @@ PAIRS: Mapping[Kind, Pair] = MappingProxyType(
 IN_ANOTHER = frozenset(
     {
         *PAIRS,
-        *(Kind.MESSAGE, Kind.PROJECT_CONVERSATION, Kind.PROJECT_MEMBER),
+        *(Kind.MESSAGE, Kind.PROJECT_CONVERSATION, Kind.PROJECT_MESSAGE, Kind.PROJECT_MEMBER),
         *(Kind.PROJECT_FILE, Kind.JOINED_PROJECT_FILE, Kind.ASSISTANT_FILE),
     }
 )

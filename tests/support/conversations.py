@@ -8,6 +8,7 @@ from backend.conversations.turn_events import EncodedEvent, encode_portion
 from backend.store import new_messages, turns
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
+from backend.store.messages import Message
 from backend.store.new_messages import Begun, NewQuestion, Writer
 from backend.store.runs import Process
 from backend.store.turns import Ending, Portion, Progress, TurnState
@@ -62,6 +63,26 @@ def finish(
     portion = text_portion(message, 1, text, documents=documents)
     state = store(database, message, portion, ending, datetime.now(UTC))
     assert state is TurnState.RUNNING
+
+
+def make_message(role: Any, text: str, answer: dict[str, Any] | None = None) -> Message:
+    """One that is in no database."""
+    is_answer = role == "assistant"
+    return Message(
+        id=1,
+        conversation_id="c",
+        parent_id=None,
+        role=role,
+        text=text,
+        filters=None,
+        created_at=START,
+        status="finished" if is_answer else None,
+        answer=answer,
+        problem=None,
+        document_ids=(),
+        losses=(),
+        search_scope=None,
+    )
 
 
 def make_answer(text: str, *document_ids: str, **fields: Any) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from backend.api.conversation_dependencies import (
     MessageId,
 )
 from backend.api.dependencies import AppStateDependency, AssistantIdField
-from backend.api.followed_answer import follow_answer
+from backend.api.followed_answer import open_stream
 from backend.api.request_context import RequestContextDependency
 from backend.api.routes.ask import Question
-from backend.api.server_sent_events import EventStream, SentEvents, from_thread
+from backend.api.server_sent_events import EventStream
 from backend.files.file_types import MOST_OF_QUESTION
 from backend.schemas.conversation import (
     AnswerBegunResponse,
@@ -285,10 +285,4 @@ def follow_events(
     the answer, so that a client that comes again receives the rest. The answer goes on when the connection is closed. An
     `error` without a number says that nothing more may be shown. Events are kept for an hour after the end."""
     first = after if last_event_id is None else last_event_id
-    if not follower.has_more(first):
-        return Response(status_code=204)
-
-    def begin() -> SentEvents:
-        return from_thread(lambda: follow_answer(follower, first))
-
-    return EventStream(begin, state.pools.followed_answers, asker.turn_key, stopping=None)
+    return open_stream(follower, first, state, asker)

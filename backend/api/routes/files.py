@@ -1,8 +1,10 @@
 """`/api/files`: upload files of your own, to give them to questions."""
 
 from typing import Annotated, TypeAlias
+from urllib.parse import quote
 
 from fastapi import APIRouter, Body, Depends, Header, Path
+from starlette.responses import Response
 
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
@@ -10,7 +12,7 @@ from backend.api.conversation_dependencies import OwnerDependency
 from backend.api.dependencies import AppStateDependency, DatabaseDependency
 from backend.api.multipart import read_file
 from backend.files.file_service import FileService
-from backend.schemas.file import FileResponse, FilesResponse
+from backend.schemas.file import FileResponse, FilesResponse, ListedFileResponse
 
 router = APIRouter()
 _ONE = "/api/files/{file_id}"
@@ -62,13 +64,41 @@ def upload_file(
 @router.get("/api/files", summary="List your files")
 @requires(Permission.ASK)
 def list_files(files: FilesDependency) -> FilesResponse:
-    return FilesResponse(files=tuple(map(FileResponse.from_file, files.list_all())))
+    found = files.list_all()
+    used = files.count_conversations(found)
+    listed = (ListedFileResponse.from_listed(one, used[one.id]) for one in found)
+    return FilesResponse(files=tuple(listed))
 
 
 @router.get(_ONE, summary="Say whether a file is read")
 @requires(Permission.ASK)
 def show_file(file_id: FileId, files: FilesDependency) -> FileResponse:
     return FileResponse.from_file(files.get(file_id))
+
+
+@router.get(
+    f"{_ONE}/content",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The text, or the picture",
+            "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+        },
+        409: openapi.describe_problem("It was not read"),
+    },
+    summary="Download what is kept of a file",
+)
+@requires(Permission.ASK)
+def download_file(file_id: FileId, files: FilesDependency) -> Response:
+    """The text that was read of it, or the picture: the bytes of other files are not kept."""
+    content = files.read_content(file_id)
+    name = quote(content.name, safe="", errors="replace")
+    headers = {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{name}",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cache-Control": "no-store",
+    }
+    return Response(content.data, media_type=content.media_type, headers=headers)
 
 
 @router.delete(_ONE, status_code=204, summary="Delete a file")

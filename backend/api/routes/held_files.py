@@ -5,12 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Header
 
 from backend.api import openapi
-from backend.api.assistant_dependencies import AssistantId, AssistantsDependency
 from backend.api.authorization import Permission, requires
-from backend.api.conversation_dependencies import ProjectsDependency
+from backend.api.conversation_dependencies import ProjectId, ProjectsDependency
+from backend.api.dependencies import AssistantId, AssistantsDependency
 from backend.api.multipart import read_file
 from backend.api.routes.files import UPLOAD_FORM, FileId, FilesDependency
-from backend.api.routes.projects import ProjectId
 from backend.conversations.held_file_service import HeldFileService
 from backend.schemas.held_file import HeldFilesResponse
 from backend.store.held_files import FileHolder

@@ -2,22 +2,28 @@
 
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from backend.api import conversation_responses as responses
-from backend.api.authorization import Permission, requires
+from backend.api import openapi
+from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.conversation_dependencies import (
     HIGHEST,
     ConversationId,
     ConversationsDependency,
+    ProjectFollowerDependency,
+    ProjectIdField,
+    ProjectId,
     ProjectsDependency,
 )
 from backend.api.dependencies import AppStateDependency
+from backend.api.followed_answer import open_stream
+from backend.api.server_sent_events import EventStream
 from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS, LONGEST_NAME
 from backend.conversations.project_service import ProjectService
-from backend.schemas.conversation import OpenedConversationResponse
+from backend.schemas.conversation import ConversationResponse, OpenedConversationResponse
 from backend.schemas.project import (
     ProjectConversationResponse,
     ProjectConversationsResponse,
@@ -33,7 +39,7 @@ _ONE = f"{_ALL}/{{project_id}}"
 _MEMBERS = f"{_ONE}/members"
 _CONVERSATIONS = f"{_ONE}/conversations"
 
-ProjectId: TypeAlias = Annotated[str, Path(max_length=100)]
+EventNumber: TypeAlias = Annotated[int, Field(ge=0, le=HIGHEST)]
 PersonId: TypeAlias = Annotated[int, Path(ge=1, le=HIGHEST)]
 Name: TypeAlias = Annotated[str, Field(max_length=LONGEST_NAME)]
 Instructions: TypeAlias = Annotated[
@@ -67,6 +73,16 @@ class ChangeProjectBody(BaseModel):
 
     name: Name | None = None
     instructions: Instructions | None = None
+
+
+class ProjectOfConversationBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [{"project_id": None}]}
+    )
+
+    project_id: ProjectIdField | None = Field(
+        description="The project that the conversation shall be in; null for none"
+    )
 
 
 class MemberBody(BaseModel):
@@ -173,6 +189,48 @@ def read_project_conversation(
     found = projects.get_conversation(project_id, conversation_id)
     opened = conversations.read_of(found.author, found.id)
     return responses.make_opened(opened, state.answer_html)
+
+
+@router.get(
+    f"{_ONE}/messages/{{message_id}}/events",
+    status_code=200,
+    response_class=EventStream,
+    responses={
+        200: openapi.describe_stream(openapi.FOLLOWED_EVENTS),
+        204: {"description": "Nothing follows any more: the message has the answer"},
+    },
+    summary="Follow an answer of a project",
+)
+@requires(Permission.ASK)
+def follow_project_events(
+    follower: ProjectFollowerDependency,
+    asker: AskerDependency,
+    state: AppStateDependency,
+    after: Annotated[EventNumber, Query(description="Only events behind this number")] = 0,
+    last_event_id: Annotated[
+        EventNumber | None, Header(description="The same, as browsers send it")
+    ] = None,
+) -> Response:
+    """As the events of an answer of your own, by what you may read yourself. Files that came with the question are not named."""
+    first = after if last_event_id is None else last_event_id
+    return open_stream(follower, first, state, asker)
+
+
+@router.put(
+    "/api/conversations/{conversation_id}/project",
+    summary="Move a conversation into a project, or out of it",
+)
+@requires(Permission.ASK)
+def move_conversation(
+    conversation_id: ConversationId,
+    body: ProjectOfConversationBody,
+    projects: ProjectsDependency,
+    conversations: ConversationsDependency,
+) -> ConversationResponse:
+    """One of your own, and a project that you are in. Who is in the project may then read its title and its questions, and each answer
+    of which they may read all sources; the instructions of the project count from the next question on."""
+    projects.move_conversation(conversation_id, body.project_id)
+    return ConversationResponse.from_conversation(conversations.get(conversation_id))
 
 
 def _show(projects: ProjectService, project: Project) -> ProjectResponse:

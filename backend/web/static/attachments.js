@@ -13,10 +13,13 @@ export class Attachments {
   #list;
   #form;
   #say;
+  #kept;
   #entries = [];
   #uploading = Promise.resolve();
 
-  constructor(form, list, input, button, say) {
+  /** `kept`: where the files that are not sent are remembered. */
+  constructor(form, list, input, button, say, kept) {
+    this.#kept = kept;
     this.#list = list;
     this.#form = form;
     this.#say = say;
@@ -31,6 +34,24 @@ export class Attachments {
       this.add(event.clipboardData.files);
     });
     this.#watchDrops();
+    this.#restore(kept.ids);
+  }
+
+  /** Show the files again that were there before the page was loaded anew; those that are gone are left out. */
+  #restore(ids) {
+    for (const id of ids) {
+      this.#uploading = this.#uploading.then(async () => {
+        const file = await send("GET", url(id)).catch(() => null);
+        if (!file || this.#entries.some((one) => one.file.id === id)) return;
+        const entry = this.#enter({ name: file.name }, file);
+        this.#remember();
+        await this.#read(entry);
+      });
+    }
+  }
+
+  #remember() {
+    this.#kept.ids = this.ids.filter(Boolean);
   }
 
   #watchDrops() {
@@ -67,17 +88,23 @@ export class Attachments {
     for (const entry of this.#entries) entry.abort.abort();
     this.#entries = [];
     this.#list.replaceChildren();
+    this.#remember();
   }
 
   add(files) {
     for (const given of files) {
       if (this.#entries.length >= MOST) return this.#say(`A question may have ${MOST} files.`);
-      const entry = { given, state: "waiting", file: {}, abort: new AbortController() };
-      entry.node = this.#chip(entry);
-      this.#entries.push(entry);
-      this.#list.append(entry.node);
+      const entry = this.#enter(given, {});
       this.#uploading = this.#uploading.then(() => this.#upload(entry));
     }
+  }
+
+  #enter(given, file) {
+    const entry = { given, state: "waiting", file, abort: new AbortController() };
+    entry.node = this.#chip(entry);
+    this.#entries.push(entry);
+    this.#list.append(entry.node);
+    return entry;
   }
 
   #chip(entry) {
@@ -93,6 +120,17 @@ export class Attachments {
     this.#show(entry, "uploading", "Uploading");
     try {
       entry.file = await uploaded(entry);
+    } catch (error) {
+      if (entry.abort.signal.aborted) return;
+      return this.#fail(entry, error.sentence ?? error.message);
+    }
+    this.#remember();
+    return this.#read(entry);
+  }
+
+  /** Wait until the file of an entry is read. */
+  async #read(entry) {
+    try {
       while (entry.file.status === "reading" && !entry.abort.signal.aborted) {
         this.#show(entry, "reading", "Reading");
         await new Promise((resolve) => setTimeout(resolve, PAUSE));
@@ -128,6 +166,7 @@ export class Attachments {
     entry.abort.abort();
     entry.node.remove();
     this.#entries = this.#entries.filter((one) => one !== entry);
+    this.#remember();
   }
 
   #remove(entry) {

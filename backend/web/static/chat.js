@@ -9,6 +9,7 @@ import { Drafts } from "./drafts.js";
 import { watchDrawer } from "./drawer.js";
 import { FeedbackButtons } from "./feedback.js";
 import { follow } from "./follow.js";
+import { KeptFiles } from "./kept_files.js";
 import { isTyping } from "./keys.js";
 import { keepPlace, restorePlace, toEnd, watchPlace } from "./place.js";
 import { offerSharing, watchSharing } from "./share.js";
@@ -326,7 +327,7 @@ async function submit() {
   box.dataset.of = conversation?.id ?? "";
 }
 
-const attachments = new Attachments(element("ask"), element("files"), element("choose"), element("attach"), say);
+const attachments = new Attachments(element("ask"), element("files"), element("choose"), element("attach"), say, new KeptFiles(element("chat").dataset.owner));
 element("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   submit();

@@ -1,7 +1,9 @@
 // The asker's conversations, beside the one that is open: found, named, archived, deleted.
 import { changeConversation, deleteConversation, listConversations } from "./conversation_api.js";
+import { moveConversation } from "./chat_move.js";
 import { groupByDay } from "./local_days.js";
 import { openMenu } from "./menu.js";
+import { translate } from "./messages.js";
 import { Problem } from "./stream.js";
 import { isolated, make, replaceControls } from "./text.js";
 
@@ -138,6 +140,7 @@ export class ConversationList {
     openMenu(button, [
       ["Rename", () => this.#rename(item)],
       [one.archived ? "Take out of the archive" : "Archive", () => this.#archive(one)],
+      [translate("Move to a project"), () => this.#move(one)],
       ["Delete", () => this.#delete(one)],
     ]);
   }
@@ -203,6 +206,16 @@ export class ConversationList {
     return this.#attempt(async () => {
       this.#hooks.changed(await changeConversation(one.id, changes));
       this.#hooks.say(said);
+      await this.load();
+    });
+  }
+
+  #move(one) {
+    return this.#attempt(async () => {
+      const moved = await moveConversation(one);
+      if (!moved) return;
+      this.#hooks.changed(moved);
+      this.#hooks.say(moved.project_id ? translate("It is in the project now.") : translate("It is in no project now."));
       await this.load();
     });
   }

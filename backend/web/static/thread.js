@@ -119,6 +119,7 @@ export class Thread {
     const turn = new Turn(node, question);
     if (message.status === "finished" && !message.withheld) turn.restore(restorable(message, this.#reasons));
     else if (message.status !== "running" || message.withheld) restorePart(turn, message);
+    if (message.status !== "running" && !message.withheld) message.losses.forEach((loss) => turn.lost(loss));
     part(node, "again").textContent = message.status === "finished" && !message.withheld ? "Regenerate" : "Ask again";
     node.querySelector("[data-everything]").addEventListener("click", () => this.#hooks.search(message, "everything"));
     node.querySelector("[data-only-files]").addEventListener("click", () => this.#hooks.search(message, "files"));

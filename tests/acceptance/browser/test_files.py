@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
-from tests.support.browser import Opens
+from tests.support.browser import Opens, check_looks
 from tests.support.home import Home
 from tests.support.scripted_model import Call, Reply, Request, Say, ScriptedModel, ToolUse
 from tests.support.serving import Serving, serving
@@ -105,6 +105,37 @@ def test_three_files_are_read_whole_and_cited(opens: Opens, address: str, pictur
         expect(page.get_by_role("heading", level=1)).to_contain_text("plan-1.md")
         expect(page.get_by_text("the person who added it, and those in a project")).to_be_visible()
         page.screenshot(path=pictures / "files-document-light.png")
+
+
+def test_files_that_are_not_sent_survive_a_reload_and_have_a_page(
+    opens: Opens, address: str, pictures: Path
+) -> None:
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        _add(page, *map(_file, range(2)))
+        page.reload()
+        expect(page.locator("#files li.ready")).to_have_count(2)
+        _chips(page).first.get_by_role("button", name="Remove plan-0.md").click()
+        page.reload()
+        expect(page.locator("#files li.ready")).to_have_count(1)
+        _ask(page)
+        _is_complete(page)
+        page.reload()
+        expect(page.locator(".message.asked")).to_have_count(1)
+        expect(_chips(page)).to_have_count(0)
+        _add(page, _file(7))
+        page.get_by_role("link", name="Your files").click()
+        rows = page.get_by_role("table").get_by_role("row")
+        expect(rows).to_have_count(3)
+        expect(rows.filter(has_text="plan-1.md")).to_contain_text("1 conversation")
+        expect(rows.filter(has_text="plan-7.md")).to_contain_text("no question")
+        check_looks(page, pictures, "own-files")
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Download plan-7.md").click()
+        assert "The office moves to Nantmoor" in Path(download.value.path()).read_text()
+        page.get_by_role("button", name="Delete plan-7.md").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(rows).to_have_count(2)
 
 
 def _add_dropped(page: Page) -> None:

@@ -7,8 +7,8 @@ import pytest
 from opensearchpy import OpenSearch
 
 from backend.access.readers import add_own_files
-from backend.files.file_keeper import FileIndex, read_file, sweep
-from backend.store import user_files
+from backend.files.file_keeper import FileIndex, read_upload, sweep
+from backend.store import user_files, waiting_uploads
 from backend.store.conversations import ConversationOwner
 from backend.store.database import open_database
 from backend.store.file_source import make_document_id
@@ -36,6 +36,7 @@ def test_a_file_is_its_owners_alone_until_it_is_removed(
         size=1,
         sha256="1",
         document_id=make_document_id("1"),
+        data=b"# Plan\n\nThe office moves to Nantmoor.\n",
     )
     with (
         closing(open_database(sqlite_in(tmp_path))) as database,
@@ -44,8 +45,10 @@ def test_a_file_is_its_owners_alone_until_it_is_removed(
         files = FileIndex(
             database=database, embedder=embedder, writer=writer, ledger=StoredLedger(database)
         )
-        file = user_files.add(database, OWNER, new, ELSEWHERE, 9)
-        read_file(files, OWNER, file, b"# Plan\n\nThe office moves to Nantmoor.\n")
+        file = user_files.add(database, OWNER, new, 9)
+        upload = waiting_uploads.claim(database, ELSEWHERE, lambda _: False)
+        assert upload is not None
+        read_upload(files, upload)
         assert user_files.find(database, OWNER, "1").status == "ready"
 
         def read(owner: ConversationOwner) -> list[str]:

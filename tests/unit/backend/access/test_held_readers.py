@@ -130,8 +130,9 @@ class World:
             size=10,
             sha256=file,
             document_id=document,
+            data=b"",
         )
-        user_files.add(self.database, owner, new, this_process(), most=10_000)
+        user_files.add(self.database, owner, new, most=10_000)
         self.files.store(
             Document(
                 id=document,
@@ -271,7 +272,7 @@ class World:
         readers = resolve_in(self.database, own, owner, holders)
         everything = model.own(person.id) | of_project | of_assistant
         assert self._find(readers) == everything
-        attached = find_attached(self.database, owner, None, holders, readers)
+        attached = find_attached(self.database, owner, (), holders, readers)
         given = {one.id for one in attached.texts} if attached else set()
         assert given == of_project | of_assistant
         model.shared += bool(given - model.own(person.id))

@@ -6,25 +6,36 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
+from backend.access.readers import add_own_files
 from backend.cli import reindex as commands
 from backend.cli.doctor import check_index
 from backend.container import Container
+from backend.files import file_keeper
+from backend.files.file_keeper import FileKeeper
+from backend.files.file_service import FileService
+from backend.files.file_types import UploadedFile
 from backend.settings import Settings
 from backend.store import sources
+from backend.store.database import Database
+from backend.store.user_file_tables import waiting_uploads
 from backend.sync.foreground_run import sync
 from backend.sync.maintenance_lock import lock_index
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Filters
-from indexing.index.versions import IndexVersionReplacedError
+from indexing.index.versions import IndexVersion, IndexVersionReplacedError
 from indexing.ingestion.progress import Report
 from indexing.local.database import connect_writer, transaction, write_meta
 from indexing.rebuild.events import RateLimit, RebuildEvent, RebuildResult
 from indexing.rebuild.reindex import Reindexer
 from indexing.text.analysis import ENGLISH
+from tests.support.conversations import OWNER
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.index_engines import PUBLIC, soon
 from tests.support.languages import PASSAGES
+from tests.support.server_processes import wait_for
 from tests.support.store import lose_texts
 
 
@@ -110,6 +121,38 @@ def test_a_process_that_was_opened_before_cannot_sync_into_what_is_gone(desk: De
         desk.sync(before)
     assert desk.sync().documents == 1
     assert documents(desk.container()) == 3
+
+
+def test_a_file_that_is_uploaded_during_the_switch_is_in_the_new_index(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_keeper, "FIRST_PAUSE", 0.01)
+    database = desk.container().database
+    keeper = FileKeeper(lambda: desk.container().file_index)
+    files = FileService(database, OWNER, keeper)
+    reindexer, opened = commands._activate, list[str]()
+
+    def upload_and_switch(container: Container, version: IndexVersion) -> None:
+        """The new index has been compared with the ledger for the last time."""
+        file = files.upload(UploadedFile("plan.md", b"# Plan\n\nThe office moves to Nantmoor.\n"))
+        wait_for(lambda: _tries(database) > 1 or files.get(file.id).status == "ready")
+        opened.append(file.id)
+        reindexer(container, version)
+
+    monkeypatch.setattr(commands, "_activate", upload_and_switch)
+    last(commands.change_model(desk.container(), "second", RateLimit()))
+    (file_id,) = opened
+    wait_for(lambda: files.get(file_id).status == "ready")
+    after = desk.container()
+    assert after.embedding.name == "second"
+    place, readers = ChunkRange(files.get(file_id).document_id, 0, 1), add_own_files(PUBLIC, OWNER)
+    (found,) = after.engine.index.chunks([place], readers, soon())
+    assert [chunk.title for chunk in found] == ["plan.md"]
+
+
+def _tries(database: Database) -> int:
+    with database.reading() as connection:
+        return connection.scalar(select(waiting_uploads.c.tries)) or 0
 
 
 def test_a_crash_after_the_switch_costs_nothing_but_the_counts(

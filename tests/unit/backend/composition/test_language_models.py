@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 
 from backend.access.roles import Role
+from backend.chat.assistant_settings import PLAIN
 from backend.chat.llm.messages import Usage
 from backend.chat.llm.stored_models import ModelChange
 from backend.chat.passages import PassagesReason
+from backend.composition.chat import ChatService
 from backend.container import Container
 from backend.search.llm_protocol import ChatMessage
 from backend.settings import Settings
 from backend.store import model_usage, people
 from backend.store.audit import OWNER
+from backend.store.credential_vault import Vault
 from backend.store.language_models import ModelRole
 from backend.store.model_usage import TokenCounts
 from backend.store.people import NOBODY
@@ -133,6 +136,52 @@ def test_models_that_were_changed_are_let_go(container: Container) -> None:
     assert second() is not None
 
 
+def test_the_keys_of_models_that_are_not_used_stay_sealed(
+    container: Container, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_model(container, "large", URL, ModelRole.DEFAULT)
+    for name in ("unused", "small"):
+        add_model(container, name, URL)
+    opened: list[object] = []
+    vault_open = Vault.open
+
+    def count(vault: Vault, sealed: str) -> object:
+        opened.append(found := vault_open(vault, sealed))
+        return found
+
+    monkeypatch.setattr(Vault, "open", count)
+    for _ in range(2):
+        chosen = container.language_models.choose()
+        assert chosen
+        assert chosen.answering.settings.api_key == "key-of-large"
+    assert opened == [{"key": "key-of-large"}]
+    container.model_service(OWNER).change("large", ModelChange(values={}, key="sk-other"))
+    changed = container.language_models.choose()
+    assert changed
+    assert changed.answering.settings.api_key == "sk-other"
+
+
+def test_the_models_of_a_turn_are_chosen_once_and_count_each_text_once(
+    container: Container, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_model(container, "large", URL, ModelRole.DEFAULT)
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text)
+
+    monkeypatch.setattr(ChatService, "count_model_tokens", staticmethod(count))
+    models = container.chat.choose_models(PLAIN)
+    assert [models.count_tokens("a file") for _ in range(3)] == [6, 6, 6]
+    assert counted == ["a file"]
+    container.model_service(OWNER).remove("large")
+    # What is changed meanwhile counts for the next turn.
+    with models.open_fast(NOBODY) as fast:
+        assert fast
+    assert container.chat.choose_models(PLAIN).chosen is None
+
+
 def test_a_fallback_that_is_the_default_is_none(container: Container) -> None:
     add_model(container, "large", URL, ModelRole.DEFAULT, ModelRole.FALLBACK)
     chosen = container.language_models.choose()
@@ -220,12 +269,12 @@ def test_a_stopped_turn_is_counted_too(container: Container) -> None:
 
 
 def test_small_tasks_are_counted_and_stop_at_the_budget(container: Container) -> None:
-    with container.chat.fast_model(NOBODY) as none_set:
+    with container.chat.choose_models(PLAIN).open_fast(NOBODY) as none_set:
         assert none_set is None
     with ScriptedModel(lambda _: Say("A title")) as server:
         add_model(container, "large", server.base_url, ModelRole.DEFAULT, context_window=8_000)
         add_model(container, "small", server.base_url, ModelRole.FAST, context_window=4_000)
-        with container.chat.fast_model(NOBODY) as model:
+        with container.chat.choose_models(PLAIN).open_fast(NOBODY) as model:
             assert model
             assert (model.answering_window, model.window) == (8_000 - 2_000, 4_000 - 1_000)
             asked = [ChatMessage("user", "Name it")]
@@ -235,5 +284,5 @@ def test_small_tasks_are_counted_and_stop_at_the_budget(container: Container) ->
     assert used.counts.output_tokens > 0
     more = {"large": TokenCounts(input_tokens=1_000, calls=1)}
     model_usage.add(container.database, NOBODY, datetime.now(UTC).date(), more)
-    with container.chat.fast_model(NOBODY) as none_left:
+    with container.chat.choose_models(PLAIN).open_fast(NOBODY) as none_left:
         assert none_left is None

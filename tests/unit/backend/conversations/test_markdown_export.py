@@ -2,7 +2,6 @@
 
 import itertools
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,41 +12,22 @@ from markdown_it import MarkdownIt
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.markdown_export import export_markdown
 from backend.conversations.sharing import ReadConversation, ReadMessage
-from backend.store.messages import Message
-from tests.support.conversations import make_answer
+from tests.support.conversations import make_answer, make_message
 
 SERVER = "https://quarry.example.com"
 GITHUB = MarkdownIt("gfm-like", {"linkify": False, "html": True})
 ONE, TWO = "[[1]](https://wiki.example.com/1)", "[[2]](https://wiki.example.com/2)"
 
 
-def _message(role: Any, text: str, answer: dict[str, Any] | None = None) -> Message:
-    is_answer = role == "assistant"
-    return Message(
-        id=1,
-        conversation_id="c",
-        parent_id=None,
-        role=role,
-        text=text,
-        filters=None,
-        created_at=datetime(2026, 3, 2, tzinfo=UTC),
-        status="finished" if is_answer else None,
-        answer=answer,
-        problem=None,
-        document_ids=(),
-        search_scope=None,
-    )
-
-
 def _asked(text: str) -> ReadMessage:
-    return ReadMessage(_message("user", text), text, withheld=False)
+    return ReadMessage(make_message("user", text), text, withheld=False)
 
 
 def _answered(text: str, *documents: str, title: str | None = None) -> ReadMessage:
     answer = make_answer(text, *documents)
     if title is not None:
         answer["citations"][0]["title"] = title
-    return ReadMessage(_message("assistant", text, answer), "?", withheld=False)
+    return ReadMessage(make_message("assistant", text, answer), "?", withheld=False)
 
 
 def _export(*messages: ReadMessage, title: str = "Leave") -> str:
@@ -73,7 +53,7 @@ def test_sources_have_one_number_through_the_whole_document() -> None:
 def test_a_source_that_is_not_on_the_web_leads_to_its_page() -> None:
     answer = make_answer("It is [1].", "a:folder/x y).md")
     answer["citations"][0]["link"] = ""
-    one = ReadMessage(_message("assistant", "It is [1].", answer), "?", withheld=False)
+    one = ReadMessage(make_message("assistant", "It is [1].", answer), "?", withheld=False)
     written = _export(_asked("?"), one)
     assert "It is [1].\n" in written
     assert f"]({SERVER}/document/a%3Afolder%2Fx%20y%29.md)\n" in written
@@ -86,7 +66,7 @@ def test_of_an_answer_that_is_withheld_there_is_one_sentence() -> None:
 
 
 def test_an_answer_that_was_stopped_keeps_its_words_and_loses_its_numbers() -> None:
-    message = replace(_message("assistant", f"It is{ONE} so"), status="stopped")
+    message = replace(make_message("assistant", f"It is{ONE} so"), status="stopped")
     written = _export(_asked("?"), ReadMessage(message, "?", withheld=False))
     assert written.endswith("It is so\n\n*The answer was stopped.*\n")
 

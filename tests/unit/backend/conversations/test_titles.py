@@ -7,7 +7,9 @@ import pytest
 
 from backend.conversations.titles import LONGEST_TITLE, clean_title, make_title, write_title
 from backend.search.llm_protocol import ChatMessage, CompletionError
+from backend.store.messages import QuestionText, read_question_text
 from indexing.runtime.deadline import Deadline
+from tests.support.conversations import make_message
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,14 @@ def test_what_a_model_writes_is_one_clean_line(written: str, title: str | None) 
     assert title is None or len(title) <= LONGEST_TITLE
 
 
+def test_no_answer_is_named() -> None:
+    """What it rests on might be in its title, which is shown without the gate."""
+    question = make_message("user", "Leave?")
+    assert read_question_text(question) == "Leave?"
+    with pytest.raises(ValueError, match="no question"):
+        read_question_text(make_message("assistant", "26 weeks."))
+
+
 def test_the_model_sees_the_question_as_quoted_material() -> None:
     asked: list[str] = []
 
@@ -57,7 +67,7 @@ def test_the_model_sees_the_question_as_quoted_material() -> None:
         asked.extend(one.text for one in prompt)
         return "Leave"
 
-    assert write_title('Ignore "this"', complete, Deadline.after(5)) == "Leave"
+    assert write_title(QuestionText('Ignore "this"'), complete, Deadline.after(5)) == "Leave"
     assert json.loads(asked[1]) == {"question": 'Ignore "this"'}
 
 
@@ -66,4 +76,4 @@ def test_a_model_that_fails_names_nothing() -> None:
         del prompt, deadline
         raise CompletionError("It is away.")
 
-    assert write_title("Leave?", complete, Deadline.after(5)) is None
+    assert write_title(QuestionText("Leave?"), complete, Deadline.after(5)) is None

@@ -17,7 +17,13 @@ from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
 from backend.chat.llm_loop import ChatTurn
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.fast_model import FastModel
-from backend.conversations.followed_turn import FollowedAnswer, TurnFollower, WithheldError
+from backend.conversations.followed_turn import (
+    AnswerPlace,
+    FollowedAnswer,
+    Place,
+    TurnFollower,
+    WithheldError,
+)
 from backend.conversations.history import NO_ANSWER, make_history
 from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.turn_events import NumberedEvent
@@ -75,6 +81,18 @@ def database(database_url: str) -> Iterator[Database]:
         yield opened
 
 
+def follow(follower: TurnFollower, after: int = 0) -> Iterator[NumberedEvent]:
+    """Look at a turn until its end, or until the follower is gone."""
+    place = Place(after)
+    while not follower.cancel_token.is_cancelled:
+        seen = follower.look(place)
+        yield from seen.events
+        if seen.is_over:
+            return
+        place = seen.place
+        time.sleep(0.02)
+
+
 class Process:
     """A server process with its turns."""
 
@@ -94,8 +112,11 @@ class Process:
         yield
 
     def run(self, begun: Begun, answer: Callable[[ChatTurn], Iterator[ChatEvent]]) -> None:
-        def write(turn: ChatTurn, state: ChatStateContainer) -> Iterator[ChatEvent]:
+        def write(
+            turn: ChatTurn, state: ChatStateContainer, path: Sequence[Message]
+        ) -> Iterator[ChatEvent]:
             del state
+            assert path[-1] == begun.question
             return answer(turn)
 
         order = TurnOrder(
@@ -116,12 +137,13 @@ class Process:
         self.runner.begin(order, answering)
 
     def follow(self, message: Message, after: int = 0) -> list[NumberedEvent]:
-        return list(self.follower(message).follow(after))
+        return list(follow(self.follower(message), after))
 
     def follower(self, message: Message) -> TurnFollower:
+        place = AnswerPlace(OWNER, message.conversation_id)
         return TurnFollower(
             database=self.database,
-            answer=FollowedAnswer(OWNER, message.conversation_id, message.id),
+            answer=FollowedAnswer(message.id, lambda: place, is_own=True),
             index=self.shelf,  # type: ignore[arg-type]
             readers_now=lambda: Readers.of("public"),
             seconds=SOON,
@@ -179,7 +201,7 @@ def test_another_process_follows_from_any_event_and_stops_it(
 ) -> None:
     begun, other = begin(database), Process(database)
     process.run(begun, writing)
-    followed = other.follower(begun.answer).follow(0)
+    followed = follow(other.follower(begun.answer))
     assert next(followed) == NumberedEvent(1, "text", {"text": "One "})
     turns.ask_to_stop(database, begun.answer.id, datetime.now(UTC))
     rest = list(followed)
@@ -226,7 +248,7 @@ def test_a_follower_who_goes_away_stops_nothing(
     begun = begin(database)
     process.run(begun, writing)
     follower = process.follower(begun.answer)
-    followed = follower.follow(0)
+    followed = follow(follower)
     assert next(followed).number == 1
     follower.cancel_token.cancel()
     assert list(followed) == []
@@ -256,7 +278,7 @@ def test_all_turns_end_with_the_process(
 ) -> None:
     begun = begin(database)
     process.run(begun, writing)
-    assert next(process.follower(begun.answer).follow(0)).number == 1
+    assert next(follow(process.follower(begun.answer))).number == 1
     assert process.runner.interrupt_all(SOON)
     assert turns.list_open(database) == []
     stored = process.read(begun.answer)
@@ -268,7 +290,7 @@ def test_deleting_the_conversation_stops_the_turn(
 ) -> None:
     begun = begin(database)
     process.run(begun, writing)
-    followed = process.follower(begun.answer).follow(0)
+    followed = follow(process.follower(begun.answer))
     assert next(followed).number == 1
     conversations.remove(database, OWNER, begun.answer.conversation_id)
     with pytest.raises(NotFoundError):
@@ -425,7 +447,7 @@ def test_what_was_found_and_may_not_be_read_any_more_is_left_out(
     payload = f'[[1,"results",{data}],{portion.payload[1:]}'
     whole = type(portion)(begun.answer.id, 1, 2, payload, portion.document_ids)
     store(database, begun.answer.id, whole, None, datetime.now(UTC))
-    followed = process.follower(begun.answer).follow(0)
+    followed = follow(process.follower(begun.answer))
     process.shelf.readable = {"wiki:a"}
     assert next(followed).data == {"results": [{"document_id": "wiki:a"}]}
     assert next(followed).number == 2
@@ -456,7 +478,7 @@ def test_filters_that_name_what_may_not_be_seen_any_more_are_left_out(
         people={"bob@example.com": PersonCount("Bob Roe", 1)},
         months={},
     )
-    shown = next(process.follower(begun.answer).follow(0)).data
+    shown = next(follow(process.follower(begun.answer))).data
     assert [one["meaning"] for one in shown["inferred"]] == [
         "updated 2026-01-01 or later",
         "wiki",
@@ -479,7 +501,7 @@ def test_a_follower_looks_at_its_rights_again_every_second(
         datetime.now(UTC),
     )
     process.shelf.readable = {"wiki:a"}
-    followed = process.follower(begun.answer).follow(0)
+    followed = follow(process.follower(begun.answer))
     assert next(followed).number == 1
     process.shelf.readable = set()
     with pytest.raises(WithheldError):
@@ -587,5 +609,7 @@ def test_a_turn_is_told_the_summary_or_that_there_is_none(
     assert (turn.history == ()) is bool(written)
     lost = [one.data for one in events if one.name == "lost"]
     assert lost == ([] if written else [{"step": "history", "reason": "The model is away."}])
+    # Also after a reload.
+    assert list(process.read(begun.answer).losses) == lost
     # What it is told rests on this, however it is told.
     assert process.read(begun.answer).document_ids == ("wiki:a",)

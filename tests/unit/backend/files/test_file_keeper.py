@@ -1,11 +1,187 @@
 """The thread that reads uploaded files."""
 
 import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from datetime import timedelta
 
 import pytest
+from sqlalchemy import select
 
+from backend.files import file_keeper
 from backend.files.file_keeper import FileIndex, FileKeeper
+from backend.store import user_files, waiting_uploads
+from backend.store.database import Database, open_database
+from backend.store.ledger import StoredLedger
+from backend.store.user_file_tables import waiting_uploads as waiting_uploads_table
+from backend.store.user_files import NewFile, UserFile
+from backend.sync.maintenance_lock import hold_all_sources
+from backend.sync.run_lease import this_process
+from connectors.errors import TemporarilyUnavailableError
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.index.protocols import IndexChange, Written
+from tests.support.conversations import OWNER
+from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.server_processes import wait_for
+
+EMBEDDER = HashingEmbedder()
+
+
+class _Writer(MemoryIndexWriter):
+    """Fails so many times; calls something before it writes."""
+
+    def __init__(self) -> None:
+        super().__init__(EMBEDDER.identity.dimension)
+        self.failures = 0
+        self.before: Callable[[], object] = lambda: None
+
+    def write(self, changes: Iterable[IndexChange]) -> Written:
+        if self.failures:
+            self.failures -= 1
+            raise TemporarilyUnavailableError("The index does not answer.", timedelta())
+        self.before()
+        return super().write(changes)
+
+
+@pytest.fixture
+def writer() -> _Writer:
+    return _Writer()
+
+
+@pytest.fixture
+def index(database_url: str, writer: _Writer) -> Iterator[FileIndex]:
+    with closing(open_database(database_url)) as database:
+        yield FileIndex(
+            database=database, embedder=EMBEDDER, writer=writer, ledger=StoredLedger(database)
+        )
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_keeper, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(file_keeper, "LONGEST_PAUSE", 0.01)
+
+
+def _upload(database: Database, name: str = "plan.md") -> UserFile:
+    """A file that no thread reads yet."""
+    data = f"# {name}\n\nThe office moves to Nantmoor.\n".encode()
+    new = NewFile(
+        id=name,
+        name=name,
+        media_type="text/markdown",
+        size=len(data),
+        sha256=name,
+        document_id=f"Your files:{name}",
+        data=data,
+    )
+    return user_files.add(database, OWNER, new, 9)
+
+
+def _status(database: Database, file: UserFile) -> str:
+    return user_files.find(database, OWNER, file.id).status
+
+
+def _list_tries(database: Database) -> list[int]:
+    """How often each upload that waits was tried."""
+    with database.reading() as connection:
+        return list(connection.scalars(select(waiting_uploads_table.c.tries)))
+
+
+def _waits(database: Database) -> bool:
+    return _list_tries(database) != []
+
+
+def test_what_a_process_took_and_did_not_read_another_one_reads(
+    index: FileIndex, writer: _Writer
+) -> None:
+    files = [_upload(index.database, f"{number}.md") for number in range(3)]
+    FileKeeper(lambda: index).wake()
+    wait_for(lambda: {_status(index.database, one) for one in files} == {"ready"})
+    assert sorted(writer.held) == [one.document_id for one in files]
+    assert not _waits(index.database)
+
+
+def test_what_a_dead_process_was_reading_is_read_again_and_no_live_one_is_robbed(
+    index: FileIndex,
+) -> None:
+    file = _upload(index.database)
+    process = this_process()
+    assert waiting_uploads.claim(index.database, process, lambda _: False) is not None
+    assert waiting_uploads.claim(index.database, process, lambda _: False) is None
+    taken = waiting_uploads.claim(index.database, process, lambda one: one == process)
+    assert taken is not None
+    assert (taken.file_id, taken.tries, taken.data[:1]) == (file.id, 2, b"#")
+
+
+def test_what_cannot_be_indexed_now_is_tried_again(index: FileIndex, writer: _Writer) -> None:
+    writer.failures = 2
+    file = _upload(index.database)
+    FileKeeper(lambda: index).wake()
+    wait_for(lambda: _status(index.database, file) == "ready")
+
+
+def test_what_cannot_be_indexed_for_long_fails_with_advice(
+    index: FileIndex, writer: _Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_keeper, "MOST_TRIES", 2)
+    writer.failures = 2
+    file = _upload(index.database)
+    FileKeeper(lambda: index).wake()
+    wait_for(lambda: _status(index.database, file) == "failed")
+    problem = user_files.find(index.database, OWNER, file.id).problem
+    assert problem is not None
+    assert "add it again" in problem
+    assert not _waits(index.database)
+
+
+def test_a_file_that_waits_is_gone_with_its_bytes_when_it_is_deleted(index: FileIndex) -> None:
+    file = _upload(index.database)
+    user_files.mark_for_removal(index.database, OWNER, file.id)
+    assert not _waits(index.database)
+    assert waiting_uploads.claim(index.database, this_process(), lambda _: True) is None
+
+
+def test_nothing_is_indexed_while_the_index_is_held(index: FileIndex, writer: _Writer) -> None:
+    file = _upload(index.database)
+    with hold_all_sources(index.database, "reindex"):
+        FileKeeper(lambda: index).wake()
+        wait_for(lambda: sum(_list_tries(index.database)) > 2)
+        assert (_status(index.database, file), writer.held) == ("reading", {})
+    wait_for(lambda: _status(index.database, file) == "ready")
+
+
+def test_the_index_is_not_held_while_a_file_is_indexed(index: FileIndex, writer: _Writer) -> None:
+    refused: list[str] = []
+
+    def try_to_hold() -> None:
+        try:
+            with hold_all_sources(index.database, "reindex"):
+                refused.append("")
+        except TemporarilyUnavailableError as error:
+            refused.append(str(error))
+
+    writer.before = try_to_hold
+    file = _upload(index.database)
+    FileKeeper(lambda: index).wake()
+    wait_for(lambda: _status(index.database, file) == "ready")
+    assert refused == ["People's files are being indexed."]
+    with hold_all_sources(index.database, "reindex") as go_on:
+        go_on()
+
+
+def test_no_more_waits_than_there_is_room_for(
+    index: FileIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_uploads, "MOST_WAITING_BYTES", 100)
+    _upload(index.database, "1.md")
+    _upload(index.database, "2.md")
+    with pytest.raises(TemporarilyUnavailableError, match="Too many files wait") as refused:
+        _upload(index.database, "3.md")
+    assert refused.value.retry_after == timedelta(seconds=5)
+    assert len(user_files.list_files(index.database, OWNER, 9)) == 2
+    FileKeeper(lambda: index).wake()
+    wait_for(lambda: not _waits(index.database))
+    _upload(index.database, "3.md")
 
 
 def test_an_error_of_the_program_ends_no_later_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,9 +194,9 @@ def test_an_error_of_the_program_ends_no_later_work(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(threading, "excepthook", lambda args: raised.append(args.exc_type))
     keeper = FileKeeper(open_index)
-    keeper.sweep_now()
+    keeper.wake()
     wait_for(lambda: raised)
-    keeper.sweep_now()
+    keeper.wake()
     wait_for(lambda: len(raised) == 2)
     assert opened == ["files", "files"]
     assert raised == [RuntimeError, RuntimeError]

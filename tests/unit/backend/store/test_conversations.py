@@ -12,7 +12,7 @@ from backend.store import conversations
 from backend.store.conversation_tables import messages as message_table
 from backend.store.conversation_tables import turn_events as event_table
 from backend.store.conversation_tables import turns as turn_table
-from backend.store.conversations import Conversation, ConversationOwner, ListPosition
+from backend.store.conversations import Conversation, ConversationOwner, ListPosition, ModelTitle
 from backend.store.database import Database, open_database
 from backend.store.turns import TurnState
 from connectors.errors import NotFoundError
@@ -80,13 +80,13 @@ def test_a_model_names_what_nobody_has_named(database: Database) -> None:
     begun, renamed = begin(database), begin(database)
     identity = begun.question.conversation_id
     assert conversations.is_named_by_words(database, identity)
-    assert conversations.set_model_title(database, identity, "Élan vital")
+    assert conversations.set_model_title(database, identity, ModelTitle("Élan vital"))
     assert [one.id for one in _list(database, "elan")] == [identity]
-    assert not conversations.set_model_title(database, identity, "Again")
+    assert not conversations.set_model_title(database, identity, ModelTitle("Again"))
     mine = renamed.question.conversation_id
     conversations.set_title(database, OWNER, mine, "Mine")
     assert not conversations.is_named_by_words(database, mine)
-    assert not conversations.set_model_title(database, mine, "Of a model")
+    assert not conversations.set_model_title(database, mine, ModelTitle("Of a model"))
     found = {one.id: (one.title, one.title_by) for one in _list(database)}
     assert found == {identity: ("Élan vital", "model"), mine: ("Mine", "person")}
 

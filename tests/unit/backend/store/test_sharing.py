@@ -13,7 +13,7 @@ from backend.store import answer_feedback, conversation_copies, conversation_sha
 from backend.store.answer_feedback import Feedback
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
-from backend.store.messages import list_document_ids, list_path
+from backend.store.messages import list_path
 from backend.store.new_messages import Begun
 from backend.store.sharing_tables import answer_feedback as feedback_table
 from backend.store.sharing_tables import conversation_shares as share_table
@@ -152,4 +152,4 @@ def test_a_copy_is_a_path_of_its_own(database: Database) -> None:
     assert {one.conversation_id for one in own} == {copied}
     assert own[0].parent_id is None
     conversations.remove(database, OWNER, conversation)
-    assert list_document_ids(database, copied) == {"a", "b"}
+    assert list_path(database, found.leaf_id, 1)[0].document_ids == ("a", "b")

@@ -13,7 +13,7 @@ from backend.store.new_messages import NewQuestion
 from backend.store.user_files import NewFile, UserFile
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.accounts import add_person
-from tests.support.conversations import ELSEWHERE, OWNER, writer
+from tests.support.conversations import OWNER, writer
 
 
 @pytest.fixture
@@ -30,8 +30,9 @@ def _add(database: Database, name: str = "a", owner: ConversationOwner = OWNER) 
         size=3,
         sha256=name,
         document_id=f"Your files:{name}",
+        data=b"abc",
     )
-    return user_files.add(database, owner, file, ELSEWHERE, 3)
+    return user_files.add(database, owner, file, 3)
 
 
 def _ready(database: Database, name: str) -> str:

@@ -72,7 +72,7 @@ def test_a_queue_with_unread_messages_gets_no_more(redis: Redis, broker: Broker)
 
 
 def test_document_sets_are_told_by_the_light_workers(redis: Redis, broker: Broker) -> None:
-    broker.call([WakeupMessage("light", 0, is_for_sets=True)])
+    broker.call([WakeupMessage("sets")])
     (message,) = messages(redis, "light")
     headers = message["headers"]
     assert isinstance(headers, dict)

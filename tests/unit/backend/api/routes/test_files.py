@@ -17,6 +17,8 @@ from fastapi.testclient import TestClient
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.roles import Role
 from backend.api.app import Api
+from backend.composition.chat import ChatService
+from backend.composition.language_models import LanguageModels
 from backend.container import Container
 from backend.files import file_keeper
 from backend.files.file_types import LARGEST_FILE
@@ -32,6 +34,7 @@ from backend.store.conversations import ConversationOwner
 from backend.store.language_models import ModelRole, ModelValues
 from connectors.access import Readers
 from connectors.extraction.isolated import extract_isolated
+from indexing.embedding.token_counting import rough_tokens
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 from tests.support.accounts import add_person
@@ -155,6 +158,34 @@ def test_a_file_that_fits_is_read_whole_and_cited(bob: TestClient, server: Scrip
     assert answer["answer"]["files"]["names"] == ["move.md"]
 
 
+def test_the_models_of_a_turn_are_chosen_once_and_its_file_is_counted_once(
+    bob: TestClient, server: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.play(_citing)
+    file = _add(bob, b"# Quay\n\nThe quay of Nantmoor.\n", "quay.md")
+    conversation, message, _ = _ask(bob, file)
+    chosen: list[str | None] = []
+    counted: list[str] = []
+    choose = LanguageModels.choose
+
+    def note(models: LanguageModels, name: str | None, temperature: float | None) -> Any:
+        chosen.append(name)
+        return choose(models, name, temperature)
+
+    def count_noting(text: str) -> int:
+        counted.append(text)
+        return rough_tokens(text)
+
+    monkeypatch.setattr(LanguageModels, "choose", note)
+    monkeypatch.setattr(ChatService, "count_model_tokens", property(lambda _: count_noting))
+    path = f"{BASE}/{conversation}/messages"
+    begun = bob.post(path, json={"question": "Of which town?", "parent_id": message}).json()
+    assert _follow(bob, conversation, begun["answer"]["id"])[-1].name == "done"
+    assert chosen == [None]
+    line = '{"document": 1, "title": "quay.md", "content": "The quay of Nantmoor."}'
+    assert counted.count(line) == 1
+
+
 def test_a_file_of_an_earlier_question_counts_on(bob: TestClient, server: ScriptedModel) -> None:
     server.play(_citing)
     conversation, message, _ = _ask(bob, _add(bob, PLAN))
@@ -250,6 +281,21 @@ def test_members_of_a_project_learn_of_no_file_of_one_another(
     assert (question["text"], question["files"]) == ("Where does the office move?", [])
     assert answer["withheld"]
     assert "private-move" not in read.text
+    # Nor where the answer rests on none of them.
+    long = _add(bob, b"# Quay\n\n" + b"Nantmoor has a quay. " * 1_000, "private-quay.md")
+    server.play(lambda _: Say("I cannot say."))
+    conversation, message, streamed = _ask(bob, long, project_id=project)
+    assert "private-quay" in str(streamed)
+    read = ann.get(f"/api/projects/{project}/conversations/{conversation}")
+    assert read.json()["messages"][1]["text"] == "I cannot say."
+    events = ann.get(f"/api/projects/{project}/messages/{message}/events")
+    assert "event: done" in events.text
+    share = f"{BASE}/{conversation}/share"
+    link = bob.post(share, json={"message_id": message}).json()["id"]
+    shared = ann.get(f"/api/shared/{link}")
+    assert "I cannot say." in shared.text
+    for shown in (read, events, shared):
+        assert "private-quay" not in shown.text
 
 
 def test_its_owner_finds_it_and_no_source_is_listed(bob: TestClient, modelled: Container) -> None:
@@ -300,6 +346,36 @@ def test_pictures_are_shown_to_a_model_that_sees(
     assert any(
         part["type"] == "image_url" and "base64," in part["image_url"]["url"] for part in parts
     )
+
+
+def test_what_is_kept_of_a_file_is_downloaded_by_its_owner_alone(
+    ann: TestClient, bob: TestClient
+) -> None:
+    plan = _add(
+        bob, b"# Quay\n\nThe \xe2\x80\x9cquay\xe2\x80\x9d of Nantmoor.\n", "Kai \u2013 plan.html"
+    )
+    picture = _add(bob, PICTURE + b"kept", "kept.png")
+    broken = _add(bob, b"%PDF-1.4 broken", "broken.pdf")
+
+    def get(client: TestClient, file: str) -> Any:
+        return client.get(f"{FILES}/{file}/content")
+
+    text = get(bob, plan["id"])
+    assert "quay\u201d of Nantmoor." in text.text
+    assert text.headers["content-type"] == "text/plain; charset=utf-8"
+    name = "Kai%20%E2%80%93%20plan.html.txt"
+    assert text.headers["content-disposition"] == f"attachment; filename*=UTF-8''{name}"
+    assert get(bob, picture["id"]).content == PICTURE + b"kept"
+    assert (broken["status"], get(bob, broken["id"]).status_code) == ("failed", 409)
+    missing = get(ann, "none")
+    for file in (plan, picture, broken):
+        hidden = get(ann, file["id"])
+        assert (hidden.status_code, hidden.json()) == (404, missing.json())
+    listed = {one["id"]: one["conversations"] for one in bob.get(FILES).json()["files"]}
+    assert listed[plan["id"]] == 0
+    _ask(bob, plan)
+    listed = {one["id"]: one["conversations"] for one in bob.get(FILES).json()["files"]}
+    assert listed[plan["id"]] == 1
 
 
 def test_the_same_file_twice_is_one(bob: TestClient) -> None:

@@ -137,6 +137,70 @@ def test_members_read_what_their_own_rights_allow(
     bob.delete(f"{BASE}/{project}")
 
 
+def test_a_conversation_is_moved_into_a_project_and_out_of_it(
+    clients: dict[str, TestClient],
+) -> None:
+    bob, eve = clients[BOB], clients[EVE]
+    project = _make(bob, EVE)
+    secret, plain = _ask(bob, None, PAY), _ask(bob, None, LEAVE)
+    assert _read(eve, project, plain).status_code == 404
+    for conversation in (secret, plain):
+        moved = bob.put(_move(conversation), json={"project_id": project})
+        assert (moved.status_code, moved.json()["project_id"]) == (200, project)
+    assert OPEN in _read(eve, project, plain).text
+    # The gate is that of its other conversations.
+    assert SECRET not in _read(eve, project, secret).text
+    assert _read(eve, project, secret).json()["messages"][1]["withheld"]
+    assert bob.put(_move(plain), json={"project_id": None}).json()["project_id"] is None
+    assert _read(eve, project, plain).status_code == 404
+    bob.delete(f"{BASE}/{project}")
+
+
+def test_nobody_moves_what_is_not_theirs_nor_into_what_they_are_not_in(
+    clients: dict[str, TestClient],
+) -> None:
+    bob, eve = clients[BOB], clients[EVE]
+    project, other = _make(bob, EVE), _make(bob)
+    of_bob, of_eve = _ask(bob, project, LEAVE), _ask(eve, None, LEAVE)
+    stolen = eve.put(_move(of_bob), json={"project_id": None})
+    missing = eve.put(_move("never-was"), json={"project_id": None})
+    assert (stolen.status_code, stolen.json()) == (404, missing.json())
+    foreign = eve.put(_move(of_eve), json={"project_id": other})
+    never = eve.put(_move(of_eve), json={"project_id": "never-was"})
+    assert (foreign.status_code, foreign.json()) == (404, never.json())
+    assert bob.get(f"/api/conversations/{of_bob}").json()["conversation"]["project_id"] == project
+    bob.delete(f"{BASE}/{project}")
+    bob.delete(f"{BASE}/{other}")
+
+
+def _move(conversation: str) -> str:
+    return f"/api/conversations/{conversation}/project"
+
+
+def test_members_follow_an_answer_by_their_own_rights(clients: dict[str, TestClient]) -> None:
+    bob, eve, ann = clients[BOB], clients[EVE], clients[ANN]
+    project = _make(bob, EVE)
+    plain, secret = (_ask(bob, project, question) for question in (LEAVE, PAY))
+
+    def follow(client: TestClient, conversation: str) -> Any:
+        answer = _read(bob, project, conversation).json()["messages"][-1]["id"]
+        return client.get(f"{BASE}/{project}/messages/{answer}/events")
+
+    assert OPEN in follow(eve, plain).text
+    assert "event: done" in follow(eve, plain).text
+    hidden = follow(eve, secret).text
+    assert WITHHELD in hidden
+    assert SECRET not in hidden
+    assert SECRET in follow(bob, secret).text
+    missing = eve.get(f"{BASE}/{project}/messages/999999/events")
+    assert missing.status_code == 404
+    assert follow(ann, plain).status_code == 404
+    member = eve.get(f"{BASE}/{project}/members").json()["members"][0]["id"]
+    eve.delete(f"{BASE}/{project}/members/{member}")
+    assert follow(eve, plain).status_code == 404
+    bob.delete(f"{BASE}/{project}")
+
+
 def test_nobody_writes_in_the_conversation_of_another(clients: dict[str, TestClient]) -> None:
     bob, eve = clients[BOB], clients[EVE]
     project = _make(bob, EVE)

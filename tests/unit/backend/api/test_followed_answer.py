@@ -1,0 +1,80 @@
+"""Many follow answers at once: each is woken by news, and takes no thread while it waits."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from backend.api.followed_answer import follow_answer
+from backend.api.server_sent_events import SentEvents
+from backend.conversations.followed_turn import AnswerPlace, FollowedAnswer, TurnFollower
+from backend.conversations.turn_news import TurnNews
+from backend.store.database import Database, open_database
+from backend.store.turns import Ending
+from connectors.access import Readers
+from indexing.runtime.deadline import CancelToken
+from tests.support.conversations import OWNER, begin, store, text_portion
+from tests.support.databases import sqlite_in
+from tests.unit.backend.conversations.test_turn_runner import Shelf
+
+FOLLOWERS = 100
+THREADS = 2
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with closing(open_database(sqlite_in(tmp_path))) as opened:
+        yield opened
+
+
+def test_followers_wait_without_a_thread_and_are_woken(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # None of them looks by itself.
+    monkeypatch.setattr("backend.conversations.followed_turn.EVERY", 600.0)
+    begun, news = begin(database), TurnNews()
+    message = begun.answer.id
+    place = AnswerPlace(OWNER, begun.answer.conversation_id)
+
+    def follower() -> TurnFollower:
+        return TurnFollower(
+            database=database,
+            answer=FollowedAnswer(message, lambda: place, is_own=True),
+            index=Shelf(),  # type: ignore[arg-type]
+            readers_now=lambda: Readers.of("public"),
+            seconds=30.0,
+            news=news,
+            is_local=lambda: True,
+            cancel_token=CancelToken(),
+        )
+
+    async def listen(events: SentEvents) -> list[str]:
+        return [event.encoded(0).split(b"\n")[0].decode() async for event in events]
+
+    async def run() -> list[list[str]]:
+        before = threading.active_count()
+        with ThreadPoolExecutor(THREADS) as threads:
+            following = [
+                asyncio.create_task(listen(follow_answer(follower(), 0, threads)))
+                for _ in range(FOLLOWERS)
+            ]
+            while len(news._listening.get(message, ())) < FOLLOWERS or threads._work_queue.qsize():
+                await asyncio.sleep(0.01)
+            assert threading.active_count() - before <= THREADS
+            portion = text_portion(message, 1, "One ")
+            ending = Ending(message_id=message, status="stopped", text="One ")
+            store(database, message, portion, ending, datetime.now(UTC))
+            while not all(task.done() for task in following):
+                # Whoever had not begun to wait would miss the first one.
+                news.announce(message)
+                await asyncio.sleep(0.02)
+        return [task.result() for task in following]
+
+    heard = asyncio.run(run())
+    assert len(heard) == FOLLOWERS
+    assert all(one[0] == "event: text" for one in heard)

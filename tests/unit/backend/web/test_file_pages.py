@@ -1,0 +1,73 @@
+"""The page of one's own files: what is listed, offered and deleted; of others' nothing."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.api.app import Api
+from backend.container import Container
+from backend.store import new_messages, people, user_files
+from backend.store.conversations import ConversationOwner
+from backend.store.new_messages import NewQuestion
+from backend.store.user_files import NewFile
+from tests.support.conversations import writer
+from tests.unit.backend.api.conftest import ready
+from tests.unit.backend.web.conftest import ANN, BOB
+
+HOSTILE = '"><script>alert(1)</script>.md'
+
+
+@pytest.fixture
+def clients(browse: Any) -> Iterator[dict[str, TestClient]]:
+    with ExitStack() as stack:
+        made: dict[str, TestClient] = {email: browse(email) for email in (ANN, BOB)}
+        for client in made.values():
+            stack.enter_context(ready(cast("Api", client.app)))
+        yield made
+
+
+def _add(container: Container, name: str) -> str:
+    """A file of Ann, which is read."""
+    new = NewFile(
+        id=f"id-{len(name)}",
+        name=name,
+        media_type="text/markdown",
+        size=1_234,
+        sha256=name,
+        document_id=f"Your files:id-{len(name)}",
+        data=b"",
+    )
+    owner = ConversationOwner(people.get_by_email(container.database, ANN).id)
+    file = user_files.add(container.database, owner, new, 9)
+    assert user_files.finish(container.database, file.id, 3, None)
+    return file.id
+
+
+def test_the_page_lists_ones_own_files_with_what_uses_them(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    used, loose = _add(container, "plan.md"), _add(container, HOSTILE)
+    owner = ConversationOwner(people.get_by_email(container.database, ANN).id)
+    for _ in range(2):
+        question = NewQuestion(text="What?", filters={}, files=(used,))
+        new_messages.begin_conversation(container.database, owner, "What?", question, writer())
+    shown = clients[ANN].get("/files").text
+    assert "plan.md" in shown
+    assert "2 conversations" in shown
+    assert "no question" in shown
+    assert "2 kB" in shown
+    assert f"/api/files/{used}/content" in shown
+    assert "<script>alert" not in shown
+    assert "plan.md" not in clients[BOB].get("/files").text
+    assert "/files" in clients[ANN].get("/chat").text
+    assert _delete(clients[BOB], loose) == 404
+    assert _delete(clients[ANN], loose) == 303
+    assert "alert(1)" not in clients[ANN].get("/files").text
+
+
+def _delete(client: TestClient, file: str) -> int:
+    token = client.get("/files").text.partition('name="csrf-token" content="')[2].partition('"')[0]
+    return client.post(f"/files/{file}/delete", data={"csrf_token": token}).status_code
