@@ -2,7 +2,7 @@
 
 import gettext
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -43,6 +43,13 @@ class Messages:
             return pluralize(number, noun, plural)
         one, many = f"%(number)s {noun}", f"%(number)s {plural or f'{noun}s'}"
         return self.translations.ngettext(one, many, number) % {"number": f"{number:,}"}
+
+    def list_names(self, names: Iterable[str]) -> str:
+        match self.language:
+            case "en":
+                return ", ".join(names)
+            case "zh":
+                return "、".join(names)
 
     def format_day(self, moment: datetime) -> str:
         match self.language:

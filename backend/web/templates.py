@@ -54,6 +54,7 @@ def _environment(language: Language) -> Environment:
         "minute": messages.format_minute,
         "iso": iso,
         "counted": messages.count,
+        "listed": messages.list_names,
         "details": format_details,
     }
     return environment
