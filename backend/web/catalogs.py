@@ -2,7 +2,8 @@
 
 import gettext
 import io
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -91,8 +92,19 @@ def read_catalog(language: Language) -> Catalog:
         return read_po(file, locale=language)
 
 
+def sentences_json(language: Language) -> bytes:
+    """Return what lower layers write, by its English, in the order in which a text is compared with it."""
+    found = load_messages(language).sentences.messages
+    return json.dumps(dict(found), ensure_ascii=False).encode()
+
+
 def _of_context(catalog: Catalog, context: str) -> dict[str, str]:
-    return {str(one.id): str(one.string) for one in catalog if one.context == context}
+    """Messages by their English; those for one and for more by the English for more."""
+    return {_many(one.id): _many(one.string) for one in catalog if one.context == context}
+
+
+def _many(text: str | Sequence[str] | None) -> str:
+    return text if isinstance(text, str) else (text or ("",))[-1]
 
 
 def _compile(catalog: Catalog) -> gettext.NullTranslations:

@@ -7,6 +7,7 @@ message has the form of stays English.
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _LONGEST = 2_000
@@ -26,12 +27,18 @@ class SentenceTranslator:
     """
 
     def __init__(self, messages: Mapping[str, str]) -> None:
+        self.messages: Mapping[str, str] = MappingProxyType(
+            dict(sorted(messages.items(), key=lambda one: -len(one[0])))
+        )
+        """The longest first: it says the most of a text that has its form."""
         self._texts = {
-            english: said for english, said in messages.items() if not _PLACEHOLDER.search(english)
+            english: said
+            for english, said in self.messages.items()
+            if not _PLACEHOLDER.search(english)
         }
         self._forms = tuple(
             (_compile_form(english), said)
-            for english, said in sorted(messages.items(), key=lambda one: -len(one[0]))
+            for english, said in self.messages.items()
             if _PLACEHOLDER.search(english)
         )
         self._find: Callable[[str], str | None] = lru_cache(_KEPT)(self._find_message)

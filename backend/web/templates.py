@@ -15,7 +15,7 @@ from backend.api.authorization import Asker, find_asker
 from backend.api.request_context import get_request_context
 from backend.sources.status_text import format_details
 from backend.web.assets import StaticFiles, read_static_files
-from backend.web.catalogs import load_messages
+from backend.web.catalogs import load_messages, sentences_json
 from backend.web.languages import LANGUAGES, TAGS, Language, find_language
 from backend.web.sanitizing import replace_controls
 from backend.web.translated_environment import TranslatedEnvironment
@@ -29,7 +29,13 @@ _THEMES = ("light", "dark")
 
 @cache
 def static_files() -> StaticFiles:
-    return read_static_files()
+    """With the sentences of each language but English, for the scripts."""
+    made = {_sentences_file(each): sentences_json(each) for each in LANGUAGES if each != "en"}
+    return read_static_files(made)
+
+
+def _sentences_file(language: Language) -> str:
+    return f"sentences-{language}.json"
 
 
 @cache
@@ -44,6 +50,7 @@ def _environment(language: Language) -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["language_tag"] = TAGS[messages.language]
+    environment.globals["sentences_file"] = _sentences_file(language)
     environment.globals["script_messages"] = json.dumps(
         dict(messages.of_scripts), ensure_ascii=False
     )

@@ -1,4 +1,5 @@
 // What an answer stands on, beside it.
+import { listed } from "./messages.js";
 import { day, documentUrl, gist, replaceControls, isolated, make } from "./text.js";
 
 /** A source with its first quote, where it opens. */
@@ -12,7 +13,7 @@ export function quoted(known, citation) {
 export function entry(source) {
   const link = make("a", { href: documentUrl(source.document_id, source.section, source.span) });
   link.append(isolated(source.title));
-  const where = [replaceControls(source.source), day(source.updated_at)].filter(Boolean).join(", ");
+  const where = listed([replaceControls(source.source), day(source.updated_at)]);
   return make(
     "li",
     { class: source.number ? "cited" : false },

@@ -2,6 +2,7 @@
 import { changeConversation, deleteConversation, listConversations } from "./conversation_api.js";
 import { groupByDay } from "./local_days.js";
 import { openMenu } from "./menu.js";
+import { translate } from "./messages.js";
 import { Problem } from "./stream.js";
 import { isolated, make, replaceControls } from "./text.js";
 
@@ -106,8 +107,8 @@ export class ConversationList {
   }
 
   get #nothing() {
-    if (element("find").value.trim()) return "Nothing found.";
-    return this.#isArchived ? "Nothing is archived." : "What you ask is kept here.";
+    if (element("find").value.trim()) return translate("Nothing found.");
+    return this.#isArchived ? translate("Nothing is archived.") : translate("What you ask is kept here.");
   }
 
   #item({ id, title, running }) {
@@ -116,8 +117,8 @@ export class ConversationList {
       { href: `/chat/${encodeURIComponent(id)}`, "data-id": id, "aria-current": id === this.#current ? "page" : false },
       isolated(title),
     );
-    if (running) link.append(make("span", { class: "running" }, make("span", { class: "unseen" }, " is being answered")));
-    const label = `Options of ${replaceControls(title)}`;
+    if (running) link.append(make("span", { class: "running" }, make("span", { class: "unseen" }, ` ${translate("is being answered")}`)));
+    const label = translate("Options of {title}", { title: replaceControls(title) });
     const more = make(
       "button",
       { type: "button", class: "plain", "aria-label": label, "aria-haspopup": "menu", "aria-expanded": "false" },
@@ -136,9 +137,9 @@ export class ConversationList {
     if (!button) return;
     const one = this.#find(item);
     openMenu(button, [
-      ["Rename", () => this.#rename(item)],
-      [one.archived ? "Take out of the archive" : "Archive", () => this.#archive(one)],
-      ["Delete", () => this.#delete(one)],
+      [translate("Rename"), () => this.#rename(item)],
+      [one.archived ? translate("Take out of the archive") : translate("Archive"), () => this.#archive(one)],
+      [translate("Delete"), () => this.#delete(one)],
     ]);
   }
 
@@ -168,7 +169,7 @@ export class ConversationList {
   /** The title becomes a box: Enter or leaving it keeps what was written, Escape what was there. */
   #rename(item) {
     const one = this.#find(item);
-    const box = make("input", { value: one.title, maxlength: "200", "aria-label": "Title of the conversation" });
+    const box = make("input", { value: one.title, maxlength: "200", "aria-label": translate("Title of the conversation") });
     const back = item.replaceWith.bind(item);
     const editing = make("li", { "data-id": one.id, class: "renaming" }, box);
     let isOver = false;
@@ -180,7 +181,7 @@ export class ConversationList {
       const hadFocus = editing.contains(document.activeElement);
       editing.replaceWith(item);
       if (hadFocus) item.querySelector("a").focus();
-      if (isKept && title && title !== one.title) this.#change(one, { title }, "Renamed.");
+      if (isKept && title && title !== one.title) this.#change(one, { title }, translate("Renamed."));
     };
     back(editing);
     box.focus();
@@ -195,7 +196,7 @@ export class ConversationList {
   }
 
   #archive(one) {
-    const said = one.archived ? "Taken out of the archive." : "Archived.";
+    const said = one.archived ? translate("Taken out of the archive.") : translate("Archived.");
     return this.#change(one, { archived: !one.archived }, said);
   }
 
@@ -219,7 +220,7 @@ export class ConversationList {
     return this.#attempt(async () => {
       await deleteConversation(one.id);
       this.#hooks.removed(one.id);
-      this.#hooks.say("Deleted.");
+      this.#hooks.say(translate("Deleted."));
       await this.load();
     });
   }

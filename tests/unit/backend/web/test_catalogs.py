@@ -70,9 +70,9 @@ def test_no_translation_loses_a_placeholder_or_a_tag(context: str | None) -> Non
         key
         for key, one in _catalog().items()
         if key[0] == context
-        for english in ([key[1]] if isinstance(key[1], str) else key[1])
         for said in _said(one)
-        if parts(english) != parts(said)
+        # The text for one may go without its number.
+        if parts(key[1] if isinstance(key[1], str) else key[1][-1]) != parts(said)
     ]
     assert wrong == []
 
