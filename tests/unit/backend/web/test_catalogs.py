@@ -94,12 +94,12 @@ def test_every_sentence_of_a_lower_layer_is_still_written_somewhere() -> None:
 def _is_written(sentence: str, written: str) -> bool:
     """Whether its longest stretch of words without a value in it stands in the code."""
     fixed = max(_PLACEHOLDER.split(sentence), key=len).strip(" .,:?")
-    variants = {fixed, fixed.replace(" ", "_"), fixed.lower(), fixed.removesuffix("s")}
+    variants = (fixed, fixed.replace(" ", "_"), fixed.lower(), fixed.removesuffix("s"))
     return sentence in _MADE or any(variant in written for variant in variants)
 
 
 _MADE = {
-    # Made of units and figures, of ordinals, by the calendar, or of the phrases of HTTP.
+    # Made of parts: of units and figures, of ordinals, by the calendar, of the phrases of HTTP.
     *(f"%(number_rank)s{end} {way}" for end in ("st", "nd", "rd", "th")
       for way in ("by meaning", "by words", "by an exact match")),
     *(f"every %(number)s {unit}s" for unit in ("second", "minute", "hour", "day")),
@@ -112,6 +112,17 @@ _MADE = {
     )),
     *("every minute", "every hour", "every day"),
     *(f"{datetime(2026, month, 1, tzinfo=UTC):%B} %(number_year)s" for month in range(1, 13)),
+    *(f"{said}{why}." for said in ("Only this file is searched", "Everything is searched, with this file")
+      for why in ("", ": it is too long to be read whole")),
+    *(f"{said} these %(number)s files{searched}{why}."
+      for said, searched in (("Only", " are searched"), ("Everything is searched, with", ""))
+      for why in ("", ": together they are too long to be read whole")),
+    *(f"A {what}, not %(text)s." for what in (
+        "folder is written as handbook:people/", "document is written as handbook:people/leave.md",
+    )),
+    "There is a group %(name)s already, of the provider %(provider)s. Choose another name.",
+    "The invitation is for %(email)s, and the provider does not vouch that it is yours. Choose a password here,"
+    " or sign in at the provider as somebody else.",
     *("Bad Request", "Unauthorized", "Forbidden", "Not Found", "Method Not Allowed", "Conflict"),
     *("Unprocessable Entity", "Unprocessable Content", "Too Many Requests", "Internal Server Error"),
     *("Bad Gateway", "Service Unavailable", "Gateway Timeout"),
