@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 _WORD = re.compile(r"[A-Za-z]{3,}")
 _NAMES = frozenset({"Quarry", "API", "CSV", "JSON", "UTC", "JavaScript", "OpenAI", "URL", "handbook", "scripted", "warranty"})  # fmt: skip
 _EXAMPLES = re.compile(
-    r"\b\w+[:=/][\w:=/.*@-]*|\bQUARRY_\w+|quarry \w+( \w+)*|文件夹 people|\bJSON lines\b|/v1\b"
+    r"[\w.]+@[\w.]+|\b\w+[:=/][\w:=/.*@-]*|\bQUARRY_\w+|quarry \w+( \w+)*|文件夹 people|\bJSON lines\b|/v1\b"
 )
 """Of rules and of commands."""
 _QUOTED = "bdi, mark, code, kbd, .tries, time, .excerpt, article, input, textarea, option, .meta > span, .bubble, .answer, .quote, .gist, .work li, #list, h1, .from, blockquote, .spent, template, noscript, script"
