@@ -79,7 +79,7 @@ def test_what_became_of_files(*, use: FileUse, count: int, unseen: int, has_mode
         ("a.md", b""),
         ("a.md", b" " * (LARGEST_FILE + 1)),
         ("a.png", b"\x89PNG\r\n\x1a\n" + b" " * LARGEST_PICTURE),
-        ("a.mp4", b"\0\0\0 ftypisom"),
+        ("tool.exe", b"\x7fELF\x02\x01\x01\0\xff\xfe\x80"),
     ],
     ids=["no-name", "empty", "long", "picture", "kind"],
 )
