@@ -1,4 +1,5 @@
 // One turn: its steps, its sources, its answer; a page may show many.
+import { answerNodes } from "./answer_nodes.js";
 import { showScope } from "./attachments.js";
 import { entry, quoted } from "./cited.js";
 import { Live } from "./live.js";
@@ -6,7 +7,7 @@ import { pluralize, translate } from "./messages.js";
 import { passageNodes } from "./passages.js";
 import { translateSentence } from "./sentences.js";
 import { Problem } from "./stream.js";
-import { documentUrl, replaceControls, make, parsed } from "./text.js";
+import { documentUrl, replaceControls, make } from "./text.js";
 
 const HELP = {
   semantic_query_rephrase: translate("the model's rephrasing"),
@@ -177,7 +178,7 @@ export class Turn {
   done({ answer, html }) {
     this.answer = { ...answer, html };
     this.files(answer.files);
-    this.part("answer").replaceChildren(...parsed(html));
+    this.part("answer").replaceChildren(...answerNodes(html));
     this.part("cut").hidden = !answer.cut;
     // What was found and not used, as for a greeting, is no source.
     if (answer.documents?.length === 0) this.part("beside").hidden = true;
@@ -207,7 +208,7 @@ export class Turn {
   /** End of the turn, however it ended. */
   end(kind, text) {
     this.#live.draw();
-    if (this.answer) this.part("answer").replaceChildren(...parsed(this.answer.html));
+    if (this.answer) this.part("answer").replaceChildren(...answerNodes(this.answer.html));
     this.part("answer").removeAttribute("aria-busy");
     if (kind === "done") {
       this.#steps.get("write")?.remove();
@@ -271,7 +272,7 @@ export class Turn {
     for (const name of ["work", "beside"]) this.part(name).hidden = true;
     this.#live.add(text);
     this.#live.draw();
-    if (html) this.part("answer").replaceChildren(...parsed(html));
+    if (html) this.part("answer").replaceChildren(...answerNodes(html));
     this.part("answer").removeAttribute("aria-busy");
     this.part("after").hidden = false;
     this.part("copy").hidden = !text;
