@@ -14,6 +14,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+from backend.store.file_source import FILES_SOURCE
 from backend.web.languages import Language
 from backend.web.sentences import SentenceTranslator
 from indexing.text.plural_forms import pluralize
@@ -37,6 +38,10 @@ class Messages:
     def translate(self, text: str) -> str:
         """Return a text that a lower layer has written in English, in the language of the page if that is known."""
         return self.sentences.translate(text)
+
+    def name_source(self, name: str) -> str:
+        """People name their sources themselves, but for that of their own files."""
+        return self.translate(name) if name == FILES_SOURCE else name
 
     def count(self, number: int, noun: str, plural: str | None = None) -> str:
         """Return such as `2 documents`."""

@@ -60,6 +60,7 @@ def _environment(language: Language) -> Environment:
     environment.filters |= {
         "replace_controls": replace_controls,
         "translated": messages.translate,
+        "source_name": messages.name_source,
         "day": messages.format_day,
         "minute": messages.format_minute,
         "iso": iso,

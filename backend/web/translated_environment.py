@@ -13,6 +13,7 @@ from backend.web.catalogs import Messages
 
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _GETTEXT = ("_", "gettext")
+_NO_CHANGE_IN_ENGLISH = ("translated", "source_name")
 _NAMES = (*_GETTEXT, "ngettext", "namespace")
 """That templates know without being given them."""
 
@@ -56,7 +57,7 @@ class _Translation(NodeTransformer):
 
     def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
         self.generic_visit(node)
-        is_needless = node.name == "translated" and self._messages.language == "en"
+        is_needless = node.name in _NO_CHANGE_IN_ENGLISH and self._messages.language == "en"
         return node.node if is_needless and node.node is not None else node
 
     def _list_parts(self, node: nodes.Expr) -> list[nodes.Expr]:

@@ -1,4 +1,5 @@
 // The card of a citation, for pointer, focus and tap alike: what is quoted, from where, how well.
+import { sourceName } from "./cited.js";
 import { listed, translate } from "./messages.js";
 import { day, replaceControls, isolated, make } from "./text.js";
 
@@ -92,7 +93,7 @@ export function watchCards(root, card, describe) {
 }
 
 function content({ title, source, date, quote, verdict }) {
-  const where = listed([replaceControls(source), day(date)]);
+  const where = listed([sourceName(source), day(date)]);
   return [
     make("p", { class: "name" }, isolated(title)),
     where && make("p", { class: "dim" }, make("bdi", {}, where)),

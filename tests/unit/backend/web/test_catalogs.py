@@ -11,6 +11,7 @@ import pytest
 from babel.messages.catalog import Message as CatalogMessage
 from jinja2 import Environment, nodes
 
+from backend.store.file_source import FILES_SOURCE
 from backend.web.catalogs import SCRIPT, SENTENCE, load_messages, read_catalog
 from backend.web.source_forms import Field, build_form, list_kinds
 from tests.support.messages import TEMPLATES, messages
@@ -226,6 +227,12 @@ def _untranslated(html: str) -> list[str]:
     return spoken + [
         text for text in shown if _WORD.search(text) and not _UNTRANSLATABLE.fullmatch(text)
     ]
+
+
+def test_the_source_of_own_files_alone_has_a_name_of_ours() -> None:
+    assert load_messages("zh").name_source(FILES_SOURCE) == "您的文件"
+    assert load_messages("zh").name_source("Search") == "Search"
+    assert load_messages("en").name_source(FILES_SOURCE) == FILES_SOURCE
 
 
 def test_moments_and_numbers() -> None:
