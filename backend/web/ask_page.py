@@ -1,8 +1,9 @@
 """The page that asks: who answers, its filters, and the questions that it greets with."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from backend.chat.passages import PassagesReason
 from backend.composition.chat import ChatService
@@ -57,9 +58,15 @@ def _chips(address: Address) -> Iterator[FilterChip]:
         yield FilterChip("To", f"{address.until}", replace(address, until=None).question_url)
 
 
+REASONS: Mapping[str, str] = MappingProxyType(
+    {reason.value: reason.sentence for reason in PassagesReason}
+)
+"""The sentences that say why passages are shown, by reason. Where nothing else was written, they are the answer."""
+
+
 def reasons_json() -> str:
-    """Return the sentences that say why passages are shown, by reason, for the scripts."""
-    return json.dumps({reason.value: reason.sentence for reason in PassagesReason})
+    """Return them for the scripts."""
+    return json.dumps(dict(REASONS))
 
 
 def filters_json(address: Address) -> str:

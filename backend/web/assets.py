@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from types import MappingProxyType
 
 _TYPES = MappingProxyType(
@@ -12,8 +11,10 @@ _TYPES = MappingProxyType(
         ".js": "text/javascript; charset=utf-8",
         ".css": "text/css; charset=utf-8",
         ".svg": "image/svg+xml",
+        ".json": "application/json",
     }
 )
+_NONE: Mapping[str, bytes] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,23 @@ class StaticFiles:
         return f"/static/{self.version}/{name}"
 
 
-def read_static_files() -> StaticFiles:
+def read_static_files(made: Mapping[str, bytes] = _NONE) -> StaticFiles:
+    """
+    Args:
+        made: files that are made when the server starts, by name.
+    """
     found = {
-        entry.name: StaticFile(entry.read_bytes(), _media_type(entry))
+        entry.name: StaticFile(entry.read_bytes(), _media_type(entry.name))
         for entry in sorted((files("backend.web") / "static").iterdir(), key=lambda each: each.name)
         if entry.is_file()
     }
+    found |= {name: StaticFile(content, _media_type(name)) for name, content in made.items()}
     digest = hashlib.sha256()
     for name, file in found.items():
         digest.update(f"{name} {len(file.content)}\n".encode() + file.content)
     return StaticFiles(MappingProxyType(found), digest.hexdigest()[:12])
 
 
-def _media_type(entry: Traversable) -> str:
-    suffix = f".{entry.name.rpartition('.')[2]}"
+def _media_type(name: str) -> str:
+    suffix = f".{name.rpartition('.')[2]}"
     return _TYPES.get(suffix, "application/octet-stream")

@@ -2,7 +2,8 @@
 
 import gettext
 import io
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -13,6 +14,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+from backend.store.file_source import FILES_SOURCE
 from backend.web.languages import Language
 from backend.web.sentences import SentenceTranslator
 from indexing.text.plural_forms import pluralize
@@ -37,12 +39,23 @@ class Messages:
         """Return a text that a lower layer has written in English, in the language of the page if that is known."""
         return self.sentences.translate(text)
 
+    def name_source(self, name: str) -> str:
+        """People name their sources themselves, but for that of their own files."""
+        return self.translate(name) if name == FILES_SOURCE else name
+
     def count(self, number: int, noun: str, plural: str | None = None) -> str:
         """Return such as `2 documents`."""
         if self.language == "en":
             return pluralize(number, noun, plural)
         one, many = f"%(number)s {noun}", f"%(number)s {plural or f'{noun}s'}"
         return self.translations.ngettext(one, many, number) % {"number": f"{number:,}"}
+
+    def list_names(self, names: Iterable[str]) -> str:
+        match self.language:
+            case "en":
+                return ", ".join(names)
+            case "zh":
+                return "、".join(names)
 
     def format_day(self, moment: datetime) -> str:
         match self.language:
@@ -84,8 +97,19 @@ def read_catalog(language: Language) -> Catalog:
         return read_po(file, locale=language)
 
 
+def sentences_json(language: Language) -> bytes:
+    """Return what lower layers write, by its English, in the order in which a text is compared with it."""
+    found = load_messages(language).sentences.messages
+    return json.dumps(dict(found), ensure_ascii=False).encode()
+
+
 def _of_context(catalog: Catalog, context: str) -> dict[str, str]:
-    return {str(one.id): str(one.string) for one in catalog if one.context == context}
+    """Messages by their English; those for one and for more by the English for more."""
+    return {_many(one.id): _many(one.string) for one in catalog if one.context == context}
+
+
+def _many(text: str | Sequence[str] | None) -> str:
+    return text if isinstance(text, str) else (text or ("",))[-1]
 
 
 def _compile(catalog: Catalog) -> gettext.NullTranslations:

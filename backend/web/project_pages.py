@@ -18,6 +18,7 @@ from backend.api.conversation_responses import make_opened
 from backend.api.dependencies import AppStateDependency
 from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS, LONGEST_NAME
 from backend.conversations.project_service import ProjectRefusedError, ProjectService
+from backend.web.ask_page import REASONS
 from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.templates import page
 from connectors.errors import InvalidInputError
@@ -67,7 +68,12 @@ def project_conversation_page(
     if found.author == projects.owner:
         return RedirectResponse(f"/chat/{found.id}")
     opened = make_opened(conversations.read_of(found.author, found.id), state.answer_html)
-    values = {"project": projects.get(project_id), "found": found, "opened": opened}
+    values = {
+        "project": projects.get(project_id),
+        "found": found,
+        "opened": opened,
+        "reasons": REASONS.values(),
+    }
     return page(request, "project_conversation.html", "chat", values)
 
 

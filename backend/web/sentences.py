@@ -6,7 +6,9 @@ message has the form of stays English.
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _LONGEST = 2_000
@@ -15,7 +17,19 @@ _KEPT = 2_048
 _MOST_PARTS = 20
 _ENDS = re.compile(r"(?<=[.?!]) (?=[A-Z])")
 
-_Form = tuple[re.Pattern[str], str]
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    begin: str
+    end: str
+    """Literal text around its placeholders, which is quickly compared."""
+    pattern: re.Pattern[str]
+    said: str
+
+    def match(self, text: str) -> re.Match[str] | None:
+        if not text.startswith(self.begin) or not text.endswith(self.end):
+            return None
+        return self.pattern.fullmatch(text)
 
 
 class SentenceTranslator:
@@ -26,20 +40,33 @@ class SentenceTranslator:
     """
 
     def __init__(self, messages: Mapping[str, str]) -> None:
-        self._texts = {
-            english: said for english, said in messages.items() if not _PLACEHOLDER.search(english)
-        }
-        self._forms = tuple(
-            (_compile_form(english), said)
-            for english, said in sorted(messages.items(), key=lambda one: -len(one[0]))
-            if _PLACEHOLDER.search(english)
+        self.messages: Mapping[str, str] = MappingProxyType(
+            dict(sorted(messages.items(), key=lambda one: -len(one[0])))
         )
+        """The longest first: it says the most of a text that has its form."""
+        self._texts = {
+            english: said
+            for english, said in self.messages.items()
+            if not _PLACEHOLDER.search(english)
+        }
+        forms = [
+            _compile_form(english, said)
+            for english, said in self.messages.items()
+            if _PLACEHOLDER.search(english)
+        ]
+        self._forms = {
+            first: tuple(form for form in forms if form.begin[:1] in {"", first})
+            for first in {form.begin[:1] for form in forms}
+        }
+        """By their first character; none where a placeholder is first."""
         self._find: Callable[[str], str | None] = lru_cache(_KEPT)(self._find_message)
+        self._translate: Callable[[str], str] = lru_cache(_KEPT)(self._translate_whole)
 
     def translate(self, text: str) -> str:
         """Return the text in the language of the messages, or as it is where no message has its form."""
-        if not self._texts or len(text) > _LONGEST:
-            return text
+        return text if len(text) > _LONGEST or not self._texts else self._translate(text)
+
+    def _translate_whole(self, text: str) -> str:
         return self._find(text) or self._translate_each(text)
 
     def _translate_each(self, text: str) -> str:
@@ -55,18 +82,14 @@ class SentenceTranslator:
         return between.join(known) if 1 < len(texts) == len(known) else None
 
     def _find_message(self, text: str) -> str | None:
-        return self._texts.get(text) or next(filter(None, map(self._fill(text), self._forms)), None)
-
-    def _fill(self, text: str) -> Callable[[_Form], str | None]:
-        def fill(form: _Form) -> str | None:
-            found = form[0].fullmatch(text)
-            if found is None:
-                return None
-            return form[1] % {
-                name: self._value(name, value) for name, value in found.groupdict().items()
-            }
-
-        return fill
+        if known := self._texts.get(text):
+            return known
+        for form in self._forms.get(text[:1]) or self._forms.get("", ()):
+            if found := form.match(text):
+                return form.said % {
+                    name: self._value(name, value) for name, value in found.groupdict().items()
+                }
+        return None
 
     def _value(self, name: str, value: str) -> str:
         if name.startswith("said"):
@@ -76,14 +99,15 @@ class SentenceTranslator:
         return value
 
 
-def _compile_form(english: str) -> re.Pattern[str]:
+def _compile_form(english: str, said: str) -> _Form:
     """Literal text is escaped; each placeholder stands for at least one character."""
     parts = _PLACEHOLDER.split(english)
-    texts = [re.escape(part.replace("%%", "%")) for part in parts[::2]]
+    texts = [part.replace("%%", "%") for part in parts[::2]]
     groups = [f"(?P<{name}>{_value_pattern(name)})" for name in parts[1::2]]
-    return re.compile(
-        "".join(text + group for text, group in zip(texts, [*groups, ""], strict=True))
+    pattern = "".join(
+        re.escape(text) + group for text, group in zip(texts, [*groups, ""], strict=True)
     )
+    return _Form(texts[0], texts[-1], re.compile(pattern), said)
 
 
 def _value_pattern(name: str) -> str:

@@ -12,7 +12,7 @@ from backend.api.routes.feedback import ReviewDependency
 from backend.api.routes.sharing import ShareId
 from backend.schemas.feedback import ReviewedFeedbackResponse
 from backend.store.answer_feedback import Rating
-from backend.web.ask_page import reasons_json
+from backend.web.ask_page import REASONS, reasons_json
 from backend.web.templates import page
 
 router = APIRouter(include_in_schema=False)
@@ -50,5 +50,6 @@ def feedback_page(
         "has_more": len(found) > FEEDBACK_PAGE,
         "rating": rating or "",
         "ratings": RATINGS,
+        "reasons": REASONS.values(),
     }
     return page(request, "feedback.html", "people", values)

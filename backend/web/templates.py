@@ -15,10 +15,11 @@ from backend.api.authorization import Asker, find_asker
 from backend.api.request_context import get_request_context
 from backend.sources.status_text import format_details
 from backend.web.assets import StaticFiles, read_static_files
-from backend.web.catalogs import load_messages
+from backend.web.catalogs import load_messages, sentences_json
 from backend.web.languages import LANGUAGES, TAGS, Language, find_language
 from backend.web.sanitizing import replace_controls
 from backend.web.translated_environment import TranslatedEnvironment
+from indexing.text.plural_forms import pluralize
 
 NavigationEntry: TypeAlias = Literal["search", "chat", "sources", "people", ""]
 """The entry of the navigation that is marked as current."""
@@ -29,7 +30,18 @@ _THEMES = ("light", "dark")
 
 @cache
 def static_files() -> StaticFiles:
-    return read_static_files()
+    """With the sentences of each language but English, for the scripts."""
+    made = {_sentences_file(each): sentences_json(each) for each in LANGUAGES if each != "en"}
+    return read_static_files(made)
+
+
+@cache
+def _script_messages(language: Language) -> str:
+    return json.dumps(dict(load_messages(language).of_scripts), ensure_ascii=False)
+
+
+def _sentences_file(language: Language) -> str:
+    return f"sentences-{language}.json"
 
 
 @cache
@@ -40,20 +52,20 @@ def _environment(language: Language) -> Environment:
         loader=PackageLoader("backend.web"),
         autoescape=True,
         undefined=StrictUndefined,
+        # The templates are as fixed as the program.
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
-    )
-    environment.globals["language_tag"] = TAGS[messages.language]
-    environment.globals["script_messages"] = json.dumps(
-        dict(messages.of_scripts), ensure_ascii=False
     )
     environment.filters |= {
         "replace_controls": replace_controls,
         "translated": messages.translate,
+        "source_name": messages.name_source,
         "day": messages.format_day,
         "minute": messages.format_minute,
         "iso": iso,
-        "counted": messages.count,
+        "counted": messages.count if language != "en" else pluralize,
+        "listed": messages.list_names,
         "details": format_details,
     }
     return environment
@@ -80,7 +92,10 @@ def page(
         "navigation_entries": list_navigation(asker),
         "theme": theme if theme in _THEMES else "auto",
         "language": language,
+        "language_tag": TAGS[language],
         "languages": LANGUAGES,
+        "script_messages": _script_messages(language),
+        "sentences_file": _sentences_file(language),
         **values,
     }
     return part(language, template, context, status)

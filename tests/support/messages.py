@@ -16,6 +16,7 @@ SCRIPTS = WEB / "static"
 Message: TypeAlias = tuple[str | None, str | tuple[str, str]]
 """The context, and the English: in the singular and the plural where it has both."""
 
+_PLURAL_IN_SCRIPTS = re.compile(r'\bpluralize\(\s*[\w.]+,\s*"([^"]*)",\s*"([^"]*)"')
 _IN_SCRIPTS = re.compile(r'\btranslate\(\s*"((?:[^"\\]|\\.)*)"')
 
 
@@ -54,5 +55,8 @@ def _counted(noun: str, plural: str | None = None) -> tuple[str, str]:
 
 def _of_scripts() -> Iterator[Message]:
     for path in sorted(SCRIPTS.glob("*.js")):
-        for found in _IN_SCRIPTS.finditer(path.read_text(encoding="utf-8")):
+        source = path.read_text(encoding="utf-8")
+        for found in _IN_SCRIPTS.finditer(source):
             yield SCRIPT, found[1].replace('\\"', '"')
+        for found in _PLURAL_IN_SCRIPTS.finditer(source):
+            yield SCRIPT, (found[1], found[2])

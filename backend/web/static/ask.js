@@ -3,6 +3,7 @@ import { watchCards } from "./cards.js";
 import { copied } from "./copying.js";
 import { isTyping } from "./keys.js";
 import { keep, kept } from "./keeping.js";
+import { translate } from "./messages.js";
 import { Problem, stream } from "./stream.js";
 import { replaceControls } from "./text.js";
 import { Turn } from "./turn.js";
@@ -20,13 +21,13 @@ async function ask(question) {
   const mine = (underway = new AbortController());
   turn = turnOf(question);
   busy(true);
-  say("Searching");
+  say(translate("Searching"));
   try {
     for await (const { name, data } of stream("/api/ask", { question, filters }, mine.signal)) {
       if (mine.signal.aborted) return;
       turn.hear(name, data);
     }
-    if (!turn.answer) throw new Problem({ title: "The answer ended before it was complete", advice: "Ask again." });
+    if (!turn.answer) throw new Problem({ title: translate("The answer ended before it was complete"), advice: translate("Ask again.") });
     turn.end("done");
     keep(turn.kept);
     say(turn.outcome);
@@ -47,8 +48,8 @@ function turnOf(question) {
 /** What came so far stays, if it may still be read; beside it stands what happened, and what to do. */
 function broken(error, stopped) {
   if (stopped) {
-    turn.end("stopped", "Stopped");
-    say("Stopped");
+    turn.end("stopped", translate("Stopped"));
+    say(translate("Stopped"));
     return;
   }
   if (!(error instanceof Problem)) throw error;
@@ -85,7 +86,7 @@ function begin(question) {
 function open() {
   const question = new URLSearchParams(location.search).get("q")?.trim() ?? "";
   box.value = question;
-  document.title = question ? `${question} · Ask Quarry` : "Ask Quarry";
+  document.title = [question, translate("Ask Quarry")].filter(Boolean).join(" · ");
   element("look").href = `/${searchOf(question)}`;
   for (const chip of document.querySelectorAll("[data-chip]")) {
     const target = new URL(chip.href);

@@ -1,6 +1,7 @@
 // The editor of an assistant, with a try-out of what stands in it beside it.
 import { watchCards } from "./cards.js";
 import { copied } from "./copying.js";
+import { translate } from "./messages.js";
 import { Problem, send, stream } from "./stream.js";
 import { replaceControls } from "./text.js";
 import { isSending } from "./thread.js";
@@ -46,7 +47,7 @@ function values() {
 function lacking() {
   if (isDefault || chosen("scope") !== "some" || element("scope").dataset.limited === "yes") return "";
   const { sources, sets } = scopeNow();
-  return sources.length || sets.length ? "" : "Choose a source or a document set, or let it search everything.";
+  return sources.length || sets.length ? "" : translate("Choose a source or a document set, or let it search everything.");
 }
 
 function refuse(text) {
@@ -93,18 +94,18 @@ async function ask(question) {
   element("turn").hidden = false;
   turn = new Turn(element("turn"), question);
   busy(true);
-  say("Searching");
+  say(translate("Searching"));
   try {
     const body = { assistant_id: id, assistant: values(), question };
     for await (const { name, data } of stream("/api/assistants/try", body, mine.signal)) turn.hear(name, data);
-    if (!turn.answer) throw new Problem({ title: "The answer ended before it was complete", advice: "Ask again." });
+    if (!turn.answer) throw new Problem({ title: translate("The answer ended before it was complete"), advice: translate("Ask again.") });
     turn.end("done");
     say(turn.outcome);
   } catch (error) {
-    if (mine.signal.aborted) turn.end("stopped", "Stopped");
+    if (mine.signal.aborted) turn.end("stopped", translate("Stopped"));
     else if (error instanceof Problem) turn.fail(error);
     else throw error;
-    say(mine.signal.aborted ? "Stopped" : "");
+    say(mine.signal.aborted ? translate("Stopped") : "");
   } finally {
     if (mine === underway) busy(false);
   }

@@ -1,4 +1,6 @@
 // Files for the next question: dropped, pasted or chosen; uploaded one after the other, and shown as chips.
+import { translate } from "./messages.js";
+import { joinSentences, translateSentence } from "./sentences.js";
 import { send } from "./stream.js";
 import { documentUrl, make, replaceControls } from "./text.js";
 
@@ -6,7 +8,7 @@ const FILES = "/api/files";
 const PAUSE = 400;
 const MOST = 50;
 const url = (id) => `${FILES}/${encodeURIComponent(id)}`;
-const LOST = "The connection to Quarry was lost. Remove it, then add it again.";
+const LOST = translate("The connection to Quarry was lost. Remove it, then add it again.");
 
 /** The files of the box. `say(text)` tells what happened. */
 export class Attachments {
@@ -78,9 +80,9 @@ export class Attachments {
 
   /** Why no question can be asked with these files now; nothing if one can. */
   get objection() {
-    if (this.#entries.some(({ state }) => state === "failed")) return "A file could not be read. Remove it, then ask.";
+    if (this.#entries.some(({ state }) => state === "failed")) return translate("A file could not be read. Remove it, then ask.");
     const waits = this.#entries.some(({ state }) => state !== "ready");
-    return waits ? "A file is still being read. Ask when it is." : "";
+    return waits ? translate("A file is still being read. Ask when it is.") : "";
   }
 
   /** Leave the box empty; the files belong to the question now, or are kept for later. */
@@ -93,7 +95,7 @@ export class Attachments {
 
   add(files) {
     for (const given of files) {
-      if (this.#entries.length >= MOST) return this.#say(`A question may have ${MOST} files.`);
+      if (this.#entries.length >= MOST) return this.#say(translate("A question may have {most} files.", { most: MOST }));
       const entry = this.#enter(given, {});
       this.#uploading = this.#uploading.then(() => this.#upload(entry));
     }
@@ -109,15 +111,15 @@ export class Attachments {
 
   #chip(entry) {
     const name = replaceControls(entry.given.name);
-    const remove = make("button", { type: "button", class: "plain", "aria-label": `Remove ${name}` }, "×");
+    const remove = make("button", { type: "button", class: "plain", "aria-label": translate("Remove {name}", { name }) }, "×");
     remove.addEventListener("click", () => this.#remove(entry));
-    const progress = make("progress", { max: "1", value: "0", "aria-label": `Upload of ${name}` });
-    return make("li", {}, make("span", { class: "file-name", title: name }, name), make("span", { class: "dim" }, "Waiting"), remove, progress);
+    const progress = make("progress", { max: "1", value: "0", "aria-label": translate("Upload of {name}", { name }) });
+    return make("li", {}, make("span", { class: "file-name", title: name }, name), make("span", { class: "dim" }, translate("Waiting")), remove, progress);
   }
 
   async #upload(entry) {
     if (entry.abort.signal.aborted) return;
-    this.#show(entry, "uploading", "Uploading");
+    this.#show(entry, "uploading", translate("Uploading"));
     try {
       entry.file = await uploaded(entry);
     } catch (error) {
@@ -132,7 +134,7 @@ export class Attachments {
   async #read(entry) {
     try {
       while (entry.file.status === "reading" && !entry.abort.signal.aborted) {
-        this.#show(entry, "reading", "Reading");
+        this.#show(entry, "reading", translate("Reading"));
         await new Promise((resolve) => setTimeout(resolve, PAUSE));
         entry.file = await send("GET", url(entry.file.id), undefined, entry.abort.signal);
       }
@@ -141,10 +143,10 @@ export class Attachments {
       return this.#fail(entry, error.sentence ?? error.message);
     }
     if (entry.abort.signal.aborted) return;
-    if (entry.file.status === "failed") return this.#fail(entry, entry.file.problem);
+    if (entry.file.status === "failed") return this.#fail(entry, translateSentence(entry.file.problem));
     if (this.#entries.some((one) => one !== entry && one.file.id === entry.file.id)) return this.#drop(entry);
     this.#show(entry, "ready", "");
-    this.#say(this.objection ? "" : "Your files are read.");
+    this.#say(this.objection ? "" : translate("Your files are read."));
   }
 
   #show(entry, state, text) {
@@ -173,7 +175,7 @@ export class Attachments {
     const next = entry.node.nextElementSibling ?? entry.node.previousElementSibling;
     this.#drop(entry);
     (next?.querySelector("button") ?? this.#form.querySelector("textarea")).focus();
-    this.#say(`${replaceControls(entry.given.name)} was removed.`);
+    this.#say(translate("{name} was removed.", { name: replaceControls(entry.given.name) }));
     // What no question has is of no use any more.
     if (entry.file.id && !entry.file.used) send("DELETE", url(entry.file.id)).catch(() => null);
   }
@@ -191,7 +193,7 @@ export function uploaded({ given, node, abort }) {
     request.addEventListener("load", () => {
       if (request.status === 202) return resolve(request.response);
       const { detail, advice } = request.response ?? {};
-      reject(new Error([detail, advice].filter(Boolean).join(" ") || LOST));
+      reject(new Error(joinSentences(translateSentence(detail), translateSentence(advice)) || LOST));
     });
     request.addEventListener("error", () => reject(new Error(LOST)));
     abort.signal.addEventListener("abort", () => request.abort());
@@ -212,7 +214,7 @@ export function fileChips(files = []) {
 /** What became of the files of a question, with the way to search everything. */
 export function showScope(node, given) {
   node.hidden = !given?.sentence;
-  node.querySelector("span").textContent = replaceControls(given?.sentence ?? "");
+  node.querySelector("span").textContent = replaceControls(translateSentence(given?.sentence ?? ""));
   node.querySelector("[data-everything]").hidden = given?.use !== "scope";
   node.querySelector("[data-only-files]").hidden = given?.use !== "everything";
 }

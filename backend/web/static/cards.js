@@ -1,13 +1,15 @@
 // The card of a citation, for pointer, focus and tap alike: what is quoted, from where, how well.
+import { sourceName } from "./cited.js";
+import { listed, translate } from "./messages.js";
 import { day, replaceControls, isolated, make } from "./text.js";
 
 const VERDICTS = {
-  verbatim: "Verbatim from this source.",
-  supported: "Supported by this source.",
-  weak: "Partly supported by this source. Read it before you rely on it.",
-  unsupported: "Not supported by this source.",
-  contradicted: "This source says otherwise. Compare the two before you rely on either.",
-  unchecked: "Not checked: the sentence states nothing to compare, its language is not understood, or the check did not run.",
+  verbatim: translate("Verbatim from this source."),
+  supported: translate("Supported by this source."),
+  weak: translate("Partly supported by this source. Read it before you rely on it."),
+  unsupported: translate("Not supported by this source."),
+  contradicted: translate("This source says otherwise. Compare the two before you rely on either."),
+  unchecked: translate("Not checked: the sentence states nothing to compare, its language is not understood, or the check did not run."),
 };
 const GAP = 8;
 const LINGER = 150;
@@ -91,7 +93,7 @@ export function watchCards(root, card, describe) {
 }
 
 function content({ title, source, date, quote, verdict }) {
-  const where = [replaceControls(source), day(date)].filter(Boolean).join(", ");
+  const where = listed([sourceName(source), day(date)]);
   return [
     make("p", { class: "name" }, isolated(title)),
     where && make("p", { class: "dim" }, make("bdi", {}, where)),
@@ -101,7 +103,7 @@ function content({ title, source, date, quote, verdict }) {
 }
 
 function opener(chip) {
-  return make("a", { class: "button", href: chip.getAttribute("href") }, "Open the document");
+  return make("a", { class: "button", href: chip.getAttribute("href") }, translate("Open the document"));
 }
 
 /** Below the chip, or above it where there is no room; the card is fixed to the window. */

@@ -11,6 +11,7 @@ import { FeedbackButtons } from "./feedback.js";
 import { follow } from "./follow.js";
 import { KeptFiles } from "./kept_files.js";
 import { isTyping } from "./keys.js";
+import { translate } from "./messages.js";
 import { keepPlace, restorePlace, toEnd, watchPlace } from "./place.js";
 import { offerSharing, watchSharing } from "./share.js";
 import { Problem } from "./stream.js";
@@ -124,9 +125,9 @@ function missing(error, mine) {
   if (!(error instanceof Problem) || error.status !== 404) throw error;
   if (mine !== opened) return;
   show(null, []);
-  const link = make("a", { href: "/chat" }, "Begin a new conversation");
-  const sentence = "It was deleted, or it is not yours.";
-  element("missing").replaceChildren(make("h2", {}, "There is no such conversation"), make("p", {}, sentence), make("p", {}, link));
+  const link = make("a", { href: "/chat" }, translate("Begin a new conversation"));
+  const sentence = translate("It was deleted, or it is not yours.");
+  element("missing").replaceChildren(make("h2", {}, translate("There is no such conversation")), make("p", {}, sentence), make("p", {}, link));
   element("missing").hidden = false;
   element("opening").hidden = element("ask").hidden = true;
 }
@@ -139,10 +140,10 @@ function shown(found) {
 function show(one, path, earlier = element("earlier").dataset.before) {
   conversation = one;
   messages = path;
-  const title = one ? replaceControls(one.title) : "New conversation";
+  const title = one ? replaceControls(one.title) : translate("New conversation");
   element("title").textContent = title;
   element("title").classList.toggle("unseen", !one);
-  document.title = one ? `${title} · Quarry` : "Chat · Quarry";
+  document.title = `${one ? title : translate("Chat")} · Quarry`;
   element("opening").hidden = Boolean(one);
   element("ask").hidden = false;
   assistant.show(one);
@@ -211,7 +212,7 @@ async function followAnswer({ id }) {
   followed.delete(id);
   list.load();
   await refresh();
-  if (ended === "stopped") say("Stopped");
+  if (ended === "stopped") say(translate("Stopped"));
   if (ended === "done") await hearTitle();
 }
 
@@ -225,12 +226,12 @@ async function hearTitle() {
 }
 
 function sayLost(isLost, why) {
-  say(isLost ? replaceControls(why) || "Reconnecting…" : "");
+  say(isLost ? replaceControls(why) || translate("Reconnecting…") : "");
 }
 
 /** Ask behind the answer `parent`; null begins a conversation anew, or its first question in another way. */
 async function ask(question, parent, files = {}) {
-  say("Searching");
+  say(translate("Searching"));
   return attempt(async () => {
     const begun = conversation ? await postQuestion(conversation.id, question, parent, files) : await beginConversation(question, { assistant_id: assistant.id, project_id: chosenProject(null), ...files });
     const before = messages.slice(0, messages.findIndex((message) => message.id === parent) + 1);
@@ -253,7 +254,7 @@ function searchIn(answer, search_scope) {
 
 /** Another answer to the same question. */
 function again(answer) {
-  say("Searching");
+  say(translate("Searching"));
   return attempt(async () => {
     const begun = await regenerate(conversation.id, answer.id);
     const at = messages.findIndex((message) => message.id === answer.id);
@@ -278,12 +279,13 @@ function choose(id, name) {
     const chosen = element("thread").querySelector(`[data-message="${id}"]`);
     const button = chosen?.querySelector(`[data-part="${name}"]`);
     (button?.disabled ? chosen.querySelector(".versions button:enabled") : button)?.focus();
-    say(`Version ${chosen?.querySelector('[data-part="place"]').textContent.replace("/", " of ")}`);
+    const [at, all] = chosen?.querySelector('[data-part="place"]').textContent.split("/") ?? [];
+    say(translate("Version {at} of {all}", { at, all }));
   });
 }
 
 function stop() {
-  say("Stopping");
+  say(translate("Stopping"));
   return attempt(() => Promise.all(running().map((message) => stopAnswer(conversation.id, message.id))));
 }
 
@@ -316,7 +318,7 @@ function restoreDraft() {
 async function submit() {
   const question = box.value.trim();
   if (!question) return;
-  if (running().length) return say("An answer is being written. Wait for it, or stop it.");
+  if (running().length) return say(translate("An answer is being written. Wait for it, or stop it."));
   if (attachments.objection) return say(attachments.objection);
   box.value = "";
   const before = conversation?.id ?? null;

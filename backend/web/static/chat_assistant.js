@@ -1,4 +1,5 @@
 // Which assistant answers in the conversation that is shown, or in the one that begins.
+import { translate } from "./messages.js";
 import { Problem, send } from "./stream.js";
 import { make, replaceControls } from "./text.js";
 
@@ -61,7 +62,7 @@ export class ChatAssistant {
     const lead = make("p", { class: "lead" }, replaceControls(name));
     const hint = description && make("p", { class: "hint" }, replaceControls(description));
     const tries = starters.map((starter) => make("li", {}, this.#starter(starter)));
-    const list = tries.length ? [make("h2", {}, "Try"), make("ul", { class: "tries" }, ...tries)] : [];
+    const list = tries.length ? [make("h2", {}, translate("Try")), make("ul", { class: "tries" }, ...tries)] : [];
     element("starters").replaceChildren(...[lead, hint, ...list].filter(Boolean));
   }
 

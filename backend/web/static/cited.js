@@ -1,4 +1,5 @@
 // What an answer stands on, beside it.
+import { listed, translate } from "./messages.js";
 import { day, documentUrl, gist, replaceControls, isolated, make } from "./text.js";
 
 /** A source with its first quote, where it opens. */
@@ -8,11 +9,14 @@ export function quoted(known, citation) {
   return quote ? { number, quote, section, span } : { number };
 }
 
+/** People name their sources themselves, but for that of their own files. */
+export const sourceName = (name) => (name === "Your files" ? translate("Your files") : replaceControls(name));
+
 /** A source in the list beside the answer. */
 export function entry(source) {
   const link = make("a", { href: documentUrl(source.document_id, source.section, source.span) });
   link.append(isolated(source.title));
-  const where = [replaceControls(source.source), day(source.updated_at)].filter(Boolean).join(", ");
+  const where = listed([sourceName(source.source), day(source.updated_at)]);
   return make(
     "li",
     { class: source.number ? "cited" : false },

@@ -108,8 +108,8 @@ export class ConversationList {
   }
 
   get #nothing() {
-    if (element("find").value.trim()) return "Nothing found.";
-    return this.#isArchived ? "Nothing is archived." : "What you ask is kept here.";
+    if (element("find").value.trim()) return translate("Nothing found.");
+    return this.#isArchived ? translate("Nothing is archived.") : translate("What you ask is kept here.");
   }
 
   #item({ id, title, running }) {
@@ -118,8 +118,8 @@ export class ConversationList {
       { href: `/chat/${encodeURIComponent(id)}`, "data-id": id, "aria-current": id === this.#current ? "page" : false },
       isolated(title),
     );
-    if (running) link.append(make("span", { class: "running" }, make("span", { class: "unseen" }, " is being answered")));
-    const label = `Options of ${replaceControls(title)}`;
+    if (running) link.append(make("span", { class: "running" }, make("span", { class: "unseen" }, ` ${translate("is being answered")}`)));
+    const label = translate("Options of {title}", { title: replaceControls(title) });
     const more = make(
       "button",
       { type: "button", class: "plain", "aria-label": label, "aria-haspopup": "menu", "aria-expanded": "false" },
@@ -138,10 +138,10 @@ export class ConversationList {
     if (!button) return;
     const one = this.#find(item);
     openMenu(button, [
-      ["Rename", () => this.#rename(item)],
-      [one.archived ? "Take out of the archive" : "Archive", () => this.#archive(one)],
+      [translate("Rename"), () => this.#rename(item)],
+      [one.archived ? translate("Take out of the archive") : translate("Archive"), () => this.#archive(one)],
       [translate("Move to a project"), () => this.#move(one)],
-      ["Delete", () => this.#delete(one)],
+      [translate("Delete"), () => this.#delete(one)],
     ]);
   }
 
@@ -171,7 +171,7 @@ export class ConversationList {
   /** The title becomes a box: Enter or leaving it keeps what was written, Escape what was there. */
   #rename(item) {
     const one = this.#find(item);
-    const box = make("input", { value: one.title, maxlength: "200", "aria-label": "Title of the conversation" });
+    const box = make("input", { value: one.title, maxlength: "200", "aria-label": translate("Title of the conversation") });
     const back = item.replaceWith.bind(item);
     const editing = make("li", { "data-id": one.id, class: "renaming" }, box);
     let isOver = false;
@@ -183,7 +183,7 @@ export class ConversationList {
       const hadFocus = editing.contains(document.activeElement);
       editing.replaceWith(item);
       if (hadFocus) item.querySelector("a").focus();
-      if (isKept && title && title !== one.title) this.#change(one, { title }, "Renamed.");
+      if (isKept && title && title !== one.title) this.#change(one, { title }, translate("Renamed."));
     };
     back(editing);
     box.focus();
@@ -198,7 +198,7 @@ export class ConversationList {
   }
 
   #archive(one) {
-    const said = one.archived ? "Taken out of the archive." : "Archived.";
+    const said = one.archived ? translate("Taken out of the archive.") : translate("Archived.");
     return this.#change(one, { archived: !one.archived }, said);
   }
 
@@ -232,7 +232,7 @@ export class ConversationList {
     return this.#attempt(async () => {
       await deleteConversation(one.id);
       this.#hooks.removed(one.id);
-      this.#hooks.say("Deleted.");
+      this.#hooks.say(translate("Deleted."));
       await this.load();
     });
   }

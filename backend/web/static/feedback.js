@@ -1,4 +1,5 @@
 // What is said of answers: whether they are good, what is wrong with them, and why.
+import { translate } from "./messages.js";
 import { Problem, send } from "./stream.js";
 import { make, replaceControls } from "./text.js";
 
@@ -65,7 +66,7 @@ export class FeedbackButtons {
     part(node, "wrong-row").hidden = kind === "good";
     part(node, "why").value = isSame ? given.comment : "";
     part(node, "unsay").hidden = !isSame;
-    form.setAttribute("aria-label", kind === "good" ? "Say that this answer is good" : "Say what is wrong with this answer");
+    form.setAttribute("aria-label", kind === "good" ? translate("Say that this answer is good") : translate("Say what is wrong with this answer"));
     form.hidden = false;
     this.#expanded(node);
     part(node, "why").focus();
@@ -96,11 +97,11 @@ export class FeedbackButtons {
       comment: part(node, "why").value.trim(),
       source: number || null,
     };
-    return this.#change(node, id, said, "Thank you. The admins see it with your question.");
+    return this.#change(node, id, said, translate("Thank you. The admins see it with your question."));
   }
 
   #takeBack(node, id) {
-    return this.#change(node, id, null, "Taken back.");
+    return this.#change(node, id, null, translate("Taken back."));
   }
 
   #change(node, id, said, sentence) {
@@ -130,6 +131,6 @@ const kindOf = ({ rating }) => (rating === "good" ? "good" : "bad");
 function choices(turn) {
   const sources = new Map((turn.answer?.citations ?? []).map(({ number, title }) => [number, title]));
   const listed = [...sources].sort(([a], [b]) => a - b);
-  const named = listed.map(([number, title]) => make("option", { value: number }, `Source ${number}: ${replaceControls(title).slice(0, 80)}`));
-  return [make("option", { value: "" }, "The answer"), ...named];
+  const named = listed.map(([number, title]) => make("option", { value: number }, translate("Source {number}: {title}", { number, title: replaceControls(title).slice(0, 80) })));
+  return [make("option", { value: "" }, translate("The answer")), ...named];
 }

@@ -1,4 +1,5 @@
 // Forms of sources: from their fields to what the API takes, and from its faults back to the fields.
+import { joinSentences, translateSentence } from "./sentences.js";
 import { replaceControls } from "./text.js";
 
 /** {name, settings, credential} of all fields that are not left empty; of a part that is shut, nothing. */
@@ -19,11 +20,11 @@ export function showFaults(form, faults) {
   for (const { where, message } of faults) {
     const field = fieldOf(form, where);
     if (!field) {
-      others.push(replaceControls(message));
+      others.push(replaceControls(translateSentence(message)));
       continue;
     }
     const shown = document.getElementById(`${field.id}-fault`);
-    shown.textContent = [shown.textContent, replaceControls(message)].filter(Boolean).join(" ");
+    shown.textContent = joinSentences(shown.textContent, replaceControls(translateSentence(message)));
     shown.hidden = false;
     field.setAttribute("aria-invalid", "true");
     const shut = field.closest("details:not([open])");

@@ -1,4 +1,4 @@
 // The page of feedback: answers as the server rendered and cleaned them.
-import { parsed } from "./text.js";
+import { answerNodes } from "./answer_nodes.js";
 
-for (const answer of document.querySelectorAll("[data-html]")) answer.replaceChildren(...parsed(answer.dataset.html));
+for (const answer of document.querySelectorAll("[data-html]")) answer.replaceChildren(...answerNodes(answer.dataset.html));

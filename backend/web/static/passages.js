@@ -1,14 +1,16 @@
 // Passages of documents, where no language model answers: what seems to answer is marked in them.
-import { counted, documentUrl, isolated, make, replaceControls } from "./text.js";
+import { pluralize, translate } from "./messages.js";
+import { translateSentence } from "./sentences.js";
+import { documentUrl, isolated, make, replaceControls } from "./text.js";
 
 /** The sentence that says why they are shown, and the passages; folded where none seems to answer. */
 export function passageNodes({ reason, sentence, passages }) {
-  const said = make("p", { class: "reason" }, sentence);
+  const said = make("p", { class: "reason" }, translateSentence(sentence));
   if (!passages.length) return [said];
-  const listed = make("ol", { class: "passages", "aria-label": "Passages" }, ...passages.map(passageNode));
+  const listed = make("ol", { class: "passages", "aria-label": translate("Passages") }, ...passages.map(passageNode));
   if (reason !== "nothing_answers") return [said, listed];
-  const closest = passages.length === 1 ? "passage" : counted(passages.length, "passage");
-  const summary = make("summary", {}, `Show the closest ${closest}`);
+  const closest = pluralize(passages.length, "Show the closest passage", "Show the closest {number} passages");
+  const summary = make("summary", {}, closest);
   return [said, make("details", { class: "closest" }, summary, listed)];
 }
 

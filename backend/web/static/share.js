@@ -1,4 +1,5 @@
 // The dialog in which a conversation is shared by a link, and the link that downloads it.
+import { translate } from "./messages.js";
 import { Problem, send } from "./stream.js";
 import { make, replaceControls } from "./text.js";
 
@@ -18,7 +19,7 @@ export function watchSharing(shown) {
   function show(share) {
     element("sharing-link").hidden = element("sharing-end").hidden = !share;
     element("sharing-address").value = share ? new URL(share.path, location.href).href : "";
-    element("sharing-go").textContent = share ? "Share up to here" : "Create link";
+    element("sharing-go").textContent = share ? translate("Share up to here") : translate("Create link");
     if (share) element("sharing-until").value = String(share.message_id);
     if (!element("sharing-until").value) element("sharing-until").selectedIndex = element("sharing-until").length - 1;
   }
@@ -46,13 +47,13 @@ export function watchSharing(shown) {
     attempt(async () => {
       const { share } = await send("GET", url(id));
       show(share);
-      if (!element("sharing-until").length) say("There is no answer to share yet.");
+      if (!element("sharing-until").length) say(translate("There is no answer to share yet."));
     });
   });
   element("sharing-go").addEventListener("click", () =>
     attempt(async () => {
       show(await send("POST", url(id), { message_id: Number(element("sharing-until").value) }));
-      say("It is shared.");
+      say(translate("It is shared."));
       element("sharing-address").select();
     }),
   );
@@ -60,17 +61,17 @@ export function watchSharing(shown) {
     attempt(async () => {
       await send("DELETE", url(id));
       show(null);
-      say("It is not shared any more. The link leads nowhere.");
+      say(translate("It is not shared any more. The link leads nowhere."));
       element("sharing-go").focus();
     }),
   );
   element("sharing-copy").addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(element("sharing-address").value);
-      say("Copied.");
+      say(translate("Copied."));
     } catch {
       element("sharing-address").select();
-      say("The browser did not allow copying. The link is selected.");
+      say(translate("The browser did not allow copying. The link is selected."));
     }
   });
 }

@@ -1,6 +1,7 @@
 // A conversation that somebody shares: to be read, and to be copied into one's own.
 import { watchCards } from "./cards.js";
 import { copied } from "./copying.js";
+import { translate } from "./messages.js";
 import { Problem, send } from "./stream.js";
 import { make, replaceControls } from "./text.js";
 import { made, part, restorable, restorePart } from "./thread.js";
@@ -45,7 +46,7 @@ function show({ title, messages }) {
 }
 
 function missing(problem) {
-  const link = make("a", { href: "/chat" }, "Go to your conversations");
+  const link = make("a", { href: "/chat" }, translate("Go to your conversations"));
   const [first, ...rest] = [problem.detail || problem.title, problem.advice].filter(Boolean);
   const said = rest.map((text) => make("p", {}, replaceControls(text)));
   element("missing").replaceChildren(make("h2", {}, replaceControls(first)), ...said, make("p", {}, link));

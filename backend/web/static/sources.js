@@ -1,6 +1,7 @@
 // The pages of sources: add and edit sources, show their status, sync them, accept deletions, retry failures.
 import { clearFaults, showFaults, valuesOf, watchFields } from "./fields.js";
 import { translate } from "./messages.js";
+import { joinSentences, translateSentence } from "./sentences.js";
 import { Problem, send, stream } from "./stream.js";
 import { replaceControls, make, parsed } from "./text.js";
 
@@ -70,7 +71,7 @@ async function sync(name) {
   try {
     for await (const event of stream(`/api/sources/${encodeURIComponent(name)}/sync`, {})) {
       if (event.name === "error") throw new Problem(event.data);
-      else if (event.name === "done") error = event.data.error ?? "";
+      else if (event.name === "done") error = translateSentence(event.data.error ?? "");
     }
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
@@ -95,7 +96,7 @@ function showError(name, error) {
 /** Send a request, announce its result, and refresh. */
 async function runAction(name, method, url, body) {
   try {
-    tell((await send(method, url, body)).told);
+    tell(translateSentence((await send(method, url, body)).told));
     changesUntil = Date.now() + LATER;
     await refresh();
   } catch (problem) {
@@ -116,9 +117,9 @@ async function test(name, button, before = "") {
     const found = await send("POST", adminUrl(name, "/test"));
     list.replaceChildren(...found.map(toResultItem));
     const content = found.find((one) => one.capability === "content");
-    fault = content?.works ? "" : (content?.fault ?? "");
+    fault = content?.works ? "" : translateSentence(content?.fault ?? "");
     const said = fault ? translate("{name} cannot be read: {fault}", { name, fault }) : translate("The connection works.");
-    tell(before + said);
+    tell(joinSentences(before, said));
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     list.replaceChildren(make("li", { class: "fault" }, replaceControls(problem.sentence)));
@@ -139,7 +140,7 @@ const toResultItem = ({ capability, works, supported, fault }) =>
     {},
     make("span", { class: works ? "state done" : supported ? "state failed" : "state" }, works ? translate("works") : supported ? translate("missing") : translate("none")),
     make("span", { class: "item" }, CAPABILITIES[capability] ?? capability),
-    fault ? make("p", { class: "reason" }, replaceControls(fault)) : null,
+    fault ? make("p", { class: "reason" }, replaceControls(translateSentence(fault))) : null,
   );
 
 part.addEventListener("click", (event) => {
@@ -168,9 +169,9 @@ async function submitForm() {
     for (const shut of form.querySelectorAll("[data-credential]")) shut.open = false;
     await refresh();
     confirmSaved(form);
-    tell(`${translate("Saved.")} ${translate("Trying the connection…")}`, true);
+    tell(joinSentences(translate("Saved."), translate("Trying the connection…")), true);
     changesUntil = Date.now() + LATER;
-    await test(edits, part.querySelector("[data-test]"), `${[translate("Saved."), notice].filter(Boolean).join(" ")} `);
+    await test(edits, part.querySelector("[data-test]"), joinSentences(translate("Saved."), translateSentence(notice)));
     await refresh();
   } else {
     const added = await send("POST", "/api/admin/sources", { kind, ...(name ? { name } : {}), ...body });
@@ -200,7 +201,7 @@ form?.addEventListener("submit", async (event) => {
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     const others = problem.errors?.length ? showFaults(form, problem.errors) : [problem.sentence];
-    refused.textContent = replaceControls(others.join(" "));
+    refused.textContent = replaceControls(joinSentences(...others));
     refused.hidden = !others.length;
     tell(translate("The settings were not saved"));
   }

@@ -1,16 +1,19 @@
 // Server-sent events by fetch: as the answer to a POST, and under a header of our own, neither of which EventSource can do.
+import { translate } from "./messages.js";
+import { joinSentences, sentencesLoaded, translateSentence } from "./sentences.js";
 
 /** A problem that the server reported, or a failed connection. */
 export class Problem extends Error {
   /** `retryAfter`: milliseconds to wait before the same request is worth another try. */
   constructor({ title, detail, advice, status, errors, retryAfter = 0 }) {
     super(detail || title);
-    Object.assign(this, { title, detail, advice, status, errors, retryAfter });
+    const said = { title: translateSentence(title), detail: translateSentence(detail), advice: translateSentence(advice) };
+    Object.assign(this, said, { status, errors, retryAfter });
   }
 
   /** What happened, and what to do about it. */
   get sentence() {
-    return [this.detail || this.title, this.advice].filter(Boolean).join(" ");
+    return joinSentences(this.detail || this.title, this.advice);
   }
 
   /** Whether the same request may succeed a little later. */
@@ -20,9 +23,9 @@ export class Problem extends Error {
 }
 
 const LOST = {
-  title: "The connection to Quarry was lost",
+  title: translate("The connection to Quarry was lost"),
   detail: "",
-  advice: "Check that quarry serve is running, then try again.",
+  advice: translate("Check that quarry serve is running, then try again."),
 };
 
 /**
@@ -81,6 +84,7 @@ async function answerTo(method, url, { body, signal, headers = {} }) {
   }).catch((error) => {
     throw signal?.aborted ? error : new Problem(LOST);
   });
+  await sentencesLoaded;
   if (!response.ok) {
     const retryAfter = 1_000 * (Number(response.headers.get("Retry-After")) || 0);
     throw new Problem({ ...(await problemOf(response)), status: response.status, retryAfter });
@@ -91,10 +95,10 @@ async function answerTo(method, url, { body, signal, headers = {} }) {
 async function problemOf(response) {
   try {
     const problem = await response.json();
-    const errors = (problem.errors ?? []).map((error) => `${error.where}: ${error.message}`);
-    return { ...problem, detail: [problem.detail, ...errors].filter(Boolean).join(" ") };
+    const errors = (problem.errors ?? []).map(({ where, message }) => translate("{name}: {state}", { name: where, state: translateSentence(message) }));
+    return { ...problem, detail: joinSentences(problem.detail, ...errors) };
   } catch {
-    return { title: `Quarry answered with status ${response.status}`, detail: "" };
+    return { title: translate("Quarry answered with status {status}", { status: response.status }), detail: "" };
   }
 }
 

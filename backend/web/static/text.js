@@ -1,4 +1,5 @@
 // Text that others wrote, as nodes: nothing in it is ever taken as markup.
+import { isChinese } from "./messages.js";
 
 // The same characters as on the server: controls, and those that reorder their neighbours.
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u202a-\u202e\u2066-\u206f\ufff9-\ufffb]/g;
@@ -39,7 +40,6 @@ export function localDay(date) {
 }
 
 function dayOf(year, month, day) {
-  const isChinese = document.documentElement.lang.startsWith("zh");
   return isChinese ? `${year}年${month + 1}月${day}日` : `${day} ${MONTHS[month]} ${year}`;
 }
 
@@ -47,10 +47,6 @@ function dayOf(year, month, day) {
 export function gist(text) {
   const rows = String(text ?? "").replace(/^\|(?:\s*:?-+:?\s*\|)+\s*$/gm, "");
   return replaceControls(rows.replace(/^\|\s*|\s*\|$/gm, "").replace(/\s*\|\s*/g, " · ").replace(/\s+/g, " "));
-}
-
-export function counted(number, noun) {
-  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** The page of a document, at a passage of it if one is given. */

@@ -1,6 +1,8 @@
 // The messages of a conversation: questions, and answers with their sources.
 import { fileChips } from "./attachments.js";
 import { copied } from "./copying.js";
+import { translate } from "./messages.js";
+import { translateSentence } from "./sentences.js";
 import { showSummary } from "./summarised.js";
 import { replaceControls } from "./text.js";
 import { Turn } from "./turn.js";
@@ -40,7 +42,7 @@ export class Thread {
   settle(id) {
     const entry = this.#entries.get(id);
     entry.state = stateOf({ ...entry.message, status: "finished" });
-    part(entry.node, "again").textContent = "Regenerate";
+    part(entry.node, "again").textContent = translate("Regenerate");
   }
 
   /** What the card of a citation says. */
@@ -120,7 +122,7 @@ export class Thread {
     if (message.status === "finished" && !message.withheld) turn.restore(restorable(message, this.#reasons));
     else if (message.status !== "running" || message.withheld) restorePart(turn, message);
     if (message.status !== "running" && !message.withheld) message.losses.forEach((loss) => turn.lost(loss));
-    part(node, "again").textContent = message.status === "finished" && !message.withheld ? "Regenerate" : "Ask again";
+    part(node, "again").textContent = message.status === "finished" && !message.withheld ? translate("Regenerate") : translate("Ask again");
     node.querySelector("[data-everything]").addEventListener("click", () => this.#hooks.search(message, "everything"));
     node.querySelector("[data-only-files]").addEventListener("click", () => this.#hooks.search(message, "files"));
     part(node, "again").addEventListener("click", () => this.#hooks.again(message));
@@ -143,7 +145,7 @@ const stateOf = ({ status, withheld }) => `${status} ${Boolean(withheld)}`;
 export function restorePart(turn, { text, html, notice, problem }) {
   turn.restoreText(text, html);
   if (problem) turn.fail(problem);
-  turn.part("ended").textContent = notice ?? "";
+  turn.part("ended").textContent = translateSentence(notice ?? "");
   turn.part("ended").hidden = !notice;
 }
 

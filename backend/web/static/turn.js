@@ -1,18 +1,21 @@
 // One turn: its steps, its sources, its answer; a page may show many.
+import { answerNodes } from "./answer_nodes.js";
 import { showScope } from "./attachments.js";
 import { entry, quoted } from "./cited.js";
 import { Live } from "./live.js";
+import { pluralize, translate } from "./messages.js";
 import { passageNodes } from "./passages.js";
+import { translateSentence } from "./sentences.js";
 import { Problem } from "./stream.js";
-import { counted, documentUrl, replaceControls, make, parsed } from "./text.js";
+import { documentUrl, replaceControls, make } from "./text.js";
 
 const HELP = {
-  semantic_query_rephrase: "the model's rephrasing",
-  keyword_query_expansion: "the model's key words",
-  selection: "the model's choice of passages",
-  language_model: "the chosen language model",
-  follow_up: "what was said before",
-  history: "the earliest messages of this conversation",
+  semantic_query_rephrase: translate("the model's rephrasing"),
+  keyword_query_expansion: translate("the model's key words"),
+  selection: translate("the model's choice of passages"),
+  language_model: translate("the chosen language model"),
+  follow_up: translate("what was said before"),
+  history: translate("the earliest messages of this conversation"),
 };
 
 /** What the asker should know, beside the steps: an answer may be of something else than was meant. */
@@ -36,19 +39,30 @@ const HEARD = {
 /** What is said where an answer, or sentences of it, cite nothing. */
 function uncitedNotice({ uncited, citations }) {
   if (!uncited?.length) return "";
-  if (!citations.length) return "This answer cites no document. Check it before you rely on it.";
-  if (uncited.length === 1) return "One sentence cites no document; it is marked.";
-  return `${uncited.length} sentences cite no document; they are marked.`;
+  if (!citations.length) return translate("This answer cites no document. Check it before you rely on it.");
+  return pluralize(uncited.length, "One sentence cites no document; it is marked.", "{number} sentences cite no document; they are marked.");
+}
+
+/** How a part of the question was read. */
+const readingOf = ({ words, kind, meaning }) => ({
+  words: replaceControls(words),
+  kind: translateSentence(kind),
+  meaning: replaceControls(translateSentence(meaning)),
+});
+
+function spentOn({ model, seconds }) {
+  const spent = seconds.toFixed(1);
+  return model ? translate("{seconds} s by {model}", { seconds: spent, model: replaceControls(model) }) : translate("{seconds} s", { seconds: spent });
 }
 
 /** The reader may not read any more what the answer draws on, or has no account any more. */
 const isWithdrawn = ({ status }) => status === 401 || status === 403;
 
-/** The last step, by the title of what happened. */
-const END = {
-  "There is no answer": "Gave up",
-  "This answer was removed": "Removed",
-  "This answer is not complete": "Interrupted",
+/** What is said of a turn that failed, and as its last step. */
+const ENDINGS = {
+  none: [translate("There is no answer"), translate("Gave up")],
+  removed: [translate("This answer was removed"), translate("Removed")],
+  incomplete: [translate("This answer is not complete"), translate("Interrupted")],
 };
 
 export class Turn {
@@ -71,7 +85,7 @@ export class Turn {
     this.part("thinking").lastElementChild.textContent = "";
     this.part("work").open = true;
     this.part("answer").setAttribute("aria-busy", "true");
-    this.step("search", "Searching");
+    this.step("search", translate("Searching"));
   }
 
   part(name) {
@@ -105,30 +119,30 @@ export class Turn {
 
   queries({ variants }) {
     const texts = [...new Set(variants.map((variant) => replaceControls(variant.text)))];
-    this.step("search", `Searched: ${texts.join(" · ")}`);
+    this.step("search", translate("Searched: {queries}", { queries: texts.join(" · ") }));
   }
 
   narrowed(filters) {
     const { inferred = [], ...chosen } = filters;
     const said = Object.values(chosen).flat().filter((value) => value != null);
-    if (said.length) this.step("narrowed", `Narrowed to ${said.map((value) => replaceControls(String(value))).join(" · ")}`);
-    const read = inferred.map((one) => `“${replaceControls(one.words)}” as ${one.kind}: ${replaceControls(one.meaning)}`);
-    if (read.length) this.step("inferred", `Placed first, reading ${read.join(" · ")}`);
+    if (said.length) this.step("narrowed", translate("Narrowed to {filters}", { filters: said.map((value) => replaceControls(String(value))).join(" · ") }));
+    const read = inferred.map((one) => translate("“{words}” as {kind}: {meaning}", readingOf(one)));
+    if (read.length) this.step("inferred", translate("Placed first, reading {readings}", { readings: read.join(" · ") }));
   }
 
   results({ results }) {
-    this.step("found", `Found ${counted(results.length, "passage")}`);
+    this.step("found", pluralize(results.length, "Found {number} passage", "Found {number} passages"));
     this.#list(results);
   }
 
   selected({ results }) {
     const titles = [...new Set(results.map((result) => replaceControls(result.title)))];
-    this.step("read", `Reading ${titles.slice(0, 4).join(" · ")}${titles.length > 4 ? " …" : ""}`);
+    this.step("read", translate("Reading {titles}", { titles: `${titles.slice(0, 4).join(" · ")}${titles.length > 4 ? " …" : ""}` }));
     this.#list(results);
   }
 
   lost({ step, reason }) {
-    const said = `Done without ${HELP[step] ?? replaceControls(step)}: ${replaceControls(reason)}`;
+    const said = translate("Done without {help}: {reason}", { help: HELP[step] ?? replaceControls(step), reason: replaceControls(translateSentence(reason)) });
     this.step(`lost ${step}`, said, "lost");
     if (!OF_CONVERSATION.has(step)) return;
     this.part("aside").textContent = said;
@@ -156,7 +170,7 @@ export class Turn {
   }
 
   write({ text }) {
-    if (!this.#live.text && !this.#shown) this.step("write", "Writing the answer");
+    if (!this.#live.text && !this.#shown) this.step("write", translate("Writing the answer"));
     this.#live.add(text);
   }
 
@@ -164,7 +178,7 @@ export class Turn {
   done({ answer, html }) {
     this.answer = { ...answer, html };
     this.files(answer.files);
-    this.part("answer").replaceChildren(...parsed(html));
+    this.part("answer").replaceChildren(...answerNodes(html));
     this.part("cut").hidden = !answer.cut;
     // What was found and not used, as for a greeting, is no source.
     if (answer.documents?.length === 0) this.part("beside").hidden = true;
@@ -174,8 +188,7 @@ export class Turn {
       const known = this.#sources.get(citation.document_id) ?? { ...citation };
       this.#sources.set(citation.document_id, { ...known, ...quoted(known, citation) });
     }
-    const by = answer.model ? ` by ${replaceControls(answer.model)}` : "";
-    this.part("spent").textContent = `${answer.seconds.toFixed(1)} s${by}`;
+    this.part("spent").textContent = spentOn(answer);
     this.#draw();
   }
 
@@ -195,7 +208,7 @@ export class Turn {
   /** End of the turn, however it ended. */
   end(kind, text) {
     this.#live.draw();
-    if (this.answer) this.part("answer").replaceChildren(...parsed(this.answer.html));
+    if (this.answer) this.part("answer").replaceChildren(...answerNodes(this.answer.html));
     this.part("answer").removeAttribute("aria-busy");
     if (kind === "done") {
       this.#steps.get("write")?.remove();
@@ -210,23 +223,26 @@ export class Turn {
   /** What came so far stays; beside it stands what happened, and what to do. */
   fail(problem) {
     const { title, detail, advice } = problem;
-    const said = this.#titleOf(problem);
+    const [said, step] = ENDINGS[this.#endingOf(problem)];
     if (isWithdrawn(problem)) this.#clear();
-    this.end("failed", END[said]);
-    const paragraphs = [detail || title, advice].filter(Boolean).map((text) => make("p", {}, replaceControls(text)));
+    this.end("failed", step);
+    const texts = [detail || title, advice].filter(Boolean).map(translateSentence);
+    const paragraphs = texts.map((text) => make("p", {}, replaceControls(text)));
     this.part("trouble").replaceChildren(make("h2", {}, said), ...paragraphs);
     this.part("trouble").hidden = false;
   }
 
-  #titleOf(problem) {
-    if (!this.text) return "There is no answer";
-    return isWithdrawn(problem) ? "This answer was removed" : "This answer is not complete";
+  #endingOf(problem) {
+    if (!this.text) return "none";
+    return isWithdrawn(problem) ? "removed" : "incomplete";
   }
 
   /** How the turn ended, in a sentence. */
   get outcome() {
-    if (this.#shown) return this.#shown.sentence;
-    return `The answer ${this.answer.cut ? "was cut off" : "is complete"}. ${this.answer.citations.length} citations.`;
+    if (this.#shown) return translateSentence(this.#shown.sentence);
+    const number = this.answer.citations.length;
+    if (this.answer.cut) return pluralize(number, "The answer was cut off. {number} citation.", "The answer was cut off. {number} citations.");
+    return pluralize(number, "The answer is complete. {number} citation.", "The answer is complete. {number} citations.");
   }
 
   /** What the card of a chip says. */
@@ -256,7 +272,7 @@ export class Turn {
     for (const name of ["work", "beside"]) this.part(name).hidden = true;
     this.#live.add(text);
     this.#live.draw();
-    if (html) this.part("answer").replaceChildren(...parsed(html));
+    if (html) this.part("answer").replaceChildren(...answerNodes(html));
     this.part("answer").removeAttribute("aria-busy");
     this.part("after").hidden = false;
     this.part("copy").hidden = !text;
@@ -265,7 +281,7 @@ export class Turn {
   #chip(number) {
     const citation = this.#cited.get(number);
     if (!citation) return `[${number}]`;
-    const label = `Source ${number}: ${replaceControls(citation.title)}`;
+    const label = translate("Source {number}: {title}", { number, title: replaceControls(citation.title) });
     const href = documentUrl(citation.document_id);
     return make("a", { class: "cite", href, "aria-label": label }, String(number));
   }
@@ -292,7 +308,7 @@ export class Turn {
     const folded = this.part("read-too");
     folded.hidden = !uncited.length;
     folded.open = false;
-    folded.firstElementChild.textContent = `${counted(uncited.length, "document")} found, not cited`;
+    folded.firstElementChild.textContent = pluralize(uncited.length, "{number} document found, not cited", "{number} documents found, not cited");
     folded.lastElementChild.replaceChildren(...uncited.map(entry));
     if (!isCited) this.part("beside").hidden = true;
   }

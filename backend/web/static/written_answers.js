@@ -1,4 +1,4 @@
 // Answers that stand in a page as the server rendered them; without a script their Markdown is read.
-import { parsed } from "./text.js";
+import { answerNodes } from "./answer_nodes.js";
 
-for (const answer of document.querySelectorAll("[data-html]")) answer.replaceChildren(...parsed(answer.dataset.html));
+for (const answer of document.querySelectorAll("[data-html]")) answer.replaceChildren(...answerNodes(answer.dataset.html));

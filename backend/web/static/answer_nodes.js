@@ -1,0 +1,22 @@
+// An answer as the server rendered and cleaned it; its marks and labels in the language of the page.
+import { translate } from "./messages.js";
+import { parsed } from "./text.js";
+
+const LABEL = /^Source (\d+): (.*)$/s;
+
+export function answerNodes(html) {
+  const nodes = parsed(html);
+  for (const node of nodes) if (node instanceof Element) localize(node);
+  return nodes;
+}
+
+function localize(root) {
+  for (const mark of root.querySelectorAll("sup.uncited")) {
+    mark.title = translate("This sentence cites no document");
+    mark.textContent = translate("no source");
+  }
+  for (const chip of root.querySelectorAll("a.cite")) {
+    const [, number, title] = LABEL.exec(chip.getAttribute("aria-label") ?? "") ?? [];
+    if (number) chip.setAttribute("aria-label", translate("Source {number}: {title}", { number, title }));
+  }
+}

@@ -1,0 +1,113 @@
+"""What the layers below the pages say to people, as they write it, is said in Chinese."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from backend.api.answer_events import describe_failure
+from backend.api.server_sent_events import BROKEN, STOPPING, Event
+from backend.chat.given_files import FilesGiven, FileUse, GivenFile
+from backend.chat.passages import PassagesReason
+from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
+from backend.conversations.answer_gate import WITHHELD
+from backend.conversations.assistant_values import check_line, check_text
+from backend.conversations.markdown_export import FAILED
+from backend.conversations.turn_events import INTERRUPTED, STOPPED
+from backend.files.file_types import LARGEST_FILE, LARGEST_PICTURE, UploadedFile, check_file
+from backend.schemas.system import ProblemDetails
+from backend.web.catalogs import load_messages
+from connectors.errors import InvalidInputError, TemporarilyUnavailableError
+
+HAN = re.compile(r"[\u4e00-\u9fff]")
+ENGLISH = re.compile(r"\b(?:is|are|the|this|these|was|were|not|has|may|it|with)\b", re.IGNORECASE)
+FILES = tuple(GivenFile(f"files:{n}", f"{n}.md") for n in range(30))
+
+
+def _said(text: str) -> str:
+    said = load_messages("zh").translate(text)
+    assert HAN.search(said), text
+    assert not ENGLISH.search(said), said
+    return said
+
+
+@pytest.mark.parametrize("reason", PassagesReason)
+def test_why_passages_are_shown(reason: PassagesReason) -> None:
+    assert _said(reason.sentence).endswith("。")
+
+
+@pytest.mark.parametrize("notice", [WITHHELD, STOPPED, INTERRUPTED, FAILED])
+def test_the_notice_of_an_answer(notice: str) -> None:
+    assert _said(notice).endswith("。")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [AskerGoneError(), DocumentWithdrawnError(), TemporarilyUnavailableError("The language model is busy.", timedelta(seconds=3))],
+)  # fmt: skip
+def test_why_an_answer_ended(error: Exception) -> None:
+    problem = describe_failure(error)
+    for text in (problem.title, problem.detail, problem.advice or "Not Found"):
+        _said(text)
+
+
+@pytest.mark.parametrize("event", [BROKEN, STOPPING])
+def test_how_a_stream_ended(event: Event) -> None:
+    problem = event.data
+    assert isinstance(problem, ProblemDetails)
+    for text in (problem.detail, problem.advice):
+        _said(text or "")
+
+
+@pytest.mark.parametrize("use", ["scope", "everything"])
+@pytest.mark.parametrize("count", [1, 30])
+@pytest.mark.parametrize("unseen", [0, 1, 2])
+@pytest.mark.parametrize("has_model", [True, False], ids=["model", "none"])
+def test_what_became_of_files(*, use: FileUse, count: int, unseen: int, has_model: bool) -> None:
+    pictures = tuple(GivenFile("files:p", f"plan-{n}.png") for n in range(unseen))
+    given = FilesGiven(use=use, files=FILES[:count], has_model=has_model, unseen=pictures)
+    said = _said(given.sentence)
+    assert all(one.name in said for one in pictures)
+    assert count == 1 or f" {count} 个文件" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("", b"x"),
+        ("a.md", b""),
+        ("a.md", b" " * (LARGEST_FILE + 1)),
+        ("a.png", b"\x89PNG\r\n\x1a\n" + b" " * LARGEST_PICTURE),
+        ("tool.exe", b"\x7fELF\x02\x01\x01\0\xff\xfe\x80"),
+    ],
+    ids=["no-name", "empty", "long", "picture", "kind"],
+)
+def test_why_a_file_is_not_taken(name: str, data: bytes) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        check_file(UploadedFile(name, data))
+    assert name in _said(str(refused.value))
+
+
+def test_a_number_of_documents_and_a_name_stay_as_they_are() -> None:
+    assert _said("31 documents of Search will be tried again now.") == (
+        "现在将重试 Search 的 31 个文档。"
+    )
+    assert _said("There is no account of search@example.com. Ask an admin to invite them.") == (
+        "search@example.com 没有账户。请联系管理员发出邀请。"
+    )
+
+
+@pytest.mark.parametrize("what", ["The name", "The description", "The instructions", "A starter"])
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda what: check_line("", what, 100),
+        lambda what: check_text("a" * 1_201, what, 1_200),
+        lambda what: check_text("\0", what, 1_200),
+    ],
+)
+def test_what_is_wrong_with_a_field(what: str, check: Callable[[str], str]) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        check(what)
+    assert not _said(str(refused.value)).startswith(what)
