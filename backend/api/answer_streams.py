@@ -17,6 +17,7 @@ from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
 from backend.files.attached_files import find_attached
 from backend.store.database import Database
+from backend.store.held_files import NO_HOLDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,10 @@ class AnswerStream:
         Of an assistant, it draws on the files that the asker may read.
         """
         holders = turn.assistant.holders
-        readers = resolve_in(self.database, asker.readers, asker.owner, holders)
-        turn = replace(turn, readers=readers)
-        attached = find_attached(self.database, asker.owner, None, holders, readers)
+        if holders != NO_HOLDERS:
+            readers = resolve_in(self.database, asker.readers, asker.owner, holders)
+            turn = replace(turn, readers=readers)
+        attached = find_attached(self.database, asker.owner, None, holders, turn.readers)
         answer = partial(answer_attached, self.chat, attached)
 
         def begin() -> SentEvents:

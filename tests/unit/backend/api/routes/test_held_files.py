@@ -467,3 +467,14 @@ def test_a_file_from_before_is_shared_once_it_is_in_a_project(
     modelled.file_index.amend(before, frozenset(), frozenset())
     assert bob.put(f"{project}/files/{file['id']}").status_code == 200
     _wait_for(lambda: _opens(cat, file))
+
+
+def test_a_file_of_a_deleted_conversation_stays_in_its_project(
+    bob: TestClient, project: str, server: ScriptedModel
+) -> None:
+    server.play(_cite)
+    file = _give(bob, project, PLAN + b"It stays.\n", "stays.md")
+    conversation, _ = _ask_in(bob, files=[file["id"]])
+    assert bob.delete(f"{BASE}/{conversation}").status_code == 204
+    assert _names(bob, project) == ["stays.md"]
+    assert bob.get(f"{FILES}/{file['id']}").json()["used"]
