@@ -19,6 +19,7 @@ from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
 from backend.files.attached_files import find_attached
 from backend.store.database import Database
+from backend.store.held_files import NO_HOLDERS
 from backend.store.messages import Message
 
 
@@ -35,9 +36,10 @@ class AnswerStream:
         Of an assistant, it draws on the files that the asker may read.
         """
         holders = turn.assistant.holders
-        readers = resolve_in(self.database, asker.readers, asker.owner, holders)
-        turn = replace(turn, readers=readers)
-        attached = find_attached(self.database, asker.owner, (), holders, readers)
+        if holders != NO_HOLDERS:
+            readers = resolve_in(self.database, asker.readers, asker.owner, holders)
+            turn = replace(turn, readers=readers)
+        attached = find_attached(self.database, asker.owner, (), holders, turn.readers)
 
         def answer(
             turn: ChatTurn, record: ChatStateContainer, path: Sequence[Message]

@@ -1,6 +1,6 @@
 """Who is in a project: its owner and its members."""
 
-from sqlalchemy import ColumnElement, exists, or_
+from sqlalchemy import ColumnElement, select
 
 from backend.store.conversations import ConversationOwner
 from backend.store.project_tables import project_members, projects
@@ -10,8 +10,9 @@ def is_in_project(owner: ConversationOwner) -> ColumnElement[bool]:
     """Whether somebody is in the project of a row."""
     if owner.person_id is None:
         return projects.c.person_id.is_(None)
-    is_member = exists().where(
-        project_members.c.project_id == projects.c.id,
-        project_members.c.person_id == owner.person_id,
+    own = select(projects.c.id).where(projects.c.person_id == owner.person_id)
+    joined = select(project_members.c.project_id)
+    # Found by the person first: few of all projects are somebody's.
+    return projects.c.id.in_(
+        own.union(joined.where(project_members.c.person_id == owner.person_id))
     )
-    return or_(projects.c.person_id == owner.person_id, is_member)

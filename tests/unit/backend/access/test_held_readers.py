@@ -12,16 +12,16 @@ import pytest
 from backend.access.groups import GroupService
 from backend.access.held_readers import may_read_files_of, resolve_in, resolve_to_open
 from backend.access.own_readers import find_own_readers
-from backend.access.readers import make_file_access, resolve_with_own_files
+from backend.access.readers import make_file_access, make_file_token, resolve_with_own_files
 from backend.access.roles import Role
 from backend.files.attached_files import find_attached
 from backend.files.file_keeper import FileIndex, sweep
 from backend.store import assistants, held_files, projects, user_files
-from backend.store.assistants import AssistantValues, Visibility
+from backend.store.assistants import DEFAULT_ID, AssistantValues, Visibility
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
 from backend.store.file_source import FILES_SOURCE, make_document_id
-from backend.store.held_files import FileHolder, FileHolders
+from backend.store.held_files import FileHolder, FileHolders, HolderKind
 from backend.store.ledger import StoredLedger
 from backend.store.people import Person
 from backend.store.user_files import NewFile
@@ -29,9 +29,12 @@ from backend.sync.run_lease import this_process
 from connectors.access import Readers
 from connectors.document import Document, Section
 from connectors.errors import NotFoundError
-from indexing.chunking.chunk import ChunkRange
+from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Filters, Index, IndexQuery
+from indexing.ingestion.executor import Executor, Plan
+from indexing.ingestion.planner import plan_restore
+from indexing.ingestion.progress import RunCounters
 from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
 from tests.support.accounts import add_person
@@ -337,6 +340,55 @@ def world(database_url: str, tmp_path: Path) -> Iterator[World]:
         for name in GROUPS:
             GroupService(database).create(name)
         yield World(database, files, index, people, random.Random(5), Model())
+
+
+def test_the_owner_of_a_machine_has_projects_and_assistants_with_files(database_url: str) -> None:
+    owner, readers, now = ConversationOwner(None), Readers.of(), datetime.now(UTC)
+    with closing(open_database(database_url)) as database:
+        project = projects.add(database, owner, "Depot", "", now)
+        desk = assistants.add(database, owner, AssistantValues(name="Desk"), now)
+        for file, holder in (
+            ("a", FileHolder("project", project)),
+            ("b", FileHolder("assistant", desk)),
+        ):
+            document = make_document_id(file)
+            new = NewFile(
+                id=file, name=file, media_type="x", size=1, sha256=file, document_id=document
+            )
+            user_files.add(database, owner, new, this_process(), most=10)
+            held_files.add(database, owner, holder, file, 10)
+        tokens = resolve_to_open(database, readers, owner).tokens
+        assert tokens > {make_file_token("a"), make_file_token("b")}
+        of_project = resolve_in(database, readers, owner, FileHolders(project_id=project)).tokens
+        assert make_file_token("a") in of_project
+        assert make_file_token("b") not in of_project
+        with pytest.raises(NotFoundError):
+            held_files.add(database, owner, FileHolder("assistant", DEFAULT_ID), "a", 10)
+
+
+def test_an_index_that_is_built_anew_has_the_labels_at_once(world: World, tmp_path: Path) -> None:
+    for _ in range(40):
+        world.act()
+    embedder, ledger, folder = HashingEmbedder(), StoredLedger(world.database), tmp_path / "new"
+    executor = Executor(embedder, open_writer(folder, embedder.identity), ledger)
+    for file in world.model.owners:
+        document = ledger.document(make_document_id(file))
+        assert document
+        executor.run(Plan((plan_restore(document, 7, embedder),)), RunCounters())
+    labelled = {
+        (FileHolder(kind, one), each.document_id.partition(":")[2])
+        for each in open_writer(folder, embedder.identity).export()
+        for chunk in each.chunks
+        for kind, labels in _labels_of(chunk)
+        for one in labels
+    }
+    held = world.model.held.items()
+    assert labelled == {(holder, file) for holder, files in held for file in files} != set()
+
+
+def _labels_of(chunk: Chunk) -> Iterator[tuple[HolderKind, frozenset[str]]]:
+    yield "project", chunk.projects
+    yield "assistant", chunk.personas
 
 
 @pytest.mark.deep("faults")

@@ -248,6 +248,7 @@ def test_a_file_is_uploaded_into_a_project(bob: TestClient, project: str) -> Non
     assert (file["name"], file["status"], file["used"]) == ("plan.md", "ready", True)
 
 
+@pytest.mark.soak("slow")
 def test_files_of_a_project_that_do_not_fit_are_its_scope_and_that_is_said(
     bob: TestClient, cat: TestClient, project: str, server: ScriptedModel, modelled: Container
 ) -> None:
@@ -360,8 +361,7 @@ def test_those_who_may_use_an_assistant_read_its_files_through_it(
     assert not _opens(bob, file)
     assert not _opens(dan, file)
     # Only its owner adds files.
-    refused = cat.put(f"{desk}/files/{_add(cat, b'Cats like milk.', 'milk.md')['id']}")
-    assert refused.status_code == 403
+    assert cat.put(f"{desk}/files/{file['id']}").status_code == 403
     GroupService(modelled.database).remove_member("movers", CAT)
     assert _answers(cat, conversation)[0]["withheld"]
     assert not _opens(cat, file)
@@ -373,6 +373,7 @@ def test_those_who_may_use_an_assistant_read_its_files_through_it(
     assert _opens(ann, file)
 
 
+@pytest.mark.soak("slow")
 def test_an_assistant_that_is_limited_searches_its_files_as_well(
     bob: TestClient, server: ScriptedModel, modelled: Container
 ) -> None:
@@ -467,3 +468,14 @@ def test_a_file_from_before_is_shared_once_it_is_in_a_project(
     modelled.file_index.amend(before, frozenset(), frozenset())
     assert bob.put(f"{project}/files/{file['id']}").status_code == 200
     _wait_for(lambda: _opens(cat, file))
+
+
+def test_a_file_of_a_deleted_conversation_stays_in_its_project(
+    bob: TestClient, project: str, server: ScriptedModel
+) -> None:
+    server.play(_cite)
+    file = _give(bob, project, PLAN + b"It stays.\n", "stays.md")
+    conversation, _ = _ask_in(bob, files=[file["id"]])
+    assert bob.delete(f"{BASE}/{conversation}").status_code == 204
+    assert _names(bob, project) == ["stays.md"]
+    assert bob.get(f"{FILES}/{file['id']}").json()["used"]
