@@ -24,7 +24,6 @@ from backend.web_search.result_cleaning import clean_results
 from backend.web_search.results import Freshness, WebQuery, WebResult
 from connectors.errors import (
     ConflictError,
-    NotConfiguredError,
     QuarryError,
     TemporarilyUnavailableError,
 )
@@ -98,8 +97,7 @@ class WebSearch:
             domains: narrow those that the admins permit.
 
         Raises:
-            ConflictError: the web is switched off.
-            NotConfiguredError: there is no provider that may be asked.
+            ConflictError: the web is switched off, or there is no provider that may be asked.
             DeadlineExceededError: the time is up before a provider is asked.
         """
         setup = self._read_setup()
@@ -109,7 +107,7 @@ class WebSearch:
             )
         enabled = [one for one in setup.providers if one.values.is_enabled]
         if not enabled:
-            raise NotConfiguredError(
+            raise ConflictError(
                 "There is no provider of web search that may be asked. To add one: quarry web providers add"
             )
         deadline.check()

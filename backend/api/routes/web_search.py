@@ -38,7 +38,9 @@ router = APIRouter()
 _WEB = "/api/admin/web"
 _PROVIDERS = f"{_WEB}/providers"
 _TAKEN: dict[int | str, dict[str, Any]] = {409: openapi.describe_problem("The name is taken")}
-_OFF: dict[int | str, dict[str, Any]] = {409: openapi.describe_problem("The web is switched off")}
+_OFF: dict[int | str, dict[str, Any]] = {
+    409: openapi.describe_problem("The web is switched off, or no provider may be asked")
+}
 MOST_RESULTS = 20
 
 Values: TypeAlias = dict[str, JsonValue]

@@ -323,7 +323,7 @@ def test_the_web_that_is_off_asks_nobody() -> None:
 def test_without_a_provider_that_may_be_asked_it_is_said() -> None:
     chain = Chain(one=[A])
     chain.providers[0] = stored(1, "one", is_enabled=False)
-    with pytest.raises(NotConfiguredError, match="quarry web providers add"):
+    with pytest.raises(ConflictError, match="quarry web providers add"):
         chain.search()
 
 

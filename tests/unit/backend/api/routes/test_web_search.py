@@ -53,7 +53,9 @@ def test_the_web_is_off_until_an_admin_switches_it_on(client: TestClient) -> Non
         "blocked_domains": ["bad.example"],
         "providers": [],
     }
-    assert client.post(f"{WEB}/search", json={"query": "leave"}).status_code == 503
+    refused = client.post(f"{WEB}/search", json={"query": "leave"})
+    assert refused.status_code == 409
+    assert "quarry web providers add" in refused.json()["detail"]
 
 
 def test_providers_are_added_changed_moved_and_removed(
