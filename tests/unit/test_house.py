@@ -63,6 +63,13 @@ UNUSED = {
     "connectors.extraction.pdf_rendering.render_standard_input",
     # the process that reads an uploaded file calls it
     "connectors.extraction.isolated.extract_standard_input",
+    # the process that reads a large page calls it
+    "backend.web_search.isolated_page.read_standard_input",
+    # the tools of a turn will call it
+    "backend.web_search.page_reader.PageReader.read_all",
+    # what searching the web yields: nothing searches it yet
+    "backend.web_search.results.WebQuery",
+    "backend.web_search.results.WebResult",
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
 }

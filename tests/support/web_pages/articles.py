@@ -176,6 +176,15 @@ def _with_odd_markup() -> Iterator[LocalPage]:
         html("A tidal pool", article("A tidal pool", texts.EN, more="<div>" * 200 + "deep" + "</div>" * 200)),
         Reads("A tidal pool", ("4.2 tonnes",), (), "en"),
     )  # fmt: skip
+    long = "".join(
+        f"<p>On day {day} the tide was {day % 4} metres high at the gate.</p>"
+        for day in range(5_700)
+    )
+    yield LocalPage(
+        "/odd/large",
+        html("A tidal pool", f"{MENU}<article>{long}</article>{FOOTER}", lang="en", head=_META),
+        Reads("A tidal pool", ("On day 5699 ",), _CHROME, "en", "2024-06-08T05:30:00+00:00", links=("/about?utm_source=menu",)),
+    )  # fmt: skip
     for path, media_type in (
         ("/odd/as-plain", "text/plain; charset=utf-8"),
         ("/odd/as-bytes", "application/octet-stream"),
