@@ -16,6 +16,7 @@ from backend.web_search.rendering import PageRenderer
 from backend.web_search.results import (
     BlockedPage,
     Obstacle,
+    PageLink,
     PageOutcome,
     UnreadablePage,
     WebPage,
@@ -26,6 +27,7 @@ from connectors.extraction.result import ExtractionError
 from connectors.extraction.web_page import decode_page, detect_served_type
 from connectors.http_client.request import MEBIBYTE
 from connectors.http_client.response import Response
+from connectors.text_cleaning import remove_invisible
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 MOST_AT_ONCE = 8
@@ -179,11 +181,11 @@ def _judge(url: str, opened: _Opened) -> PageOutcome:
         return BlockedPage(url, obstacle)
     return WebPage(
         url=opened.url,
-        title=content.title,
-        text=content.text,
+        title=remove_invisible(content.title),
+        text=remove_invisible(content.text),
         published=content.published,
         language=content.language,
-        links=content.links,
+        links=tuple(PageLink(one.url, remove_invisible(one.text)) for one in content.links),
     )
 
 
