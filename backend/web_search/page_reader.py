@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from backend.web_search.file_content import ServedFile, read_file
-from backend.web_search.html_content import read_html_page
+from backend.web_search.isolated_page import read_page
 from backend.web_search.obstacles import find_obstacle, find_refusal
 from backend.web_search.page_content import PageContent
 from backend.web_search.page_fetcher import PageFetcher, describe_delay, get_host
@@ -16,6 +16,7 @@ from backend.web_search.rendering import PageRenderer
 from backend.web_search.results import (
     BlockedPage,
     Obstacle,
+    PageLink,
     PageOutcome,
     UnreadablePage,
     WebPage,
@@ -26,6 +27,7 @@ from connectors.extraction.result import ExtractionError
 from connectors.extraction.web_page import decode_page, detect_served_type
 from connectors.http_client.request import MEBIBYTE
 from connectors.http_client.response import Response
+from connectors.text_cleaning import remove_invisible
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 MOST_AT_ONCE = 8
@@ -115,7 +117,7 @@ def _read_content(response: Response, deadline: Deadline) -> PageContent:
         if len(body) > _LARGEST_PAGE:
             raise ExtractionError(f"the page is larger than {_LARGEST_PAGE // MEBIBYTE} MB")
         page = decode_page(body, response.charset)
-        return read_html_page(page, url, response.headers.get("content-language"))
+        return read_page(page, url, response.headers.get("content-language"), deadline)
     return read_file(ServedFile(url, media_type, response.charset, body), deadline)
 
 
@@ -153,7 +155,7 @@ def _render(render: PageRenderer, plain: _Opened, deadline: Deadline) -> _Opened
     """Return the page as a browser shows it, or as it was where that says no more."""
     try:
         rendered = render(plain.url, deadline)
-        content = read_html_page(rendered.html, rendered.url)
+        content = read_page(rendered.html, rendered.url, None, deadline)
     except (QuarryError, DeadlineExceededError):
         return plain
     return _Opened(rendered.url, content) if content.text else plain
@@ -179,11 +181,11 @@ def _judge(url: str, opened: _Opened) -> PageOutcome:
         return BlockedPage(url, obstacle)
     return WebPage(
         url=opened.url,
-        title=content.title,
-        text=content.text,
+        title=remove_invisible(content.title),
+        text=remove_invisible(content.text),
         published=content.published,
         language=content.language,
-        links=content.links,
+        links=tuple(PageLink(one.url, remove_invisible(one.text)) for one in content.links),
     )
 
 

@@ -64,6 +64,8 @@ UNUSED = {
     "connectors.extraction.pdf_rendering.render_standard_input",
     # the process that reads an uploaded file calls it
     "connectors.extraction.isolated.extract_standard_input",
+    # the process that reads a large page calls it
+    "backend.web_search.isolated_page.read_standard_input",
     # the program that becomes Chromium calls it
     "backend.web_search.browser.chromium.become_chromium",
     # what reads pages of the web that need a browser calls it

@@ -204,6 +204,8 @@ def _too_much() -> Iterator[LocalPage]:
         Fails("cannot be read"),
         headers={"content-encoding": "br"},
     )
+    attributes = " ".join(f"a{number}=1" for number in range(400_000))
+    yield LocalPage("/slow/attributes", html("Slow", f"<p {attributes}>x</p>"), Fails("too long"))
     yield LocalPage("/slow/drip", _drip, Fails("too long"))
     yield LocalPage("/slow/silent", _silence, Fails("too long"))
 
