@@ -28,7 +28,7 @@ from connectors.closing import Closing
 from connectors.errors import NotConfiguredError, SourceError, TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
-_START_SECONDS = 20.0
+_START_SECONDS = 30.0
 _PROGRAM = (
     "import sys; from backend.web_search.browser.page_program import serve_orders;"
     " serve_orders(*sys.argv[1:])"
