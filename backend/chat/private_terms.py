@@ -6,11 +6,13 @@ between them make another term.
 
 import unicodedata
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 import regex
 
+from indexing.text.languages import LANGUAGES, guess_languages
 from indexing.text.normalization import SPACELESS, fold
 from indexing.text.stop_words import FUNCTION_WORDS
 from indexing.text.tokenizer import find_identifiers
@@ -44,6 +46,7 @@ _CONNECTOR = (
     r"(?:(?:of|de|del|della|di|da|do|dos|van|von|der|den|la|le|du|zu|bin|al|and|&)[ \t]+){0,2}"
 )
 _NAME = regex.compile(rf"(?<![\p{{L}}\p{{N}}]){_NAME_WORD}(?:[ \t]+{_CONNECTOR}{_NAME_WORD})++")
+_SENTENCE_END = regex.compile(r"[.!?:\n][\s\"“„»«]*+\Z")
 _ANY_WORD = regex.compile(r"[\p{L}\p{M}\p{N}'’-]++")
 _NAME_PART = regex.compile(_NAME_WORD)
 _NUMBER = r"(?:\d{1,3}(?:[.,'’ ]\d{3})+(?:[.,]\d{1,2})?|\d+(?:[.,]\d+)?)"
@@ -63,7 +66,6 @@ _AMOUNT = regex.compile(
     regex.IGNORECASE,
 )
 _SPACELESS_LETTER = regex.compile(rf"[{SPACELESS}]")
-_FUNCTION_WORDS = FUNCTION_WORDS["English"]
 
 
 @lru_cache(maxsize=1 << 14)
@@ -100,9 +102,9 @@ def _find_written_terms(text: str) -> Iterator[str]:
         # A single word in quotation marks is emphasised, unless it is a name.
         if not _EMPHASIS.fullmatch(quote["text"]):
             yield quote["text"]
-    in_small_letters = _pair_small_words(text)
+    words = _TextWords.of(text)
     for name in _NAME.finditer(text):
-        yield from _find_pairs(name[0], in_small_letters)
+        yield from _find_pairs(name, words)
 
 
 def _split_address(identifier: str) -> Iterator[str]:
@@ -113,18 +115,50 @@ def _split_address(identifier: str) -> Iterator[str]:
         yield from (part for part in (mailbox, host) if "." in part)
 
 
-def _pair_small_words(text: str) -> set[tuple[str, str]]:
-    """Return the neighbouring words of a text that both begin with a small letter."""
-    found = _ANY_WORD.findall(text)
-    return {pair for pair in pairwise(found) if pair[0][0].islower() and pair[1][0].islower()}
+@dataclass(frozen=True, slots=True)
+class _TextWords:
+    """The words of a text by which a name is told from words that only begin with a capital."""
+
+    small: frozenset[str]
+    """Those that the text writes with a small letter."""
+    small_pairs: frozenset[tuple[str, str]]
+    """Neighbours that both are."""
+    grammar: frozenset[str]
+    """Function words of English and of the language of the text."""
+    has_capital_nouns: bool
+
+    @classmethod
+    def of(cls, text: str) -> "_TextWords":
+        found = _ANY_WORD.findall(text)
+        pairs = (pair for pair in pairwise(found) if pair[0][0].islower() and pair[1][0].islower())
+        language = guess_languages(text).get("Latin", "en")
+        return cls(
+            frozenset(word for word in found if word[0].islower()),
+            frozenset(pairs),
+            FUNCTION_WORDS["English"] | LANGUAGES[language].stop_words,
+            language == "de",
+        )
+
+    def is_ordinary(self, first: str, second: str, phrase: str, *, at_start: bool) -> bool:
+        """Whether two words are no name: one of grammar, or a phrase that the text writes in small letters too.
+
+        In German each noun has a capital, and so has the first word of a sentence: there a word that the text writes
+        small elsewhere is no name.
+        """
+        if any(fold(word) in self.grammar for word in (first, second)):
+            return True
+        if self.has_capital_nouns and at_start and first.lower() in self.small:
+            return True
+        return self.small_pairs.issuperset(pairwise(_ANY_WORD.findall(phrase.lower())))
 
 
-def _find_pairs(name: str, in_small_letters: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield each two neighbouring words of a name, but for phrases that the text writes in small letters too."""
-    for first, second in pairwise(_NAME_PART.finditer(name)):
-        pair = name[first.start() : second.end()]
-        is_name = not any(fold(part[0]) in _FUNCTION_WORDS for part in (first, second))
-        if is_name and not in_small_letters.issuperset(pairwise(_ANY_WORD.findall(pair.lower()))):
+def _find_pairs(name: regex.Match[str], words: _TextWords) -> Iterator[str]:
+    """Yield each two neighbouring words of a name."""
+    begins_sentence = _SENTENCE_END.search(name.string, max(0, name.start() - 3), name.start())
+    for first, second in pairwise(_NAME_PART.finditer(name[0])):
+        pair = name[0][first.start() : second.end()]
+        at_start = first.start() == 0 and (name.start() == 0 or begins_sentence is not None)
+        if not words.is_ordinary(first[0], second[0], pair, at_start=at_start):
             yield pair
 
 

@@ -73,15 +73,15 @@ class Snippet:
 
 
 @dataclass(frozen=True, slots=True)
-class PageReader:
-    """What pages are compared with questions by."""
+class EmbeddingModel:
+    """An embedder, and the languages that it understands."""
 
     embedder: Embedder
     understanding: Understanding
 
 
 def choose_snippets(
-    page: str, question: str, reader: PageReader, budget: SnippetBudget, deadline: Deadline
+    page: str, question: str, model: EmbeddingModel, budget: SnippetBudget, deadline: Deadline
 ) -> list[Snippet]:
     """Return the parts of a page that are nearest to a question, the best first; they do not overlap.
 
@@ -94,8 +94,8 @@ def choose_snippets(
         return []
     if whole.end - whole.start <= budget.characters:
         return [Snippet(whole.of(text), whole, 1.0)]
-    windows = _cut_windows(text, reader.embedder)
-    scores = _score_windows([window.of(text) for window in windows], question, reader, deadline)
+    windows = _cut_windows(text, model.embedder)
+    scores = _score_windows([window.of(text) for window in windows], question, model, deadline)
     return _pick_snippets(text, windows, scores, budget)
 
 
@@ -107,15 +107,15 @@ def _cut_windows(text: str, embedder: Embedder) -> list[Span]:
 
 
 def _score_windows(
-    texts: Sequence[str], question: str, reader: PageReader, deadline: Deadline
+    texts: Sequence[str], question: str, model: EmbeddingModel, deadline: Deadline
 ) -> Scores:
     by_words = _score_by_words(texts, question)
     blank = np.array([_WORD.search(text) is None for text in texts], dtype=np.bool_)
     by_words[blank] = np.nan
-    if not _is_understood(texts, question, reader.understanding):
+    if not _is_understood(texts, question, model.understanding):
         return by_words
     chosen = _choose_windows(by_words)
-    nearness = _embed([texts[place] for place in chosen], question, reader.embedder, deadline)
+    nearness = _embed([texts[place] for place in chosen], question, model.embedder, deadline)
     if nearness is None:
         return by_words
     scores = np.full(len(texts), np.nan)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from backend.web_search.page_snippets import (
     MAX_CHARACTERS,
     MAX_WINDOWS,
-    PageReader,
+    EmbeddingModel,
     Snippet,
     SnippetBudget,
     choose_snippets,
@@ -72,8 +72,8 @@ def choose(
     understanding: Understanding = EVERYTHING,
     seconds: float = 3_600,
 ) -> list[Snippet]:
-    reader = PageReader(embedder or HashingEmbedder(), understanding)
-    return choose_snippets(page, question, reader, budget, Deadline.after(seconds))
+    model = EmbeddingModel(embedder or HashingEmbedder(), understanding)
+    return choose_snippets(page, question, model, budget, Deadline.after(seconds))
 
 
 def check(page: str, snippets: Sequence[Snippet], budget: SnippetBudget) -> None:
