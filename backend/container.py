@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from backend.store.credential_vault import Vault
     from backend.store.database import Database
     from backend.store.sources import Source
+    from backend.web_search.browser.browser_reader import BrowserReader
     from backend.web_search.page_reader import PageReader
     from backend.web_search.search import WebSearch
     from backend.web_search.service import WebSearchService
@@ -107,7 +108,15 @@ class Container:
         from backend.web_search.page_fetcher import PageFetcher
         from backend.web_search.page_reader import PageReader
 
-        return PageReader(PageFetcher())
+        return PageReader(PageFetcher(), self.browser.render)
+
+    @cached_property
+    def browser(self) -> "BrowserReader":
+        """Opens the pages whose text scripts write; to be closed, and started only for the first one."""
+        from backend.web_search.browser.browser_reader import BrowserLimits, BrowserReader
+
+        limits = BrowserLimits(memory_bytes=self.settings.browser_megabytes << 20)
+        return BrowserReader(self.settings.browser_path, limits)
 
     @cached_property
     def vault(self) -> "Vault":

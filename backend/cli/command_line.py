@@ -104,7 +104,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "models:app",
             "Set the language models that write answers, and see what they were used for.",
         ),
-        "web": ("web:app", "The open web: switch it on, set its providers, search it, read a page."),
+        "web": (
+            "web:app",
+            "The open web: switch it on, set its providers, search it, read a page.",
+        ),
         "worker": ("worker:worker", "Sync and index in the background, woken over the broker."),
         "beat": ("worker:beat", "Notify the workers over the broker of due runs. One is enough."),
         "add": ("sources:adding", "Add a source."),

@@ -7,8 +7,8 @@ from backend.store.language_model_tables import language_models
 from backend.store.project_tables import projects
 from backend.store.sharing_tables import conversation_shares
 from backend.store.user_file_tables import user_files
-from backend.store.web_search_tables import web_providers
 from backend.store.web_cache_tables import web_cache_entries
+from backend.store.web_search_tables import web_providers
 
 (metadata,) = {
     each.metadata

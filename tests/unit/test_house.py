@@ -68,8 +68,6 @@ UNUSED = {
     "backend.web_search.isolated_page.read_standard_input",
     # the program that becomes Chromium calls it
     "backend.web_search.browser.chromium.become_chromium",
-    # what reads pages of the web that need a browser calls it
-    "backend.composition.browser.make_browser_reader",
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
     # a turn that searches the web plans, asks, reads, remembers and shows by these, once the switch is there

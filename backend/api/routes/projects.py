@@ -14,8 +14,8 @@ from backend.api.conversation_dependencies import (
     ConversationId,
     ConversationsDependency,
     ProjectFollowerDependency,
-    ProjectIdField,
     ProjectId,
+    ProjectIdField,
     ProjectsDependency,
 )
 from backend.api.dependencies import AppStateDependency

@@ -142,3 +142,10 @@ def test_a_database_says_without_being_opened_whether_it_holds_groups(tmp_path: 
     damaged = tmp_path / "damaged.db"
     damaged.write_text("no database")
     assert holds_groups(damaged)
+
+
+def test_the_settings_say_which_browser_and_how_much_memory(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, browser_path=Path("/opt/chromium"), browser_megabytes=600)
+    with Container(settings).browser as browser:
+        assert browser._configured == Path("/opt/chromium")
+        assert browser._limits.memory_bytes == 600 << 20

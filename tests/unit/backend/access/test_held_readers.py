@@ -25,7 +25,6 @@ from backend.store.held_files import FileHolder, FileHolders, HolderKind
 from backend.store.ledger import StoredLedger
 from backend.store.people import Person
 from backend.store.user_files import NewFile
-from backend.sync.run_lease import this_process
 from connectors.access import Readers
 from connectors.document import Document, Section
 from connectors.errors import NotFoundError
@@ -353,9 +352,15 @@ def test_the_owner_of_a_machine_has_projects_and_assistants_with_files(database_
         ):
             document = make_document_id(file)
             new = NewFile(
-                id=file, name=file, media_type="x", size=1, sha256=file, document_id=document
+                id=file,
+                name=file,
+                media_type="x",
+                size=1,
+                sha256=file,
+                document_id=document,
+                data=b"",
             )
-            user_files.add(database, owner, new, this_process(), most=10)
+            user_files.add(database, owner, new, most=10)
             held_files.add(database, owner, holder, file, 10)
         tokens = resolve_to_open(database, readers, owner).tokens
         assert tokens > {make_file_token("a"), make_file_token("b")}
