@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from backend.store.credential_vault import Vault
     from backend.store.database import Database
     from backend.store.sources import Source
+    from backend.web_search.page_reader import PageReader
     from connectors.access import Readers
     from connectors.connector import Connector
     from connectors.server_access import ServerAccess
@@ -85,6 +86,14 @@ class Container:
         from backend.access.readers import resolve_readers
 
         return resolve_readers(self.database, add_groups_of_accounts(self.database, own))
+
+    @cached_property
+    def page_reader(self) -> "PageReader":
+        """Reads pages of the open web; nothing in the settings opens more than the public web to it."""
+        from backend.web_search.page_fetcher import PageFetcher
+        from backend.web_search.page_reader import PageReader
+
+        return PageReader(PageFetcher())
 
     @cached_property
     def vault(self) -> "Vault":

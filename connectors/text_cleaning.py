@@ -4,12 +4,19 @@ import re
 from datetime import UTC, datetime
 
 _LONGEST_TITLE = 300
+# Tags, which spell ASCII without being shown, and characters without width; joiners are part of words and signs.
+_INVISIBLE = re.compile("[\U000e0000-\U000e007f\u00ad\u200b\u2060-\u2064\ufeff]")
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def replace_unstorable(text: str) -> str:
     """Replace NUL and lone surrogates, which UTF-8 or a database cannot hold, by U+FFFD one for one."""
     return _NOT_STORABLE.sub("\ufffd", text)
+
+
+def remove_invisible(text: str) -> str:
+    """Remove characters that no person sees and that programs read: text for models alone may be hidden in them."""
+    return _INVISIBLE.sub("", text)
 
 
 def to_one_line(text: str) -> str:

@@ -104,6 +104,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "models:app",
             "Set the language models that write answers, and see what they were used for.",
         ),
+        "web": ("web:app", "Read pages of the open web."),
         "worker": ("worker:worker", "Sync and index in the background, woken over the broker."),
         "beat": ("worker:beat", "Notify the workers over the broker of due runs. One is enough."),
         "add": ("sources:adding", "Add a source."),

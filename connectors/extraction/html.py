@@ -47,7 +47,7 @@ def read_html(data: bytes) -> ExtractionResult:
     """
     if len(data) > _LARGEST:
         raise ExtractionError(f"the page is larger than {_LARGEST:,} bytes")
-    root = _parse(decode(data, _find_declared_encoding(data)))
+    root = _parse(decode(data, find_declared_encoding(data)))
     reader = _PageReader()
     reader.read(root)
     if not (sections := reader.builder.build()):
@@ -75,7 +75,8 @@ def extract_html_sections(page: str) -> tuple[Section, ...]:
     return reader.builder.build()
 
 
-def _find_declared_encoding(data: bytes) -> str | None:
+def find_declared_encoding(data: bytes) -> str | None:
+    """Return the encoding that the page itself declares."""
     match = _CHARSET.search(data[:4096].lower())
     return match[1].decode("ascii") if match else None
 

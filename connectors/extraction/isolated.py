@@ -5,11 +5,13 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from connectors.document import Place, Section, Span
 from connectors.extraction.registry import extract
 from connectors.extraction.result import ExtractionError, ExtractionResult
+from connectors.text_cleaning import parse_time
 
 _MEMORY_BYTES = 2 << 30
 _CPU_SECONDS = 60
@@ -18,14 +20,32 @@ _BROKEN = "it cannot be read: it takes too much memory or time, or it is damaged
 
 
 def extract_isolated(data: bytes, media_type: str, seconds: float) -> ExtractionResult:
-    """Extract the sections and the title of a file.
+    """Extract the sections, the title and the time of creation of a file.
 
     Raises:
         ExtractionError: as `extract`, or the file takes more than it may.
     """
+    found = run_isolated(_PROGRAM, [media_type], data, seconds)
+    return ExtractionResult(
+        sections=tuple(map(_read_section, found["sections"])),
+        title=found["title"],
+        created_at=parse_time(found["created_at"] or ""),
+    )
+
+
+def run_isolated(
+    program: str, arguments: Sequence[str], data: bytes, seconds: float
+) -> dict[str, Any]:
+    """Run a program of ours in a process of its own, and return the JSON object that it writes.
+
+    It is to call `limit_process` first, and may write a `problem` for people.
+
+    Raises:
+        ExtractionError: it wrote a problem, or takes more than it may.
+    """
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-c", _PROGRAM, media_type],
+            [sys.executable, "-P", "-c", program, *arguments],
             # No variables of this process: they may contain keys.
             env={"PYTHONPATH": os.pathsep.join(sys.path)},
             input=data,
@@ -44,23 +64,28 @@ def extract_isolated(data: bytes, media_type: str, seconds: float) -> Extraction
         raise ExtractionError(_BROKEN) from None
     if "problem" in found:
         raise ExtractionError(found["problem"])
-    return ExtractionResult(
-        sections=tuple(map(_read_section, found["sections"])), title=found["title"]
-    )
+    return found
+
+
+def limit_process() -> None:
+    """Limit what this process may take, until it ends."""
+    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
 def extract_standard_input(media_type: str) -> None:
     """Write what is extracted of standard input to standard output as JSON, in a process of its own."""
-    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    limit_process()
     try:
         result = extract(sys.stdin.buffer.read(), media_type)
     except ExtractionError as error:
         json.dump({"problem": str(error)}, sys.stdout)
         return
     sections = [_write_section(section) for section in result.sections]
-    json.dump({"title": result.title, "sections": sections}, sys.stdout)
+    created_at = result.created_at and result.created_at.isoformat()
+    written = {"title": result.title, "created_at": created_at, "sections": sections}
+    json.dump(written, sys.stdout)
 
 
 def _write_section(section: Section) -> dict[str, Any]:

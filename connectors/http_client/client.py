@@ -58,7 +58,7 @@ from connectors.http_client.request import (
     RequestLimits,
     get_origin,
 )
-from connectors.http_client.response import MalformedResponse, Response, redact_url
+from connectors.http_client.response import Response, TooManyRedirects, redact_url
 from connectors.http_client.retry_policy import (
     DEFAULT_RETRY_POLICY,
     FailedAttempt,
@@ -254,7 +254,7 @@ class WebClient(Closing):
             moved = request.follow_redirect(response.status, location)
             self._check_downgrade(request, moved)
             request = moved
-        raise MalformedResponse(
+        raise TooManyRedirects(
             f"{redact_url(request.url)} is reached after more than {max_redirects} redirects"
         )
 

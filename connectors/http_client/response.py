@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from datetime import timedelta
 from email.message import Message
 from typing import Any
 
@@ -20,6 +21,10 @@ class ResponseError(Exception):
 
 class MalformedResponse(ResponseError):
     """The response is not in the expected format: not JSON, cut off, of another shape, a page loop."""
+
+
+class TooManyRedirects(MalformedResponse):
+    """There are more than `RequestLimits.max_redirects`, or they lead in a circle."""
 
 
 class ResponseTooLarge(ResponseError):
@@ -64,6 +69,12 @@ class ServerError(ServiceUnavailableError):
     If the service fails again and again for one item only, a source may yield an `Unreadable`.
     """
 
+    def __init__(
+        self, message: str, retry_after: timedelta, response: "Response | None" = None
+    ) -> None:
+        super().__init__(message, retry_after)
+        self.response = response
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
@@ -87,12 +98,17 @@ class Response:
         return str(self.headers.get("content-type", "")).partition(";")[0].strip().lower()
 
     @property
-    def text(self) -> str:
-        """The body decoded by the charset of the server, else as UTF-8; invalid bytes become U+FFFD."""
+    def charset(self) -> str | None:
+        """The encoding that the server declares."""
         message = Message()
         message["content-type"] = self.headers.get("content-type", "")
+        return message.get_content_charset()
+
+    @property
+    def text(self) -> str:
+        """The body decoded by the charset of the server, else as UTF-8; invalid bytes become U+FFFD."""
         try:
-            return self.body.decode(message.get_content_charset("utf-8"), "replace")
+            return self.body.decode(self.charset or "utf-8", "replace")
         except LookupError:
             return self.body.decode("utf-8", "replace")
 

@@ -104,4 +104,4 @@ def _rate_limited(response: Response, wait: timedelta) -> RateLimitedError:
 
 def _server_error(response: Response) -> ServerError:
     message = f"{redact_url(response.url)} reports an error (status {response.status})"
-    return ServerError(message, _RETRY_AFTER)
+    return ServerError(message, _RETRY_AFTER, response)

@@ -45,7 +45,7 @@ HEAVY: dict[str, set[str] | None] = {
     "indexing/opensearch/client.py": {"botocore"},
     "backend/chat/llm/client.py": {"openai", "httpx2"},
     "backend/store/database.py": {"alembic"},
-    "connectors/sources/website/page_document.py": {"trafilatura"},
+    "connectors/extraction/web_page.py": {"trafilatura"},
     "connectors/extraction/pdf_rendering.py": {"pypdfium2"},
     "backend/search/date_periods.py": {"dateparser"},
 }
@@ -67,8 +67,11 @@ UNUSED = {
     "backend.web_search.browser.chromium.become_chromium",
     # what reads pages of the web that need a browser calls it
     "backend.composition.browser.make_browser_reader",
-    # what search engines and readers of pages are asked and yield
-    "backend.web_search.results.PageOutcome",
+    # the process that reads a large page calls it
+    "backend.web_search.isolated_page.read_standard_input",
+    # the tools of a turn will call it
+    "backend.web_search.page_reader.PageReader.read_all",
+    # what searching the web yields: nothing searches it yet
     "backend.web_search.results.WebQuery",
     "backend.web_search.results.WebResult",
     # uvicorn calls it on Ctrl-C

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from email.message import Message
 from typing import TypeAlias
 
 from lxml.html import HtmlElement
@@ -12,8 +11,8 @@ from connectors.closing import Closing
 from connectors.connector import Checkpoint
 from connectors.errors import SourceError, TemporarilyUnavailableError
 from connectors.extraction import registry
-from connectors.extraction.encoding import decode
 from connectors.extraction.result import ExtractionError
+from connectors.extraction.web_page import decode_page, parse_html
 from connectors.http_client.response import Response, ResponseError, ServiceUnavailableError
 from connectors.sources.website.fetcher import (
     NO_HEADERS,
@@ -26,7 +25,7 @@ from connectors.sources.website.fetcher import (
 )
 from connectors.sources.website.frontier import Frontier, PendingUrl
 from connectors.sources.website.page_document import detect_media_type, may_contain_text
-from connectors.sources.website.page_links import PageHead, parse_file_head, parse_head, parse_html
+from connectors.sources.website.page_links import PageHead, parse_file_head, parse_head
 from connectors.sources.website.settings import Crawl, Sitemap, WebsiteSettings
 from connectors.sources.website.sitemaps import list_pages
 
@@ -220,7 +219,7 @@ def parse_page(page: FetchedPage, last_modified: str | None = None) -> tuple[Cra
     head = parse_file_head(response.headers)
     if media_type == registry.HTML:
         try:
-            html = decode(response.body, _declared_charset(response))
+            html = decode_page(response.body, response.charset)
         except ExtractionError as error:
             return UnreadablePage(url, str(error)), PageHead()
         root = parse_html(html)
@@ -237,12 +236,6 @@ def parse_page(page: FetchedPage, last_modified: str | None = None) -> tuple[Cra
         root=root,
     )
     return document_page, head
-
-
-def _declared_charset(response: Response) -> str | None:
-    message = Message()
-    message["content-type"] = response.headers.get("content-type", "")
-    return message.get_content_charset()
 
 
 def check_start_page(url: str, result: FetchResult) -> None:

@@ -1,17 +1,15 @@
 """Reading the links, the canonical URL and the robots tags of a page."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import httpx
-from lxml import etree, html
 from lxml.html import HtmlElement
 
 from connectors.sources.website.robots_txt import USER_AGENT
 from connectors.sources.website.urls import normalize_url
-from connectors.text_cleaning import to_one_line
 
 _MAX_LINKS = 10_000
 _IGNORED_FILES = re.compile(
@@ -49,25 +47,6 @@ def parse_head(root: HtmlElement, url: str, headers: httpx.Headers) -> PageHead:
 def parse_file_head(headers: httpx.Headers) -> PageHead:
     """Read what the headers say of a file that is not a page."""
     return PageHead(noindex=not set(_header_rules(headers)).isdisjoint(_NOINDEX))
-
-
-def parse_html(page: str) -> HtmlElement | None:
-    """Return None for an empty page."""
-    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
-    try:
-        return html.document_fromstring(page.encode("utf-8"), parser=parser)
-    except (etree.ParserError, etree.XMLSyntaxError):
-        return None
-
-
-def read_meta_tags(root: HtmlElement) -> Mapping[str, str]:
-    """Return the `meta` elements by their names in lower case; of each name the first."""
-    found: dict[str, str] = {}
-    for element in root.iter("meta"):
-        name = element.get("name") or element.get("property") or element.get("itemprop")
-        if name:
-            found.setdefault(name.lower(), to_one_line(element.get("content") or ""))
-    return found
 
 
 def _base_url(root: HtmlElement, url: str) -> str:

@@ -14,12 +14,17 @@ from connectors.extraction.result import ExtractionError
     ("data", "media_type"),
     [
         ("# Über\n\nText “here”.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n".encode(), MARKDOWN),
+        (b"---\ndate: 2024-06-08\n---\nText", MARKDOWN),
         (b"a,b\n1,2\n3,4\n", CSV),
     ],
 )
 def test_sections_are_those_of_the_reader(data: bytes, media_type: str) -> None:
     there, here = extract_isolated(data, media_type, 30), extract(data, media_type)
-    assert (there.sections, there.title) == (here.sections, here.title)
+    assert (there.sections, there.title, there.created_at) == (
+        here.sections,
+        here.title,
+        here.created_at,
+    )
 
 
 def test_the_reason_is_kept() -> None:

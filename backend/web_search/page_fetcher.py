@@ -1,0 +1,127 @@
+"""Fetching a page from the public web, with sentences for what may go wrong."""
+
+from http.cookiejar import CookieJar
+from types import MappingProxyType
+
+import httpx
+
+from backend.web_search.results import UnreadablePage
+from connectors.http_client.address_guard import (
+    PUBLIC_ONLY,
+    AddressNotAllowedError,
+    AllowedNetworks,
+    Resolver,
+)
+from connectors.http_client.client import WebClient
+from connectors.http_client.request import MEBIBYTE, RequestLimits
+from connectors.http_client.response import (
+    CertificateError,
+    ClientError,
+    NotAuthorizedError,
+    Response,
+    ResponseError,
+    ResponseTooLarge,
+    ServerError,
+    ServiceUnavailableError,
+    TooManyRedirects,
+)
+from connectors.http_client.retry_policy import RetryPolicy
+from connectors.http_client.transport import resolve_host
+from indexing.runtime.deadline import Deadline
+
+LARGEST_FILE = 20 * MEBIBYTE
+_LONGEST_WAIT = 60.0
+"""Seconds for one page, whatever the deadline."""
+_MAX_REDIRECTS = 10
+_ONCE = RetryPolicy(max_attempts=1)
+"""Who waits for an answer is helped more by another page than by a second try."""
+_HEADERS = MappingProxyType(
+    {
+        "accept": "text/html,application/xhtml+xml,application/pdf;q=0.9,*/*;q=0.8",
+        "accept-language": "*",
+    }
+)
+
+
+class PageFetcher:
+    """Fetches pages of the public web. Thread-safe: each page has a client and cookies of its own."""
+
+    def __init__(
+        self, allowed: AllowedNetworks = PUBLIC_ONLY, resolver: Resolver = resolve_host
+    ) -> None:
+        """The arguments are for tests: nothing else opens more than the public web."""
+        self._allowed = allowed
+        self._resolver = resolver
+
+    def fetch(self, url: str, deadline: Deadline) -> Response | UnreadablePage:
+        """Send one request, and follow redirects; the response may have any status."""
+        try:
+            return self._get(url, deadline)
+        except (NotAuthorizedError, ClientError) as error:
+            return error.response
+        except ServiceUnavailableError as error:
+            if isinstance(error, ServerError) and error.response is not None:
+                return error.response
+            return UnreadablePage(url, _describe_silence(url, error, deadline))
+        except (AddressNotAllowedError, CertificateError, ResponseError) as error:
+            return UnreadablePage(url, _describe_failure(url, error))
+
+    def _get(self, url: str, deadline: Deadline) -> Response:
+        seconds = min(deadline.remaining(), _LONGEST_WAIT)
+        limits = RequestLimits(
+            total=seconds, read=seconds, max_bytes=LARGEST_FILE, max_redirects=_MAX_REDIRECTS
+        )
+        with WebClient(
+            allowed_networks=self._allowed,
+            resolver=self._resolver,
+            read_rate_limit=_ignore_rate_limit,
+            headers=_HEADERS,
+            limits=limits,
+            retry_policy=_ONCE,
+            # Some sites set a cookie and redirect to the same page.
+            cookies=CookieJar(),
+        ) as client:
+            return client.get(url)
+
+
+def _ignore_rate_limit(response: Response) -> None:
+    """Leave the response as it is: it may show a captcha."""
+    del response
+
+
+def get_host(url: str) -> str:
+    """Return the name by which people are told of a page that was not read; never its path or its query."""
+    try:
+        return httpx.URL(url).host
+    except (httpx.InvalidURL, ValueError):
+        return ""
+
+
+def _describe_silence(url: str, error: ServiceUnavailableError, deadline: Deadline) -> str:
+    if isinstance(error.__cause__, httpx.ReadTimeout) or not deadline.remaining():
+        return describe_delay(url)
+    return f"{get_host(url)} does not respond, or does not exist."
+
+
+def describe_delay(url: str) -> str:
+    return f"{get_host(url) or 'The page'} takes too long to answer."
+
+
+def _describe_failure(
+    url: str, error: AddressNotAllowedError | CertificateError | ResponseError
+) -> str:
+    host = get_host(url)
+    match error:
+        # Not which address it is: what lies within a network is nobody's business.
+        case AddressNotAllowedError():
+            return (
+                f"{host or 'The address'} leads to what is not on the public web (http or https)."
+            )
+        case CertificateError():
+            return f"{host} has no valid certificate, so that it may not be the site that it says."
+        case ResponseTooLarge():
+            return f"The page of {host} is larger than {LARGEST_FILE // MEBIBYTE} MB."
+        case TooManyRedirects():
+            return f"{host} redirects too often."
+        case _:
+            return f"What {host} sent cannot be read."
