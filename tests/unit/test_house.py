@@ -64,10 +64,24 @@ UNUSED = {
     "connectors.extraction.pdf_rendering.render_standard_input",
     # the process that reads an uploaded file calls it
     "connectors.extraction.isolated.extract_standard_input",
+<<<<<<< HEAD
     # the process that reads a large page calls it
     "backend.web_search.isolated_page.read_standard_input",
     # the program that becomes Chromium calls it
     "backend.web_search.browser.chromium.become_chromium",
+=======
+    # the program that becomes Chromium calls it
+    "backend.web_search.browser.chromium.become_chromium",
+    # what reads pages of the web that need a browser calls it
+    "backend.composition.browser.make_browser_reader",
+    # the process that reads a large page calls it
+    "backend.web_search.isolated_page.read_standard_input",
+    # the tools of a turn will call it
+    "backend.web_search.page_reader.PageReader.read_all",
+    # what searching the web yields: nothing searches it yet
+    "backend.web_search.results.WebQuery",
+    "backend.web_search.results.WebResult",
+>>>>>>> chromium-with-pages
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
     # a turn that searches the web plans, asks, reads, remembers and shows by these, once the switch is there

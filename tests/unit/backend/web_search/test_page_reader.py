@@ -6,15 +6,10 @@ import pytest
 
 from backend.web_search.page_fetcher import PageFetcher
 from backend.web_search.page_reader import PageReader
-from backend.web_search.results import (
-    BlockedPage,
-    PageOutcome,
-    UnreadablePage,
-    WebPage,
-)
 from indexing.runtime.deadline import Deadline
 from tests.support.local_web import PAGES, LocalWeb, local_web
-from tests.support.web_pages.page import Expected, Fails, IsBlocked, LocalPage, Reads
+from tests.support.web_outcomes import check_outcome
+from tests.support.web_pages.page import LocalPage
 
 _SOON = 30.0
 _SLOW_PAGES = 0.5
@@ -37,35 +32,3 @@ def test_each_page_comes_out_as_it_must(page: LocalPage, web: LocalWeb, reader: 
     outcome = reader.read(web.url(page.path), Deadline.after(seconds))
     check_outcome(outcome, page.plain, page.path, web)
     assert web.internal_requests == []
-
-
-def check_outcome(outcome: PageOutcome, expected: Expected, path: str, web: LocalWeb) -> None:
-    match expected, outcome:
-        case Reads() as reads, WebPage() as read:
-            _check_page(read, reads, path, web)
-        case IsBlocked(obstacle), BlockedPage() as blocked:
-            assert blocked == BlockedPage(web.url(path), obstacle)
-        case Fails(says), UnreadablePage() as unreadable:
-            assert unreadable.url == web.url(path)
-            assert says in unreadable.reason
-            assert "127.0.0.1" not in unreadable.reason
-            assert "secret" not in unreadable.reason
-        case _:
-            pytest.fail(f"{path} came out as {outcome}")
-
-
-def _check_page(read: WebPage, expected: Reads, path: str, web: LocalWeb) -> None:
-    assert read.url == web.url(expected.ends_at or path)
-    assert read.title == expected.title
-    addresses = [link.url for link in read.links]
-    everything = "\n".join((read.title, read.text, *addresses, *(one.text for one in read.links)))
-    assert [text for text in expected.holds if text not in read.text] == []
-    assert [text for text in expected.lacks if text in everything] == []
-    assert read.language == expected.language
-    if path.startswith("/dated/") or expected.published:
-        mark = "about " if read.published and read.published.is_guess else ""
-        shown = f"{mark}{read.published.at.isoformat()}" if read.published else None
-        assert shown == expected.published
-    wanted = [link if link.startswith("http") else web.url(link) for link in expected.links]
-    assert [link for link in wanted if link not in addresses] == []
-    assert len(addresses) == len(set(addresses)) <= 1_000
