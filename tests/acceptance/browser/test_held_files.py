@@ -17,7 +17,8 @@ from tests.support.serving import Serving, serving
 ANN, BOB = "ann@example.com", "bob@example.com"
 QUESTION = "Where does the office move?"
 WINDOW = "6000"
-SLOW = 60_000
+SLOW = 240_000
+"""Milliseconds, also on a busy machine: each file is read by a process of its own."""
 
 
 def script(request: Request) -> Reply:
@@ -119,7 +120,7 @@ def test_three_files_of_a_project_fit_and_thirty_become_the_scope(
         _add(ann, _file(0), _file(1))
         _drop(ann, "plan-2.md")
         _is_ready(ann, 3)
-        expect(ann.locator("[data-files] li").first).to_have_text("plan-0.md 1 kB · Yours Remove")
+        expect(ann.locator("[data-files] li").first).to_have_text("plan-0.md1 kB · YoursRemove")
         check_looks(ann, pictures, "held-files")
 
         # Bob reads Ann's files whole, here; a search of his own finds none of them.
