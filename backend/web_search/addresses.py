@@ -39,7 +39,7 @@ def normalize_address(url: str) -> str | None:
 def get_host(url: str) -> str | None:
     """Return the host of a web address without `www`, as ASCII; None for what is none."""
     try:
-        return strip_www(validate_url(url).raw_host.decode("ascii"))
+        return strip_www(validate_url(url.strip()).raw_host.decode("ascii"))
     except AddressNotAllowedError:
         return None
 

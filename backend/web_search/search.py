@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 from backend.store.web_search import StoredProvider, Wait, WebRules
 from backend.web_search.domains import ANY_DOMAIN, DomainRules
@@ -183,7 +184,7 @@ class WebSearch:
         except (QuarryError, DeadlineExceededError) as error:
             failure = self._note_failure(provider, error, deadline)
             return [], _describe_attempt(provider, failure, query)
-        results = list(clean_results(found, rules))[: wanted.limit]
+        results = list(islice(clean_results(found, rules), wanted.limit))
         nothing = None if results else NOTHING_FOUND
         return results, _describe_attempt(provider, nothing, query, len(results))
 

@@ -21,6 +21,7 @@ from backend.store import language_models, sources
 from backend.store.audit import OWNER
 from backend.store.credential_vault import Vault, new_key
 from backend.store.language_models import ModelValues
+from backend.web_search.service import open_credential
 from connectors.errors import ActionRequiredError
 
 TOKEN = "ghp_16C7e42F292c6912E7"
@@ -217,3 +218,12 @@ def test_where_one_key_is_unknown_nothing_is_changed(tmp_path: Path) -> None:
     assert opened(tmp_path, old) == WHOLE
     (model,) = language_models.list_models(made.database)
     assert open_key(model, lambda: Vault([other])) == TOKEN
+
+
+def test_keys_of_providers_of_web_search_are_encrypted_anew_too(tmp_path: Path) -> None:
+    old, new = new_key(), new_key()
+    made = open_container(tmp_path, old)
+    made.web_search_service(OWNER).add("tavily", {}, {"key": TOKEN})
+    assert rotate_key(open_container(tmp_path, new, old)) == 1
+    (provider,) = open_container(tmp_path, new).web_search_service(OWNER).list_providers()
+    assert open_credential(provider.values, lambda: Vault([new])) == {"key": TOKEN}

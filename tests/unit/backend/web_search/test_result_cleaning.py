@@ -48,6 +48,18 @@ def test_what_is_no_web_address_or_not_permitted_is_left_out() -> None:
     assert [one.url for one in cleaned] == ["https://ok.example.com/"]
 
 
+@given(st.text("htps:/%6Dw.exampl\u4f11@[]#? \n1", max_size=25))
+def test_any_address_is_shown_or_left_out(text: str) -> None:
+    for url in (
+        text,
+        f"https://{text}",
+        f"https://exa%6Dple.com/{text}",
+        f" https://a.example/{text}",
+    ):
+        for one in clean_results([make(url)], ANY_DOMAIN):
+            assert one.url.startswith(("https://", "http://"))
+
+
 @pytest.mark.parametrize(
     ("html", "text"),
     [
