@@ -34,12 +34,11 @@ def resolve_link(base: str, link: str) -> str | None:
     if not link.strip() or len(link) > _LONGEST_ADDRESS:
         return None
     try:
-        address = urldefrag(urljoin(base, link.strip())).url
-        parts = urlsplit(address)
+        parts = urlsplit(urldefrag(urljoin(base, link.strip())).url)
     except ValueError:
         return None
     is_web = parts.scheme in ("http", "https") and parts.netloc and "@" not in parts.netloc
-    return address if is_web else None
+    return parts.geturl() if is_web else None
 
 
 def find_refresh(root: HtmlElement, url: str) -> str | None:

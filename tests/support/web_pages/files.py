@@ -23,7 +23,7 @@ _POOL_MOVED = Reads("A tidal pool", ("4.2 tonnes",), (), "en", ends_at="/en/pool
 _TOO_OFTEN = Fails("redirects too often")
 _POOL = html("A tidal pool", article("A tidal pool", texts.EN), lang="en")
 _FEED = """<?xml version="1.0"?><!DOCTYPE rss [<!ENTITY x SYSTEM "file:///etc/passwd">]><rss version="2.0"><channel><title>Harbour news</title>
-<description>What is new</description><item><title>Pool opens</title><link>https://news.test/en/pool</link><pubDate>Sat, 08 Jun 2024 05:30:00 GMT</pubDate>
+<description>What is new &x;</description><item><title>Pool opens</title><link>https://news.test/en/pool</link><pubDate>Sat, 08 Jun 2024 05:30:00 GMT</pubDate>
 <description>&lt;p&gt;The pool &lt;b&gt;fills&lt;/b&gt; by itself.&lt;/p&gt;</description></item><item><title>Gate replaced</title><link>https://news.test/en/gate</link></item></channel></rss>"""
 _ATOM = """<?xml version="1.0" encoding="utf-8"?><feed xmlns="http://www.w3.org/2005/Atom"><title>Harbour log</title><entry><title>High water</title>
 <link rel="alternate" href="https://news.test/log/1"/><updated>2024-06-08T05:30:00Z</updated><summary>At six in the morning.</summary></entry></feed>"""
@@ -177,6 +177,11 @@ def _refreshes() -> Iterator[LocalPage]:
         "/refresh/ticker",
         html("A tidal pool", article("A tidal pool", texts.EN), head='<meta http-equiv="refresh" content="60; url=/refresh/ticker?again">'),
         Reads("A tidal pool", ("4.2 tonnes",), (), "en"),
+    )  # fmt: skip
+    yield LocalPage(
+        "/refresh/article",
+        html("A tidal pool", article("A tidal pool", texts.EN), head='<meta http-equiv="refresh" content="5; url=/files/tides.txt">'),
+        Reads("A tidal pool", ("4.2 tonnes",), ("tide table",), "en"),
     )  # fmt: skip
     yield LocalPage(
         "/refresh/frames",
