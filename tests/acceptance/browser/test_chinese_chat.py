@@ -103,13 +103,13 @@ def test_a_question_is_asked_and_its_answer_shared(
         page.screenshot(path=pictures / "zh-shared.png", full_page=True)
 
 
-def test_an_answer_cites_nothing(opens: Opens, server: Serving, model: ScriptedModel) -> None:
-    model.play(_answering("There are 25 covers in the cellar of Leeds."))
+def test_a_sentence_cites_nothing(opens: Opens, server: Serving, model: ScriptedModel) -> None:
+    model.play(_answering("The interlock is open [{n}]. 25 covers are in the cellar of Leeds."))
     with opens(server.url, **CHINESE) as watched:
         page = watched.open("/chat")
         _ask(page, QUESTION)
         expect(page.locator("sup.uncited")).to_have_text("无来源")
-        expect(page.locator(".uncited-notice")).to_contain_text("此回答没有引用任何文档。")
+        expect(page.locator(".uncited-notice")).to_have_text("有 1 句话没有引用文档，已标出。")
 
 
 def test_an_answer_is_stopped(
