@@ -239,7 +239,7 @@ class Container:
     def web_search(self) -> "WebSearch":
         from backend.composition.web_search import make_web_search
 
-        return make_web_search(self._find_database, lambda: self.vault)
+        return make_web_search(self._find_database, lambda: self.vault, self.browser.render)
 
     def web_search_service(self, actor: "Actor") -> "WebSearchService":
         """Return what admins do to web search."""

@@ -7,11 +7,14 @@ from backend.store.web_search import StoredProvider, Wait, WebRules
 from backend.web_search.pacing import Pacer
 from backend.web_search.plain_fetch import fetch_html
 from backend.web_search.search import WebSearch, WebSearchSetup
+from connectors.errors import NotConfiguredError
 
 if TYPE_CHECKING:
     from backend.store.credential_vault import Vault
     from backend.store.database import Database
-    from backend.web_search.providers.provider import FetchRendered, SearchProvider
+    from backend.web_search.providers.provider import SearchProvider
+    from backend.web_search.rendering import PageRenderer
+    from indexing.runtime.deadline import Deadline
 
 _OFF = WebRules(is_on=False, allowed_domains=(), blocked_domains=(), keeps_internal_names=True)
 
@@ -19,14 +22,20 @@ _OFF = WebRules(is_on=False, allowed_domains=(), blocked_domains=(), keeps_inter
 def make_web_search(
     find_database: "Callable[[], Database | None]",
     open_vault: "Callable[[], Vault]",
-    fetch_rendered: "FetchRendered" = fetch_html,
+    render: "PageRenderer",
 ) -> WebSearch:
     """Return the web search of a home.
 
     Args:
         find_database: returns None where there is no database yet; then the web is off.
-        fetch_rendered: fetches result pages; by default without a browser.
+        render: opens result pages; where there is no browser, they are fetched as their servers send them.
     """
+
+    def fetch_rendered(url: str, deadline: "Deadline") -> str:
+        try:
+            return render(url, deadline).html
+        except NotConfiguredError:
+            return fetch_html(url, deadline)
 
     def read_setup() -> WebSearchSetup:
         from backend.store import web_search

@@ -158,7 +158,7 @@ def _render(render: PageRenderer, plain: _Opened, deadline: Deadline) -> _Opened
         content = read_page(rendered.html, rendered.url, None, deadline)
     except (QuarryError, DeadlineExceededError):
         return plain
-    return _Opened(rendered.url, content) if content.text else plain
+    return _Opened(rendered.url, content) if content.text or not plain.content.text else plain
 
 
 def _may_need_scripts(content: PageContent) -> bool:

@@ -64,24 +64,10 @@ UNUSED = {
     "connectors.extraction.pdf_rendering.render_standard_input",
     # the process that reads an uploaded file calls it
     "connectors.extraction.isolated.extract_standard_input",
-<<<<<<< HEAD
     # the process that reads a large page calls it
     "backend.web_search.isolated_page.read_standard_input",
     # the program that becomes Chromium calls it
     "backend.web_search.browser.chromium.become_chromium",
-=======
-    # the program that becomes Chromium calls it
-    "backend.web_search.browser.chromium.become_chromium",
-    # what reads pages of the web that need a browser calls it
-    "backend.composition.browser.make_browser_reader",
-    # the process that reads a large page calls it
-    "backend.web_search.isolated_page.read_standard_input",
-    # the tools of a turn will call it
-    "backend.web_search.page_reader.PageReader.read_all",
-    # what searching the web yields: nothing searches it yet
-    "backend.web_search.results.WebQuery",
-    "backend.web_search.results.WebResult",
->>>>>>> chromium-with-pages
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
     # a turn that searches the web plans, asks, reads, remembers and shows by these, once the switch is there
@@ -94,7 +80,6 @@ UNUSED = {
     "backend.web_search.page_snippets.choose_snippets",
     "backend.web_search.result_text.NO_SEARCH_NEEDED",
     "backend.web_search.result_text.format_results",
-    "backend.web_search.results.PageOutcome",
     "backend.web_search.session_cache.ConversationEntries",
     "backend.web_search.session_cache.SessionCache",
     "backend.web_search.session_cache.SessionCache.find_page",
@@ -103,7 +88,6 @@ UNUSED = {
     "backend.web_search.session_cache.SessionCache.keep_results",
     "backend.web_search.session_cache.TurnEntries",
     "backend.web_search.tool_texts.USING_WEB_SEARCH",
-    "backend.web_search.tool_texts.WEB_SEARCH",
     "backend.web_search.tool_texts.web_search_parameters",
 }
 TO_BE_REMOVED = {
