@@ -82,7 +82,12 @@ def show_file(file_id: FileId, files: FilesDependency) -> FileResponse:
     responses={
         200: {
             "description": "The text, or the picture",
-            "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+            "content": {
+                "text/plain": {
+                    "schema": {"type": "string"},
+                    "example": "The office moves to Nantmoor in May.",
+                }
+            },
         },
         409: openapi.describe_problem("It was not read"),
     },
