@@ -39,7 +39,7 @@ LONGEST_PAUSE = 60.0
 MOST_TRIES = 10
 """Of one file, over some six minutes: longer than an index is held to be switched."""
 _LATER = "It could not be indexed now. Remove it, then add it again in a moment."
-_DEADLY = "{name} cannot be read: the server ended each time that it tried."
+DEADLY = "{name} cannot be read: the server ended each time that it tried."
 _PAGE = 200
 _ANY_ERROR = "It could not be read: an internal error; the log says more."
 
@@ -164,7 +164,7 @@ def read_upload(index: FileIndex, upload: WaitingUpload) -> None:
         TemporarilyUnavailableError, ActionRequiredError: it is to be tried again.
     """
     if upload.tries > MOST_TRIES:
-        user_files.fail(index.database, upload.file_id, _DEADLY.format(name=upload.name))
+        user_files.fail(index.database, upload.file_id, DEADLY.format(name=upload.name))
         return
     problem: str | None = _ANY_ERROR
     try:

@@ -1,6 +1,7 @@
 // The files of a project or an assistant: listed, added by choosing or dropping, removed.
 import { uploaded } from "./attachments.js";
 import { translate } from "./messages.js";
+import { translateSentence } from "./sentences.js";
 import { send } from "./stream.js";
 import { documentUrl, isolated, make, replaceControls } from "./text.js";
 
@@ -100,7 +101,7 @@ class HeldFiles {
       file.status === "ready" ? make("a", { href: documentUrl(file.document_id) }, isolated(name)) : isolated(name),
       make("br"),
       make("span", { class: "hint" }, isolated(about.filter(Boolean).join(" · "))),
-      file.status === "failed" ? make("span", { class: "file-problem" }, replaceControls(file.problem)) : null,
+      file.status === "failed" ? make("span", { class: "file-problem" }, replaceControls(translateSentence(file.problem))) : null,
     );
     const remove = mayRemove && this.#button("quiet", translate("Remove"), translate("Remove {name}", { name }), file.id);
     remove && remove.addEventListener("click", () => this.#attempt(() => this.#remove(file)));

@@ -228,7 +228,7 @@ def test_who_added_a_file_and_the_owner_of_the_project_remove_it(
     refused = cat.delete(f"{project}/files/{theirs['id']}")
     assert (refused.status_code, refused.json()["detail"]) == (
         403,
-        "Only who added this file, or the owner of the project, may remove it.",
+        "Only the person who added this file, or the owner of the project, may remove it.",
     )
     assert bob.delete(f"{project}/files/{mine['id']}").status_code == 204
     assert bob.delete(f"{project}/files/{mine['id']}").status_code == 404
