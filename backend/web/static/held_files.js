@@ -163,6 +163,11 @@ class HeldFiles {
     });
   }
 
+  /** The button that had the focus is gone. */
+  #focusOwn() {
+    this.#part("others").querySelector("summary").focus();
+  }
+
   #ownRow(file) {
     const name = replaceControls(file.name);
     const add = this.#button("quiet", translate("Add"), translate("Add {name}", { name }));
@@ -170,12 +175,14 @@ class HeldFiles {
       await send("PUT", `${this.#url}/${encodeURIComponent(file.id)}`);
       this.#say(translate("{name} was added.", { name }));
       await this.#refresh();
+      this.#focusOwn();
     }));
     const remove = !file.used && this.#button("danger", translate("Delete"), translate("Delete {name} for good", { name }));
     remove && remove.addEventListener("click", () => this.#attempt(async () => {
       await send("DELETE", `${FILES}/${encodeURIComponent(file.id)}`);
       this.#say(translate("{name} was deleted.", { name }));
       await this.#showOwn();
+      this.#focusOwn();
     }));
     const acts = make("span", { class: "acts" }, ...[add, remove].filter(Boolean));
     return make("li", {}, make("span", { class: "file" }, isolated(name), make("br"), make("span", { class: "hint" }, sizeOf(file.size))), acts);
