@@ -198,4 +198,5 @@ def test_an_assistant_has_files_of_its_own(
     with _signed_in(browser, server, ANN, "zh-CN") as ann:
         ann.goto(editor)
         expect(ann.get_by_role("button", name="选择文件")).to_be_visible()
+        expect(ann.get_by_role("checkbox", name="您的文件")).to_have_count(1)
         check_looks(ann, pictures, "held-files-chinese")
