@@ -180,7 +180,7 @@ def get_readers_to_open(asker: AskerDependency, database: DatabaseDependency) ->
 def get_find_readers(
     asker: AskerDependency,
     database: DatabaseDependency,
-    readers: Annotated[Readers, Depends(get_readers)],
+    readers: Annotated[Readers, Depends(get_readers_to_open)],
 ) -> FindReaders:
     """Return how to find the readers of a document: all of them for an admin, for others only themselves."""
     if asker.role is Role.ADMIN and TokenScope.ADMIN in asker.scopes:

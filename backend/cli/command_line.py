@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from connectors.errors import QuarryError, TemporarilyUnavailableError
+from connectors.text_cleaning import CONTROLS, REPLACEMENT
 from indexing.runtime.deadline import DeadlineExceededError
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ EXIT_CODES: Mapping[type[BaseException], int] = MappingProxyType(
     {QuarryError: FAILED, DeadlineExceededError: FAILED, KeyboardInterrupt: FAILED}
 )
 """Of the errors that a command expects. Wrong use exits with 2, by typer."""
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_STEERING = re.compile(f"[{CONTROLS}\u200e\u200f]")
+"""What a terminal may interpret, the marks of direction as well: few terminals lay out Hebrew or Arabic by them."""
 UNBROKEN = 10_000
 """Columns; more than any line has."""
 
@@ -171,7 +173,7 @@ def _print_failure(message: str, as_json: bool) -> None:
     if as_json:
         print_json({"error": message})
     else:
-        console(sys.stderr).print(message, style="red", markup=False, highlight=False)
+        console(sys.stderr).print(to_safe_text(message, "red"))
 
 
 def console(stream: Any = None) -> "Console":
@@ -187,13 +189,15 @@ def to_safe_text(text: str, style: str = "") -> "Text":
     """Return text with its control characters replaced, so that a terminal does not interpret them."""
     from rich.text import Text
 
-    return Text(_CONTROLS.sub("\ufffd", text), style)
+    return Text(_STEERING.sub(REPLACEMENT, text), style)
 
 
 def print_json(value: object) -> None:
+    """Print a JSON document, in which what a terminal may interpret is escaped."""
     import json
 
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    document = json.dumps(value, ensure_ascii=False, indent=2)
+    sys.stdout.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", document) + "\n")
 
 
 def print_model(value: "BaseModel") -> None:

@@ -10,7 +10,7 @@ from rich.text import Text
 from backend.access.openid.provider import Provider
 from backend.chat.llm.client import make_complete
 from backend.cli import command_line
-from backend.cli.command_line import Json
+from backend.cli.command_line import Json, to_safe_text
 from backend.composition.chat import ChatService
 from backend.composition.index import EmbeddingModel
 from backend.container import Container
@@ -291,7 +291,7 @@ def print_checks(console: Console, found: Sequence[DoctorCheck]) -> None:
     for check in found:
         console.print(
             Text.assemble((f"{check.state:>8}  ", _STATES[check.state]), (check.name, "bold")),
-            Text(check.detail),
+            to_safe_text(check.detail),
         )
         if check.advice:
-            console.print(Text(f"          → {check.advice}"))
+            console.print(to_safe_text(f"          → {check.advice}"))

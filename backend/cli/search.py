@@ -125,7 +125,7 @@ def search(
         )
         raise typer.Exit(0 if docs else command_line.FAILED)
     for note in parsed.notes:
-        command_line.console().print(note, markup=False)
+        command_line.console().print(to_safe_text(note))
     if request.corrected:
         print_correction(command_line.console(), request.corrected)
     for one in inferred:

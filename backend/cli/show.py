@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from backend.access.document_readers import AllReaders
 from backend.cli import command_line
@@ -53,7 +52,7 @@ def print_document(console: Console, one: DocumentContent, readers: Sequence[str
     console.print(to_safe_text(one.title, "bold"))
     console.print(to_safe_text(one.link, "blue"), soft_wrap=True)
     date = f", {one.updated_at:%Y-%m-%d}" if one.updated_at else ""
-    console.print(Text(f"{one.source}{date}, readable by", "dim"))
+    console.print(to_safe_text(f"{one.source}{date}, readable by", "dim"))
     for reader in readers or ("nobody",):
         console.print(to_safe_text(f"  {reader}", "dim"))
     for section in one.sections:

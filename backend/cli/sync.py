@@ -115,7 +115,7 @@ def print_sync_report(console: Console, source: str, one: Report, error: str | N
     spent = ", ".join(f"{stage} {value:.1f} s" for stage, value in one.seconds.items())
     summary = ", ".join(counts) or ("not synced" if error else "nothing had changed")
     details = f" ({one.chunks} chunks; {spent})" if one.chunks else ""
-    console.print(Text(f"{source}: {summary}{details}"))
+    console.print(to_safe_text(f"{source}: {summary}{details}"))
     for item in one.unreadable:
         console.print(
             Text.assemble(("  unreadable  ", "yellow"), to_safe_text(f"{item.item}: {item.reason}"))

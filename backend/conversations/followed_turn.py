@@ -61,6 +61,8 @@ class Place:
     """The number of the last event that it has."""
     checked: float | None = None
     """When its rights were last read; None where they were not yet."""
+    documents: frozenset[str] = frozenset()
+    """Those that the answer rested on then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +121,12 @@ class TurnFollower:
         found = self._look(place.after)
         events = list(decode_portions(found.payloads, place.after))
         after = events[-1].number if events else place.after
-        if is_due or any(map(_names_documents, events)):
+        rests_on = frozenset(found.document_ids)
+        if is_due or rests_on != place.documents or any(map(_names_documents, events)):
             events = self._check(found, events)
-            place = Place(after, now)
+            place = Place(after, now, rests_on)
         shown = events if self.answer.is_own else filter(None, map(hide_files_of_event, events))
-        return Seen(tuple(shown), Place(after, place.checked), found.status != "running")
+        return Seen(tuple(shown), replace(place, after=after), found.status != "running")
 
     def _look(self, after: int) -> FollowedTurn:
         answer = self.answer

@@ -94,7 +94,9 @@ class HeldFileService:
         if held is None:
             raise missing_file()
         if not listed.may_remove(held):
-            sentence = "Only who added this file, or the owner of the project, may remove it."
+            sentence = (
+                "Only the person who added this file, or the owner of the project, may remove it."
+            )
             if holder.kind == "project":
                 raise ProjectRefusedError(sentence)
             raise _only_owner()

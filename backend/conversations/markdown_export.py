@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.sharing import ReadConversation, ReadMessage
 from backend.conversations.turn_events import INTERRUPTED, STOPPED
+from connectors.text_cleaning import replace_controls
 from indexing.text.markdown_links import escape_markdown, safe_link
 
 FAILED = "This answer is not complete: it failed."
@@ -26,9 +27,6 @@ _CODE = re.compile(r"\\[^\n]|(?P<ticks>`+)(?P<code>[^\n]*?(?<!`)(?P=ticks)(?!`))
 """An escaped character; backticks, and perhaps the code that they begin."""
 _MARKUP = re.compile(
     r"(?P<escapes>\\*)(?P<mark><|!(?=\[)|(?<=\]):)"  # HTML; a picture; where a word in brackets leads
-)
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u202a-\u202e\u2066-\u206f\ud800-\udfff\ufff9-\ufffb]"
 )
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 _HTML_PARSER = MarkdownIt("commonmark").enable("table")
@@ -104,7 +102,7 @@ def _write_answer(one: ReadMessage, sources: _Sources) -> list[str]:
 def _write_text(text: str, answer: Mapping[str, Any], sources: _Sources) -> str:
     """Return the text of an answer with the numbers of this document, shut off from what follows it."""
     cited = {one["number"]: one for one in answer.get("citations", ())}
-    closed = _close("\n".join(_replace_controls(text).splitlines()).strip("\n"))
+    closed = _close("\n".join(replace_controls(text).splitlines()).strip("\n"))
 
     def write(pattern: re.Pattern[str]) -> str:
         return "\n".join(
@@ -188,9 +186,4 @@ def _close(text: str) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    return escape_markdown(" ".join(_replace_controls(text).split()))
-
-
-def _replace_controls(text: str) -> str:
-    """Replace what could hide or reorder the text around it."""
-    return _CONTROLS.sub("\ufffd", text)
+    return escape_markdown(" ".join(replace_controls(text).split()))

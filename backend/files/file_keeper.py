@@ -39,6 +39,7 @@ LONGEST_PAUSE = 60.0
 MOST_TRIES = 10
 """Of one file, over some six minutes: longer than an index is held to be switched."""
 _LATER = "It could not be indexed now. Remove it, then add it again in a moment."
+DEADLY = "{name} cannot be read: the server ended each time that it tried."
 _PAGE = 200
 _ANY_ERROR = "It could not be read: an internal error; the log says more."
 
@@ -162,6 +163,9 @@ def read_upload(index: FileIndex, upload: WaitingUpload) -> None:
     Raises:
         TemporarilyUnavailableError, ActionRequiredError: it is to be tried again.
     """
+    if upload.tries > MOST_TRIES:
+        user_files.fail(index.database, upload.file_id, DEADLY.format(name=upload.name))
+        return
     problem: str | None = _ANY_ERROR
     try:
         document = make_document(upload)
@@ -223,9 +227,11 @@ def make_document(upload: WaitingUpload) -> Document:
 
 def label_due(index: FileIndex) -> None:
     """Write to the index what holds files, where that was changed; while the index is rebuilt or moved, that waits."""
-    while not is_held(index.database) and (due := file_labels.list_due(index.database, _PAGE)):
-        for file in due:
-            _label(index, file)
+    while not is_held(index.database) and file_labels.list_due(index.database, 1):
+        # What is read as due is written before the index may be another one, or not at all.
+        with index_claims.write(index.database, this_process(), is_dead):
+            for file in file_labels.list_due(index.database, _PAGE):
+                _label(index, file)
 
 
 def _label(index: FileIndex, file: DueFile) -> None:

@@ -10,6 +10,7 @@ from backend.files.file_types import MOST_FILES, UploadedFile, check_file
 from backend.store import file_source, file_usage, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
+from backend.store.file_usage import FileUsage
 from backend.store.random_ids import make_random_id
 from backend.store.user_files import NewFile, UserFile
 
@@ -50,10 +51,9 @@ class FileService:
         self.keeper.wake_sometimes()
         return user_files.find(self.database, self.owner, file_id)
 
-    def count_conversations(self, files: Sequence[UserFile]) -> Mapping[str, int]:
-        """Return in how many conversations each of one's own files is."""
-        found = file_usage.count_conversations(self.database, [one.id for one in files])
-        return {one.id: found.get(one.id, 0) for one in files}
+    def count_uses(self, files: Sequence[UserFile]) -> Mapping[str, FileUsage]:
+        """Return where each of one's own files is used."""
+        return file_usage.count_uses(self.database, [one.id for one in files])
 
     def read_content(self, file_id: str) -> FileContent:
         """Return what is kept of a file. Raises NotFoundError, ConflictError."""

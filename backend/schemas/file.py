@@ -1,5 +1,6 @@
 """JSON of people's own files."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -9,6 +10,7 @@ from backend.schemas.base import Schema, with_example
 
 if TYPE_CHECKING:
     from backend.chat.given_files import FilesGiven
+    from backend.store.file_usage import FileUsage
     from backend.store.user_files import UserFile
 
 FILE: dict[str, JsonValue] = {
@@ -23,6 +25,9 @@ FILE: dict[str, JsonValue] = {
     "created_at": "2026-03-02T09:30:00Z",
     "used": True,
 }
+
+
+_USES: dict[str, JsonValue] = {"conversations": 2, "projects": 1, "assistants": 0}
 
 
 class FileResponse(Schema):
@@ -50,19 +55,23 @@ class FileResponse(Schema):
 
 
 class ListedFileResponse(FileResponse):
-    model_config = with_example(**FILE, conversations=2)
+    model_config = with_example(**FILE, **_USES)
 
     conversations: int
     """In how many of your conversations it is."""
+    projects: int
+    """In how many projects it is, where others read it."""
+    assistants: int
+    """How many assistants have it, whose users read it."""
 
     @classmethod
-    def from_listed(cls, file: "UserFile", conversations: int) -> Self:
+    def from_listed(cls, file: "UserFile", uses: "FileUsage") -> Self:
         known = FileResponse.from_file(file).model_dump()
-        return cls.model_validate(known | {"conversations": conversations})
+        return cls.model_validate(known | asdict(uses))
 
 
 class FilesResponse(Schema):
-    model_config = with_example(files=[{**FILE, "conversations": 2}])
+    model_config = with_example(files=[FILE | _USES])
 
     files: tuple[ListedFileResponse, ...]
     """The newest first."""

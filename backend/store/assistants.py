@@ -129,7 +129,10 @@ def change(database: Database, assistant_id: str, values: AssistantValues, now: 
 
 
 def remove(database: Database, assistant_id: str) -> None:
+    gone = select(assistants.c.id).where(assistants.c.id == assistant_id)
     with database.writing() as connection:
+        # Before the files, as who adds one locks them: so that no two transactions deadlock.
+        connection.execute(gone.with_for_update()).all()
         release_of_assistant(connection, assistant_id)
         connection.execute(delete(assistants).where(assistants.c.id == assistant_id))
 

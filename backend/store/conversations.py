@@ -14,9 +14,9 @@ from connectors.errors import NotFoundError
 from indexing.text.normalization import fold, is_storable
 
 TitleBy: TypeAlias = Literal["words", "model", "person"]
+"""`words`: the first ones of its first question."""
 ModelTitle = NewType("ModelTitle", str)
 """What a language model wrote of a question alone."""
-"""`words`: the first ones of its first question."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,9 @@ from markdown_it.token import Token
 
 from backend.schemas.answer import AnswerResponse, CitationResponse
 from backend.web import urls
-from backend.web.sanitizing import replace_controls, shorten
+from backend.web.sanitizing import shorten
 from connectors.document import Span
+from connectors.text_cleaning import replace_controls
 
 _TAGS = {
     *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "pre"),

@@ -11,10 +11,11 @@ from backend.schemas.search import FiltersBody
 from backend.search import media_type_labels
 from backend.store import documents
 from backend.store.database import Database
-from backend.web.sanitizing import replace_controls, shorten
+from backend.web.sanitizing import shorten
 from backend.web.search_url import Address
 from backend.web.start_page import HANDBOOK_QUESTIONS, has_handbook
 from connectors.access import Readers
+from connectors.text_cleaning import replace_controls
 
 EXAMPLES = 4
 _LONGEST_TITLE = 80

@@ -10,9 +10,9 @@ import regex
 
 from backend.web import urls
 from backend.web.markdown_lines import Lines, LinesKind, cut
-from backend.web.sanitizing import replace_controls
 from connectors.document import Section, Span
 from connectors.extraction import registry
+from connectors.text_cleaning import replace_controls
 from indexing.text.markdown_links import TARGET_IN_BRACKETS
 
 Style: TypeAlias = Literal["", "strong", "em", "code"]

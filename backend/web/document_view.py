@@ -8,10 +8,11 @@ from backend.search import media_type_labels
 from backend.store.documents import StoredDocument
 from backend.web import urls
 from backend.web.document_blocks import Block, blocks
-from backend.web.sanitizing import replace_controls, shorten
+from backend.web.sanitizing import shorten
 from backend.web.search_url import Address
 from connectors.document import Document, Place, Section, Span
 from connectors.extraction import registry
+from connectors.text_cleaning import replace_controls
 from indexing.index import person_keys
 
 LONGEST = 200_000

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from backend.search import media_type_labels
-from backend.web.sanitizing import replace_controls, shorten
+from backend.web.sanitizing import shorten
 from backend.web.search_url import Address, toggled
+from connectors.text_cleaning import replace_controls
 from indexing.index.person_keys import PersonCount, person_key
 from indexing.index.protocols import Facets
 

@@ -16,7 +16,7 @@ router = APIRouter(include_in_schema=False)
 @requires(Permission.ASK)
 def files_page(request: Request, files: FilesDependency) -> Response:
     found = files.list_all()
-    values = {"files": found, "conversations": files.count_conversations(found)}
+    values = {"files": found, "uses": files.count_uses(found)}
     return page(request, "files.html", "chat", values)
 
 

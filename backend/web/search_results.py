@@ -19,9 +19,10 @@ from backend.search.search_tool import Ranking, SearchTool
 from backend.web import highlighting, search_url, urls
 from backend.web.highlighting import Piece, QueryWords
 from backend.web.icons import document_icon
-from backend.web.sanitizing import replace_controls, shorten
+from backend.web.sanitizing import shorten
 from backend.web.search_url import Address
 from connectors.access import Readers
+from connectors.text_cleaning import replace_controls
 from indexing.chunking.chunk import Chunk
 from indexing.index.protocols import Evidence, RankReason
 from indexing.runtime.deadline import Deadline

@@ -36,7 +36,7 @@ class SentenceTranslator:
     """Translates by messages whose placeholders stand for any text.
 
     A placeholder `number…` stands for figures alone, and `date…` for a day such as 2026-03-31. `said…` stands for a text
-    that is translated too, and `listed…` for several, between commas.
+    that is translated too, `part…` for such a part of one sentence, and `listed…` for several, between commas.
     """
 
     def __init__(self, messages: Mapping[str, str]) -> None:
@@ -92,7 +92,7 @@ class SentenceTranslator:
         return None
 
     def _value(self, name: str, value: str) -> str:
-        if name.startswith("said"):
+        if name.startswith(("said", "part")):
             return self.translate(value)
         if name.startswith("listed"):
             return "、".join(map(self.translate, value.split(", ")))
@@ -113,4 +113,6 @@ def _compile_form(english: str, said: str) -> _Form:
 def _value_pattern(name: str) -> str:
     if name.startswith("number"):
         return r"[\d,.]*\d%?"
+    if name.startswith("part"):
+        return "[^.:]+?"
     return r"[\d-]+" if name.startswith("date") else ".+?"

@@ -11,9 +11,9 @@ from backend.sources.service import SourceService
 from backend.sources.status_text import format_counts, run_label, state_label
 from backend.store.runs import OPEN
 from backend.web.icons import source_icon
-from backend.web.sanitizing import replace_controls
 from connectors.registry import SOURCE_KINDS, display_name, primary_setting
 from connectors.settings_form import get_path
+from connectors.text_cleaning import replace_controls
 
 MOST_FAILURES = 200
 MOST_RUNS = 20

@@ -17,8 +17,8 @@ from backend.sources.status_text import format_details
 from backend.web.assets import StaticFiles, read_static_files
 from backend.web.catalogs import load_messages, sentences_json
 from backend.web.languages import LANGUAGES, TAGS, Language, find_language
-from backend.web.sanitizing import replace_controls
 from backend.web.translated_environment import TranslatedEnvironment
+from connectors.text_cleaning import replace_controls
 from indexing.text.plural_forms import pluralize
 
 NavigationEntry: TypeAlias = Literal["search", "chat", "sources", "people", ""]

@@ -65,8 +65,8 @@ def upload_file(
 @requires(Permission.ASK)
 def list_files(files: FilesDependency) -> FilesResponse:
     found = files.list_all()
-    used = files.count_conversations(found)
-    listed = (ListedFileResponse.from_listed(one, used[one.id]) for one in found)
+    uses = files.count_uses(found)
+    listed = (ListedFileResponse.from_listed(one, uses[one.id]) for one in found)
     return FilesResponse(files=tuple(listed))
 
 

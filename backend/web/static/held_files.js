@@ -1,6 +1,7 @@
 // The files of a project or an assistant: listed, added by choosing or dropping, removed.
 import { uploaded } from "./attachments.js";
 import { translate } from "./messages.js";
+import { translateSentence } from "./sentences.js";
 import { send } from "./stream.js";
 import { documentUrl, isolated, make, replaceControls } from "./text.js";
 
@@ -100,7 +101,7 @@ class HeldFiles {
       file.status === "ready" ? make("a", { href: documentUrl(file.document_id) }, isolated(name)) : isolated(name),
       make("br"),
       make("span", { class: "hint" }, isolated(about.filter(Boolean).join(" · "))),
-      file.status === "failed" ? make("span", { class: "file-problem" }, replaceControls(file.problem)) : null,
+      file.status === "failed" ? make("span", { class: "file-problem" }, replaceControls(translateSentence(file.problem))) : null,
     );
     const remove = mayRemove && this.#button("quiet", translate("Remove"), translate("Remove {name}", { name }), file.id);
     remove && remove.addEventListener("click", () => this.#attempt(() => this.#remove(file)));
@@ -162,6 +163,11 @@ class HeldFiles {
     });
   }
 
+  /** The button that had the focus is gone. */
+  #focusOwn() {
+    this.#part("others").querySelector("summary").focus();
+  }
+
   #ownRow(file) {
     const name = replaceControls(file.name);
     const add = this.#button("quiet", translate("Add"), translate("Add {name}", { name }));
@@ -169,12 +175,14 @@ class HeldFiles {
       await send("PUT", `${this.#url}/${encodeURIComponent(file.id)}`);
       this.#say(translate("{name} was added.", { name }));
       await this.#refresh();
+      this.#focusOwn();
     }));
     const remove = !file.used && this.#button("danger", translate("Delete"), translate("Delete {name} for good", { name }));
     remove && remove.addEventListener("click", () => this.#attempt(async () => {
       await send("DELETE", `${FILES}/${encodeURIComponent(file.id)}`);
       this.#say(translate("{name} was deleted.", { name }));
       await this.#showOwn();
+      this.#focusOwn();
     }));
     const acts = make("span", { class: "acts" }, ...[add, remove].filter(Boolean));
     return make("li", {}, make("span", { class: "file" }, isolated(name), make("br"), make("span", { class: "hint" }, sizeOf(file.size))), acts);

@@ -52,7 +52,7 @@ function find(text) {
 }
 
 function valueOf(name, value) {
-  if (name.startsWith("said")) return translateSentence(value);
+  if (name.startsWith("said") || name.startsWith("part")) return translateSentence(value);
   if (name.startsWith("listed")) return value.split(", ").map(translateSentence).join("、");
   return value;
 }
@@ -67,5 +67,6 @@ const escaped = (text) => text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 
 function valuePattern(name) {
   if (name.startsWith("number")) return "[\\d,.]*\\d%?";
+  if (name.startsWith("part")) return "[^.:]+?";
   return name.startsWith("date") ? "[\\d-]+" : ".+?";
 }

@@ -128,7 +128,7 @@ def test_files_that_are_not_sent_survive_a_reload_and_have_a_page(
         rows = page.get_by_role("table").get_by_role("row")
         expect(rows).to_have_count(3)
         expect(rows.filter(has_text="plan-1.md")).to_contain_text("1 conversation")
-        expect(rows.filter(has_text="plan-7.md")).to_contain_text("no question")
+        expect(rows.filter(has_text="plan-7.md")).to_contain_text("not used yet")
         check_looks(page, pictures, "own-files")
         with page.expect_download() as download:
             page.get_by_role("link", name="Download plan-7.md").click()

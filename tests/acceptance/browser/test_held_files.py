@@ -183,6 +183,13 @@ def test_an_assistant_has_files_of_its_own(
         _add(ann, _file(40))
         _is_ready(ann, 1)
         check_looks(ann, pictures, "held-files-assistant")
+        # Taken out and put back by the keyboard, which is left at what is there still.
+        ann.get_by_role("button", name="Remove plan-40.md").press("Enter")
+        others = ann.locator("[data-others] summary")
+        others.press("Enter")
+        ann.get_by_role("button", name="Add plan-40.md").press("Enter")
+        _is_ready(ann, 1)
+        expect(others).to_be_focused()
         editor = ann.url
         ann.locator("#q").fill(QUESTION)
         ann.get_by_role("button", name="Ask", exact=True).click()
@@ -191,4 +198,5 @@ def test_an_assistant_has_files_of_its_own(
     with _signed_in(browser, server, ANN, "zh-CN") as ann:
         ann.goto(editor)
         expect(ann.get_by_role("button", name="选择文件")).to_be_visible()
+        expect(ann.get_by_role("checkbox", name="您的文件")).to_have_count(1)
         check_looks(ann, pictures, "held-files-chinese")

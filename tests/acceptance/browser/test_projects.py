@@ -81,41 +81,6 @@ def _ask(page: Page, question: str, answer: str) -> None:
     expect(page.locator(".message .answer").last).to_contain_text(answer)
 
 
-def test_a_conversation_is_moved_into_a_project_and_followed_there(
-    browser: Browser, server: Serving, pictures: Path
-) -> None:
-    with _signed_in(browser, server, ANN) as ann, _signed_in(browser, server, BOB) as bob:
-        ann.goto(f"{server.url}/projects")
-        ann.get_by_label("Name", exact=True).fill("Yard")
-        ann.get_by_role("button", name="Make project").click()
-        ann.get_by_label("Address of somebody with an account").fill(BOB)
-        ann.get_by_role("button", name="Add").click()
-        expect(ann.get_by_role("main")).to_contain_text("Bob Day")
-        project = ann.url
-        ann.goto(f"{server.url}/chat")
-        _ask(ann, OPEN, "26 weeks")
-        expect(ann.locator("#project")).to_be_hidden()
-        ann.get_by_role("button", name=f"Options of {OPEN}").first.click()
-        ann.get_by_role("menuitem", name="Move to a project").click()
-        dialog = ann.get_by_role("dialog")
-        dialog.get_by_label("Project").select_option("Yard")
-        expect(dialog).to_contain_text("Whoever is in the project may then read its title")
-        check_looks(ann, pictures, "project-moving")
-        dialog.get_by_role("button", name="Move").click()
-        expect(ann.locator("#project")).to_have_text("In the project Yard")
-        bob.goto(project)
-        bob.get_by_role("link", name=OPEN).click()
-        expect(bob.locator(".message .answer")).to_contain_text("26 weeks")
-        ann.get_by_role("button", name=f"Options of {OPEN}").first.click()
-        ann.get_by_role("menuitem", name="Move to a project").click()
-        dialog.get_by_label("Project").select_option("No project")
-        expect(dialog).to_contain_text("Outside of a project, only you see it")
-        dialog.get_by_role("button", name="Move").click()
-        expect(ann.locator("#project")).to_be_hidden()
-        bob.goto(project)
-        expect(bob.get_by_role("link", name=OPEN)).to_have_count(0)
-
-
 def test_two_people_in_a_project(browser: Browser, server: Serving, pictures: Path) -> None:
     with _signed_in(browser, server, ANN) as ann, _signed_in(browser, server, BOB) as bob:
         ann.get_by_role("link", name="Projects").click()
@@ -159,3 +124,38 @@ def test_two_people_in_a_project(browser: Browser, server: Serving, pictures: Pa
         expect(bob.get_by_role("main")).to_contain_text("You are in no project yet.")
         ann.goto(project)
         check_looks(ann, pictures, "project-own")
+
+
+def test_a_conversation_is_moved_into_a_project_and_followed_there(
+    browser: Browser, server: Serving, pictures: Path
+) -> None:
+    with _signed_in(browser, server, ANN) as ann, _signed_in(browser, server, BOB) as bob:
+        ann.goto(f"{server.url}/projects")
+        ann.get_by_label("Name", exact=True).fill("Yard")
+        ann.get_by_role("button", name="Make project").click()
+        ann.get_by_label("Address of somebody with an account").fill(BOB)
+        ann.get_by_role("button", name="Add").click()
+        expect(ann.get_by_role("main")).to_contain_text("Bob Day")
+        project = ann.url
+        ann.goto(f"{server.url}/chat")
+        _ask(ann, OPEN, "26 weeks")
+        expect(ann.locator("#project")).to_be_hidden()
+        ann.get_by_role("button", name=f"Options of {OPEN}").first.click()
+        ann.get_by_role("menuitem", name="Move to a project").click()
+        dialog = ann.get_by_role("dialog")
+        dialog.get_by_label("Project").select_option("Yard")
+        expect(dialog).to_contain_text("Whoever is in the project may then read its title")
+        check_looks(ann, pictures, "project-moving")
+        dialog.get_by_role("button", name="Move").click()
+        expect(ann.locator("#project")).to_have_text("In the project Yard")
+        bob.goto(project)
+        bob.get_by_role("link", name=OPEN).click()
+        expect(bob.locator(".message .answer")).to_contain_text("26 weeks")
+        ann.get_by_role("button", name=f"Options of {OPEN}").first.click()
+        ann.get_by_role("menuitem", name="Move to a project").click()
+        dialog.get_by_label("Project").select_option("No project")
+        expect(dialog).to_contain_text("Outside of a project, only you see it")
+        dialog.get_by_role("button", name="Move").click()
+        expect(ann.locator("#project")).to_be_hidden()
+        bob.goto(project)
+        expect(bob.get_by_role("link", name=OPEN)).to_have_count(0)

@@ -10,9 +10,10 @@ from sqlalchemy import select
 
 from backend.files import file_keeper
 from backend.files.file_keeper import FileIndex, FileKeeper
-from backend.store import user_files, waiting_uploads
+from backend.store import file_labels, user_files, waiting_uploads
 from backend.store.database import Database, open_database
 from backend.store.ledger import StoredLedger
+from backend.store.user_file_tables import user_files as user_files_table
 from backend.store.user_file_tables import waiting_uploads as waiting_uploads_table
 from backend.store.user_files import NewFile, UserFile
 from backend.sync.maintenance_lock import hold_all_sources
@@ -134,6 +135,21 @@ def test_what_cannot_be_indexed_for_long_fails_with_advice(
     assert not _waits(index.database)
 
 
+def test_a_file_that_ends_its_process_each_time_is_given_up(
+    index: FileIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_keeper, "MOST_TRIES", 2)
+    file = _upload(index.database)
+    for _ in range(2):
+        assert waiting_uploads.claim(index.database, this_process(), lambda _: True) is not None
+    monkeypatch.setattr(file_keeper, "is_dead", lambda _: True)
+    FileKeeper(lambda: index).wake()
+    wait_for(lambda: _status(index.database, file) == "failed")
+    problem = user_files.find(index.database, OWNER, file.id).problem
+    assert problem == "plan.md cannot be read: the server ended each time that it tried."
+    assert not _waits(index.database)
+
+
 def test_a_file_that_waits_is_gone_with_its_bytes_when_it_is_deleted(index: FileIndex) -> None:
     file = _upload(index.database)
     user_files.mark_for_removal(index.database, OWNER, file.id)
@@ -150,17 +166,31 @@ def test_nothing_is_indexed_while_the_index_is_held(index: FileIndex, writer: _W
     wait_for(lambda: _status(index.database, file) == "ready")
 
 
+def _try_to_hold(index: FileIndex, refused: list[str]) -> None:
+    try:
+        with hold_all_sources(index.database, "reindex"):
+            refused.append("")
+    except TemporarilyUnavailableError as error:
+        refused.append(str(error))
+
+
+def test_the_index_is_not_held_while_labels_are_written(index: FileIndex, writer: _Writer) -> None:
+    """What is written as due would be written to the old index, and no longer be due for the new one."""
+    file = _upload(index.database)
+    FileKeeper(lambda: index).wake()
+    wait_for(lambda: _status(index.database, file) == "ready")
+    with index.database.writing() as connection:
+        file_labels.mark_due(connection, select(user_files_table.c.id))
+    refused: list[str] = []
+    writer.before = lambda: _try_to_hold(index, refused)
+    file_keeper.label_due(index)
+    assert refused == ["People's files are being indexed."]
+    assert file_labels.list_due(index.database, 9) == []
+
+
 def test_the_index_is_not_held_while_a_file_is_indexed(index: FileIndex, writer: _Writer) -> None:
     refused: list[str] = []
-
-    def try_to_hold() -> None:
-        try:
-            with hold_all_sources(index.database, "reindex"):
-                refused.append("")
-        except TemporarilyUnavailableError as error:
-            refused.append(str(error))
-
-    writer.before = try_to_hold
+    writer.before = lambda: _try_to_hold(index, refused)
     file = _upload(index.database)
     FileKeeper(lambda: index).wake()
     wait_for(lambda: _status(index.database, file) == "ready")

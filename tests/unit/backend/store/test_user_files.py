@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 
 import pytest
 
 from backend.access.roles import Role
-from backend.store import conversations, new_messages, user_files
+from backend.store import conversations, held_files, new_messages, projects, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
+from backend.store.held_files import FileHolder
 from backend.store.new_messages import NewQuestion
 from backend.store.user_files import NewFile, UserFile
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER, writer
+from tests.support.races import race
 
 
 @pytest.fixture
@@ -96,3 +99,30 @@ def test_a_file_that_is_given_up_does_not_become_ready(database: Database) -> No
     user_files.mark_for_removal(database, OWNER, file.id)
     assert not user_files.finish(database, file.id, 3, None)
     assert user_files.list_files(database, OWNER, 9) == []
+
+
+def test_a_file_that_is_added_while_its_last_conversation_is_deleted_stays(
+    database: Database,
+) -> None:
+    file = _ready(database, "a")
+    conversation = _begin(database, file)
+    project = projects.add(database, OWNER, "Depot", "", datetime.now(UTC))
+    race(
+        database,
+        lambda opened: held_files.add(opened, OWNER, FileHolder("project", project), file, 9),
+        lambda: conversations.remove(database, OWNER, conversation),
+    )
+    assert user_files.find(database, OWNER, file).status == "ready"
+
+
+def test_a_file_that_is_asked_about_while_its_last_conversation_is_deleted_stays(
+    database: Database,
+) -> None:
+    file = _ready(database, "a")
+    conversation = _begin(database, file)
+    race(
+        database,
+        lambda opened: _begin(opened, file),
+        lambda: conversations.remove(database, OWNER, conversation),
+    )
+    assert user_files.find(database, OWNER, file).status == "ready"

@@ -120,6 +120,14 @@ _MADE = {
     *(f"{said} these %(number)s files{searched}{why}."
       for said, searched in (("Only", " are searched"), ("Everything is searched, with", ""))
       for why in ("", ": together they are too long to be read whole")),
+    *(f"{said}: together they are too long to be read whole."
+      for said in ("Only %(part_files)s are searched", "Everything is searched, with %(part_files)s",
+                   "What this assistant is limited to is searched, with %(part_files)s")),
+    *(f"{own}{last}" for own in ("this file", "these %(number)s files") for last in (
+        " and the files of this project", " and the files of this assistant",
+        ", the files of this project and the files of this assistant",
+    )),
+    "the files of this project and the files of this assistant",
     *(f"A {what}, not %(text)s." for what in (
         "folder is written as handbook:people/", "document is written as handbook:people/leave.md",
     )),

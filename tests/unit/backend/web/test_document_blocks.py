@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.web.document_blocks import Block, Paragraph, Piece, TableBlock, blocks
-from backend.web.sanitizing import replace_controls
 from connectors.document import Section, Span
 from connectors.extraction import registry
+from connectors.text_cleaning import replace_controls
 
 _PROSE = st.text(alphabet="ab c\n\u202e漢", max_size=60)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
@@ -9,8 +10,9 @@ from fastapi.testclient import TestClient
 
 from backend.api.app import Api
 from backend.container import Container
-from backend.store import new_messages, people, user_files
+from backend.store import held_files, new_messages, people, projects, user_files
 from backend.store.conversations import ConversationOwner
+from backend.store.held_files import FileHolder
 from backend.store.new_messages import NewQuestion
 from backend.store.user_files import NewFile
 from tests.support.conversations import writer
@@ -57,7 +59,7 @@ def test_the_page_lists_ones_own_files_with_what_uses_them(
     shown = clients[ANN].get("/files").text
     assert "plan.md" in shown
     assert "2 conversations" in shown
-    assert "no question" in shown
+    assert "not used yet" in shown
     assert "2 kB" in shown
     assert f"/api/files/{used}/content" in shown
     assert "<script>alert" not in shown
@@ -66,6 +68,19 @@ def test_the_page_lists_ones_own_files_with_what_uses_them(
     assert _delete(clients[BOB], loose) == 404
     assert _delete(clients[ANN], loose) == 303
     assert "alert(1)" not in clients[ANN].get("/files").text
+
+
+def test_the_page_says_who_else_has_a_file(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    file = _add(container, "plan.md")
+    owner = ConversationOwner(people.get_by_email(container.database, ANN).id)
+    made = projects.add(container.database, owner, "Depot", "", datetime.now(UTC))
+    held_files.add(container.database, owner, FileHolder("project", made), file, 9)
+    shown = clients[ANN].get("/files").text
+    assert "1 project" in shown
+    assert "not used yet" not in shown
+    assert "Nobody but you" not in shown
 
 
 def _delete(client: TestClient, file: str) -> int:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from backend.access.document_readers import OF_FILES
 from backend.api.answer_events import describe_failure
 from backend.api.server_sent_events import BROKEN, STOPPING, Event
 from backend.chat.given_files import FilesGiven, FileUse, GivenFile
@@ -15,6 +16,7 @@ from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.assistant_values import check_line, check_text
 from backend.conversations.markdown_export import FAILED
 from backend.conversations.turn_events import INTERRUPTED, STOPPED
+from backend.files.file_keeper import DEADLY
 from backend.files.file_types import LARGEST_FILE, LARGEST_PICTURE, UploadedFile, check_file
 from backend.schemas.system import ProblemDetails
 from backend.web.catalogs import load_messages
@@ -70,6 +72,49 @@ def test_what_became_of_files(*, use: FileUse, count: int, unseen: int, has_mode
     said = _said(given.sentence)
     assert all(one.name in said for one in pictures)
     assert count == 1 or f" {count} 个文件" in said
+
+
+@pytest.mark.parametrize("use", ["scope", "everything", "added"])
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize(("of_project", "of_assistant"), [(FILES, ()), ((), FILES), (FILES, FILES)])
+@pytest.mark.parametrize("has_model", [True, False], ids=["model", "none"])
+def test_what_became_of_files_of_a_project_and_of_an_assistant(
+    *,
+    use: FileUse,
+    count: int,
+    of_project: tuple[GivenFile, ...],
+    of_assistant: tuple[GivenFile, ...],
+    has_model: bool,
+) -> None:
+    given = FilesGiven(
+        use=use,
+        files=FILES[:count],
+        of_project=of_project,
+        of_assistant=of_assistant,
+        has_model=has_model,
+    )
+    said = _said(given.sentence)
+    assert ("此项目的文件" in said, "此助手的文件" in said) == (
+        bool(of_project),
+        bool(of_assistant),
+    )
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        OF_FILES,
+        "It has 100 files already. Remove some first.",
+        "Only the owner of this assistant adds and removes its files.",
+        "The default assistant has no files of its own.",
+        "Too many files wait to be read. Add it again in a moment.",
+        "plan.md could not be read. Choose another file.",
+        "plan.md was not read, so nothing of it is kept.",
+        DEADLY.format(name="plan.md"),
+    ],
+)
+def test_what_is_said_of_files_that_others_read_and_that_wait(sentence: str) -> None:
+    _said(sentence)
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,12 @@ _LITERAL = re.compile(rf"(?<![=\w])({_TEXT})|(?<=[\s(:?,\[])`([^`\n]*)`")
 _READS = re.compile(r"^[A-Z][a-z]+(?: |[.…]?$)|^[^.\[]*\b[A-Za-z]+ [a-z]+\b")
 """What a person would read: words, or one that begins with a capital."""
 _NAMES = {
-    # Of keys, headers, classes and channels; of the product and of a source; of months, which no text in Chinese names.
+    # Of keys, headers, classes, channels and failures; of the product and of a source; of months, which no text in Chinese names.
     *("Quarry", "Your files"),
     *("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
     *("Accept", "Delete", "Enter", "Escape", "End", "Files", "Home", "Tab", "Clear"),
     *("quarry conversations", "state done", "state failed", "notice trouble"),
+    *("rate limit", "too slow", "nothing found"),
 }
 
 

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.groups import GroupService
+from backend.access.readers import make_file_token
 from backend.access.roles import Role
 from backend.api.app import Api
 from backend.container import Container
@@ -173,6 +174,9 @@ def test_the_files_of_a_project_are_read_by_all_in_it_and_found_nowhere_else(
     assert _opens(bob, file)
     assert _opens(cat, file)
     assert not _opens(ann, file)
+    # Bob holds the token of this file alone, by the project; of Cat's own he is not told.
+    shown = bob.get(f"/api/documents/{file['document_id']}").json()["readers"]
+    assert shown == [make_file_token(file["id"])]
     assert ann.get(f"{project}/files").status_code == 404
     assert _finds(cat, file)
     assert not _finds(bob, file)
@@ -228,7 +232,7 @@ def test_who_added_a_file_and_the_owner_of_the_project_remove_it(
     refused = cat.delete(f"{project}/files/{theirs['id']}")
     assert (refused.status_code, refused.json()["detail"]) == (
         403,
-        "Only who added this file, or the owner of the project, may remove it.",
+        "Only the person who added this file, or the owner of the project, may remove it.",
     )
     assert bob.delete(f"{project}/files/{mine['id']}").status_code == 204
     assert bob.delete(f"{project}/files/{mine['id']}").status_code == 404
