@@ -109,7 +109,8 @@ class Response:
         """The body decoded by the charset of the server, else as UTF-8; invalid bytes become U+FFFD."""
         try:
             return self.body.decode(self.charset or "utf-8", "replace")
-        except LookupError:
+        except (LookupError, UnicodeError):
+            # Some of Python's encodings, such as `idna`, cannot replace bytes.
             return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:
