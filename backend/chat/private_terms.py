@@ -41,7 +41,7 @@ _QUOTE = regex.compile(
     rf"|《(?P<text>[^《》\n]{{2,{LONGEST_QUOTE}}})》|〈(?P<text>[^〈〉\n]{{2,{LONGEST_QUOTE}}})〉"
 )
 _EMPHASIS = regex.compile(r"[\p{Ll}'’-]+")
-_NAME_WORD = r"(?:\p{Lu}\.|\p{Lu}[\p{L}\p{M}\p{N}'’-]*+)"
+_NAME_WORD = r"(?:\p{Lu}\.|\p{Lu}[\p{L}\p{M}\p{N}'’-]{0,60}+)"
 _CONNECTOR = (
     r"(?:(?:of|de|del|della|di|da|do|dos|van|von|der|den|la|le|du|zu|bin|al|and|&)[ \t]+){0,2}"
 )
@@ -49,7 +49,8 @@ _NAME = regex.compile(rf"(?<![\p{{L}}\p{{N}}]){_NAME_WORD}(?:[ \t]+{_CONNECTOR}{
 _SENTENCE_END = regex.compile(r"[.!?:\n][\s\"“„»«]*+\Z")
 _ANY_WORD = regex.compile(r"[\p{L}\p{M}\p{N}'’-]++")
 _NAME_PART = regex.compile(_NAME_WORD)
-_NUMBER = r"(?:\d{1,3}(?:[.,'’ ]\d{3})+(?:[.,]\d{1,2})?|\d+(?:[.,]\d+)?)"
+# With a bound, so that a table of numbers, each of which begins an amount, takes linear time.
+_NUMBER = r"(?:\d{1,3}(?:[.,'’ ]\d{3}){1,6}(?:[.,]\d{1,2})?|\d+(?:[.,]\d+)?)"
 _SCALE = r"(?:thousand|k|m|mn|bn|million(?:en|s)?|billion|mio|mrd|万|亿|億)"
 _MONEY = (
     r"(?:€|\$|£|¥|eur(?:os?)?|usd|dollars?|gbp|pounds?|chf|francs|franken|jpy|yen|cny|rmb|yuan"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from lxml import etree
 
@@ -13,6 +14,8 @@ from connectors.extraction.result import ExtractionError
 from connectors.text_cleaning import to_one_line
 
 _MOST_ENTRIES = 200
+_MOST_CHARACTERS = 300_000
+"""Of all entries, with their markup: it is read in this process, and markup can be made to take long."""
 _ROOTS = {"rss", "feed", "RDF"}
 _DATES = ("pubDate", "published", "updated", "date")
 _SUMMARIES = ("description", "summary", "encoded", "content")
@@ -38,7 +41,7 @@ def read_feed(body: bytes, url: str) -> Feed | None:
     if root is None or etree.QName(root).localname not in _ROOTS:
         return None
     channel = next(root.iterchildren("{*}channel"), root)
-    entries = list(root.iter("{*}item", "{*}entry"))[:_MOST_ENTRIES]
+    entries = list(_find_entries(root, channel))
     links = dict.fromkeys(link for entry in entries if (link := _read_link(entry, url)))
     texts = filter(
         None, (_child_text(channel, "description", "subtitle"), *map(_describe, entries))
@@ -49,6 +52,18 @@ def read_feed(body: bytes, url: str) -> Feed | None:
         published=_find_date(channel) or next(filter(None, map(_find_date, entries)), None),
         links=tuple(links),
     )
+
+
+def _find_entries(root: etree._Element, channel: etree._Element) -> Iterator[etree._Element]:
+    """Yield the first entries; none within another, whose text would be read with that of each around it."""
+    parents = (channel,) if channel is root else (channel, root)
+    found = (one for parent in parents for one in parent.iterchildren("{*}item", "{*}entry"))
+    size = 0
+    for entry in islice(found, _MOST_ENTRIES):
+        yield entry
+        size += sum(map(len, map(str, entry.itertext())))
+        if size > _MOST_CHARACTERS:
+            return
 
 
 def _describe(entry: etree._Element) -> str:
@@ -83,7 +98,7 @@ def _child_text(element: etree._Element, *names: str) -> str:
 def _strip_markup(text: str) -> str:
     if "<" not in text:
         return to_one_line(text)
-    return to_one_line(" ".join(_paragraphs(text)))
+    return to_one_line(" ".join(_paragraphs(text[:_MOST_CHARACTERS])))
 
 
 def _paragraphs(page: str) -> Iterator[str]:

@@ -16,18 +16,19 @@ from connectors.extraction.result import ExtractionError
 from indexing.runtime.deadline import Deadline
 
 LARGEST_HERE = 300_000
-"""Characters. A process costs about a second; whatever is in a page of this size takes no longer."""
+"""Characters. A process costs about a second; what is in a page of this size and so many tags takes little longer."""
+MOST_TAGS_HERE = 15_000
 _PROGRAM = f"from {__name__} import read_standard_input; read_standard_input()"
 _PROCESSES = threading.BoundedSemaphore(2)
 
 
 def read_page(page: str, url: str, server_language: str | None, deadline: Deadline) -> PageContent:
-    """Read a page as `read_html_page` does, a large one in a process of its own.
+    """Read a page as `read_html_page` does, a large one, or one of many tags, in a process of its own.
 
     Raises:
         ExtractionError: it is nested too deeply, or takes more than it may.
     """
-    if len(page) <= LARGEST_HERE:
+    if len(page) <= LARGEST_HERE and page.count("<") <= MOST_TAGS_HERE:
         return read_html_page(page, url, server_language)
     if not _PROCESSES.acquire(timeout=deadline.remaining()):
         raise ExtractionError("reading it takes too long")

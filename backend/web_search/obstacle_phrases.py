@@ -88,6 +88,7 @@ TITLES: Mapping[Obstacle, re.Pattern[str]] = MappingProxyType(
 """Titles and first headings of such pages."""
 
 LOADING = _any_of(
-    r"^[\s.…]*(loading|please wait|one moment|laden|wird geladen|加载中|载入中|載入中|正在加载|読み込み中)?[\s.…]*$"
+    # Possessive: with a choice of where the first dots end, many of them take quadratic time.
+    r"^[\s.…]*+(loading|please wait|one moment|laden|wird geladen|加载中|载入中|載入中|正在加载|読み込み中)?[\s.…]*+$"
 )
 """What an application shows until its scripts have run."""

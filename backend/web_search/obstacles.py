@@ -104,7 +104,9 @@ def _count_other_text(text: str, obstacle: Obstacle) -> int:
 def _find_emptiness(signs: PageSigns) -> Obstacle | None:
     if LOADING.fullmatch(signs.text) is None:
         return None
-    needs_scripts = signs.has_scripts or SENTENCES[Obstacle.SCRIPTS].search(signs.noscript)
+    needs_scripts = signs.has_scripts or SENTENCES[Obstacle.SCRIPTS].search(
+        signs.noscript[:_LONGEST]
+    )
     return Obstacle.SCRIPTS if needs_scripts else Obstacle.EMPTY
 
 

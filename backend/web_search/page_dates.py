@@ -125,7 +125,9 @@ def _find_published(data: Any) -> Iterator[str]:
     """Yield `datePublished` of all objects, outer ones first."""
     waiting = deque([data])
     for _ in range(_MOST_VALUES):
-        match waiting.popleft() if waiting else None:
+        if not waiting:
+            return
+        match waiting.popleft():
             case {"datePublished": str(found), **others}:
                 yield found
                 waiting.extend(others.values())

@@ -15,7 +15,8 @@ from connectors.text_cleaning import parse_time, shorten_title, to_one_line, to_
 
 LONGEST_SUMMARY = 1_000
 
-_TAG = re.compile(r"<(/?[a-zA-Z][^<>]*|!--.*?--|![^<>]*)>", re.DOTALL)
+_TAG = re.compile(r"<(/?[a-zA-Z]|!)[^<>]*>")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff]")
 _AGO = re.compile(r"([0-9]{1,3}) (minute|hour|day|week|month|year)s? ago", re.IGNORECASE)
 _DAYS = {"minute": 0.0, "hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0, "year": 365.0}
@@ -42,8 +43,15 @@ def _clean_result(result: WebResult) -> WebResult:
 
 def to_plain_text(text: str) -> str:
     """Return the text of HTML, or of a text that may hold some, on one line."""
-    plain = html.unescape(_TAG.sub(" ", text) if _is_block(text) else _TAG.sub("", text))
+    edge = " " if _is_block(text) else ""
+    plain = html.unescape(_TAG.sub(edge, _remove_comments(text, edge)))
     return to_one_line(_CONTROL.sub("", plain))
+
+
+def _remove_comments(text: str, edge: str) -> str:
+    # Where none ends, none is looked for: each beginning would be followed to the end of the text.
+    before, end, rest = text.rpartition("-->")
+    return _COMMENT.sub(edge, before + end) + rest
 
 
 def _is_block(text: str) -> bool:

@@ -152,7 +152,9 @@ class SessionCache:
 def _search_key(query: WebQuery) -> EntryKey:
     """Key a search by its query, and by what else changes the results; their number is compared with the entry."""
     text = " ".join(unicodedata.normalize("NFC", query.text).split())
-    return EntryKey("search", _hash(text, query.freshness or "", query.language or ""))
+    return EntryKey(
+        "search", _hash(text, query.freshness or "", query.language or "", *query.sites)
+    )
 
 
 def _page_key(url: str) -> EntryKey:

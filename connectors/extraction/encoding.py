@@ -98,10 +98,10 @@ def _can_decode(data: bytes, encoding: str) -> bool:
 
 
 def _parse_declared(declared: str | None) -> str | None:
-    """Return the declared encoding if Python knows it as a text encoding."""
+    """Return the declared encoding if Python knows it as one of text, in which bytes that it does not have can be replaced."""
     try:
         name = codecs.lookup(declared or "").name
-        b"a".decode(name)
+        b"a\xff".decode(name, "replace")
     except (LookupError, ValueError):
         return None
     return _SUPERSETS.get(name, name)

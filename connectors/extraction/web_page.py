@@ -18,7 +18,9 @@ from connectors.text_cleaning import to_one_line
 _MAX_PAGE_LENGTH = 2_000_000
 """Characters. The article is not detected in longer pages: it takes microseconds per character."""
 _HTML_START = re.compile(
-    rb"\s*(<\?xml[^>]*>\s*)?(<!--.{0,500}?-->\s*)*<(!doctype\s+html|html)[\s>]", re.I | re.S
+    # A comment ends at its first `-->`: with a choice, many comments take exponential time.
+    rb"\s*(<\?xml[^>]*>\s*)?(<!--(?:(?!-->).){0,500}-->\s*)*<(!doctype\s+html|html)[\s>]",
+    re.I | re.S,
 )
 _HTML_TYPES = {registry.HTML, "application/xhtml+xml"}
 _HIDDEN_STYLE = re.compile(

@@ -107,9 +107,12 @@ class Response:
     @property
     def text(self) -> str:
         """The body decoded by the charset of the server, else as UTF-8; invalid bytes become U+FFFD."""
+        charset = self.charset or "utf-8"
         try:
-            return self.body.decode(self.charset or "utf-8", "replace")
-        except LookupError:
+            # Python's encodings of names of hosts cannot replace bytes, and take quadratic time.
+            b"\xff".decode(charset, "replace")
+            return self.body.decode(charset, "replace")
+        except (LookupError, UnicodeError):
             return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:

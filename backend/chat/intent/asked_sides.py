@@ -100,7 +100,7 @@ _SENTENCE = regex.compile(r"[^.!?。！？\n]++(?:[.!?](?=\w)[^.!?。！？\n]*+
 
 
 def _compile(patterns: tuple[str, ...]) -> regex.Pattern[str]:
-    spaced = (pattern.replace(" ", r"\s{1,4}") for pattern in patterns)
+    spaced = (pattern.replace(" ?", r"\s{0,4}").replace(" ", r"\s{1,4}") for pattern in patterns)
     bounded = (f"(?<![\\p{{Latin}}\\d-]){pattern}" for pattern in spaced)
     return regex.compile("|".join(f"(?:{one})" for one in bounded), regex.IGNORECASE)
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
@@ -51,6 +52,12 @@ _SHORTEST_WIDE_SUMMARY = 8
 """Characters, in scripts without blanks between words."""
 _FEWEST_ALIKE = 2
 _SHORTEST_TITLE = 2
+_MOST_LINKS = 1_000
+_MOST_RESULTS = 50
+_MOST_AROUND = 12
+"""Elements around a title, and as many after it, in which its summary is looked for."""
+_MOST_PIECES = 1_000
+"""Of the text of an element. The page is read in this process: what it costs is bounded, whatever is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +73,9 @@ def read_result_page(html: str, page_url: str, provider: str) -> list[WebResult]
     tree = _parse(html)
     if tree is None:
         return []
-    titles = _choose_titles(list(_find_links(tree, page_url)))
+    titles = _choose_titles(list(islice(_find_links(tree, page_url), _MOST_LINKS)))
     reader = _SummaryReader([link.element for link in titles])
-    found = ((link, reader.read_blocks(link.element)) for link in titles)
+    found = ((link, reader.read_blocks(link.element)) for link in titles[:_MOST_RESULTS])
     return [
         WebResult(link.text, link.target.url, _choose_summary(blocks), None, provider)
         for link, blocks in found
@@ -86,9 +93,9 @@ def _parse(html: str) -> HtmlElement | None:
 
 
 def _find_links(tree: HtmlElement, page_url: str) -> Iterator[_Link]:
+    around = _find_around(tree)
     for element in tree.iter("a"):
-        href = element.get("href")
-        if not href or _is_around(element):
+        if not element.get("href") or element in around:
             continue
         heading = _find_heading(element)
         text = to_plain_text((element if heading is None else heading).text_content())
@@ -99,27 +106,35 @@ def _find_links(tree: HtmlElement, page_url: str) -> Iterator[_Link]:
             yield _Link(element, target, text, heading is not None)
 
 
+def _find_around(tree: HtmlElement) -> set[HtmlElement]:
+    """Return what stands outside of the results, in an advertisement, or is not seen, with all that is in it."""
+    found: set[HtmlElement] = set()
+    for each in tree.iter():
+        if each.getparent() in found or _is_around(each):
+            found.add(each)
+    return found
+
+
 def _is_around(element: HtmlElement) -> bool:
-    """Whether it stands outside of the results, in an advertisement, or is not seen."""
-    return any(
-        each.tag in _AROUND
-        or each.get("hidden") is not None
-        or each.get("aria-hidden") == "true"
-        or each.get("data-text-ad") is not None
-        or _HIDDEN.search(each.get("style", ""))
+    return bool(
+        element.tag in _AROUND
+        or element.get("hidden") is not None
+        or element.get("aria-hidden") == "true"
+        or element.get("data-text-ad") is not None
+        or _HIDDEN.search(element.get("style", ""))
         or (
-            each.tag not in {"body", "html"}
-            and _AD.search(f"{each.get('class', '')} {each.get('id', '')}")
+            element.tag not in {"body", "html"}
+            and _AD.search(f"{element.get('class', '')} {element.get('id', '')}")
         )
-        for each in (element, *element.iterancestors())
     )
 
 
 def _find_heading(link: HtmlElement) -> HtmlElement | None:
-    """Return the heading within a link, or that the link is in."""
-    for each in (*link.iterdescendants(), *list(link.iterancestors())[:3]):
+    """Return the heading within a link, or the link where it is in a heading."""
+    outer = list(islice(link.iterancestors(), 3))
+    for each in (*link.iterdescendants(), *outer):
         if each.tag in _HEADINGS or each.get("role") == "heading":
-            return link if each in link.iterancestors() else each
+            return link if each in outer else each
     return None
 
 
@@ -161,7 +176,7 @@ class _SummaryReader:
         """Return the texts near a title: of the smallest element around it that has a summary."""
         blocks: list[str] = []
         around = title
-        for each in title.iterancestors():
+        for each in islice(title.iterancestors(), _MOST_AROUND):
             if self._counts[each] > 1 or each.tag in {"body", "html"}:
                 break
             around, blocks = each, _list_blocks(each, title)
@@ -172,7 +187,7 @@ class _SummaryReader:
     def _read_following(self, around: HtmlElement) -> list[str]:
         """Return the texts up to the next title: where results are rows of a table, each has several."""
         blocks: list[str] = []
-        for each in around.itersiblings():
+        for each in islice(around.itersiblings(), _MOST_AROUND):
             if self._counts[each] or each in self._titles:
                 break
             blocks += _list_blocks(each, None)
@@ -197,6 +212,8 @@ def _list_blocks(element: HtmlElement, title: HtmlElement | None) -> list[str]:
 
 def _collect(element: HtmlElement, title: HtmlElement | None, pieces: list[str]) -> None:
     for text, child in _walk(element):
+        if len(pieces) > _MOST_PIECES:
+            return
         if child is not None and child is not title and not _is_unread(child):
             edge = "\0" if child.tag in _BLOCKS else ""
             pieces.append(edge)

@@ -94,6 +94,8 @@ def test_a_large_page_is_read_apart_and_alike(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_page_that_takes_too_long_ends_with_the_deadline() -> None:
-    page = "<p " + " ".join(f"a{number}=1" for number in range(LARGEST_HERE)) + ">"
-    with pytest.raises(ExtractionError, match="too long"):
-        read_page(page, _URL, None, Deadline.after(0.5))
+    attributes = "<p " + " ".join(f"a{number}=1" for number in range(LARGEST_HERE)) + ">"
+    many_tags = "<p>a" * (LARGEST_HERE // 4)
+    for page in (attributes, many_tags):
+        with pytest.raises(ExtractionError, match="too long"):
+            read_page(page, _URL, None, Deadline.after(0.5))

@@ -28,6 +28,12 @@ def test_a_longer_page_without_an_article_speaks_of_little_else() -> None:
     assert find_obstacle(PageSigns("", _ROBOT + _TALE * 200)) is None
 
 
+def test_many_dots_are_read_once() -> None:
+    # With a choice of where they end, this would take minutes.
+    assert find_obstacle(PageSigns("", "." * 300_000 + "x", has_scripts=True)) is None
+    assert find_obstacle(PageSigns("", "Loading ...", has_scripts=True)) is Obstacle.SCRIPTS
+
+
 def test_a_banner_below_a_short_text_stands_in_nobodys_way() -> None:
     banner = "We use cookies. Accept all or reject all."
     assert find_obstacle(PageSigns("", banner)) is Obstacle.CONSENT

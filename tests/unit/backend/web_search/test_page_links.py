@@ -70,6 +70,20 @@ def test_entities_of_a_feed_are_not_looked_up() -> None:
     assert "lol" not in found.title
 
 
+def test_the_text_of_a_feed_is_no_longer_than_the_feed() -> None:
+    nested = b"<item><description>" * 50 + b"word " * 1_000 + b"</description></item>" * 50
+    found = read_feed(b"<rss><channel>" + nested + b"</channel></rss>", _URL)
+    assert found is not None
+    assert 0 < len(found.text) <= len(nested)
+
+
+def test_of_many_long_entries_the_first_are_read() -> None:
+    long = b"<item><description>&lt;p>" + b"word " * 30_000 + b"</description></item>"
+    found = read_feed(b"<rss>" + long * 10 + b"</rss>", _URL)
+    assert found is not None
+    assert found.text.count("word") == 60_000
+
+
 @pytest.mark.parametrize("body", [b"", b"<html/>", b"<rss", b"\x00", b"<tides><item/></tides>"])
 def test_other_xml_is_no_feed(body: bytes) -> None:
     found = read_feed(body, _URL)

@@ -71,6 +71,8 @@ def test_any_address_is_shown_or_left_out(text: str) -> None:
         ("the &lt;b&gt; element", "the <b> element"),
         ("<script>alert(1)</script>x", "alert(1)x"),
         ("<img src=x onerror='a'>text<!-- no -->", "text"),
+        ("a <!-- one --> b <!-- two > --> c <!-- d", "a b c <!-- d"),
+        ("<!--" * 50_000, "<!--" * 50_000),
         ("line\nbreak\t and\u200b \u202eother", "line break and other"),
         ("nul\x00", "nul\ufffd"),
     ],

@@ -130,6 +130,7 @@ def test_letters_may_be_composed_or_not(cache: SessionCache) -> None:
         replace(QUERY, freshness=Freshness.DAY),
         replace(QUERY, language="de"),
         replace(QUERY, limit=6),
+        replace(QUERY, sites=("example.com",)),
     ],
 )
 def test_what_may_have_other_results_is_another_search(

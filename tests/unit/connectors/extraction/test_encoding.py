@@ -60,9 +60,13 @@ def test_utf8_is_believed_more_than_a_wrong_declaration() -> None:
     assert decode("für".encode(), "iso-8859-1") == "für"
 
 
-@pytest.mark.parametrize("declared", ["no-such-encoding", "zip", "hex", "rot13", "", "\0"])
+@pytest.mark.parametrize(
+    "declared",
+    ["no-such-encoding", "zip", "hex", "rot13", "", "\0", "idna", "punycode", "undefined"],
+)
 def test_a_declaration_that_is_no_encoding_of_text_is_passed_over(declared: str) -> None:
     assert decode(b"plain", declared) == "plain"
+    assert decode(b"caf\xe9 au lait", declared).startswith("caf")
 
 
 def test_a_few_broken_bytes_do_not_turn_utf8_into_something_else() -> None:

@@ -31,6 +31,13 @@ def test_the_first_bytes_tell_more_than_the_server(
     assert detect_served_type(f"https://a.test{path}", declared, body) == found
 
 
+def test_a_page_that_begins_with_comments_is_told_from_one_of_comments_alone() -> None:
+    comments = b"<!---->" * 500
+    assert detect_served_type("https://a.test/a", "", b"<!-- a --> <!-- b -->\n<html>") == HTML
+    # With a choice of where each comment ends, this would not return.
+    assert detect_served_type("https://a.test/a", "", comments + b"text") == TEXT
+
+
 def test_the_server_declares_the_encoding_before_the_page() -> None:
     page = '<meta charset="windows-1251"><p>Übergrößen'.encode("cp1252")
     assert "Übergrößen" in decode_page(page, "windows-1252")

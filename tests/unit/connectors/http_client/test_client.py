@@ -81,11 +81,16 @@ def test_head_brings_no_body(client: WebClient) -> None:
 def test_an_answer_reads_as_text_and_json(client: WebClient) -> None:
     latin = Reply(headers={"Content-Type": "Text/Plain; charset=latin-1"}, body=b"\xe4")
     unknown = Reply(headers={"Content-Type": "text/plain; charset=klingon"}, body="ä".encode())
-    with serve(ScriptedHandler([latin, unknown, Reply(body=b"\xff"), reply_json([1])])) as service:
+    strict = Reply(headers={"Content-Type": "text/plain; charset=idna"}, body=b"\xe4b")
+    name = Reply(headers={"Content-Type": "text/plain; charset=punycode"}, body=b"abc-ba")
+    replies = [latin, unknown, Reply(body=b"\xff"), strict, name, reply_json([1])]
+    with serve(ScriptedHandler(replies)) as service:
         answer = client.get(service.url)
         assert (answer.text, answer.media_type) == ("ä", "text/plain")
         assert client.get(service.url).text == "ä"
         assert client.get(service.url).text == "\ufffd"
+        assert client.get(service.url).text == "\ufffdb"
+        assert client.get(service.url).text == "abc-ba"
         assert client.get(service.url).json_list() == [1]
 
 

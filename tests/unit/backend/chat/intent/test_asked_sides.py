@@ -30,6 +30,7 @@ WEB, KNOWLEDGE, NONE = frozenset({Side.WEB}), frozenset({Side.KNOWLEDGE}), froze
         ("¿Qué dice en nuestros documentos?", KNOWLEDGE),
         ("According to our internal documents, who pays?", KNOWLEDGE),
         ("Search our wiki for the on-call rota", KNOWLEDGE),
+        ("What do we pay according to our knowledgebase?", KNOWLEDGE),
         ("Compare what is in our documents with what you find on the web", BOTH_SIDES),
     ],
 )

@@ -1,5 +1,6 @@
 """Result pages in the shapes that engines have, written for these tests."""
 
+import time
 from typing import NamedTuple
 
 import pytest
@@ -209,3 +210,27 @@ def test_any_page_is_read(html: str) -> None:
 def test_a_deeply_nested_page_is_read() -> None:
     nested = "<div>" * 3_000 + "<h3><a href='https://a.example/'>Deep one</a></h3>"
     assert isinstance(read(nested), list)
+
+
+def test_depth_does_not_multiply_the_time() -> None:
+    def seconds(depth: int) -> float:
+        page = (
+            "<div>" * depth + "<h3><a href='https://a.example/'>One</a></h3>" + "<b>x</b>" * 4_000
+        )
+        started = time.process_time()
+        read(page)
+        return time.process_time() - started
+
+    # Each element around a title was read whole: 200 of them took 200 times as long.
+    assert min(seconds(200) for _ in range(2)) < 20 * min(seconds(1) for _ in range(2)) + 0.05
+
+
+def test_a_long_class_is_not_read_for_each_link() -> None:
+    links = "".join(f"<a href='https://e{n}.example/'>Title of it</a>" for n in range(2_000))
+
+    def seconds(name: str) -> float:
+        started = time.process_time()
+        read(f"<div class='{name}'>{links}</div>")
+        return time.process_time() - started
+
+    assert seconds("x " * 30_000) < 10 * seconds("x") + 0.1
