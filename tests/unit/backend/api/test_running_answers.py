@@ -116,14 +116,14 @@ def test_extractive_passages_are_not_quoted_either(
         found = client.post("/api/search", json={"query": "salary band"}).json()
         assert PAY in str(found)
         chat = container.chat
-        answer_with = type(chat).answer
+        answer_with = type(chat).answer_by
 
         def answer_and_withdraw(*arguments: object) -> Iterator[object]:
             for event in answer_with(*arguments):  # type: ignore[arg-type]
                 rights.readers = STRANGER
                 yield event
 
-        monkeypatch.setattr(type(chat), "answer", answer_and_withdraw)
+        monkeypatch.setattr(type(chat), "answer_by", answer_and_withdraw)
         answer = _asked(client)
     assert answer[-1].data["status"] == 403
     assert not {"passages", "text", "citation", "done"}.intersection(one.name for one in answer)
