@@ -197,7 +197,8 @@ def test_any_text_is_checked(query: str, private: list[str], public: str, own: s
 
 
 @pytest.mark.parametrize(
-    "unit", ["A ", "Ab ", "“a", "「あ", "1,000 ", "111 ", "A-9-", "a.b@c.d ", "ERR-1042 ", "- ", "x", "€1"]
+    "unit",
+    ["A ", "Ab ", "“a", "「あ", "1,000 ", "111 ", "A-9-", "a.b@c.d ", "ERR-1042 ", "- ", "x", "€1"],
 )
 def test_time_is_linear(unit: str) -> None:
     def seconds(size: int) -> float:
