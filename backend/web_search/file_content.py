@@ -20,6 +20,8 @@ from indexing.runtime.deadline import Deadline
 _PLAIN = {registry.TEXT, registry.XML, "application/json", "application/yaml"}
 _LONGEST_TEXT = 2_000_000
 """Characters. Of a longer file only its beginning is read."""
+_LONGEST_HEAD = 20_000
+"""Characters of a Markdown file in which its title is looked for: it is parsed in this process."""
 _PROCESSES = threading.BoundedSemaphore(2)
 """Processes that read files at a time: each may take much memory."""
 
@@ -51,9 +53,9 @@ def read_file(file: ServedFile, deadline: Deadline) -> PageContent:
             f"it is a file of the type {media_type}, of which no text can be read"
         )
     if media_type == registry.MARKDOWN:
-        text = decode(file.body, file.charset)
-        title = extract(text.encode("utf-8"), media_type).title
-        return _make_content(file, title or "", text.strip(), None)
+        text = decode(file.body, file.charset).strip()
+        head = text[:_LONGEST_HEAD].encode("utf-8", "replace")
+        return _make_content(file, extract(head, media_type).title or "", text, None)
     return _read_apart(file, media_type, deadline)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -202,8 +202,13 @@ class ProviderClient(ApiClient):
 
     def describe(self, response: Response) -> str:
         """Return what the service says, without the key: some repeat it."""
+        key = self.account.token
+        if key:
+            # Before the message is cut: a part of the key would not be found in it.
+            body = response.body.replace(key.encode(), "…".encode())
+            response = replace(response, body=body)
         said = _find_said(response) or get_error_message(response)
-        return said.replace(self.account.token, "…") if self.account.token else said
+        return said.replace(key, "…") if key else said
 
 
 @contextmanager

@@ -4,20 +4,25 @@ Its HTTP client does not pass by the address guard: it connects to the addresses
 none of which comes from a query or a result.
 """
 
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from backend.web_search.providers.provider import EngineTerms, FetchRendered, ProviderKind
 from backend.web_search.results import WebQuery, WebResult
 from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
-from connectors.http_client.address_guard import find_forbidden
+from connectors.http_client.address_guard import (
+    AddressNotAllowedError,
+    find_forbidden,
+    validate_host,
+)
 from connectors.http_client.response import RateLimitedError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
@@ -50,13 +55,25 @@ _REGIONS = MappingProxyType(
 
 def _check_proxy(proxy: str) -> str:
     url = urlsplit(proxy.strip())
-    if proxy.strip() and (url.scheme not in _PROXY_SCHEMES or not url.hostname):
+    if proxy.strip() and not _leads_to_host(url):
         raise ValueError("Write a proxy as http://proxy.example.com:3128, or with socks5://.")
     if url.username or url.password:
         raise ValueError("Give the user and the password of the proxy as the credential.")
     if url.hostname and (reason := find_forbidden(url.hostname)):
         raise ValueError(f"{url.hostname} {reason}.")
     return proxy.strip()
+
+
+def _leads_to_host(url: SplitResult) -> bool:
+    """Whether the package takes it: what it does not take would end the search, and no next provider would be asked."""
+    try:
+        return (
+            url.scheme in _PROXY_SCHEMES
+            and bool(validate_host(url.hostname or ""))
+            and url.port != 0
+        )
+    except (AddressNotAllowedError, ValueError):
+        return False
 
 
 def _check_login(login: SecretStr) -> SecretStr:
@@ -134,9 +151,8 @@ class DdgsProvider:
 
     def _interpret(self, error: "DDGSException") -> list[WebResult]:
         """Return nothing where that is the reason. Raises the errors of `SearchProvider.search`."""
-        said = " ".join(str(error).split())[:200]
-        if self.login:
-            said = said.replace(self.login, "…")
+        said = str(error).replace(self.login, "…") if self.login else str(error)
+        said = " ".join(said.split())[:200]
         match type(error).__name__:
             case _ if "No results found" in said:
                 return []
@@ -159,6 +175,8 @@ def _load_ddgs() -> "tuple[type[DDGS], type[DDGSException]]":
         raise NotConfiguredError(
             "Search engines without a key need a package that is not installed: pip install 'quarry-search[web]'."
         ) from error
+    # It logs the addresses that do not answer, in which the queries of people stand.
+    logging.getLogger("ddgs").setLevel(logging.WARNING)
     return DDGS, DDGSException
 
 

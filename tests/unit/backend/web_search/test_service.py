@@ -15,7 +15,7 @@ from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from indexing.runtime.deadline import Deadline
 from tests.contract.provider_worlds.api_worlds import SearxngWorld, TavilyWorld
 from tests.contract.provider_worlds.world import SECRET
-from tests.support.services.serving import serve
+from tests.support.services.serving import reply_json, serve
 from tests.unit.backend.api.conftest import make_container
 
 ANN = Actor("user:ann@example.com", "192.0.2.1")
@@ -173,6 +173,20 @@ def test_a_test_tells_what_came_of_it(service: WebSearchService) -> None:
         assert failure.kind is FailureKind.CREDENTIAL
         assert SECRET not in failure.reason
         assert entries(service)[0][2] == {"outcome": "credential"}
+
+
+@pytest.mark.parametrize("name", ["message", "detail"])
+def test_no_part_of_a_key_is_left_where_a_message_is_cut(
+    service: WebSearchService, name: str
+) -> None:
+    world = TavilyWorld()
+    with serve(world) as server:
+        service.add("tavily", world.settings(server.url), KEY, "desk")
+        world.instead = reply_json({name: "x" * (201 - len(SECRET)) + SECRET}, status=401)
+        failure = service.test("desk", "leave", Deadline.after(20)).attempts[0].failure
+    assert failure is not None
+    assert "xxx" in failure.reason
+    assert SECRET[:5] not in failure.reason
 
 
 def test_searches_go_the_way_that_admins_set(

@@ -123,6 +123,9 @@ def test_nothing_found_is_no_failure(engines: Engines) -> None:
         (RatelimitException("202 Ratelimit"), RateLimitedError),
         (TimeoutException("timed out"), TemporarilyUnavailableError),
         (DDGSException(f"ConnectError: http://{LOGIN}@proxy"), TemporarilyUnavailableError),
+        # Where the message is cut, within the login, a part of it must not be left.
+        (DDGSException("x" * (199 - len(LOGIN)) + LOGIN + "@proxy"), TemporarilyUnavailableError),
+        (DDGSException("x" * (201 - len(LOGIN)) + LOGIN + "@proxy"), TemporarilyUnavailableError),
     ],
 )
 def test_failures_are_sorted_and_show_no_login(
@@ -132,7 +135,7 @@ def test_failures_are_sorted_and_show_no_login(
     provider = make(MOJEEK | {"proxy": "http://proxy.example.com"}, {"proxy_login": LOGIN})
     with pytest.raises(kind) as failed:
         ask(provider)
-    assert "s3cret" not in str(failed.value)
+    assert "s3cre" not in str(failed.value)
     assert failed.value.__cause__ is None
 
 
@@ -161,6 +164,9 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         MOJEEK | {"proxy": "ftp://proxy.example.com"},
         MOJEEK | {"proxy": "http://ann:s3cret@proxy.example.com"},
         MOJEEK | {"proxy": "http://169.254.169.254/"},
+        MOJEEK | {"proxy": "http://proxy.example.com:99999"},
+        MOJEEK | {"proxy": "http://proxy.example.com:abc"},
+        MOJEEK | {"proxy": "http://proxy example.com"},
     ],
 )
 def test_settings_that_are_wrong_are_refused(settings: dict[str, Any]) -> None:
