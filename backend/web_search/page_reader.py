@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -158,7 +158,11 @@ def _render(render: PageRenderer, plain: _Opened, deadline: Deadline) -> _Opened
         content = read_page(rendered.html, rendered.url, None, deadline)
     except (QuarryError, DeadlineExceededError):
         return plain
-    return _Opened(rendered.url, content) if content.text or not plain.content.text else plain
+    if plain.content.text and not content.text:
+        return plain
+    # Its scripts have run, so what is missing now does not wait for them.
+    signs = content.signs and replace(content.signs, has_scripts=False)
+    return _Opened(rendered.url, replace(content, signs=signs))
 
 
 def _may_need_scripts(content: PageContent) -> bool:
