@@ -178,3 +178,4 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state.active_requests.close()
     await to_thread.run_sync(state.turns.stop, LAST_STEP)
     await to_thread.run_sync(state.sync_runs.stop, LAST_STEP)
+    await to_thread.run_sync(state.files.stop, LAST_STEP)

@@ -34,7 +34,7 @@ class ConversationTurns:
     def stop(self, seconds: float) -> None:
         """End all turns, with what was written of them; wait until that is stored, but no longer than this."""
         self.runner.interrupt_all(seconds)
-        self.followers.shutdown(wait=False, cancel_futures=True)
+        self.followers.shutdown(cancel_futures=True)
 
     @contextmanager
     def _hold_slot(self, asker: str, cancel_token: CancelToken) -> Iterator[None]:

@@ -96,6 +96,7 @@ class FileKeeper:
         self._is_due = False
         self._swept_at = -SWEEP_PAUSE
         self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
 
     def wake(self) -> None:
         """Read soon what waits, and remove what is marked for removal."""
@@ -103,12 +104,20 @@ class FileKeeper:
             self._is_due = True
             self._start()
 
+    def stop(self, seconds: float) -> None:
+        """Begin nothing more, and wait so long for what is being read; what waits stays for another process."""
+        self._stopping.set()
+        with self._changed:
+            thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
+
     def wake_sometimes(self) -> None:
         if time.monotonic() - self._swept_at >= SWEEP_PAUSE:
             self.wake()
 
     def _start(self) -> None:
-        if self._thread is None:
+        if self._thread is None and not self._stopping.is_set():
             self._thread = threading.Thread(target=self._work, name="files", daemon=True)
             self._thread.start()
 
@@ -131,11 +140,11 @@ class FileKeeper:
     def _take_due(self) -> bool:
         with self._changed:
             due, self._is_due = self._is_due, False
-            return due
+            return due and not self._stopping.is_set()
 
     def _wait(self, seconds: float) -> None:
         """Wait before the next try, whatever is added meanwhile: it would fail as well."""
-        time.sleep(seconds)
+        self._stopping.wait(seconds)
         with self._changed:
             self._is_due = True
 
@@ -145,9 +154,10 @@ class FileKeeper:
             index = self._open_index()
             self._swept_at = time.monotonic()
             sweep(index)
-            while (
-                upload := waiting_uploads.claim(index.database, this_process(), is_dead)
-            ) is not None:
+            while not self._stopping.is_set():
+                upload = waiting_uploads.claim(index.database, this_process(), is_dead)
+                if upload is None:
+                    break
                 read_upload(index, upload)
                 index = self._open_index()
         except (TemporarilyUnavailableError, ActionRequiredError) as error:

@@ -230,3 +230,28 @@ def test_an_error_of_the_program_ends_no_later_work(monkeypatch: pytest.MonkeyPa
     wait_for(lambda: len(raised) == 2)
     assert opened == ["files", "files"]
     assert raised == [RuntimeError, RuntimeError]
+
+
+def test_stopped_it_ends_the_file_in_hand_and_leaves_the_others_waiting(
+    index: FileIndex, writer: _Writer
+) -> None:
+    files = [_upload(index.database, name) for name in ("a.md", "b.md")]
+    begun, may_end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        begun.set()
+        assert may_end.wait(30)
+
+    writer.before = hold
+    keeper = FileKeeper(lambda: index)
+    keeper.wake()
+    assert begun.wait(30)
+    stopping = threading.Thread(target=keeper.stop, args=(30.0,))
+    stopping.start()
+    wait_for(keeper._stopping.is_set)
+    may_end.set()
+    stopping.join(30)
+    assert not stopping.is_alive()
+    assert sorted(_status(index.database, file) for file in files) == ["reading", "ready"]
+    keeper.wake()
+    assert keeper._thread is None
