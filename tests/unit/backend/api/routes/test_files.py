@@ -6,6 +6,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,9 @@ def modelled(
         yield _make(home, folder, settings)
         return
     with request.getfixturevalue("postgresql").new() as url:
-        yield _make(home, folder, settings | {"database_url": url})
+        container = _make(home, folder, settings | {"database_url": url})
+        with closing(container.database):
+            yield container
 
 
 def _make(home: Path, folder: Path, settings: dict[str, object]) -> Container:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -64,7 +65,9 @@ def modelled(
         yield _fill(_make(home, folder, settings))
         return
     with request.getfixturevalue("postgresql").new() as url:
-        yield _fill(_make(home, folder, settings | {"database_url": url}))
+        container = _fill(_make(home, folder, settings | {"database_url": url}))
+        with closing(container.database):
+            yield container
 
 
 def _fill(container: Container) -> Container:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -98,7 +98,9 @@ def world(
         return
     databases: Databases = request.getfixturevalue("postgresql")
     with databases.new() as url:
-        yield from _worlds(make_container(home, database_url=url), folder)
+        container = make_container(home, database_url=url)
+        with closing(container.database):
+            yield from _worlds(container, folder)
 
 
 def _worlds(container: Container, folder: Path) -> Iterator[World]:
