@@ -4,6 +4,7 @@ import random
 import signal
 import time
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def test_a_killed_server_loses_and_doubles_no_upload(home: Home) -> None:
             server.process.send_signal(signal.SIGKILL)
             server.process.wait(SOON)
     with serving(home) as server:
-        wait_for(lambda: "reading" not in {one["status"] for one in _list(server)})
+        _wait_until_read(server)
         files = _list(server)
         assert sorted(one["id"] for one in files) == sorted(taken)
         statuses = Counter(one["status"] for one in files)
@@ -50,6 +51,20 @@ def _upload(server: Serving, name: str) -> str:
 def _list(server: Serving) -> list[Any]:
     found: list[Any] = server.client.get(FILES).json()["files"]
     return found
+
+
+def _wait_until_read(server: Serving) -> None:
+    """Each is read in a process of its own, which takes a busy machine long: wait as long as there are fewer and fewer."""
+    while left := _count_waiting(server):
+        wait_for(partial(_has_fewer, server, left))
+
+
+def _has_fewer(server: Serving, left: int) -> bool:
+    return _count_waiting(server) < left
+
+
+def _count_waiting(server: Serving) -> int:
+    return sum(one["status"] == "reading" for one in _list(server))
 
 
 def _count_found(server: Serving, file: Any) -> int:
