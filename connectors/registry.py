@@ -22,6 +22,7 @@ from connectors.connector import (
 from connectors.errors import InvalidInputError
 from connectors.settings_form import Entry, Form, Path, TextField, get_path, to_label
 
+Kind = TypeVar("Kind")
 S = TypeVar("S", bound=BaseModel)
 C = TypeVar("C", bound=BaseModel)
 
@@ -108,24 +109,28 @@ class SourceKind(Generic[S, C]):
         )
 
 
-class _LazySourceKinds(Mapping[str, SourceKind[Any, Any]]):
-    """Imports a source's module on first access: a folder needs no HTTP client."""
+class LazyKinds(Mapping[str, Kind]):
+    """Kinds by name, each an attribute of a module that is imported on first access: a folder needs no HTTP client."""
 
-    def __getitem__(self, name: str) -> SourceKind[Any, Any]:
-        kind: SourceKind[Any, Any] = import_module(_MODULES[name]).SOURCE_KIND
+    def __init__(self, modules: Mapping[str, str], attribute: str) -> None:
+        self._modules = modules
+        self._attribute = attribute
+
+    def __getitem__(self, name: str) -> Kind:
+        kind: Kind = getattr(import_module(self._modules[name]), self._attribute)
         return kind
 
     def __contains__(self, name: object) -> bool:
-        return name in _MODULES
+        return name in self._modules
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_MODULES)
+        return iter(self._modules)
 
     def __len__(self) -> int:
-        return len(_MODULES)
+        return len(self._modules)
 
 
-SOURCE_KINDS: Mapping[str, SourceKind[Any, Any]] = _LazySourceKinds()
+SOURCE_KINDS: Mapping[str, SourceKind[Any, Any]] = LazyKinds(_MODULES, "SOURCE_KIND")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """The kinds of provider, by name, and what is entered for one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
@@ -11,7 +10,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from backend.web_search.providers.provider import FetchRendered, ProviderKind, SearchProvider
 from connectors.connector import validate_source_name
 from connectors.errors import InvalidInputError
-from connectors.registry import FieldError, InvalidSourceError, find_field_errors
+from connectors.registry import FieldError, InvalidSourceError, LazyKinds, find_field_errors
 
 _MODULES: Mapping[str, str] = MappingProxyType(
     {
@@ -29,24 +28,7 @@ _MODULES: Mapping[str, str] = MappingProxyType(
 """Each module defines a `PROVIDER_KIND`."""
 
 
-class _LazyProviderKinds(Mapping[str, ProviderKind[Any, Any]]):
-    """Imports the module of a kind on first access."""
-
-    def __getitem__(self, name: str) -> ProviderKind[Any, Any]:
-        kind: ProviderKind[Any, Any] = import_module(_MODULES[name]).PROVIDER_KIND
-        return kind
-
-    def __contains__(self, name: object) -> bool:
-        return name in _MODULES
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_MODULES)
-
-    def __len__(self) -> int:
-        return len(_MODULES)
-
-
-PROVIDER_KINDS: Mapping[str, ProviderKind[Any, Any]] = _LazyProviderKinds()
+PROVIDER_KINDS: Mapping[str, ProviderKind[Any, Any]] = LazyKinds(_MODULES, "PROVIDER_KIND")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
