@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Header, Path, Query, Request
 from pydantic import Field
 
+from backend.api import openapi
 from backend.api.answer_events import AnswerHtml, TurnEncoder
 from backend.api.authorization import AskerDependency
 from backend.api.dependencies import (
@@ -45,6 +47,7 @@ HIGHEST = 2**31 - 1
 ConversationId: TypeAlias = Annotated[str, Path(max_length=100)]
 MessageId: TypeAlias = Annotated[int, Path(ge=1, le=HIGHEST)]
 ProjectId: TypeAlias = Annotated[str, Path(max_length=100)]
+EventNumber: TypeAlias = Annotated[int, Field(ge=0, le=HIGHEST)]
 ProjectIdField: TypeAlias = Annotated[str, Field(max_length=100)]
 MakeFollower: TypeAlias = Callable[[FollowedAnswer], TurnFollower]
 
@@ -161,6 +164,24 @@ async def get_project_follower(
     return make_follower(FollowedAnswer(message_id, find_place, is_own=False))
 
 
+async def find_first_event(
+    after: Annotated[EventNumber, Query(description="Only events behind this number")] = 0,
+    last_event_id: Annotated[
+        EventNumber | None, Header(description="The same, as browsers send it")
+    ] = None,
+) -> int:
+    """Return the number behind which a client wants the events of an answer."""
+    return after if last_event_id is None else last_event_id
+
+
+FirstEventDependency = Annotated[int, Depends(find_first_event)]
+FOLLOWING: Mapping[int | str, dict[str, Any]] = MappingProxyType(
+    {
+        200: openapi.describe_stream(openapi.FOLLOWED_EVENTS),
+        204: {"description": "Nothing follows any more: the message has the answer"},
+    }
+)
+"""What a route that follows an answer responds with."""
 ProjectFollowerDependency = Annotated[TurnFollower, Depends(get_project_follower)]
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
@@ -10,9 +10,11 @@ from backend.api import conversation_responses as responses
 from backend.api import openapi
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.conversation_dependencies import (
+    FOLLOWING,
     HIGHEST,
     ConversationId,
     ConversationsDependency,
+    FirstEventDependency,
     FollowerDependency,
     MessageId,
 )
@@ -44,7 +46,6 @@ _MESSAGE = f"{_ONE}/messages/{{message_id}}"
 _CONFLICT = openapi.describe_problem("Too much is being answered in this conversation already")
 
 MessageIdField: TypeAlias = Annotated[int, Field(ge=1, le=HIGHEST)]
-EventNumber: TypeAlias = Annotated[int, Field(ge=0, le=HIGHEST)]
 
 
 def _check_title(title: str) -> str:
@@ -265,10 +266,7 @@ def stop_answer(
     f"{_MESSAGE}/events",
     status_code=200,
     response_class=EventStream,
-    responses={
-        200: openapi.describe_stream(openapi.FOLLOWED_EVENTS),
-        204: {"description": "Nothing follows any more: the message has the answer"},
-    },
+    responses=dict(FOLLOWING),
     summary="Follow an answer",
 )
 @requires(Permission.ASK)
@@ -276,13 +274,9 @@ def follow_events(
     follower: FollowerDependency,
     asker: AskerDependency,
     state: AppStateDependency,
-    after: Annotated[EventNumber, Query(description="Only events behind this number")] = 0,
-    last_event_id: Annotated[
-        EventNumber | None, Header(description="The same, as browsers send it")
-    ] = None,
+    first: FirstEventDependency,
 ) -> Response:
     """Server-sent events as those of POST /api/ask; the last may also be `stopped` or `interrupted`. The id of each is its number in
     the answer, so that a client that comes again receives the rest. The answer goes on when the connection is closed. An
     `error` without a number says that nothing more may be shown. Events are kept for an hour after the end."""
-    first = after if last_event_id is None else last_event_id
     return open_stream(follower, first, state, asker)

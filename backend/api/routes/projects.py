@@ -2,17 +2,18 @@
 
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from backend.api import conversation_responses as responses
-from backend.api import openapi
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.conversation_dependencies import (
+    FOLLOWING,
     HIGHEST,
     ConversationId,
     ConversationsDependency,
+    FirstEventDependency,
     ProjectFollowerDependency,
     ProjectId,
     ProjectIdField,
@@ -39,7 +40,6 @@ _ONE = f"{_ALL}/{{project_id}}"
 _MEMBERS = f"{_ONE}/members"
 _CONVERSATIONS = f"{_ONE}/conversations"
 
-EventNumber: TypeAlias = Annotated[int, Field(ge=0, le=HIGHEST)]
 PersonId: TypeAlias = Annotated[int, Path(ge=1, le=HIGHEST)]
 Name: TypeAlias = Annotated[str, Field(max_length=LONGEST_NAME)]
 Instructions: TypeAlias = Annotated[
@@ -195,10 +195,7 @@ def read_project_conversation(
     f"{_ONE}/messages/{{message_id}}/events",
     status_code=200,
     response_class=EventStream,
-    responses={
-        200: openapi.describe_stream(openapi.FOLLOWED_EVENTS),
-        204: {"description": "Nothing follows any more: the message has the answer"},
-    },
+    responses=dict(FOLLOWING),
     summary="Follow an answer of a project",
 )
 @requires(Permission.ASK)
@@ -206,13 +203,9 @@ def follow_project_events(
     follower: ProjectFollowerDependency,
     asker: AskerDependency,
     state: AppStateDependency,
-    after: Annotated[EventNumber, Query(description="Only events behind this number")] = 0,
-    last_event_id: Annotated[
-        EventNumber | None, Header(description="The same, as browsers send it")
-    ] = None,
+    first: FirstEventDependency,
 ) -> Response:
     """As the events of an answer of your own, by what you may read yourself. Files that came with the question are not named."""
-    first = after if last_event_id is None else last_event_id
     return open_stream(follower, first, state, asker)
 
 
