@@ -2,7 +2,7 @@
 
 import html
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -21,7 +21,7 @@ from backend.chat.rights_watch import (
 )
 from backend.conversations.followed_turn import WithheldError
 from backend.conversations.turn_events import EncodedEvent
-from backend.conversations.turn_runner import Answer, TurnRefusedError
+from backend.conversations.turn_runner import TurnRefusedError
 from backend.schemas.answer import (
     AnswerDoneEvent,
     AnswerResponse,
@@ -70,12 +70,16 @@ _WITHDRAWN = problem_details.problem(
 )
 
 
+AnswerTurn: TypeAlias = Callable[[ChatStateContainer], Iterator[ChatEvent]]
+"""Answers the turn, and records what it does."""
+
+
 def answer_events(
-    answer: Answer, turn: ChatTurn, answer_html: AnswerHtml, watch: RightsWatch
+    answer: AnswerTurn, turn: ChatTurn, answer_html: AnswerHtml, watch: RightsWatch
 ) -> Generator[Event, None, None]:
     """The events of a turn, as they are sent; the last is `done` or `error`."""
     encoder = TurnEncoder(turn.message, answer_html)
-    events = answer(turn, ChatStateContainer(), ())
+    events = answer(ChatStateContainer())
     try:
         for event in watch.follow(events):
             if (step := encoder.make_event(event)) is not None:

@@ -1,6 +1,6 @@
 """Answers that are sent as they come about, to one who waits for them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from fastapi import Request
@@ -20,7 +20,6 @@ from backend.composition.chat import ChatService
 from backend.files.attached_files import find_attached
 from backend.store.database import Database
 from backend.store.held_files import NO_HOLDERS
-from backend.store.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +40,7 @@ class AnswerStream:
             turn = replace(turn, readers=readers)
         attached = find_attached(self.database, asker.owner, (), holders, turn.readers)
 
-        def answer(
-            turn: ChatTurn, record: ChatStateContainer, path: Sequence[Message]
-        ) -> Iterator[ChatEvent]:
-            del path
+        def answer(record: ChatStateContainer) -> Iterator[ChatEvent]:
             models = self.chat.choose_models(turn.assistant)
             return answer_attached(self.chat, models, attached, turn, record)
 

@@ -6,7 +6,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,14 @@ def modelled(
     folder: Path,
     server: ScriptedModel,
 ) -> Iterator[Container]:
-    home = tmp_path_factory.mktemp("files-home")
+    with _made(request, tmp_path_factory.mktemp("files-home"), folder, server) as container:
+        yield container
+
+
+@contextmanager
+def _made(
+    request: pytest.FixtureRequest, home: Path, folder: Path, server: ScriptedModel
+) -> Iterator[Container]:
     settings: dict[str, object] = {
         "llm_url": server.base_url,
         "llm_model": "scripted",

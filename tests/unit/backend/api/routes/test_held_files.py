@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,7 +34,7 @@ from tests.unit.backend.api.routes.test_files import (
     SOON,
     _add,
     _found,
-    _make,
+    _made,
 )
 
 CAT, DAN = "cat@example.com", "dan@example.com"
@@ -55,25 +54,10 @@ def modelled(
     folder: Path,
     server: ScriptedModel,
 ) -> Iterator[Container]:
-    home = tmp_path_factory.mktemp("held-home")
-    settings: dict[str, object] = {
-        "llm_url": server.base_url,
-        "llm_model": "scripted",
-        "llm_window": 6_000,
-    }
-    if request.param == "sqlite":
-        yield _fill(_make(home, folder, settings))
-        return
-    with request.getfixturevalue("postgresql").new() as url:
-        container = _fill(_make(home, folder, settings | {"database_url": url}))
-        with closing(container.database):
-            yield container
-
-
-def _fill(container: Container) -> Container:
-    add_person(container.database, CAT)
-    add_person(container.database, DAN, Role.ADMIN)
-    return container
+    with _made(request, tmp_path_factory.mktemp("held-home"), folder, server) as container:
+        add_person(container.database, CAT)
+        add_person(container.database, DAN, Role.ADMIN)
+        yield container
 
 
 @pytest.fixture(scope="module")
