@@ -60,6 +60,8 @@ UNUSED = {
     "indexing.embedding.hash_embedder.HashingEmbedder",
     # the languages of such an embedder: all of them
     "indexing.embedding.language_support.EVERYTHING",
+    # the process that tries a faster precision calls it
+    "indexing.embedding.precision_check.write_checked_vectors",
     # the process that draws a page calls it
     "connectors.extraction.pdf_rendering.render_standard_input",
     # the process that reads an uploaded file calls it

@@ -5,15 +5,16 @@ import logging
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from connectors.errors import DamagedDataError, NotConfiguredError
-from indexing.embedding import model_preparation
+from indexing.embedding import model_building, model_preparation, precision_check
 from indexing.embedding.model_loading import describe_model, load_embedder
-from indexing.embedding.openvino_embedder import OpenVinoEmbedder
+from indexing.embedding.openvino_embedder import OpenVinoEmbedder, read_record
 from indexing.runtime.deadline import Deadline
 from tests.support.models import MINILM, MODEL_CACHE, minilm, write_static_model, write_tiny_bert
 
@@ -37,6 +38,8 @@ def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a process was started")
 
     monkeypatch.setattr(subprocess, "run", refuse)
+    # That a faster precision is tried in a process of its own is no conversion.
+    monkeypatch.setattr(model_building, "detect_native_precision", lambda: "f32")
 
 
 @pytest.fixture
@@ -107,6 +110,25 @@ def test_where_the_faster_precision_is_not_exact_the_other_is_used(
     monkeypatch.setattr("indexing.embedding.model_building.MIN_COSINE", 0.9999999)
     exact = load_embedder(str(tiny), cache.with_name("other")).identity.precision
     assert (native, exact) in (("bf16", "f32"), ("f32", "f32"))
+
+
+def test_a_precision_that_ends_the_process_is_not_used(
+    tiny: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_building, "detect_native_precision", lambda: "bf16")
+    monkeypatch.setattr(precision_check, "_PROGRAM", "import os; os.abort()")
+    assert load_embedder(str(tiny), cache).identity.precision == "f32"
+
+
+def test_vectors_of_another_process_are_those_of_this_one(tiny: Path, cache: Path) -> None:
+    load_embedder(str(tiny), cache)
+    (folder,) = (path.parent for path in cache.glob("*/record.json"))
+    record = read_record(folder)
+    assert record is not None
+    exact = replace(record, precision="f32")
+    expected = OpenVinoEmbedder(folder, exact).embed_passages(precision_check.CHECKED_TEXTS)
+    apart = precision_check._embed_isolated(folder, exact)
+    np.testing.assert_array_equal(apart, expected)
 
 
 def test_describing_a_model_does_not_prepare_it(tiny: Path, cache: Path) -> None:
