@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from backend.composition.chat import ChatService
     from backend.composition.index import EmbeddingModel, IndexEngine
     from backend.composition.language_models import LanguageModels, StoredModels
+    from backend.composition.web_search import WebSessions
     from backend.files.file_keeper import FileIndex
     from backend.search.named_sets import Names
     from backend.store.audit import Actor
@@ -221,7 +222,13 @@ class Container:
     def chat(self) -> "ChatService":
         from backend.composition.chat import ChatService
 
-        return ChatService(self.settings, self.engine, self._source_kinds, self.language_models)
+        return ChatService(
+            self.settings,
+            self.engine,
+            self._source_kinds,
+            self.language_models,
+            self.web_sessions,
+        )
 
     @cached_property
     def language_models(self) -> "LanguageModels":
@@ -240,6 +247,20 @@ class Container:
         from backend.composition.web_search import make_web_search
 
         return make_web_search(self._find_database, lambda: self.vault, self.browser.render)
+
+    @cached_property
+    def web_sessions(self) -> "WebSessions":
+        """Opens the web to turns."""
+        from backend.composition.web_search import WebSessions
+        from backend.web_search.page_snippets import EmbeddingModel
+
+        def find_embedding() -> EmbeddingModel:
+            embedding = self.engine.embedding
+            return EmbeddingModel(embedding.embedder, embedding.language_support)
+
+        return WebSessions(
+            self.web_search, lambda: self.page_reader, self._find_database, find_embedding
+        )
 
     def web_search_service(self, actor: "Actor") -> "WebSearchService":
         """Return what admins do to web search."""

@@ -10,15 +10,24 @@ from backend.api import problem_details
 from backend.api.server_sent_events import BROKEN, Event
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
-from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece, TurnFailed
+from backend.chat.events import (
+    AnswerDone,
+    ChatEvent,
+    PagesRead,
+    ReasoningStep,
+    SearchPlanned,
+    TextPiece,
+    TurnFailed,
+    WebSearched,
+)
 from backend.chat.given_files import FilesGiven
-from backend.chat.llm_loop import ChatTurn
 from backend.chat.passages import PassagesShown
 from backend.chat.rights_watch import (
     AskerGoneError,
     DocumentWithdrawnError,
     RightsWatch,
 )
+from backend.chat.turn import ChatTurn
 from backend.conversations.followed_turn import WithheldError
 from backend.conversations.turn_events import EncodedEvent
 from backend.conversations.turn_runner import TurnRefusedError
@@ -37,6 +46,7 @@ from backend.schemas.search import (
     StepFailedEvent,
 )
 from backend.schemas.system import ProblemDetails
+from backend.schemas.web_lookup import PagesReadEvent, PlannedEvent, WebSearchedEvent
 from backend.search.events import (
     FiltersApplied,
     FirstResults,
@@ -168,5 +178,11 @@ def _step(event: ChatEvent) -> Event | None:
             return Event("error", problem_details.problem(503, message, advice))
         case FiltersApplied(filters=filters, inferred=inferred):
             return Event("narrowed", NarrowedEvent.from_filters(filters, inferred))
+        case SearchPlanned(plan=plan):
+            return Event("planned", PlannedEvent.from_plan(plan))
+        case WebSearched(finding=finding, withheld=withheld):
+            return Event("web_searched", WebSearchedEvent.from_finding(finding, withheld))
+        case PagesRead(pages=pages):
+            return Event("pages_read", PagesReadEvent.from_pages(pages))
         case SearchDone() | AnswerDone():
             return None

@@ -13,8 +13,8 @@ from backend.api.readers_now import make_readers_now
 from backend.api.server_sent_events import EventStream, SentEvents, from_thread
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
-from backend.chat.llm_loop import ChatTurn
 from backend.chat.rights_watch import RightsWatch
+from backend.chat.turn import ChatTurn
 from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
 from backend.files.attached_files import find_attached

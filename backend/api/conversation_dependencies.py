@@ -24,7 +24,7 @@ from backend.api.request_context import RequestContextDependency
 from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
-from backend.chat.llm_loop import ChatTurn
+from backend.chat.turn import ChatTurn
 from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
 from backend.conversations.answer_gate import AnswerGate

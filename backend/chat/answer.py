@@ -21,8 +21,8 @@ from backend.chat.extractive.answer import (
     extract_answer,
     quote_passage,
 )
-from backend.chat.llm_loop import ChatTurn
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
+from backend.chat.turn import ChatTurn
 from backend.search.events import SearchEvent, StepFailed
 from backend.search.follow_ups import resolve_follow_up
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest

@@ -5,6 +5,7 @@ from typing import Self
 
 from backend.chat.events import TurnFailed
 from backend.store.held_files import NO_HOLDERS, FileHolders
+from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from indexing.index.protocols import Filters
 
 
@@ -22,6 +23,8 @@ class AssistantSettings:
     temperature: float | None = None
     """None for that of the model."""
     searches: bool = True
+    domains: DomainRules = ANY_DOMAIN
+    """Of the web, it searches and reads only what these permit."""
     holders: FileHolders = NO_HOLDERS
     """Whose files it draws on: its own, and those of the project in which it is asked."""
 

@@ -31,6 +31,8 @@ class ChatRecord:
     """All documents that the model was shown, by citation number."""
     sections: Mapping[int, tuple[InferenceSection, ...]]
     """Their sections, by citation number; none for a file that was put in whole."""
+    texts: Mapping[int, tuple[str, ...]]
+    """What the model was shown of sources that are no documents of the index, by citation number."""
     citations: tuple[CitationInfo, ...]
     """The first citation of each document so far, in the order of the text."""
     answer: AnswerDone | None
@@ -48,6 +50,7 @@ class ChatRecord:
                 title=document.title,
                 link=safe_link(document.link),
                 sections=self.sections.get(number, ()),
+                kind=document.kind,
             )
             for number, document in self.documents.items()
         )
@@ -63,6 +66,7 @@ class ChatStateContainer:
         self._reasoning: list[str] = []
         self._documents: dict[int, CitedDocument] = {}
         self._sections: dict[int, list[InferenceSection]] = {}
+        self._texts: dict[int, list[str]] = {}
         self._citations: list[CitationInfo] = []
         self._answer: AnswerDone | None = None
         self._failure: TurnFailed | None = None
@@ -89,6 +93,13 @@ class ChatStateContainer:
                 document = CitedDocument(doc.document_id, doc.title, doc.link)
                 self._documents.setdefault(doc.number, document)
                 self._sections.setdefault(doc.number, []).append(section)
+
+    def add_text(self, number: int, text: str) -> None:
+        """Record what the model was shown of a source that is no document of the index."""
+        with self._lock:
+            shown = self._texts.setdefault(number, [])
+            if text not in shown:
+                shown.append(text)
 
     def replace_model(self, name: str) -> None:
         with self._lock:
@@ -122,6 +133,7 @@ class ChatStateContainer:
                 reasoning="".join(self._reasoning),
                 documents=dict(sorted(self._documents.items())),
                 sections={number: tuple(found) for number, found in self._sections.items()},
+                texts={number: tuple(shown) for number, shown in self._texts.items()},
                 citations=tuple(self._citations),
                 answer=self._answer,
                 failure=self._failure,

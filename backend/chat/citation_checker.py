@@ -4,12 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from backend.chat.chat_state import ChatStateContainer
-from backend.chat.citations.evidence import Passage, split_document, split_passages
+from backend.chat.chat_state import ChatRecord, ChatStateContainer
+from backend.chat.citations.evidence import (
+    Passage,
+    split_document,
+    split_passages,
+    split_texts,
+)
 from backend.chat.citations.judgement import ClaimJudge, OpenClaim, collect_evidence
 from backend.chat.citations.verification import Support, Verdict, find_support
 from backend.chat.events import AnswerDone, ChatEvent, Citation
-from backend.search.models import InferenceSection
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import QueryEmbedder
@@ -19,7 +23,6 @@ from indexing.runtime.deadline import Deadline, DeadlineExceededError
 CHECKING_SECONDS = 10.0
 """Time to check citations, even if the answer has used all of its own."""
 
-_Sections: TypeAlias = Mapping[int, Sequence[InferenceSection]]
 _Claim: TypeAlias = tuple[str, Sequence[Passage]]
 _Cited: TypeAlias = tuple[int, str]
 """The number and the id of a cited document."""
@@ -78,16 +81,18 @@ class CitationChecker:
 
     def _split_cited(self, citations: Iterable[Citation]) -> Mapping[_Cited, Sequence[Passage]]:
         """Split each document once: what was read of a passage serves every sentence that cites it."""
-        sections = self.state.snapshot().sections
+        record = self.state.snapshot()
         cited = dict.fromkeys((each.number, each.document_id) for each in citations)
-        return {each: self._passages(each, sections) for each in cited}
+        return {each: self._passages(each, record) for each in cited}
 
-    def _passages(self, cited: _Cited, sections: _Sections) -> list[Passage]:
+    def _passages(self, cited: _Cited, record: ChatRecord) -> list[Passage]:
         number, document_id = cited
         found = [
             passage
-            for section in sections.get(number, ())
+            for section in record.sections.get(number, ())
             for passage in split_passages(section.chunks)
         ]
+        if shown := record.texts.get(number):
+            found += split_texts(record.documents[number].title, shown)
         file = self.files.get(document_id)
         return found or (split_document(file) if file else [])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from backend.chat.citations.citation_processor import CitedDocument
+from backend.chat.citations.citation_processor import CitedDocument, SourceKind
 from backend.search.budget import to_json
 from backend.search.models import DocumentNumbers
 from indexing.embedding.token_counting import CountTokens
@@ -82,7 +82,10 @@ def load_in_memory_chat_files(
 def build_context_file_citation_mapping(
     loaded: Sequence[ContextFileMetadata],
 ) -> Mapping[int, CitedDocument]:
-    return {file.number: CitedDocument(file.document_id, file.name, file.link) for file in loaded}
+    return {
+        file.number: CitedDocument(file.document_id, file.name, file.link, SourceKind.FILE)
+        for file in loaded
+    }
 
 
 def files_for_model(context: ContextFiles, loaded: Sequence[ContextFileMetadata]) -> str:

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend.chat.citations.citation_processor import CitationInfo
+from backend.chat.citations.citation_processor import CitationInfo, SourceKind
 from backend.chat.citations.verification import Support
 from backend.chat.given_files import FilesGiven
+from backend.chat.intent.search_plan import SearchPlan
 from backend.chat.passages import PassagesShown, QuotedPassage
 from backend.search.events import SearchEvent
 from backend.search.models import InferenceSection
+from backend.web_search.results import PageOutcome
+from backend.web_search.web_session import WebFinding
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import DeadlineExceededError
 
@@ -39,6 +42,7 @@ class Citation:
     title: str
     link: str
     """As `safe_link` escapes it."""
+    kind: SourceKind = SourceKind.DOCUMENT
     sentence: str
     """The cited sentence, without markers."""
     claim: str
@@ -57,7 +61,8 @@ class ShownDocument:
     link: str
     """As `safe_link` escapes it."""
     sections: tuple[InferenceSection, ...]
-    """Those that were shown; none for a file that was put in whole."""
+    """Those that were shown; none for a file that was put in whole, nor for what is no document of the index."""
+    kind: SourceKind = SourceKind.DOCUMENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +83,8 @@ class AnswerDone:
     """Those that come closest, best first; none if a model answered."""
     uncited: tuple[str, ...] = ()
     """Sentences that state something and cite nothing, in the order of the text."""
+    is_general_knowledge: bool = False
+    """It states something and cites nothing: the model says what it has learned, not what a source says."""
     documents: tuple[ShownDocument, ...] = ()
     """All that were shown to the model, or quoted from, by number; also those that the answer does not cite."""
     files: FilesGiven | None = None
@@ -105,8 +112,34 @@ class TurnFailed:
                 return cls(f"The search failed. {error}", "Ask again.")
 
 
+@dataclass(frozen=True, slots=True)
+class SearchPlanned:
+    """What the message is looked up as; comes in Chat mode alone."""
+
+    plan: SearchPlan
+
+
+@dataclass(frozen=True, slots=True)
+class WebSearched:
+    """A search of the web, with what was sent and to whom."""
+
+    finding: WebFinding
+    withheld: tuple[str, ...] = ()
+    """What was taken out of the query before: terms that only documents say which not everybody may read."""
+
+
+@dataclass(frozen=True, slots=True)
+class PagesRead:
+    """Pages of the web that were read, or could not be."""
+
+    pages: tuple[PageOutcome, ...]
+
+
 ChatEvent: TypeAlias = (
     SearchEvent
+    | SearchPlanned
+    | WebSearched
+    | PagesRead
     | FilesGiven
     | ReasoningStep
     | CitationInfo

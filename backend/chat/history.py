@@ -83,6 +83,9 @@ class Conversation:
         self._window = window
         self._count = lru_cache(maxsize=256)(count_tokens)
         self._results = ""
+        self._question = ""
+        """With its references, where it has any."""
+        self._notes: tuple[str, ...] = ()
         self._exchanges: list[ToolExchange] = []
 
     def fit_window(self, window: int) -> None:
@@ -99,6 +102,14 @@ class Conversation:
     def put_results(self, results: str) -> None:
         """Put results into the question, for a model that has not called the search itself."""
         self._results = results
+
+    def put_references(self, question: str) -> None:
+        """Put this in the place of the message with its files."""
+        self._question = question
+
+    def add_notes(self, notes: Iterable[str]) -> None:
+        """Add to the system prompt what was found out for the message."""
+        self._notes = (*self._notes, *notes)
 
     def put_exchanges(self) -> None:
         """Put the results of all calls into the question, for a model that may know no messages of tools.
@@ -136,7 +147,9 @@ class Conversation:
             raise MessageTooLongError
         exchanges = self._fit_exchanges(available)
         available -= sum(self._cost(exchange) for exchange in exchanges)
-        question = question_prompt(self._start.message, self._start.files, self._results)
+        question = self._question or question_prompt(
+            self._start.message, self._start.files, self._results
+        )
         return [
             ChatMessage("system", self._system(tools)),
             *self._earlier(),
@@ -160,13 +173,14 @@ class Conversation:
         rules = (
             *self._start.instructions,
             *searching,
+            *self._notes,
             assistant_prompt(self._start.assistant, self._start.project),
         )
         return system_prompt(*rules, today=self._start.today)
 
     def _available(self, tools: Sequence[ToolSpec]) -> int:
         """Return the tokens that the fixed parts leave of the context window."""
-        question = question_prompt(self._start.message, self._start.files, " ")
+        question = self._question or question_prompt(self._start.message, self._start.files, " ")
         described = [json.dumps([tool.name, tool.description, tool.parameters]) for tool in tools]
         # Tokens of a text within a longer one may differ from those of the text alone.
         slack = self._window // 100

@@ -8,8 +8,8 @@ from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_utils import remove_citations
 from backend.chat.events import SEARCH_ERRORS, AnswerDone, ChatEvent, TextPiece, TurnFailed
 from backend.chat.extractive.answer import extract_answer
-from backend.chat.llm_loop import ChatTurn
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
+from backend.chat.turn import ChatTurn
 from backend.search.events import FirstResults, FusedResults, SectionsSelected
 from backend.search.models import DocumentNumbers, InferenceSection
 from backend.search.selection import MAX_SECTIONS

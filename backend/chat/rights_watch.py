@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend.chat.citations.citation_processor import CitationInfo
+from backend.chat.citations.citation_processor import CitationInfo, SourceKind
 from backend.chat.events import AnswerDone, ChatEvent
 from backend.chat.given_files import FilesGiven
 from backend.chat.passages import PassagesShown
@@ -68,17 +68,19 @@ class RightsWatch:
 
 
 def list_documents(event: ChatEvent) -> list[str]:
-    """Return the documents that an event cites or quotes, or that the model is given."""
+    """Return the documents that an event cites or quotes, or that the model is given; anybody may read what is of the web."""
     match event:
         case FilesGiven(document_ids=given):
             return given
         case SectionsSelected(sections=sections):
             return [section.document_id for section in sections]
+        case CitationInfo(kind=SourceKind.WEB):
+            return []
         case CitationInfo(document_id=document):
             return [document]
         case PassagesShown(passages=passages):
             return [passage.document_id for passage in passages]
         case AnswerDone(documents=documents):
-            return [document.document_id for document in documents]
+            return [one.document_id for one in documents if one.kind is not SourceKind.WEB]
         case _:
             return []

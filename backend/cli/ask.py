@@ -14,8 +14,8 @@ from rich.text import Text
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.context_files import ContextFile
 from backend.chat.events import AnswerDone, TextPiece, TurnFailed
-from backend.chat.llm_loop import ChatTurn
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage, TextRun
+from backend.chat.turn import ChatTurn
 from backend.cli import command_line
 from backend.cli.command_line import As, Json, to_safe_text
 from backend.container import Container

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from backend.chat.events import ChatEvent
     from backend.chat.given_files import FilesGiven, FileUse, GivenFile
     from backend.chat.llm.client import ChatModel
-    from backend.chat.llm_loop import ChatTurn
+    from backend.chat.turn import ChatTurn
     from backend.composition.chat import ChatService
     from backend.composition.turn_models import TurnModels
     from backend.files.attached_files import AttachedFiles

@@ -14,16 +14,19 @@ from backend.settings import Settings
 if TYPE_CHECKING:
     from backend.chat.assistant_settings import AssistantSettings
     from backend.chat.chat_state import ChatStateContainer
+    from backend.chat.citations.judgement import ClaimJudge
     from backend.chat.context_files import ContextFile
     from backend.chat.events import ChatEvent
     from backend.chat.llm.client import ChatModel
-    from backend.chat.llm_loop import ChatTurn
     from backend.chat.passages import PassagesReason
+    from backend.chat.turn import ChatDependencies, ChatTurn
     from backend.composition.language_models import ChosenModels, LanguageModels
     from backend.composition.turn_models import TurnModels
+    from backend.composition.web_search import WebSessions
     from backend.search.inferred_filters import FilterInference
     from backend.search.models import Budgets, DocumentNumbers
     from backend.search.search_service import SearchService
+    from backend.web_search.web_session import WebSession
     from connectors.document import Document
     from indexing.embedding.token_counting import CountTokens
     from indexing.index.protocols import Filters, Index
@@ -38,6 +41,7 @@ class ChatService:
     source_kinds: Callable[[], Mapping[str, str]]
     """Returns the kind of each source by its name."""
     models: "LanguageModels"
+    web: "WebSessions"
 
     @property
     def seconds(self) -> float:
@@ -157,11 +161,24 @@ class ChatService:
             if chosen is None:
                 yield from self._answer_from_sentences(turn, index, numbers, state, why)
                 return
-            with self.models.metering(turn.person_id) as meter:
+            with (
+                self.models.metering(turn.person_id) as meter,
+                self._open_web(turn) as web,
+            ):
                 metered = chosen.metered(meter, models.count_tokens)
-                yield from self._answer_by_model(
-                    turn, index, numbers, state, files, metered, models.count_tokens
-                )
+                parts = self._choose_parts(turn, index, metered, models.count_tokens, web)
+                judge = _make_judge(turn, metered, models.count_tokens)
+                yield from self._answer_by_model(turn, parts, judge, files, state)
+
+    @contextmanager
+    def _open_web(self, turn: "ChatTurn") -> "Iterator[WebSession | None]":
+        from backend.chat.turn_mode import may_use_web
+
+        if not may_use_web(turn.mode):
+            yield None
+            return
+        with self.web.open(turn.web_session, turn.assistant.domains) as web:
+            yield web
 
     @contextmanager
     def _index_for(self, files: Sequence["Document"], scope: "Filters") -> Iterator["Index"]:
@@ -208,56 +225,80 @@ class ChatService:
         )
         return answer_from_sentences(turn, parts, state)
 
-    def _answer_by_model(
+    def _choose_parts(
         self,
         turn: "ChatTurn",
         index: "Index",
-        numbers: "DocumentNumbers",
-        state: "ChatStateContainer",
-        files: Sequence["Document"],
         models: "ChosenModels",
         count_tokens: "CountTokens",
-    ) -> Iterator["ChatEvent"]:
-        from backend.chat.citation_checker import CitationChecker
-        from backend.chat.citations.judgement import ClaimJudge
+        web: "WebSession | None",
+    ) -> "ChatDependencies":
         from backend.chat.llm.client import make_complete
-        from backend.chat.llm_loop import ChatDependencies, run_llm_loop
-        from backend.chat.model_failure import PassageFallback
-        from backend.search.models import Budgets
+        from backend.chat.turn import ChatDependencies
+        from backend.chat.turn_mode import AgentMode
+        from backend.search.models import Budgets, DocumentNumbers
 
-        embedding, complete = self.engine.embedding, make_complete(models.fast)
-        fast_budgets = Budgets.for_window(models.fast.settings.context_window)
-        parts = ChatDependencies(
+        complete, numbers = make_complete(models.fast), DocumentNumbers()
+        # In Chat mode what is found is numbered once all of it is known.
+        searched = numbers if isinstance(turn.mode, AgentMode) else DocumentNumbers()
+        searches = self._search_over(index, count_tokens)
+        return ChatDependencies(
             model=models.answering,
             fallback=models.fallback,
             count_tokens=count_tokens,
-            search=self._search_over(index, count_tokens).tool(complete, numbers)
-            if turn.assistant.searches
-            else None,
+            search=searches.tool(complete, searched) if turn.assistant.searches else None,
+            complete=complete,
+            web=web,
             numbers=numbers,
             infer=self._inference_over(index).infer_from_message,
             search_seconds=self.settings.search_seconds,
-            selection_tokens=fast_budgets.selection,
+            selection_tokens=Budgets.for_window(models.fast.settings.context_window).selection,
         )
-        whole = {file.id: file for file in files}
-        judge = ClaimJudge(
-            complete=complete,
-            count_tokens=count_tokens,
-            budget=fast_budgets.answer,
-            deadline=turn.deadline,
-        )
+
+    def _answer_by_model(
+        self,
+        turn: "ChatTurn",
+        parts: "ChatDependencies",
+        judge: "ClaimJudge",
+        files: Sequence["Document"],
+        state: "ChatStateContainer",
+    ) -> Iterator["ChatEvent"]:
+        from backend.chat.answer_by_model import answer_by_model
+        from backend.chat.citation_checker import CitationChecker
+        from backend.chat.model_failure import PassageFallback
+
+        embedding = self.engine.embedding
         checker = CitationChecker(
-            embedding.sentence_vectors, embedding.language_support, state, judge, whole
+            embedding.sentence_vectors,
+            embedding.language_support,
+            state,
+            judge,
+            {file.id: file for file in files},
         )
         fallback = PassageFallback(
             embedder=embedding.embedder,
             understanding=embedding.language_support,
-            numbers=numbers,
+            numbers=parts.numbers,
             state=state,
-            model=models.answering.settings.shown_name,
+            model=parts.model.settings.shown_name,
         )
-        answered = fallback.follow(turn, run_llm_loop(turn, parts, state))
+        answered = fallback.follow(turn, answer_by_model(turn, parts, state))
         return checker.check_citations(answered)
+
+
+def _make_judge(
+    turn: "ChatTurn", models: "ChosenModels", count_tokens: "CountTokens"
+) -> "ClaimJudge":
+    from backend.chat.citations.judgement import ClaimJudge
+    from backend.chat.llm.client import make_complete
+    from backend.search.models import Budgets
+
+    return ClaimJudge(
+        complete=make_complete(models.fast),
+        count_tokens=count_tokens,
+        budget=Budgets.for_window(models.fast.settings.context_window).answer,
+        deadline=turn.deadline,
+    )
 
 
 def _exceeds_window(files: Sequence["ContextFile"], models: "TurnModels") -> bool:

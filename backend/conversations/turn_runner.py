@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
-from backend.chat.llm_loop import ChatTurn
 from backend.chat.rights_watch import (
     AskerGoneError,
     DocumentWithdrawnError,
@@ -19,6 +18,7 @@ from backend.chat.rights_watch import (
     RightsWatch,
     list_documents,
 )
+from backend.chat.turn import ChatTurn
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.fast_model import OpenFastModel
 from backend.conversations.history import MOST_HISTORY, HistoryMaker, TurnHistory

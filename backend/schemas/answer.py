@@ -31,6 +31,8 @@ _PASSAGE: dict[str, JsonValue] = {
     "score": 0.71,
 }
 
+SourceKindName: TypeAlias = Literal["document", "file", "url", "memory", "image"]
+"""`url`: a page of the open web; `memory`: what the asker asked to remember."""
 Verdict: TypeAlias = Literal[
     "verbatim", "supported", "weak", "unsupported", "contradicted", "unchecked"
 ]
@@ -41,6 +43,7 @@ class CitationResponse(Schema):
     document_id: str
     title: str
     link: str
+    kind: SourceKindName = "document"
     quote: str
     """The passage that supports or contradicts the sentence, or comes nearest; empty where none was found."""
     section: int
@@ -58,6 +61,7 @@ class CitationResponse(Schema):
             document_id=citation.document_id,
             title=citation.title,
             link=citation.link,
+            kind=citation.kind.value,
             quote=support.quote if support else "",
             section=support.section if support else 0,
             span=(support.span.start, support.span.end) if support else (0, 0),
@@ -138,6 +142,7 @@ class ShownDocumentResponse(Schema):
     document_id: str
     title: str
     link: str
+    kind: SourceKindName = "document"
     cited: bool
     sections: tuple[ShownSectionResponse, ...]
 
@@ -149,6 +154,7 @@ class ShownDocumentResponse(Schema):
             document_id=shown.document_id,
             title=shown.title,
             link=shown.link,
+            kind=shown.kind.value,
             cited=cited,
             sections=tuple(map(ShownSectionResponse.model_validate, chunks)),
         )
@@ -168,6 +174,8 @@ class AnswerResponse(Schema):
     """Where no language model answered: those that come closest, best first."""
     uncited: tuple[str, ...] = ()
     """Sentences that state something and cite nothing; all of them if there is no citation."""
+    general_knowledge: bool = False
+    """The answer states something and cites nothing: it is what the language model has learned."""
     documents: tuple[ShownDocumentResponse, ...] = ()
     """All that the answer could cite, by number: what was shown to the model, or quoted from."""
     files: FilesGivenResponse | None = None
@@ -186,6 +194,7 @@ class AnswerResponse(Schema):
             answered=done.answered,
             passages=tuple(map(PassageResponse.model_validate, done.passages)),
             uncited=done.uncited,
+            general_knowledge=done.is_general_knowledge,
             documents=tuple(
                 ShownDocumentResponse.from_document(one, cited=one.number in cited)
                 for one in done.documents
@@ -219,6 +228,7 @@ class CitationEvent(Schema):
     document_id: str
     title: str
     link: str
+    kind: SourceKindName = "document"
 
 
 class AnswerDoneEvent(Schema):

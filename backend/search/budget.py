@@ -37,14 +37,14 @@ def excerpt_for_model(
     """Describe a section to the model that selects, by its number in the list."""
     return {
         "id": number,
-        **_document_fields(section),
+        **describe_document(section),
         "content": "\n".join(chunk.text for chunk in chunks),
     }
 
 
 def frame_for_model(section: InferenceSection, number: int) -> dict[str, object]:
     """Return `result_for_model` without its content."""
-    fields = _document_fields(section)
+    fields = describe_document(section)
     metadata = fields.pop("metadata", None)
     frame = {"document": number, **fields, "url": section.best.chunk.link, "content": ""}
     return frame | ({"metadata": metadata} if metadata else {})
@@ -64,7 +64,7 @@ def results_for_model(
     return to_json({"results": results} | ({"note": note} if note else {}))
 
 
-def _document_fields(section: InferenceSection) -> dict[str, object]:
+def describe_document(section: InferenceSection) -> dict[str, object]:
     """Describe a section's document; what is not known is left out."""
     chunk = section.best.chunk
     fields: dict[str, object] = {

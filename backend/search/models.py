@@ -232,9 +232,16 @@ class SearchResult:
     """One for each section, in the same order."""
     for_model: str
     """JSON: `{"results": [{"document", "title", "source", ...}], "note"}`, within the answer budget."""
+    note: str
+    """What the model has to know of the results as a whole; empty where there is nothing to say."""
     citations: CitationMapping
     partial: bool
     """Part of the index did not answer."""
+
+    def renumber(self, numbers: "DocumentNumbers") -> "SearchResult":
+        """Return the same with the numbers that its documents have or get there; what the model is shown is left as it is."""
+        docs = tuple(replace(one, number=numbers.assign(one.document_id)) for one in self.docs)
+        return replace(self, docs=docs, citations={one.number: one.document_id for one in docs})
 
 
 class DocumentNumbers:

@@ -79,6 +79,8 @@ SELECTION_SHARE = 0.5
 """The model is waited for so many seconds, or this share of the time left, whichever is less."""
 
 _Variants: TypeAlias = tuple[VariantQuery, ...]
+VariantCalls: TypeAlias = Mapping[str, PendingCompletion[_Variants]]
+"""Calls to a model that write variants, by the names of their steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +135,7 @@ class StartedSearch:
     """A search whose message was searched, while the model writes variants."""
 
     request: SearchRequest
-    calls: Mapping[str, PendingCompletion[_Variants]]
-    """Calls to the model, by the names of the steps."""
+    calls: VariantCalls
     options: RetrievalOptions
     found: RetrievalResult
     ranking: Ranking
@@ -178,14 +179,21 @@ class SearchTool:
         yield from self.complete(started, request)
 
     def start(
-        self, request: SearchRequest, hits: int = HITS_PER_VARIANT
+        self,
+        request: SearchRequest,
+        hits: int = HITS_PER_VARIANT,
+        calls: VariantCalls | None = None,
     ) -> Generator[SearchEvent, None, StartedSearch]:
         """Search what needs no call to the model, and start the calls that add variants.
+
+        Args:
+            calls: were started instead.
 
         Raises:
             DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
         """
-        calls = self._start_variant_calls(request)
+        if calls is None:
+            calls = self._start_variant_calls(request)
         make = variants_of_request if self._complete else variants_without_model
         inference, own = request.inference, make(request)
         about = replace(request, message=inference.topic or request.message)
@@ -208,14 +216,20 @@ class SearchTool:
         yield FirstResults(tuple(ranking.sections))
         return StartedSearch(request, calls, options, found, ranking)
 
-    def complete(self, started: StartedSearch, request: SearchRequest) -> Iterator[SearchEvent]:
+    def complete(
+        self,
+        started: StartedSearch,
+        request: SearchRequest,
+        planned: Sequence[VariantQuery] = (),
+    ) -> Iterator[SearchEvent]:
         """Search what was added meanwhile, and select; the last event is SearchDone.
 
         Args:
             request: that of the start, to which queries of the chat model may have been added, with its own
                 deadline and budgets.
+            planned: variants that were written since the start.
         """
-        ranking = yield from self._join_variants(started, request)
+        ranking = yield from self._join_variants(started, request, planned)
         yield FusedResults(tuple(ranking.sections))
         selected = yield from self._select(ranking, request)
         yield SectionsSelected(tuple(one.section for one in selected))
@@ -244,13 +258,16 @@ class SearchTool:
         return (yield from self._join_variants(started, request))
 
     def _join_variants(
-        self, started: StartedSearch, request: SearchRequest
+        self,
+        started: StartedSearch,
+        request: SearchRequest,
+        planned: Sequence[VariantQuery] = (),
     ) -> Generator[SearchEvent, None, Ranking]:
         joined = request.model_queries[len(started.request.model_queries) :]
         late = yield from _collect_variants(started.calls)
-        if not joined and not late:
+        added = [*model_variants(joined), *planned, *late]
+        if not added:
             return started.ranking
-        added = [*model_variants(joined), *late]
         narrowed = narrow_variants(added, started.request.inference)
         variants = deduplicate_queries([*started.ranking.variants, *added, *narrowed])
         yield Queries(tuple(one for one in variants if one.narrowing is None))
@@ -270,9 +287,7 @@ class SearchTool:
             "semantic_query_rephrase": run_in_background(
                 lambda: semantic_query_rephrase(request, complete, deadline), deadline
             ),
-            "keyword_query_expansion": run_in_background(
-                lambda: keyword_query_expansion(request, complete, deadline), deadline
-            ),
+            **start_keyword_expansion(request, complete),
         }
 
     def _retrieve_late(
@@ -329,18 +344,16 @@ class SearchTool:
     def _result(
         self, sections: Sequence[InferenceSection], ranking: Ranking, request: SearchRequest
     ) -> SearchResult:
+        note = _note_for_model(sections, ranking)
         fitted = fit_answer_budget(
-            sections,
-            request.budgets.answer,
-            self._count_tokens,
-            self._numbers,
-            _note_for_model(sections, ranking),
+            sections, request.budgets.answer, self._count_tokens, self._numbers, note
         )
         docs = self._number(fitted.sections, ranking)
         return SearchResult(
             sections=fitted.sections,
             docs=tuple(docs),
             for_model=fitted.text,
+            note=note,
             citations={doc.number: doc.document_id for doc in docs},
             partial=ranking.partial,
         )
@@ -354,8 +367,19 @@ class SearchTool:
         ]
 
 
+def start_keyword_expansion(request: SearchRequest, complete: Complete | None) -> VariantCalls:
+    """Let a model begin to write keyword variants; none where there is no model, or nothing to write them of."""
+    if complete is None or not request.message.strip():
+        return {}
+    deadline = _limit(request.deadline, VARIANT_SECONDS, VARIANT_SHARE)
+    pending = run_in_background(
+        lambda: keyword_query_expansion(request, complete, deadline), deadline
+    )
+    return {"keyword_query_expansion": pending}
+
+
 def _collect_variants(
-    calls: Mapping[str, PendingCompletion[_Variants]],
+    calls: VariantCalls,
 ) -> Generator[SearchEvent, None, list[VariantQuery]]:
     """Return what the model has added by its deadline."""
     late: list[VariantQuery] = []

@@ -82,6 +82,16 @@ class WebSearch:
         """Whether an admin has switched it on."""
         return self._read_setup().rules.is_on
 
+    def read_domains(self) -> DomainRules:
+        """Return which domains the admins permit.
+
+        Raises:
+            ConflictError: the web is switched off.
+        """
+        rules = self._read_setup().rules
+        _check_is_on(rules)
+        return _read_domains(rules)
+
     def search(
         self,
         query: str,
@@ -102,10 +112,7 @@ class WebSearch:
             DeadlineExceededError: the time is up before a provider is asked.
         """
         setup = self._read_setup()
-        if not setup.rules.is_on:
-            raise ConflictError(
-                "The web search is switched off. An admin can switch it on: quarry web on"
-            )
+        _check_is_on(setup.rules)
         enabled = [one for one in setup.providers if one.values.is_enabled]
         if not enabled:
             raise ConflictError(
@@ -230,6 +237,13 @@ def get_limit(provider: StoredProvider) -> int:
     """Return how many searches a minute a provider is asked at most."""
     kind = PROVIDER_KINDS.get(provider.values.kind)
     return provider.values.per_minute or (kind.per_minute if kind else 1)
+
+
+def _check_is_on(rules: WebRules) -> None:
+    if not rules.is_on:
+        raise ConflictError(
+            "The web search is switched off. An admin can switch it on: quarry web on"
+        )
 
 
 def _read_domains(rules: WebRules) -> DomainRules:

@@ -14,7 +14,7 @@ import pytest
 
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, Citation
-from backend.chat.llm_loop import ChatTurn
+from backend.chat.turn import ChatTurn
 from backend.container import Container
 from backend.settings import Settings
 from backend.store import documents

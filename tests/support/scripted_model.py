@@ -25,6 +25,8 @@ Json: TypeAlias = dict[str, Any]
 MODEL = "scripted"
 _NAMING = "You name a conversation"
 """How the prompt begins by which titles are asked for."""
+_PLANNING = "You decide what has to be looked up"
+"""How the prompt of the intent step begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +154,8 @@ class ScriptedModel:
         self.requests: list[Request] = []
         self.title = ""
         """What it calls conversations; that it is asked for one is not kept. Empty: it gives none."""
+        self.plan = ""
+        """What it answers as the intent step; that it is asked for one is not kept. Empty: the message is searched as it stands."""
         self.hung_up = threading.Event()
         """A client closed its connection before the end of a stream."""
         self.stopping = threading.Event()
@@ -174,6 +178,8 @@ class ScriptedModel:
         """Requests that come side by side are answered side by side, also by a function that waits."""
         if request.text.startswith(_NAMING):
             return Say(self.title)
+        if request.text.startswith(_PLANNING):
+            return Say(self.plan)
         with self._lock:
             self.requests.append(request)
             script = self._script

@@ -20,7 +20,7 @@ from backend.api.dependencies import (
 )
 from backend.api.request_context import RequestContextDependency
 from backend.api.server_sent_events import EventStream
-from backend.chat.llm_loop import ChatTurn
+from backend.chat.turn import ChatTurn
 from backend.schemas.search import FiltersBody
 from backend.search.llm_protocol import ChatMessage
 from backend.store.assistants import DEFAULT_ID

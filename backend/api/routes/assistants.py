@@ -23,7 +23,7 @@ from backend.api.dependencies import (
 from backend.api.request_context import RequestContextDependency
 from backend.api.routes.ask import MOST_MESSAGES, MessageBody, Question, read_history
 from backend.api.server_sent_events import EventStream
-from backend.chat.llm_loop import ChatTurn
+from backend.chat.turn import ChatTurn
 from backend.conversations.assistant_values import (
     HIGHEST_TEMPERATURE,
     LONGEST_DESCRIPTION,

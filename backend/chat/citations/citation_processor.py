@@ -6,7 +6,7 @@ document has claims a source that does not exist: it is removed, but left alone 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 from typing import TypeAlias
 
 from backend.chat.citations.cited_sentences import CitedSentence, MarkerOffset, cited_sentences
@@ -25,12 +25,27 @@ class CitationMode(Enum):
     """The text stays as it is; a number without a document is text."""
 
 
+class SourceKind(StrEnum):
+    """What a citation leads to."""
+
+    DOCUMENT = "document"
+    """A document of the index."""
+    FILE = "file"
+    """One that came with the message, or belongs to its project or assistant."""
+    WEB = "url"
+    """A page of the open web, which anybody may read; its id is its address."""
+    MEMORY = "memory"
+    """What the asker asked to remember."""
+    PICTURE = "image"
+
+
 @dataclass(frozen=True, slots=True)
 class CitedDocument:
     document_id: str
     title: str
     link: str
     """Empty if there is nothing to open."""
+    kind: SourceKind = SourceKind.DOCUMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +57,7 @@ class CitationInfo:
     title: str
     link: str
     """As `safe_link` escapes it."""
+    kind: SourceKind = SourceKind.DOCUMENT
 
 
 CitedText: TypeAlias = str | CitationInfo
@@ -150,7 +166,8 @@ class DynamicCitationProcessor:
 
 
 def _info(number: int, document: CitedDocument) -> CitationInfo:
-    return CitationInfo(number, document.document_id, document.title, safe_link(document.link))
+    link = safe_link(document.link)
+    return CitationInfo(number, document.document_id, document.title, link, document.kind)
 
 
 def _link(number: int, document: CitedDocument) -> str:

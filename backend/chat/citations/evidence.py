@@ -102,6 +102,15 @@ def split_document(document: Document) -> list[Passage]:
     ]
 
 
+def split_texts(title: str, texts: Sequence[str]) -> list[Passage]:
+    """Split what was read of a source that is no document, such as a page of the web; each text is a section."""
+    return [
+        passage
+        for number, text in enumerate(texts)
+        for passage in _with_runs(text, _split(text, number, 0, title))
+    ]
+
+
 def _heading(chunk: Chunk) -> str:
     rows = [line for line in chunk.embedded_text.splitlines() if _ROW.match(line)]
     header = rows[:1] if _ROW.search(chunk.text) else []

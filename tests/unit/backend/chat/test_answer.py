@@ -9,7 +9,7 @@ from lxml import html
 from backend.chat.answer import ExtractiveDependencies, answer_from_sentences
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone
-from backend.chat.llm_loop import ChatTurn
+from backend.chat.turn import ChatTurn
 from backend.schemas.answer import AnswerResponse
 from backend.search.events import SearchDone, SearchEvent, StepFailed
 from backend.search.llm_protocol import ChatMessage

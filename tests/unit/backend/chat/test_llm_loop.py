@@ -17,7 +17,8 @@ from backend.chat.context_files import ContextFile
 from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece, TurnFailed
 from backend.chat.llm.client import LanguageModel, make_complete
 from backend.chat.llm.model_settings import ModelSettings
-from backend.chat.llm_loop import MAX_CYCLES, ChatDependencies, ChatTurn, run_llm_loop
+from backend.chat.llm_loop import MAX_CYCLES, run_llm_loop
+from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.search.events import FirstResults, Queries, SearchDone, SearchEvent
 from backend.search.llm_protocol import ChatMessage, Complete
 from backend.search.models import DocumentNumbers, SearchRequest

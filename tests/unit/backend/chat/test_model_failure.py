@@ -6,9 +6,9 @@ import pytest
 
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
-from backend.chat.llm_loop import ChatTurn
 from backend.chat.model_failure import PassageFallback
 from backend.chat.passages import PassagesReason, PassagesShown
+from backend.chat.turn import ChatTurn
 from backend.search.events import FirstResults, FusedResults, SectionsSelected
 from backend.search.models import DocumentNumbers, InferenceSection
 from backend.store.people import NOBODY

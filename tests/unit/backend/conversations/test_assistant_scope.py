@@ -13,8 +13,8 @@ from backend.access.own_readers import find_own_readers, make_group_token
 from backend.access.roles import Role
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone
-from backend.chat.llm_loop import ChatTurn
 from backend.chat.rights_watch import list_documents
+from backend.chat.turn import ChatTurn
 from backend.container import Container
 from backend.conversations.assistant_service import AssistantService, AssistantUser
 from backend.search.events import FiltersApplied, FirstResults, FusedResults

@@ -14,7 +14,7 @@ import pytest
 from backend.api.answer_events import TurnEncoder, plain_html
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
-from backend.chat.llm_loop import ChatTurn
+from backend.chat.turn import ChatTurn
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.fast_model import FastModel
 from backend.conversations.followed_turn import (

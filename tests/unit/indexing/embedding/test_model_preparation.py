@@ -128,7 +128,8 @@ def test_vectors_of_another_process_are_those_of_this_one(tiny: Path, cache: Pat
     exact = replace(record, precision="f32")
     expected = OpenVinoEmbedder(folder, exact).embed_passages(precision_check.CHECKED_TEXTS)
     apart = precision_check._embed_isolated(folder, exact)
-    np.testing.assert_array_equal(apart, expected)
+    assert apart is not None
+    np.testing.assert_allclose(apart, expected, atol=1e-4)
 
 
 def test_describing_a_model_does_not_prepare_it(tiny: Path, cache: Path) -> None:

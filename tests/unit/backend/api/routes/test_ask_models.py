@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
-from backend.chat import llm_loop
+from backend.chat import model_turn
 from backend.chat.prompts import judging_prompt
 from backend.container import Container
 from backend.store import model_usage
@@ -228,7 +228,7 @@ def test_a_default_that_says_nothing_is_not_waited_for_to_the_end(
     second: ScriptedModel,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(llm_loop, "FIRST_EVENT_SECONDS", 0.3)
+    monkeypatch.setattr(model_turn, "FIRST_EVENT_SECONDS", 0.3)
     first.play(lambda _: Silent())
     add_model(home, "large", first.base_url, DEFAULT)
     add_model(home, "other", second.base_url, FALLBACK, FAST)
@@ -245,7 +245,7 @@ def test_a_default_that_reasons_may_be_silent_for_longer(
     second: ScriptedModel,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(llm_loop, "FIRST_EVENT_SECONDS", 0.0)
+    monkeypatch.setattr(model_turn, "FIRST_EVENT_SECONDS", 0.0)
     add_model(home, "large", first.base_url, DEFAULT, reasons=True)
     add_model(home, "other", second.base_url, FALLBACK, FAST)
     assert asked(client)[-1].data["answer"]["model"] == "large"

@@ -1,0 +1,67 @@
+"""A turn of a conversation: the message to be answered, how, and what answers it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+
+from backend.chat.assistant_settings import PLAIN, AssistantSettings
+from backend.chat.context_files import ContextFile
+from backend.chat.llm.client import ChatModel
+from backend.chat.pictures import Picture
+from backend.chat.turn_mode import DEFAULT_MODE, TurnMode
+from backend.search.llm_protocol import ChatMessage, Complete
+from backend.search.models import DocumentNumbers, SearchRequest
+from backend.search.search_tool import SearchTool
+from backend.store.web_cache import CachedSession
+from backend.web_search.web_session import WebSession
+from connectors.access import Readers
+from indexing.embedding.token_counting import CountTokens
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import Deadline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatTurn:
+    """A message to be answered: by whom, and until when."""
+
+    message: str
+    readers: Readers
+    deadline: Deadline
+    person_id: int
+    """Whose tokens are counted; `NOBODY` for the person at the machine and for service tokens."""
+    history: tuple[ChatMessage, ...] = ()
+    """Oldest first, without the message."""
+    summary: str = ""
+    """Of what was said before the history."""
+    filters: Filters = field(default_factory=Filters)
+    files: tuple[ContextFile, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    """Shown to a model that sees."""
+    today: date | None = None
+    mode: TurnMode = DEFAULT_MODE
+    web_session: CachedSession | None = None
+    """What was searched and read on the web is kept with this conversation; None for a turn that belongs to none."""
+    assistant: AssistantSettings = PLAIN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatDependencies:
+    """What answers a turn."""
+
+    model: ChatModel
+    count_tokens: CountTokens
+    search: SearchTool | None
+    """None turns searching off."""
+    numbers: DocumentNumbers
+    """Shared with the search; made for this turn."""
+    infer: Callable[[SearchRequest], SearchRequest] = lambda request: request
+    """Reads words of the message as filters."""
+    search_seconds: float = 30.0
+    fallback: ChatModel | None = None
+    """Takes over where the model fails before the first token of the answer."""
+    complete: Complete | None = None
+    """Asks the fast model; None where none is set."""
+    web: WebSession | None = None
+    """None where the web is switched off."""
+    selection_tokens: int | None = None
+    """The most that the model which selects is shown; None where it is the one that answers."""
