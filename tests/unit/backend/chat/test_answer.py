@@ -50,6 +50,7 @@ def answer_to(
             SearchDoc.from_section(one, numbers.assign(one.document_id)) for one in sections
         ),
         for_model="",
+        note="",
         citations={},
         partial=False,
     )
@@ -125,7 +126,7 @@ def test_a_follow_up_is_searched_as_what_it_means(
     def search(request: SearchRequest) -> Iterator[SearchEvent]:
         requests.append(request)
         yield SearchDone(
-            SearchResult(sections=(), docs=(), for_model="", citations={}, partial=False)
+            SearchResult(sections=(), docs=(), for_model="", note="", citations={}, partial=False)
         )
 
     parts = ExtractiveDependencies(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from backend.chat.citations.citation_processor import CitedDocument
+from backend.chat.citations.citation_processor import CitedDocument, SourceKind
 from backend.chat.context_files import (
     ContextFile,
     build_context_file_citation_mapping,
@@ -50,8 +50,8 @@ def test_files_read_whole_are_numbered_first_and_narrow_nothing() -> None:
     loaded = load_in_memory_chat_files(context, numbers)
     assert numbers.assign("kb:later") == 3
     assert build_context_file_citation_mapping(loaded) == {
-        1: CitedDocument("up:a", "a", "file:///a"),
-        2: CitedDocument("up:b", "b", "file:///b"),
+        1: CitedDocument("up:a", "a", "file:///a", SourceKind.FILE),
+        2: CitedDocument("up:b", "b", "file:///b", SourceKind.FILE),
     }
     shown = [json.loads(line) for line in files_for_model(context, loaded).splitlines()]
     assert [(each["document"], each["content"]) for each in shown] == [(1, 'q"uote\n'), (2, "")]

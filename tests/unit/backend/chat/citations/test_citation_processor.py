@@ -323,7 +323,7 @@ def test_of_several_sections_of_a_document_the_best_gives_the_link() -> None:
     docs = [SearchDoc.from_section(each, numbers.assign(each.document_id)) for each in found]
     docs[2] = replace(docs[2], link="https://wiki.example/a#5")
     result = SearchResult(
-        sections=tuple(found), docs=tuple(docs), for_model="", citations={}, partial=False
+        sections=tuple(found), docs=tuple(docs), for_model="", note="", citations={}, partial=False
     )
     citing = DynamicCitationProcessor()
     update_citation_processor_from_tool_response(citing, result)
