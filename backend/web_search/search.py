@@ -82,6 +82,11 @@ class WebSearch:
         """Whether an admin has switched it on."""
         return self._read_setup().rules.is_on
 
+    @property
+    def keeps_internal_names(self) -> bool:
+        """Whether queries are kept free of what only documents say that not everybody may read."""
+        return self._read_setup().rules.keeps_internal_names
+
     def read_domains(self) -> DomainRules:
         """Return which domains the admins permit.
 
