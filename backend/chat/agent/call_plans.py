@@ -137,9 +137,9 @@ class CallPlanner:
 
 
 def asks_something(query: str) -> bool:
-    """Whether there is anything to search for: neither nothing nor a greeting."""
+    """Whether there is anything to search for: neither nothing, nor a single letter, nor a greeting."""
     said = tuple(plain_words(query))
-    return bool(said) and said not in GREETINGS
+    return sum(map(len, said)) > 1 and said not in GREETINGS
 
 
 def list_work(plans: Iterable[PlannedCall]) -> list[Work]:

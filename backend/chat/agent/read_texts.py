@@ -1,12 +1,15 @@
 """What the model of a turn was shown of documents: which of it may not leave in a query or an address."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from urllib.parse import unquote_plus, urlsplit
 
+from backend.chat.agent.encoded_terms import decode_word
 from backend.chat.context_files import ContextFile
 from backend.chat.query_privacy import (
     AllowedQuery,
     CheckedQuery,
+    RefusedQuery,
     TurnTexts,
     keep_private_terms_out,
 )
@@ -65,7 +68,7 @@ class ReadTexts:
             return AllowedQuery(query)
         if self._texts is None:
             self._texts = TurnTexts(tuple(self._private), tuple(self._public), self._own)
-        return keep_private_terms_out(query, self._texts)
+        return _check(query, self._texts)
 
     def is_private_address(self, url: str) -> bool:
         """Whether the path or the query of an address says what only private texts say."""
@@ -73,6 +76,22 @@ class ReadTexts:
         said = f"{parts.path} {parts.query} {parts.fragment}"
         spellings = [said := unquote_plus(said) for _ in range(MAX_ENCODINGS)]
         return any(self.check_query(one).removed for one in dict.fromkeys(spellings))
+
+
+def _check(query: str, texts: TurnTexts) -> CheckedQuery:
+    """Take out terms in disguise, and then those that are written plainly."""
+    if _hides_private(query, texts):
+        return RefusedQuery((query,))
+    hidden = [word for word in query.split() if _hides_private(word, texts)]
+    if not hidden:
+        return keep_private_terms_out(query, texts)
+    left = " ".join(word for word in query.split() if word not in hidden)
+    checked = keep_private_terms_out(left, texts) if left else RefusedQuery(())
+    return replace(checked, removed=(*hidden, *checked.removed))
+
+
+def _hides_private(text: str, texts: TurnTexts) -> bool:
+    return any(keep_private_terms_out(said, texts).removed for said in decode_word(text))
 
 
 def _text_of(section: InferenceSection) -> str:

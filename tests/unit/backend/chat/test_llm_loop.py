@@ -22,7 +22,7 @@ from backend.chat.llm_loop import MAX_CYCLES, run_llm_loop
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.search.events import FirstResults, Queries, SearchDone, SearchEvent
 from backend.search.llm_protocol import ChatMessage, Complete
-from backend.search.models import DocumentNumbers, SearchRequest
+from backend.search.models import DocumentNumbers, SearchRequest, VariantQuery
 from backend.search.prompts import keyword_prompt, rephrase_prompt, selection_prompt
 from backend.search.search_tool import SearchTool, StartedSearch
 from backend.store.people import NOBODY
@@ -61,9 +61,14 @@ class RecordingTool(SearchTool):
 
     completed: list[SearchRequest]
 
-    def complete(self, started: StartedSearch, request: SearchRequest) -> Iterator[SearchEvent]:
+    def complete(
+        self,
+        started: StartedSearch,
+        request: SearchRequest,
+        planned: Sequence[VariantQuery] = (),
+    ) -> Iterator[SearchEvent]:
         self.completed.append(request)
-        return super().complete(started, request)
+        return super().complete(started, request, planned)
 
 
 @dataclass
