@@ -57,7 +57,7 @@ SHORT, LONG, PAGE = 20, 2_000, 50
 
 def model_says(request: Request) -> Reply:
     """A model that searches, then writes 50 tokens a second."""
-    if any(message["role"] == "tool" for message in request.messages):
+    if request.has_sources:
         return Say(WORDS, manner=Manner(delay=0.02))
     if request.tool_names:
         return Call(ToolUse("internal_search", {"queries": ["QX-4031"]}))
