@@ -68,21 +68,22 @@ class InternalSearchTool(BaseTool):
     def _search(
         self, written: Sequence[str] | str, deadline: Deadline
     ) -> tuple[str, list[NumberedSource]]:
-        texts = [written] if isinstance(written, str) else written
-        queries = [text[:MAX_QUERY_CHARACTERS] for text in dict.fromkeys(texts)][:MAX_QUERIES]
+        texts = [written] if isinstance(written, str) else list(dict.fromkeys(written))
+        queries = [text[:MAX_QUERY_CHARACTERS] for text in texts[:MAX_QUERIES]]
         try:
             result = self.search.search(queries, self.session.numbers, deadline)
         except SEARCH_ERRORS as error:
             raise ToolException(describe_search_error(error)) from error
         self.session.note_shown(result.sections)
-        return _format_result(result), _list_sources(result)
+        left_out = len(texts) > len(queries)
+        note = prompts.queries_left_out(len(queries), len(texts)) if left_out else ""
+        return _format_result(result, note.strip()), _list_sources(result)
 
 
-def _format_result(result: SearchResult) -> str:
+def _format_result(result: SearchResult, note: str) -> str:
     found = result.for_model or prompts.NOTHING_FITS
-    if not result.docs:
-        return found
-    return "\n\n".join([announce_sources(len(result.citations)), found, CITATION_RULES])
+    parts = [announce_sources(len(result.citations)), found, note, CITATION_RULES]
+    return "\n\n".join(part for part in (parts if result.docs else [found, note]) if part)
 
 
 def _list_sources(result: SearchResult) -> list[NumberedSource]:
