@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 from langchain_core.tools import BaseTool, ToolException
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf, StringConstraints
+from pydantic import BaseModel, BeforeValidator, Field, InstanceOf, StringConstraints
 from pydantic.json_schema import Examples
 
 from backend.chat import prompts
@@ -26,8 +26,6 @@ def _to_list(value: object) -> object:
 
 
 class InternalSearchArguments(BaseModel):
-    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
-
     queries: Annotated[
         list[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]],
         BeforeValidator(_to_list),

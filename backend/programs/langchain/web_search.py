@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal
 
 from langchain_core.tools import BaseTool, ToolException
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf, StringConstraints, create_model
+from pydantic import BaseModel, Field, InstanceOf, StringConstraints, create_model
 from pydantic.json_schema import Examples
 
 from backend.chat.query_privacy import AllowedQuery, RefusedQuery
@@ -31,11 +31,7 @@ _Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 def _make_arguments(texts: ToolTexts) -> type[BaseModel]:
     # As a part of the type, examples reach the model: of a field, LangChain passes on its description alone.
     query = Annotated[_Query, Examples(list(texts.examples))]
-    return create_model(
-        "WebSearchArguments",
-        __config__=ConfigDict(json_schema_extra={"additionalProperties": False}),
-        query=(query, Field(description=texts.query)),
-    )
+    return create_model("WebSearchArguments", query=(query, Field(description=texts.query)))
 
 
 ARGUMENTS: Mapping[Language, type[BaseModel]] = {
