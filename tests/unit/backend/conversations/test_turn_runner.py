@@ -50,7 +50,15 @@ from indexing.chunking.chunk import ChunkRange
 from indexing.index.person_keys import PersonCount
 from indexing.index.protocols import Facets, Filters
 from indexing.runtime.deadline import CancelToken, Deadline
-from tests.support.conversations import OWNER, ask, begin, finish, store, text_portion
+from tests.support.conversations import (
+    OWNER,
+    ask,
+    begin,
+    finish,
+    own_no_memories,
+    store,
+    text_portion,
+)
 from tests.support.server_processes import wait_for
 
 SOON = 30.0
@@ -125,6 +133,7 @@ class Process:
             person_id=NOBODY,
             turn_key="ann",
             readers_now=lambda: Readers.of("public"),
+            own_memories=own_no_memories,
         )
         answering = Answering(
             index=self.shelf,  # type: ignore[arg-type]
@@ -146,6 +155,7 @@ class Process:
             answer=FollowedAnswer(message.id, lambda: place, is_own=True),
             index=self.shelf,  # type: ignore[arg-type]
             readers_now=lambda: Readers.of("public"),
+            own_memories=own_no_memories,
             seconds=SOON,
             news=self.news,
             is_local=lambda: self.runner.runs(message.id),
@@ -519,6 +529,7 @@ def test_the_model_is_told_what_may_be_read(database: Database) -> None:
     gate = AnswerGate(
         index=shelf,  # type: ignore[arg-type]
         readers=Readers.of("public"),
+        own_memories=own_no_memories,
         deadline=Deadline.after(SOON),
     )
     history = make_history(path[:-1], gate)
