@@ -28,9 +28,10 @@ _NOTICES = {"stopped": STOPPED, "interrupted": INTERRUPTED}
 
 
 def make_page(page: ConversationPage) -> ConversationsResponse:
+    end = page.next
     return ConversationsResponse(
         conversations=tuple(map(ConversationResponse.from_conversation, page.conversations)),
-        next=page.next and format_position(page.next.updated_at, page.next.id),
+        next=None if end is None else format_position(end.updated_at, end.id),
     )
 
 

@@ -63,9 +63,10 @@ def list_memories(
 ) -> MemoriesResponse:
     position = None if before is None else MemoryPosition(*read_position(before))
     page = memories.list_page(position, limit)
+    end = page.next
     return MemoriesResponse(
         memories=tuple(map(MemoryResponse.from_memory, page.memories)),
-        next=page.next and format_position(page.next.created_at, page.next.id),
+        next=None if end is None else format_position(end.created_at, end.id),
     )
 
 
