@@ -24,6 +24,10 @@ def make_memory_reference(memory_id: str) -> str:
     return f"memory/{memory_id}"
 
 
+def is_memory_reference(reference: str) -> bool:
+    return _MEMORY.fullmatch(reference) is not None
+
+
 def make_own_memories(database: Database, owner: ConversationOwner | None) -> OwnMemories:
     """Return what finds the memories of an owner; nobody's are none."""
     if owner is None:

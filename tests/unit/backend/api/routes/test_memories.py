@@ -125,7 +125,11 @@ def test_the_person_at_the_machine_has_memories_of_their_own(tmp_path: Path) -> 
 
 
 def _answered(
-    world: World, email: str, *rests_on: str, project_id: str | None = None
+    world: World,
+    email: str,
+    *rests_on: str,
+    project_id: str | None = None,
+    cites: tuple[str, ...] = (LEAVE,),
 ) -> tuple[str, int]:
     """A conversation whose answer rests on these ids."""
     database, question = world.container.database, "Where is my office?"
@@ -140,7 +144,7 @@ def _answered(
             writer(),
             ConversationSetting(project_id=project_id),
         )
-    answer = make_answer(f"{SECRET} [[1]](https://wiki.example.com/1).", LEAVE)
+    answer = make_answer(f"{SECRET} [[1]](https://wiki.example.com/1).", *cites)
     finish(database, begun.answer.id, answer["answer"], rests_on, answer)
     return begun.question.conversation_id, begun.answer.id
 
@@ -234,6 +238,17 @@ def test_members_of_a_project_and_admins_see_nothing_of_it(world: World) -> None
         None,
     )
     assert f"answer-{message}" not in world.clients["admin"].get("/api/admin/feedback/export").text
+
+
+def test_a_memory_is_no_document_that_answers_a_question(world: World) -> None:
+    admin = world.clients[ANN]
+    reference = make_memory_reference(_add(admin))
+    conversation, message = _answered(world, ANN, reference, LEAVE, cites=(reference, LEAVE))
+    rated = f"/api/conversations/{conversation}/messages/{message}/feedback"
+    assert admin.put(rated, json={"rating": "good"}).status_code == 204
+    exported = world.clients["admin"].get("/api/admin/feedback/export").text
+    lines = {one["_id"]: one for one in map(json.loads, exported.splitlines())}
+    assert lines[f"answer-{message}"]["judgments"] == {LEAVE: 1}
 
 
 def test_what_may_be_read_without_memories_is_as_it_was(world: World) -> None:
