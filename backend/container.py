@@ -227,7 +227,7 @@ class Container:
             self.engine,
             self._source_kinds,
             self.language_models,
-            self.web_sessions,
+            lambda: self.web_sessions,
         )
 
     @cached_property
