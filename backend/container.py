@@ -227,7 +227,7 @@ class Container:
             self.engine,
             self._source_kinds,
             self.language_models,
-            self.web_sessions,
+            lambda: self.web_sessions,
         )
 
     @cached_property
@@ -309,6 +309,13 @@ class Container:
     def count_documents(self, selections: "Sequence[Selection]") -> int:
         """Count documents of the index, whoever may read them: for those who look after it."""
         return self.engine.writer.count(selections)
+
+    def close(self) -> None:
+        """Close what was opened of it."""
+        opened = vars(self)
+        for part in ("browser", "engine", "database"):
+            if part in opened:
+                opened[part].close()
 
     def reopen(self) -> "Container":
         """The same home with nothing of it opened yet."""

@@ -109,7 +109,6 @@ WITH_THE_FIRST = "The results of all queries stand with the first call."
 SEARCHED_ALREADY = "These queries were searched before. Answer from what was found, or ask others."
 SEARCH_FAILED = "This search failed. Answer from what was found before, and say what is missing."
 KNOWLEDGE_FAILED = "The documents of the organisation could not be searched now. Say so where the answer would need them."
-SEARCH_UNAVAILABLE = "The documents of the organisation cannot be searched now. Answer from what else was found, and say what is missing."
 WEB_UNAVAILABLE = "Answer from what else was found, and say what is missing."
 TOO_SLOW = "This took too long. Go on without it, or try once more with something else."
 NOTHING_LEFT_OF_QUERY = (

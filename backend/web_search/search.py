@@ -82,11 +82,6 @@ class WebSearch:
         """Whether an admin has switched it on."""
         return self._read_setup().rules.is_on
 
-    @property
-    def keeps_internal_names(self) -> bool:
-        """Whether queries are kept free of what only documents say that not everybody may read."""
-        return self._read_setup().rules.keeps_internal_names
-
     def read_domains(self) -> DomainRules:
         """Return which domains the admins permit.
 
@@ -96,6 +91,11 @@ class WebSearch:
         rules = self._read_setup().rules
         _check_is_on(rules)
         return _read_domains(rules)
+
+    @property
+    def keeps_internal_names(self) -> bool:
+        """Whether exact terms that private documents alone hold are to be kept out of queries."""
+        return self._read_setup().rules.keeps_internal_names
 
     def search(
         self,

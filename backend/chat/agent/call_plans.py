@@ -17,23 +17,15 @@ from backend.chat.agent.tool_calls import (
     note_left_out,
 )
 from backend.chat.agent.tool_work import InternalSearch, PageReading, WebSearching, Work
+from backend.chat.intent.search_plan import needs_no_search
 from backend.chat.query_privacy import AllowedQuery, CheckedQuery, RefusedQuery
 from backend.search.retrieval import MAX_MODEL_QUERIES
 from backend.web_search.result_text import NO_SEARCH_NEEDED
 from backend.web_search.web_session import WebSession
 from connectors.errors import TemporarilyUnavailableError
-from indexing.text.tokenizer import plain_words
 
-GREETINGS = frozenset(
-    tuple(plain_words(greeting))
-    for greeting in (
-        *("hi", "hello", "hey", "hi there", "hello there", "good morning", "good evening"),
-        *("thanks", "thank you", "thank you very much", "ok", "okay", "bye", "goodbye"),
-        *("你好", "您好", "嗨", "早上好", "晚上好", "谢谢", "谢谢你", "好的", "再见"),
-        *("hallo", "guten tag", "danke", "vielen dank", "bonjour", "merci", "hola", "gracias"),
-        *("こんにちは", "ありがとう"),
-    )
-)
+SHORTEST_QUERY = 2
+"""Characters; who asks for single letters, one after another, spells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +104,7 @@ class CallPlanner:
                 return PlannedCall(call, tuple(map(self._plan_page, pages)), note=note)
 
     def _plan_web_search(self, call: WebSearchCall, query: str) -> PlannedCall:
-        if not asks_something(query):
+        if needs_no_search(query) or len(query) < SHORTEST_QUERY:
             return PlannedCall(call, reply=NO_SEARCH_NEEDED)
         match self._check_query(query):
             case AllowedQuery(text, removed):
@@ -136,12 +128,6 @@ class CallPlanner:
                 return refused
 
 
-def asks_something(query: str) -> bool:
-    """Whether there is anything to search for: neither nothing, nor a single letter, nor a greeting."""
-    said = tuple(plain_words(query))
-    return sum(map(len, said)) > 1 and said not in GREETINGS
-
-
 def list_work(plans: Iterable[PlannedCall]) -> list[Work]:
     """Return what is run for calls, each once."""
     work = (one for plan in plans for one in plan.work if not isinstance(one, RefusedPage))
@@ -149,7 +135,7 @@ def list_work(plans: Iterable[PlannedCall]) -> list[Work]:
 
 
 def _needs_none(call: SearchCall) -> bool:
-    return not any(map(asks_something, call.queries))
+    return all(map(needs_no_search, call.queries))
 
 
 def _limit_pages(plans: Sequence[PlannedCall]) -> list[PlannedCall]:
