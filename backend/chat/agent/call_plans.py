@@ -23,9 +23,10 @@ from backend.search.retrieval import MAX_MODEL_QUERIES
 from backend.web_search.result_text import NO_SEARCH_NEEDED
 from backend.web_search.web_session import WebSession
 from connectors.errors import TemporarilyUnavailableError
+from indexing.text.tokenizer import plain_words
 
-SHORTEST_QUERY = 2
-"""Characters; who asks for single letters, one after another, spells."""
+FEWEST_LETTERS = 2
+"""Of a query; who asks for single letters, one after another, spells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class CallPlanner:
                 return PlannedCall(call, tuple(map(self._plan_page, pages)), note=note)
 
     def _plan_web_search(self, call: WebSearchCall, query: str) -> PlannedCall:
-        if needs_no_search(query) or len(query) < SHORTEST_QUERY:
+        if _is_nothing(query):
             return PlannedCall(call, reply=NO_SEARCH_NEEDED)
         match self._check_query(query):
             case AllowedQuery(text, removed):
@@ -135,7 +136,13 @@ def list_work(plans: Iterable[PlannedCall]) -> list[Work]:
 
 
 def _needs_none(call: SearchCall) -> bool:
-    return all(map(needs_no_search, call.queries))
+    return all(map(_is_nothing, call.queries))
+
+
+def _is_nothing(query: str) -> bool:
+    """Whether there is nothing to search for, or only a greeting."""
+    letters = sum(map(len, plain_words(query)))
+    return letters < FEWEST_LETTERS or needs_no_search(query)
 
 
 def _limit_pages(plans: Sequence[PlannedCall]) -> list[PlannedCall]:

@@ -15,11 +15,9 @@ from backend.chat.query_privacy import (
 )
 from backend.chat.turn import ChatTurn
 from backend.search.models import InferenceSection
-from connectors.access import Readers
+from connectors.access import PUBLIC
 from indexing.chunking.chunk import Chunk
 
-EVERYBODY = Readers.of()
-"""Somebody who holds no token but `public`."""
 MAX_ENCODINGS = 3
 """Of a part of an address."""
 
@@ -59,7 +57,7 @@ class ReadTexts:
         for section in sections:
             self._has_internal = True
             self._texts = None
-            public = EVERYBODY.may_read(section.best.chunk.access)
+            public = PUBLIC in section.best.chunk.access.readers
             (self._public if public else self._private).append(_text_of(section))
 
     def check_query(self, query: str) -> CheckedQuery:

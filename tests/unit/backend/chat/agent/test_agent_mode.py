@@ -256,6 +256,7 @@ def test_documents_that_say_nothing_say_so(world: AgentWorld) -> None:
     [
         web_search(""),
         web_search(" ?! "),
+        web_search("Z"),
         web_search("Hello!"),
         web_search("谢谢"),
         internal_search("Hi there"),
