@@ -136,11 +136,11 @@ def list_work(plans: Iterable[PlannedCall]) -> list[Work]:
 
 
 def _needs_none(call: SearchCall) -> bool:
-    return all(map(_is_nothing, call.queries))
+    return all(map(needs_no_search, call.queries))
 
 
 def _is_nothing(query: str) -> bool:
-    """Whether there is nothing to search for, or only a greeting."""
+    """Whether there is nothing to search the web for, or only a greeting."""
     letters = sum(map(len, plain_words(query)))
     return letters < FEWEST_LETTERS or needs_no_search(query)
 

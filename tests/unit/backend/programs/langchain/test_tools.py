@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from backend.chat.tools import INTERNAL_SEARCH
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from backend.access.groups import GroupService
 from backend.access.roles import Role
+from backend.chat.agent.tool_definitions import INTERNAL_SEARCH
 from backend.programs.langchain import InternalSearchTool, OpenedHome, ToolSession, open_home
 from backend.web_search.domains import DomainRules
 from backend.web_search.result_text import CITATION_RULES, HOW_TO_CITE
