@@ -9,6 +9,8 @@
 Every name that ends with `.test` leads to the same server, which tells its sites apart by the host that it is asked for.
 """
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -33,6 +35,7 @@ from backend.web_search.page_snippets import EmbeddingModel
 from backend.web_search.plain_fetch import fetch_html
 from backend.web_search.providers.provider import SearchProvider
 from backend.web_search.providers.registry import create_provider
+from backend.web_search.result_text import CITATION_RULES, HOW_TO_CITE
 from backend.web_search.search import WebSearch, WebSearchSetup
 from backend.web_search.session_cache import CacheEntries, Outcome, SessionCache, TurnEntries
 from backend.web_search.web_session import WebSession
@@ -43,6 +46,7 @@ from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.runtime.deadline import Deadline
 from tests.contract.provider_worlds.api_worlds import SearxngWorld
+from tests.contract.provider_worlds.world import Item
 from tests.support.scripted_model import Reply, Request, ScriptedModel, ToolUse
 from tests.support.search import MemoryIndex, chunk
 from tests.support.services import serving
@@ -283,3 +287,34 @@ def agent_world(*more_sites: str, window: int = 32_000) -> Iterator[AgentWorld]:
         web.service = stack.enter_context(serve(web))
         allowed = frozenset({*SITES, *more_sites})
         yield AgentWorld(server, model, engine, engine_service, web, allowed)
+
+
+def find_pages(
+    world: AgentWorld, *paths: str, summary: str = "Leave is 20 days at least."
+) -> list[str]:
+    """Let the engine find these pages of news.test, and return their addresses."""
+    urls = [world.url("news.test", path) for path in paths]
+    world.engine.items = [Item(f"Page {at}", url, summary) for at, url in enumerate(urls, 1)]
+    return urls
+
+
+def pages_in(result: str) -> list[dict[str, Any]]:
+    line = next(line for line in result.split("\n\n") if line.startswith('{"pages"'))
+    listed: list[dict[str, Any]] = json.loads(line)["pages"]
+    return listed
+
+
+def is_framed(result: str, count: int) -> bool:
+    announced = f"Found {count} relevant sources. Use [number] format to cite specific information."
+    return result.startswith(f"{HOW_TO_CITE}\n{announced}\n") and result.endswith(CITATION_RULES)
+
+
+def done(ended: AnswerDone | TurnFailed) -> AnswerDone:
+    assert isinstance(ended, AnswerDone), ended
+    return ended
+
+
+def found_number(result: str, title: str) -> str:
+    found = re.search(rf"^\[(\d+)\] {title}$", result, re.MULTILINE)
+    assert found is not None
+    return found[1]

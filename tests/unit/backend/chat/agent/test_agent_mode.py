@@ -4,7 +4,6 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -17,7 +16,6 @@ from backend.chat import prompts
 from backend.chat.agent.tool_calls import MAX_PAGES
 from backend.chat.chat_state import TurnStatus
 from backend.chat.citations.citation_processor import SourceKind
-from backend.chat.context_files import ContextFile
 from backend.chat.events import AnswerDone, TurnFailed
 from backend.search.events import SearchDone
 from backend.search.llm_protocol import ChatMessage
@@ -30,7 +28,7 @@ from backend.web_search.result_text import (
     NO_SEARCH_NEEDED,
     NOTHING_FOUND,
 )
-from backend.web_search.results import BlockedPage, Obstacle, WebPage
+from backend.web_search.results import BlockedPage, Obstacle
 from backend.web_search.session_cache import ConversationEntries
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.token_counting import estimated_tokens
@@ -39,9 +37,15 @@ from tests.contract.provider_worlds.world import Item
 from tests.support.agent_world import (
     AgentWorld,
     agent_world,
+    done,
+    find_pages,
+    found_number,
     internal_search,
+    is_framed,
     open_url,
     page,
+    pages_in,
+    tool_results,
     web_search,
 )
 from tests.support.conversations import OWNER, begin
@@ -50,38 +54,6 @@ from tests.support.scripted_model import Call, Refuse, Request, Say, ToolUse
 from tests.support.scripted_model import Reply as ModelReply
 from tests.support.search import MemoryIndex
 from tests.support.services.serving import ReceivedRequest, Reply, redirect, reply_text
-
-READING_PRIVATE = internal_search("project code budget supplier")
-
-
-@pytest.fixture
-def world() -> Iterator[AgentWorld]:
-    with agent_world() as served:
-        yield served
-
-
-def find(world: AgentWorld, *paths: str, summary: str = "Leave is 20 days at least.") -> list[str]:
-    """Let the engine find these pages of news.test, and return their addresses."""
-    urls = [world.url("news.test", path) for path in paths]
-    world.engine.items = [Item(f"Page {at}", url, summary) for at, url in enumerate(urls, 1)]
-    return urls
-
-
-def pages_in(result: str) -> list[dict[str, Any]]:
-    line = next(line for line in result.split("\n\n") if line.startswith('{"pages"'))
-    listed: list[dict[str, Any]] = json.loads(line)["pages"]
-    return listed
-
-
-def is_framed(result: str, count: int) -> bool:
-    announced = f"Found {count} relevant sources. Use [number] format to cite specific information."
-    return result.startswith(f"{HOW_TO_CITE}\n{announced}\n") and result.endswith(CITATION_RULES)
-
-
-def done(ended: AnswerDone | TurnFailed) -> AnswerDone:
-    assert isinstance(ended, AnswerDone), ended
-    return ended
-
 
 # what is offered
 
@@ -136,7 +108,7 @@ def test_knowledge_alone_never_fills_the_gap_and_with_the_web_it_is_said(world: 
 
 
 def test_results_of_the_web_are_numbered_short_and_framed(world: AgentWorld) -> None:
-    find(world, *(f"/{n}" for n in range(8)), summary="Everybody has leave. " * 30)
+    find_pages(world, *(f"/{n}" for n in range(8)), summary="Everybody has leave. " * 30)
     answered = done(world.ask([Call(web_search("leave law")), Say("20 days [1].")]))
     [result] = world.results(1)
     assert is_framed(result, 5)
@@ -155,7 +127,7 @@ def test_results_of_the_web_are_numbered_short_and_framed(world: AgentWorld) -> 
 
 
 def test_what_was_sent_and_to_whom_is_told(world: AgentWorld) -> None:
-    find(world, "/a")
+    find_pages(world, "/a")
     world.ask([Call(web_search("  leave \n law ")), Say("x")])
     [event] = world.searched
     assert event.finding.query == "leave law"
@@ -182,7 +154,7 @@ def test_numbers_are_given_once_over_all_tools(world: AgentWorld) -> None:
 
     def play(request: Request) -> ModelReply:
         nonlocal law
-        results = world_results(request)
+        results = tool_results(request)
         if not results:
             return Call([internal_search("annual leave"), web_search("leave law")])
         if len(results) == 2:
@@ -201,26 +173,16 @@ def test_numbers_are_given_once_over_all_tools(world: AgentWorld) -> None:
     assert any("20 days" in text for text in record.texts[int(law)])
 
 
-def world_results(request: Request) -> list[str]:
-    return [m["content"] for m in request.messages if m["role"] == "tool"]
-
-
-def found_number(result: str, title: str) -> str:
-    found = re.search(rf"^\[(\d+)\] {title}$", result, re.MULTILINE)
-    assert found is not None
-    return found[1]
-
-
 def test_a_page_that_is_reached_by_a_redirect_keeps_the_number_it_was_found_by(
     world: AgentWorld,
 ) -> None:
     url = world.put("news.test", "/new", page("The law", "<p>Leave is 20 days.</p>"))
     world.put("news.test", "/old", lambda _: redirect("/new"))
-    find(world, "/old")
+    find_pages(world, "/old")
     find_new = Item("The law", url, "Leave.")
 
     def play(request: Request) -> ModelReply:
-        step = sum(message["role"] == "assistant" for message in request.messages)
+        step = len(tool_results(request))
         if step == 2:
             world.engine.items = [find_new]
         replies: list[ModelReply] = [
@@ -284,10 +246,10 @@ def test_a_page_is_read_by_its_number_and_its_links_by_theirs(world: AgentWorld)
     links = '<p><a href="/fees">Fees</a> <a href="/annual">Annual leave in detail</a></p>'
     world.put("news.test", "/law", page("The law", f"<p>Leave is 20 days.</p>{links}"))
     world.put("news.test", "/annual", page("In detail", "<p>People have 24 days of it.</p>"))
-    find(world, "/law")
+    find_pages(world, "/law")
 
     def play(request: Request) -> ModelReply:
-        results = world_results(request)
+        results = tool_results(request)
         if len(results) < 2:
             return [Call(web_search("leave law")), Call(open_url("[1]"))][len(results)]
         if len(results) == 2:
@@ -329,7 +291,7 @@ def test_of_a_long_page_what_is_near_to_the_question_is_read(world: AgentWorld) 
 def test_what_blocks_is_named_and_never_cited(world: AgentWorld) -> None:
     wall = "<html><body><h1>Verify you are human</h1><p>Complete the captcha.</p></body></html>"
     world.put("news.test", "/wall", wall)
-    find(world, "/wall", "/gone")
+    find_pages(world, "/wall", "/gone")
     answered = done(
         world.ask([Call(web_search("leave law")), Call(open_url("1", "2")), Say("Nothing.")])
     )
@@ -402,7 +364,7 @@ WRITTEN = (
 
 @pytest.mark.parametrize("written", WRITTEN, ids=lambda one: str(one.arguments)[:30])
 def test_searches_of_the_web_are_read_leniently(world: AgentWorld, written: Written) -> None:
-    find(world, "/a")
+    find_pages(world, "/a")
     world.ask([Call(ToolUse(written.name, written.arguments)), Say("x")])  # type: ignore[arg-type]
     assert world.queries == ([written.asks] if written.asks else [])
     sent = world.server.requests[1].messages[2]["tool_calls"][0]["function"]["arguments"]
@@ -425,7 +387,7 @@ def test_searches_of_the_web_are_read_leniently(world: AgentWorld, written: Writ
 )
 def test_pages_are_read_leniently(world: AgentWorld, arguments: Any) -> None:
     [url] = [world.put("news.test", "/a", page("A", "<p>Leave.</p>"))]
-    find(world, "/a")
+    find_pages(world, "/a")
     port = url.split(":")[2].split("/")[0]
     written = json.loads(json.dumps(arguments).replace("news.test/a", f"news.test:{port}/a"))
     world.ask([Call(web_search("leave")), Call(ToolUse("open_url", written)), Say("x [1].")])
@@ -433,7 +395,7 @@ def test_pages_are_read_leniently(world: AgentWorld, arguments: Any) -> None:
 
 
 def test_a_call_in_the_text_of_the_answer_is_run(world: AgentWorld) -> None:
-    find(world, "/a")
+    find_pages(world, "/a")
     written = '<tool_call>{"name": "web_search", "arguments": {"query": "leave law"}}</tool_call>'
     answered = done(world.ask([Say(written), Say("20 days [1].")]))
     assert world.queries == ["leave law"]
@@ -465,7 +427,7 @@ def test_calls_of_a_step_run_side_by_side_and_events_come_as_they_finish(world: 
             meet.wait()
 
     url = world.put("law.test", "/slow", serve_page)
-    find(world, "/a")
+    find_pages(world, "/a")
     world.index = MemoryIndex(world.index.corpus, before_find=wait_in_index)
     uses = [open_url(url), web_search("leave law"), internal_search("annual leave rules")]
     answered = world.ask([Call(uses), Say("x [1].")], message=f"How much leave? {url}")
@@ -479,7 +441,7 @@ def test_calls_of_a_step_run_side_by_side_and_events_come_as_they_finish(world: 
 
 
 def test_the_same_query_in_one_step_is_sent_once(world: AgentWorld) -> None:
-    find(world, "/a")
+    find_pages(world, "/a")
     world.ask([Call([web_search("leave law"), web_search("leave  law")]), Say("x [1].")])
     assert world.queries == ["leave law"]
     first, second = world.results(1)
@@ -530,7 +492,7 @@ def test_a_cancelled_turn_waits_for_nothing(world: AgentWorld) -> None:
 
 
 def test_a_turn_that_is_closed_while_it_reads_is_on_record(world: AgentWorld) -> None:
-    find(world, "/a")
+    find_pages(world, "/a")
     stream = world.start([Call([web_search("leave law"), internal_search("leave")])])
     next(stream)
     stream.close()  # type: ignore[attr-defined]
@@ -550,7 +512,7 @@ def test_a_search_engine_that_fails_is_told_in_a_sentence(world: AgentWorld) -> 
 
 
 def test_a_switch_off_in_mid_turn_is_told_in_a_sentence(world: AgentWorld) -> None:
-    find(world, "/a")
+    find_pages(world, "/a")
     parts = world.parts()
     world.rules = replace(world.rules, is_on=False)
     done(world.ask([Call(web_search("leave law")), Say("x")], parts=parts))
@@ -562,7 +524,7 @@ def test_documents_that_cannot_be_searched_cost_only_themselves(world: AgentWorl
     def fail(_find: int) -> None:
         raise TemporarilyUnavailableError("The index is away.", timedelta(seconds=5))
 
-    find(world, "/a")
+    find_pages(world, "/a")
     world.index = MemoryIndex(world.index.corpus, before_find=fail)
     uses = [internal_search("leave"), web_search("leave law")]
     answered = done(world.ask([Call(uses), Say("20 days [1].")]))
@@ -591,7 +553,7 @@ def test_a_tool_that_there_is_not_and_arguments_that_cannot_be_read_are_told(
 
 
 def test_a_model_without_tools_is_given_what_the_web_says_of_the_message(world: AgentWorld) -> None:
-    find(world, "/a")
+    find_pages(world, "/a")
     script: list[ModelReply] = [Refuse(400, "no support for tools"), Say("20 days [1].")]
     answered = done(world.ask(script, message="leave law", parts=world.parts(search=None)))
     assert world.queries == ["leave law"]
@@ -674,202 +636,3 @@ def test_a_session_is_of_a_conversation_in_every_process_and_ends(
         assert ask_in(one, first, minutes=161) == (3, 3)
         conversations.remove(one, OWNER, first)
         assert ask_in(other, first, minutes=162) == (4, 4)
-
-
-# what may leave
-
-
-def test_internal_names_are_kept_out_of_queries_and_it_is_said(world: AgentWorld) -> None:
-    find(world, "/a")
-    query = "Aurora Falcon leave law ZX-4417"
-    world.ask([Call(READING_PRIVATE), Call(web_search(query)), Say("x [1].")])
-    assert world.queries == ["leave law"]
-    [event] = world.searched
-    assert set(event.withheld) == {"Aurora Falcon", "ZX-4417"}
-    assert "Left out of the query" in world.results(2)[1]
-    assert is_framed(world.results(2)[1], 1)
-
-
-def test_a_query_of_internal_names_alone_is_refused(world: AgentWorld) -> None:
-    world.ask([Call(READING_PRIVATE), Call(web_search("Gerda Krummholz")), Say("x")])
-    assert world.queries == []
-    assert world.results(2)[1] == prompts.NOTHING_LEFT_OF_QUERY
-    [event] = world.searched
-    assert event.withheld == ("Gerda Krummholz",)
-
-
-def test_what_the_asker_wrote_is_searched(world: AgentWorld) -> None:
-    find(world, "/a")
-    history = (ChatMessage("user", "It is about Gerda Krummholz."),)
-    world.ask(
-        [Call(READING_PRIVATE), Call(web_search("Gerda Krummholz")), Say("x")], history=history
-    )
-    assert world.queries == ["Gerda Krummholz"]
-
-
-def test_what_an_answer_said_before_does_not_make_a_name_the_askers(world: AgentWorld) -> None:
-    history = (ChatMessage("user", "Who?"), ChatMessage("assistant", "Gerda Krummholz."))
-    world.ask(
-        [Call(READING_PRIVATE), Call(web_search("Gerda Krummholz")), Say("x")], history=history
-    )
-    assert world.queries == []
-
-
-def test_before_documents_are_read_a_query_is_sent_as_it_is(world: AgentWorld) -> None:
-    find(world, "/a")
-    world.ask([Call([READING_PRIVATE, web_search("Aurora Falcon")]), Say("x")])
-    assert world.queries == ["Aurora Falcon"]
-
-
-def test_files_are_kept_out_of_queries_as_documents_are(world: AgentWorld) -> None:
-    find(world, "/a")
-    file = ContextFile(document_id="up:a", name="offer.md", text="The client is Hollis Brandwein.")
-    world.ask([Call(web_search("Hollis Brandwein rates")), Say("x")], files=(file,))
-    assert world.queries == ["rates"]
-
-
-def test_public_documents_keep_nothing_back(world: AgentWorld) -> None:
-    find(world, "/a")
-    world.index = MemoryIndex(
-        tuple(one for one in world.index.corpus if one.document_id == "kb:leave")
-    )
-    world.ask(
-        [
-            Call(internal_search("annual leave")),
-            Call(web_search("Annual leave is 25 days a year")),
-            Say("x"),
-        ]
-    )
-    assert world.queries == ["Annual leave is 25 days a year"]
-
-
-def test_the_setting_off_sends_queries_as_they_are(world: AgentWorld) -> None:
-    find(world, "/a")
-    world.rules = replace(world.rules, keeps_internal_names=False)
-    world.ask([Call(READING_PRIVATE), Call(web_search("Gerda Krummholz")), Say("x")])
-    assert world.queries == ["Gerda Krummholz"]
-
-
-def test_an_address_that_a_model_makes_up_is_never_opened(world: AgentWorld) -> None:
-    made_up = world.put("law.test", "/leave", page("The law", "<p>Leave is 20 days.</p>"))
-    world.ask([Call(open_url(made_up, "7")), Say("x")])
-    assert world.pages_asked == []
-    address, number = pages_in(world.results(1)[0])
-    assert address["not_opened"] == prompts.UNKNOWN_ADDRESS
-    assert number["not_opened"] == prompts.UNKNOWN_NUMBER
-
-
-def test_the_number_of_a_document_opens_nothing(world: AgentWorld) -> None:
-    world.ask([Call(internal_search("annual leave")), Call(open_url("1")), Say("x")])
-    assert world.pages_asked == []
-    assert pages_in(world.results(2)[1])[0]["not_opened"] == prompts.UNKNOWN_NUMBER
-
-
-def test_an_address_is_requested_as_it_was_given_whatever_is_added(world: AgentWorld) -> None:
-    url = world.put("law.test", "/leave", page("The law", "<p>Leave is 20 days.</p>"))
-    world.ask(
-        [Call(open_url(f"{url}?utm_source=ZX-4417#ZX-4417")), Say("x [1].")], message=f"Read {url}"
-    )
-    assert world.pages_asked == ["law.test/leave"]
-
-
-def test_an_address_of_an_answer_is_not_one_of_the_asker(world: AgentWorld) -> None:
-    url = world.url("law.test", "/leave")
-    history = (ChatMessage("user", "Where?"), ChatMessage("assistant", f"At {url}."))
-    world.ask([Call(open_url(url)), Say("x")], history=history)
-    assert world.pages_asked == []
-
-
-def _follow(world: AgentWorld, first: Call, links: str, question: str) -> list[str]:
-    """Read a page after a first step, then each link that it lists; return the paths that were asked for."""
-    world.put("news.test", "/law", page("The law", f"<p>Leave is 20 days.</p>{links}"))
-    find(world, "/law")
-
-    def play(request: Request) -> ModelReply:
-        results = world_results(request)
-        steps = [first, Call(web_search("leave law")), None]
-        if len(results) < 2:
-            return steps[len(results)] or Say("x")
-        if len(results) == 2:
-            return Call(open_url(found_number(results[1], "Page 1")))
-        if len(results) == 3:
-            listed = pages_in(results[2])[0].get("links", [])
-            return Call([open_url(one["open"]) for one in listed]) if listed else Say("None.")
-        return Say("x")
-
-    world.ask(play, message=question)
-    return world.pages_asked[1:]
-
-
-OWN = '<p><a href="/annual">Annual leave in detail</a></p>'
-ELSEWHERE = '<p><a href="{law}/annual">Annual leave in the law</a></p>'
-UNRELATED = '<p><a href="/z">Z</a></p>'
-QUESTION = "How much annual leave do people have?"
-
-
-@pytest.mark.parametrize(
-    ("first", "links", "followed"),
-    [
-        (internal_search("Hi"), OWN + ELSEWHERE + UNRELATED, ["news.test/annual", "law.test/annual", "news.test/z"]),
-        (READING_PRIVATE, OWN, ["news.test/annual"]),
-        (READING_PRIVATE, ELSEWHERE, []),
-        (READING_PRIVATE, UNRELATED, []),
-        (READING_PRIVATE, OWN + ELSEWHERE + UNRELATED, ["news.test/annual"]),
-        (READING_PRIVATE, '<p><a href="/annual/ZX-4417">Annual leave</a></p>', []),
-        (READING_PRIVATE, '<p><a href="/annual?for=aurora+falcon">Annual leave</a></p>', []),
-    ],
-)  # fmt: skip
-def test_links_are_followed_on_their_own_site_once_documents_were_read(
-    world: AgentWorld, first: ToolUse, links: str, followed: list[str]
-) -> None:
-    links = links.replace("{law}", world.url("law.test", ""))
-    assert sorted(_follow(world, Call(first), links, QUESTION)) == sorted(followed)
-
-
-def test_five_links_are_followed_in_a_turn(world: AgentWorld) -> None:
-    names = ("of-parents", "for-school", "when-ill", "at-sea", "in-summer")
-    others = ("by-hand", "with-notice", "on-request")
-    for start in ("/one", "/two"):
-        links = "".join(
-            f'<p><a href="{start}-leave-{name}-{"explained" * (at + 1)}">Annual leave {name}</a></p>'
-            for at, name in enumerate(names if start == "/one" else others)
-        )
-        world.put("news.test", start, page("The law", links))
-    find(world, "/one", "/two")
-
-    def play(request: Request) -> ModelReply:
-        results = world_results(request)
-        if len(results) < 2:
-            return [Call(READING_PRIVATE), Call(web_search("leave law"))][len(results)]
-        if len(results) == 2:
-            numbers = re.findall(r"^\[(\d+)\] ", results[1], re.MULTILINE)
-            return Call(open_url(*numbers))
-        if len(results) == 3:
-            listed = [link["open"] for one in pages_in(results[2]) for link in one["links"]]
-            assert len(listed) == 8
-            return Call(open_url(*listed))
-        return Say("x")
-
-    world.ask(play, message=QUESTION)
-    assert len(world.pages_asked) == 2 + 5
-    refused = [one for one in pages_in(world.results(-1)[-1]) if "not_opened" in one]
-    assert [one["not_opened"] for one in refused] == [prompts.TOO_MANY_LINKS] * 3
-
-
-def test_a_result_whose_address_tells_an_internal_name_is_not_opened(world: AgentWorld) -> None:
-    find(world, "/leave/aurora-falcon")
-    world.ask([Call(READING_PRIVATE), Call(web_search("leave law")), Call(open_url("3")), Say("x")])
-    results = world.results(-1)
-    number = found_number(results[1], "Page 1")
-    assert number == "3"
-    assert world.pages_asked == []
-    assert pages_in(results[2])[0]["not_opened"] == prompts.PRIVATE_ADDRESS
-
-
-def test_pages_that_were_read_are_events_with_what_they_are(world: AgentWorld) -> None:
-    url = world.put("law.test", "/leave", page("The law", "<p>Leave is 20 days.</p>"))
-    world.ask([Call(open_url(url)), Say("20 days [1].")], message=f"Read {url}")
-    [event] = world.read
-    [outcome] = event.pages
-    assert isinstance(outcome, WebPage)
-    assert outcome.title == "The law"
