@@ -130,6 +130,7 @@ LINK_LEADS_AWAY = (
     " page, and only those that have to do with the question. Search for what you need with web_search."
 )
 TOO_MANY_LINKS = "This link was not opened: no more links are followed in this turn. Answer from what was read, or search with web_search."
+TOO_MANY_OF_SITE = "This result was not opened: no more pages of its site are in this turn. Open one of another site."
 NOT_IN_THIS_STEP = "So many pages are not opened at once. Call again if you still need this one."
 SHOWN_WITH_ANOTHER = "The results stand with another call of this step."
 NOTHING_FITS = "There is no room for results. Say that the question could not be looked up."

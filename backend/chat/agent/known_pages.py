@@ -7,7 +7,7 @@ there, whatever the model adds to it. As long as the model has read nothing inte
 Once it has, each address that it chooses may say something of it, and only these are opened:
 
 - what the asker typed in the conversation;
-- what a search returned, unless its path or its query holds what only private documents say;
+- what a search returned, at most five pages of a site, unless its path or its query holds what only private documents say;
 - at most five links, of those that Quarry lists by the asker's own words (`list_related_links`), on the site that their page
   was asked of.
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from backend.chat import prompts
-from backend.chat.agent.link_choice import list_links, list_related_links
+from backend.chat.agent.link_choice import get_site, list_links, list_related_links
 from backend.chat.agent.read_texts import ReadTexts
 from backend.chat.intent.message_links import find_links
 from backend.chat.web_lookup import identify_page
@@ -29,6 +29,8 @@ from backend.web_search.results import PageLink, WebPage
 
 MAX_LINKS_FOLLOWED = 5
 """In a turn, once something internal was read."""
+MAX_RESULTS_OF_SITE = 5
+"""That are opened in a turn since then: whoever has many pages found could have one opened for each letter."""
 
 _NUMBER = re.compile(r"\[?\s*(\d{1,6}(?:\.\d)?)\s*\]?")
 
@@ -73,6 +75,8 @@ class KnownPages:
         self._related: set[str] = set()
         """The ids of links that may be followed after something internal was read."""
         self._followed: set[str] = set()
+        self._opened: set[str] = set()
+        """The addresses of results that were opened since then."""
         self._labels: dict[str, str] = {}
         """The addresses by the numbers that the model was shown."""
         self._numbered: set[str] = set()
@@ -113,14 +117,21 @@ class KnownPages:
             if page in self._typed:
                 return OpenablePage(self._typed[page])
             if page in self._found:
-                return self._check_result(reference, self._found[page])
+                return self._check_result(reference, page)
             if page in self._links:
                 return self._check_link(reference, page)
         return RefusedPage(reference, prompts.UNKNOWN_ADDRESS)
 
-    def _check_result(self, reference: str, url: str) -> CheckedPage:
+    def _check_result(self, reference: str, page: str) -> CheckedPage:
+        url = self._found[page]
+        if not self._texts.has_internal:
+            return OpenablePage(url)
         if self._texts.is_private_address(url):
             return RefusedPage(reference, prompts.PRIVATE_ADDRESS)
+        of_site = {one for one in self._opened if get_site(one) == get_site(url)}
+        if len(of_site | {url}) > MAX_RESULTS_OF_SITE:
+            return RefusedPage(reference, prompts.TOO_MANY_OF_SITE)
+        self._opened.add(url)
         return OpenablePage(url)
 
     def _check_link(self, reference: str, page: str) -> CheckedPage:

@@ -77,15 +77,18 @@ class ReadTexts:
 
 
 def _check(query: str, texts: TurnTexts) -> CheckedQuery:
-    """Take out terms in disguise, and then those that are written plainly."""
-    if _hides_private(query, texts):
-        return RefusedQuery((query,))
-    hidden = [word for word in query.split() if _hides_private(word, texts)]
+    """Take out terms that are written plainly, and then words that are such terms in disguise."""
+    checked = keep_private_terms_out(query, texts)
+    if isinstance(checked, RefusedQuery):
+        return checked
+    if _hides_private(checked.text, texts):
+        return RefusedQuery((*checked.removed, checked.text))
+    hidden = [word for word in checked.text.split() if _hides_private(word, texts)]
     if not hidden:
-        return keep_private_terms_out(query, texts)
-    left = " ".join(word for word in query.split() if word not in hidden)
-    checked = keep_private_terms_out(left, texts) if left else RefusedQuery(())
-    return replace(checked, removed=(*hidden, *checked.removed))
+        return checked
+    left = " ".join(word for word in checked.text.split() if word not in hidden)
+    again = keep_private_terms_out(left, texts)
+    return replace(again, removed=(*checked.removed, *hidden, *again.removed))
 
 
 def _hides_private(text: str, texts: TurnTexts) -> bool:

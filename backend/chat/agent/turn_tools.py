@@ -10,9 +10,7 @@ from backend.chat.agent.call_plans import CallPlanner, PlannedCall, list_work
 from backend.chat.agent.known_pages import KnownPages, RefusedPage
 from backend.chat.agent.read_texts import ReadTexts
 from backend.chat.agent.side_by_side import Lost, Task, run_side_by_side
-from backend.chat.agent.tool_calls import (
-    ParsedCall,
-)
+from backend.chat.agent.tool_calls import ParsedCall
 from backend.chat.agent.tool_replies import (
     FRAME,
     OpenedPage,

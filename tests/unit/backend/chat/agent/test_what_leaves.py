@@ -9,6 +9,7 @@ from backend.chat import prompts
 from backend.chat.context_files import ContextFile
 from backend.search.llm_protocol import ChatMessage
 from backend.web_search.results import WebPage
+from tests.contract.provider_worlds.world import Item
 from tests.support.agent_world import (
     AgentWorld,
     find_pages,
@@ -222,3 +223,35 @@ def test_pages_that_were_read_are_events_with_what_they_are(world: AgentWorld) -
     [outcome] = event.pages
     assert isinstance(outcome, WebPage)
     assert outcome.title == "The law"
+
+
+def test_no_more_than_five_pages_of_a_site_are_opened_for_what_was_read(world: AgentWorld) -> None:
+    """Who has a page found for each letter gets no text by which of them are opened."""
+    letters = [f"/letter/{letter}" for letter in "zx41bq7"]
+    for path in letters:
+        world.put("evil.test", path, page("A letter", "<p>Leave.</p>"))
+
+    def play(request: Request) -> ModelReply:
+        results = tool_results(request)
+        if not results:
+            return Call(READING_PRIVATE)
+        if len(results) in (1, 3):
+            shown = letters[:4] if len(results) == 1 else letters[4:]
+            urls = [world.url("evil.test", path) for path in shown]
+            world.engine.items = [Item(f"Letter {url[-1]}", url, "A letter.") for url in urls]
+            return Call(web_search(f"letters {len(results)}"))
+        if len(results) in (2, 4):
+            return Call(open_url(*re.findall(r"^\[(\d+)\] ", results[-1], re.MULTILINE)))
+        return Say("x")
+
+    world.ask(play)
+    assert len(world.pages_asked) == 5
+    told = pages_in(world.results(-1)[-1])
+    assert [one.get("not_opened", "") for one in told][1:] == [prompts.TOO_MANY_OF_SITE] * 2
+
+
+def test_a_query_with_signs_loses_its_names_and_keeps_the_rest(world: AgentWorld) -> None:
+    find_pages(world, "/a")
+    query = "C++ and 100% leave of Aurora Falcon"
+    world.ask([Call(READING_PRIVATE), Call(web_search(query)), Say("x [1].")])
+    assert world.queries == ["C++ and 100% leave of"]

@@ -121,7 +121,7 @@ def test_the_schema_describes_the_arguments_with_examples(anns_home: OpenedHome)
     assert web["function"]["name"] == "web_search"
     query = web["function"]["parameters"]["properties"]["query"]
     assert query["examples"] == list(WEB_SEARCH_TEXTS["en"].examples)
-    assert query["description"] == WEB_SEARCH_TEXTS["en"].query
+    assert query["description"] == WEB_SEARCH_TEXTS["en"].parameter
 
 
 def test_the_search_of_the_web_is_described_in_chinese(anns_home: OpenedHome) -> None:
