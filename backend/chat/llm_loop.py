@@ -20,7 +20,7 @@ from backend.chat.agent.turn_tools import FinishedStep, TurnTools
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import SEARCH_ERRORS, ChatEvent
 from backend.chat.history import ToolExchange
-from backend.chat.intent.search_plan import to_query
+from backend.chat.intent.search_plan import needs_no_search, to_query
 from backend.chat.llm.messages import CallMessage, ToolCall, ToolResult
 from backend.chat.llm_step import ModelStream, StepRequest, StepResult, start_stream
 from backend.chat.model_turn import EMPTY, FILES_TOO_LONG, ModelTurn, TurnFailedError
@@ -133,6 +133,8 @@ class _AgentTurn(ModelTurn):
             yield from self._search_web_for_message()
 
     def _search_web_for_message(self) -> Generator[ChatEvent, None, None]:
+        if needs_no_search(self._turn.message):
+            return
         call = WebSearchCall(ToolCall("", WEB_SEARCH, ""), to_query(self._turn.message), 1)
         plans = self._turn_tools.plan([call], frozenset())
         room = self._conversation.budgets(()).answer - self._dependencies.count_tokens(FRAME)

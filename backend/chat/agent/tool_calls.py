@@ -131,7 +131,8 @@ def _parse_web_search(call: ToolCall, arguments: object) -> WebSearchCall | None
     queries = [text for text in (" ".join(text.split()) for text in texts) if text]
     if not texts:
         return None
-    return WebSearchCall(call, queries[0][:LONGEST_QUERY] if queries else "", len(queries))
+    first = queries[0][:LONGEST_QUERY].strip() if queries else ""
+    return WebSearchCall(call, first, len(queries))
 
 
 def _parse_opening(call: ToolCall, arguments: object) -> OpenCall | None:
