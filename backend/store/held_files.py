@@ -1,7 +1,7 @@
 """Files that projects and assistants hold. Whoever is in a project reads its files, whoever may use an assistant reads those of the
 assistant; each stays its uploader's.
 
-Only files of people who are in the project, or of the assistant's owner, count.
+Only files of people who are in the project and whose account is active, or of the assistant's owner, count.
 """
 
 from collections.abc import Collection
@@ -230,10 +230,15 @@ def _table_of(kind: HolderKind) -> tuple[Table, ColumnElement[str]]:
 
 
 def _select_of_projects(owner: ConversationOwner, *columns: Any) -> Select[Any]:
-    """Select files in projects that somebody is in, of uploaders who are in them too."""
+    """Select files in projects that somebody is in, of uploaders who are in them too and whose account is active."""
     uploader_is_member = exists().where(
         project_members.c.project_id == projects.c.id,
         project_members.c.person_id == user_files.c.person_id,
+    )
+    uploader_is_disabled = (
+        exists()
+        .where(people.c.id == user_files.c.person_id, people.c.disabled_at.is_not(None))
+        .correlate(user_files)
     )
     owner_uploaded = or_(
         projects.c.person_id == user_files.c.person_id,
@@ -245,6 +250,7 @@ def _select_of_projects(owner: ConversationOwner, *columns: Any) -> Select[Any]:
         .join(projects, projects.c.id == project_files.c.project_id)
         .join(user_files, user_files.c.id == project_files.c.file_id)
         .where(IS_THERE, is_in_project(owner), or_(owner_uploaded, uploader_is_member))
+        .where(~uploader_is_disabled)
     )
 
 

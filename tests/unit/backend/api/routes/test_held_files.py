@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.groups import GroupService
+from backend.access.people import PeopleService
 from backend.access.readers import make_file_token
 from backend.access.roles import Role
 from backend.api.app import Api
@@ -37,7 +38,7 @@ from tests.unit.backend.api.routes.test_files import (
     _made,
 )
 
-CAT, DAN = "cat@example.com", "dan@example.com"
+CAT, DAN, EVE = "cat@example.com", "dan@example.com", "eve@example.com"
 QUESTION = {"question": "Where does the Quibberdale office move?"}
 
 
@@ -55,7 +56,8 @@ def modelled(
     server: ScriptedModel,
 ) -> Iterator[Container]:
     with _made(request, tmp_path_factory.mktemp("held-home"), folder, server) as container:
-        add_person(container.database, CAT)
+        for member in (CAT, EVE):
+            add_person(container.database, member)
         add_person(container.database, DAN, Role.ADMIN)
         yield container
 
@@ -63,7 +65,7 @@ def modelled(
 @pytest.fixture(scope="module")
 def clients(modelled: Container) -> Iterator[Mapping[str, TestClient]]:
     with _serve(modelled) as app:
-        yield {email: _sign_in(app, modelled, email) for email in (ANN, BOB, CAT, DAN)}
+        yield {email: _sign_in(app, modelled, email) for email in (ANN, BOB, CAT, DAN, EVE)}
 
 
 def _sign_in(app: Api, container: Container, email: str) -> TestClient:
@@ -200,6 +202,40 @@ def test_rights_follow_those_who_leave_and_what_is_removed_at_once(
     assert _opens(bob, own)
     assert not _opens(cat, own)
     assert bob.get(f"{FILES}/{own['id']}").status_code == 200
+
+
+def test_the_files_of_a_disabled_account_leave_its_projects_until_it_is_enabled(
+    clients: Mapping[str, TestClient],
+    bob: TestClient,
+    project: str,
+    server: ScriptedModel,
+    modelled: Container,
+) -> None:
+    server.play(_cite)
+    assert bob.post(f"{project}/members", json={"email": EVE}).status_code == 200
+    file = _give(clients[EVE], project)
+    conversation, _ = _ask_in(bob, project_id=_id(project))
+    service = PeopleService(modelled.database)
+
+    def disable_meanwhile(request: Request) -> Reply:
+        service.disable(EVE)
+        return _cite(request)
+
+    server.play(disable_meanwhile)
+    begun = bob.post(BASE, json=QUESTION | {"project_id": _id(project)}).json()
+    events = f"{BASE}/{begun['conversation']['id']}/messages/{begun['answer']['id']}/events"
+    streamed = bob.get(events).text
+    assert "Nantmoor" not in streamed
+    assert '"status":403' in streamed
+    assert (_names(bob, project), _opens(bob, file)) == ([], False)
+    assert _answers(bob, conversation)[0]["withheld"]
+    server.play(_cite)
+    _, after = _ask_in(bob, project_id=_id(project))
+    assert after[0].name != "files"
+    assert file["document_id"] not in _found(after)
+    service.enable(EVE)
+    assert (_names(bob, project), _opens(bob, file)) == (["move.md"], True)
+    assert not _answers(bob, conversation)[0]["withheld"]
 
 
 def test_a_project_that_is_deleted_shares_nothing(
