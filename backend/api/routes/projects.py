@@ -130,7 +130,7 @@ def change_project(
 @router.delete(_ONE, status_code=204, summary="Delete a project")
 @requires(Permission.ASK)
 def delete_project(project_id: ProjectId, projects: ProjectsDependency) -> None:
-    """Its conversations stay with those who asked."""
+    """Its conversations stay with those who asked, its files with those who added them."""
     projects.delete(project_id)
 
 
@@ -158,7 +158,8 @@ def add_project_member(
 def remove_project_member(
     project_id: ProjectId, person_id: PersonId, projects: ProjectsDependency
 ) -> None:
-    """Members may remove themselves. What they asked in it is shown to nobody else then."""
+    """Members may remove themselves. What they asked in it is shown to nobody else then, and the files that they added leave with them:
+    both stay theirs."""
     projects.remove_member(project_id, person_id)
 
 

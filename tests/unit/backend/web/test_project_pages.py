@@ -73,6 +73,18 @@ def test_what_one_may_do_is_offered(container: Container, clients: dict[str, Tes
     assert "Address of somebody with an account" not in bob
 
 
+def test_it_is_said_before_that_files_leave_with_those_who_leave(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    page, bob = f"/projects/{_add(container, BOB)}", clients[BOB]
+    assert "The files that you added leave with you." in bob.get(page).text
+    assert "and the files that they added." in clients[ANN].get(page).text
+    assert "您添加的文件也会随您移出项目" in bob.get(page, headers={"Accept-Language": "zh"}).text
+    routes = cast("Api", bob.app).openapi()["paths"]
+    described = routes["/api/projects/{project_id}/members/{person_id}"]["delete"]["description"]
+    assert "the files that they added leave with them" in described
+
+
 def test_ones_own_conversation_is_where_it_is_asked_on(
     container: Container, clients: dict[str, TestClient]
 ) -> None:
