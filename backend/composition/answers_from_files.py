@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from backend.chat.assistant_settings import AssistantSettings
     from backend.chat.chat_state import ChatStateContainer
     from backend.chat.events import ChatEvent
     from backend.chat.given_files import FilesGiven, FileUse, GivenFile
@@ -129,10 +130,19 @@ def _restrict(
         only = _accept_any(_accept_files(attached))
         assistant = replace(assistant, scope=Filters(), searches=True)
         return replace(turn, filters=turn.filters.narrowed_by(only), assistant=assistant)
-    if assistant.scope == Filters():
-        return turn
-    widened = _accept_any([assistant.scope, *_accept_files(attached)])
-    return replace(turn, assistant=replace(assistant, scope=widened))
+    return replace(turn, assistant=replace(assistant, scope=add_files(assistant, attached)))
+
+
+def add_files(assistant: "AssistantSettings", attached: "AttachedFiles | None") -> "Filters":
+    """Return what an assistant searches with the files; one that does not search has these alone."""
+    from indexing.index.protocols import Filters
+
+    files = _accept_files(attached) if attached else []
+    if not assistant.searches:
+        return _accept_any(files) if files else Filters(document_ids=frozenset())
+    if assistant.scope == Filters() or not files:
+        return assistant.scope
+    return _accept_any([assistant.scope, *files])
 
 
 def _accept_files(attached: "AttachedFiles") -> "list[Filters]":

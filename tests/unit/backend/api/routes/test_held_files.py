@@ -356,12 +356,15 @@ def desk(ann: TestClient, modelled: Container) -> Iterator[str]:
 
 
 def _share(container: Container, assistant: str, visibility: str, *groups: str) -> None:
-    found = assistants.find(container.database, assistant)
+    shared = assistants.Visibility(visibility)
+    _change(container, assistant, visibility=shared, groups=tuple(groups))
+
+
+def _change(container: Container, assistant: str, **values: Any) -> None:
+    found = assistants.find(container.database, _id(assistant))
     assert found
-    values = replace(
-        found.values, visibility=assistants.Visibility(visibility), groups=tuple(groups)
-    )
-    assistants.change(container.database, assistant, values, datetime.now(UTC))
+    changed = replace(found.values, **values)
+    assistants.change(container.database, found.id, changed, datetime.now(UTC))
 
 
 def test_those_who_may_use_an_assistant_read_its_files_through_it(
@@ -436,6 +439,30 @@ def test_a_question_that_is_not_kept_has_the_files_of_its_assistant(
     assert f'"document_id":"{file["document_id"]}"' in asked.text
     tried = QUESTION | {"assistant": {}, "assistant_id": _id(desk)}
     assert file["document_id"] in bob.post("/api/assistants/try", json=tried).text
+
+
+def test_a_search_with_an_assistant_finds_its_files_as_its_answers_do(
+    ann: TestClient, bob: TestClient, cat: TestClient, desk: str, modelled: Container
+) -> None:
+    file = _give(ann, desk)
+
+    def search(client: TestClient) -> set[str]:
+        body = {"query": "Nantmoor interlock", "assistant": _id(desk)}
+        found = client.post("/api/search", json=body)
+        assert found.status_code == 200, found.text
+        return {one["document_id"] for one in found.json()["results"]}
+
+    assert {file["document_id"], "wiki:page.html"} <= search(cat)
+    (source,) = sources.list_sources(modelled.database)
+    _change(modelled, desk, sources=(source.name,))
+    assert {file["document_id"], "wiki:page.html"} <= search(cat)
+    _change(modelled, desk, sources=(), searches=False)
+    assert search(cat) == {file["document_id"]}
+    assert ann.delete(f"{desk}/files/{file['id']}").status_code == 204
+    assert search(cat) == set()
+    assert not _finds(cat, file)
+    missing = bob.post("/api/search", json={"query": "Nantmoor", "assistant": _id(desk)})
+    assert missing.status_code == 404
 
 
 def test_the_default_assistant_has_no_files(bob: TestClient) -> None:
