@@ -1,6 +1,6 @@
 """Answer a question that has files: they are read whole, or searched if they do not fit."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from backend.composition.chat import ChatService
     from backend.composition.turn_models import TurnModels
     from backend.files.attached_files import AttachedFiles
+    from backend.search.models import InferenceSection
     from backend.store.user_files import UserFile
     from connectors.document import Document
-    from indexing.index.protocols import Filters
+    from indexing.index.protocols import Filters, Hit
 
 MOST_CHARACTERS_A_TOKEN = 10
 """Files of more characters than tokens of this length have do not fit, and are not read to be counted."""
@@ -54,7 +55,35 @@ def answer_with_files(
     yield given
     turn = replace(_restrict(turn, attached, use, whole), pictures=pictures)
     for event in chat.answer_by(models, turn, whole or (), state):
-        yield replace(event, files=given) if isinstance(event, AnswerDone) else event
+        if isinstance(event, AnswerDone):
+            yield replace(event, files=given)
+        else:
+            yield _name_sources(event, attached.source_names)
+
+
+def _name_sources(event: "ChatEvent", names: "Mapping[str, str]") -> "ChatEvent":
+    """Return an event in which the sources of held files are called what they are."""
+    from backend.search.events import FirstResults, FusedResults, SectionsSelected
+
+    if not names or not isinstance(event, FirstResults | FusedResults | SectionsSelected):
+        return event
+    return replace(event, sections=name_sources(event.sections, names))
+
+
+def name_sources(
+    sections: "Sequence[InferenceSection]", names: "Mapping[str, str]"
+) -> "tuple[InferenceSection, ...]":
+    """Return sections whose source is called as it is by the id of the document."""
+    return tuple(
+        replace(one, best=_name_source(one.best, names[one.document_id]))
+        if one.document_id in names
+        else one
+        for one in sections
+    )
+
+
+def _name_source(hit: "Hit", name: str) -> "Hit":
+    return replace(hit, chunk=replace(hit.chunk, source=name))
 
 
 def _tell(

@@ -21,7 +21,7 @@ from sqlalchemy import (
     select,
 )
 
-from backend.store import file_labels
+from backend.store import file_labels, file_source
 from backend.store.assistant_tables import assistant_groups, assistants
 from backend.store.assistants import DEFAULT_ID, Visibility
 from backend.store.conversations import ConversationOwner
@@ -163,6 +163,20 @@ def _to_held(row: Any) -> HeldFile:
     return HeldFile(
         UserFile(**values), row.added_at, uploader, row.uploader_name or "", row.labels_due == 0
     )
+
+
+def name_source(database: Database, owner: ConversationOwner | None, document_id: str) -> str:
+    """Return what the source of a file is called to somebody who may read it: their own, or what holds it."""
+    of_file = user_files.c.document_id == document_id
+    with database.reading() as connection:
+        if owner is not None:
+            own = select(user_files.c.id).where(is_of(owner), of_file)
+            if connection.scalar(own) is not None:
+                return file_source.FILES_SOURCE
+            held = _select_of_projects(owner, user_files.c.id).where(of_file)
+            if connection.scalar(held.limit(1)) is not None:
+                return file_source.FILES_OF_SOME_PROJECT
+    return file_source.FILES_OF_SOME_ASSISTANT
 
 
 def add(

@@ -1,6 +1,9 @@
 """`POST /api/search`: the best passages, and by what they can be narrowed."""
 
 import time
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Annotated
 
 from fastapi import APIRouter
@@ -15,7 +18,7 @@ from backend.api.dependencies import (
     ReadersDependency,
 )
 from backend.api.request_context import RequestContextDependency
-from backend.composition.answers_from_files import add_files
+from backend.composition.answers_from_files import add_files, name_sources
 from backend.composition.chat import ChatService
 from backend.conversations.assistant_service import AssistantService
 from backend.files.attached_files import find_attached
@@ -29,12 +32,19 @@ from backend.schemas.search import (
 from backend.search.facets import count_found
 from backend.search.models import EVERY_KIND, DocumentNumbers, FilterKind, Spelling
 from backend.search.query_syntax import parse_query
-from backend.search.search_service import Grouping, SearchService, find_grouped
+from backend.search.search_service import (
+    GroupedRanking,
+    Grouping,
+    SearchService,
+    SectionGroup,
+    find_grouped,
+)
 from backend.store.assistants import DEFAULT_ID
 from connectors.access import Readers
 
 router = APIRouter()
 LONGEST_QUERY = 2_000
+_AS_THEY_ARE: Mapping[str, str] = MappingProxyType({})
 
 
 def _check_query(text: str) -> str:
@@ -103,16 +113,16 @@ def search(
 ) -> SearchResponseWithFacets:
     """Return the results of `quarry search --json`, limited to documents that the asker may read."""
     context.query = body.query
-    service = chat.search
+    service, names = chat.search, _AS_THEY_ARE
     # What the default assistant searches is never limited, and it has no files.
     if body.assistant != DEFAULT_ID:
-        service, readers = _choose_search(chat, assistants, body.assistant)
+        service, readers, names = _choose_search(chat, assistants, body.assistant)
     deadline, filters = service.deadline(context.cancel_token), body.filters.filters()
     began = time.perf_counter()
     parsed = parse_query(body.query)
     request = service.request(parsed, readers, filters, deadline, body.spelling, body.infer)
     tool = service.tool(None, DocumentNumbers())
-    found = find_grouped(tool, request, body.limit, body.group)
+    found = _name_sources(find_grouped(tool, request, body.limit, body.group), names)
     response = SearchResponse.from_docs(
         parsed,
         found.docs,
@@ -136,13 +146,24 @@ def search(
 
 def _choose_search(
     chat: ChatService, assistants: AssistantService, assistant_id: str
-) -> tuple[SearchService, Readers]:
-    """Return what searches as an assistant does for its answers, and what may be found: with its own files."""
+) -> tuple[SearchService, Readers, Mapping[str, str]]:
+    """Return what searches as an assistant does for its answers, what may be found, with its own files, and how
+    the source of each of these is called."""
     settings = assistants.find_settings(assistant_id)
     database, user, holders = assistants.database, assistants.user, settings.holders
     readers = resolve_in(database, user.readers, user.owner, holders)
     attached = find_attached(database, user.owner, (), holders, readers)
-    return chat.search_within(add_files(settings, attached)), readers
+    names = attached.source_names if attached else {}
+    return chat.search_within(add_files(settings, attached)), readers, names
+
+
+def _name_sources(found: GroupedRanking, names: Mapping[str, str]) -> GroupedRanking:
+    return replace(found, groups=tuple(_name_source(group, names) for group in found.groups))
+
+
+def _name_source(group: SectionGroup, names: Mapping[str, str]) -> SectionGroup:
+    best, *further = name_sources((group.best, *group.further), names)
+    return SectionGroup(best, tuple(further))
 
 
 def _unexplained(result: SearchResult) -> SearchResult:

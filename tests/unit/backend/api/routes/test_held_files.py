@@ -204,6 +204,20 @@ def test_rights_follow_those_who_leave_and_what_is_removed_at_once(
     assert bob.get(f"{FILES}/{own['id']}").status_code == 200
 
 
+def test_the_source_of_a_held_file_is_called_what_it_is(
+    bob: TestClient, cat: TestClient, project: str, server: ScriptedModel, modelled: Container
+) -> None:
+    """To whoever did not upload it, it is none of their files."""
+    server.play(_cite)
+    window = modelled.settings.llm_window
+    text = PLAN + b"Nantmoor sleeps. " * (window // 2)
+    _give(cat, project, text, "long.md")
+    _, streamed = _ask_in(bob, project_id=_id(project))
+    found = [event.data["results"] for event in streamed if "results" in event.data]
+    sources_of_file = {one["source"] for results in found for one in results}
+    assert sources_of_file == {"Files of this project"}
+
+
 def test_the_files_of_a_disabled_account_leave_its_projects_until_it_is_enabled(
     clients: Mapping[str, TestClient],
     bob: TestClient,
@@ -447,10 +461,12 @@ def test_a_search_with_an_assistant_finds_its_files_as_its_answers_do(
     file = _give(ann, desk)
 
     def search(client: TestClient) -> set[str]:
-        body = {"query": "Nantmoor interlock", "assistant": _id(desk)}
+        body = {"query": "Nantmoor interlock", "assistant": _id(desk), "limit": 200}
         found = client.post("/api/search", json=body)
         assert found.status_code == 200, found.text
-        return {one["document_id"] for one in found.json()["results"]}
+        results = {one["document_id"]: one["source"] for one in found.json()["results"]}
+        assert results.get(file["document_id"], "Files of this assistant").endswith("assistant")
+        return set(results)
 
     assert {file["document_id"], "wiki:page.html"} <= search(cat)
     (source,) = sources.list_sources(modelled.database)
