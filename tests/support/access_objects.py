@@ -228,14 +228,15 @@ def _make_project(world: "World", owner: str) -> str:
 
 def _make_joined_project(world: "World", owner: str) -> str:
     project = _make_project(world, "gone")
-    projects.add_member(world.database, project, _find_owner(world, owner).id)
+    projects.add_member(world.database, project, _find_owner(world, owner).email)
     return project
 
 
 def _make_project_member(world: "World", owner: str) -> str:
-    project, member = _make_project(world, owner), world.get_person("gone").id
-    projects.add_member(world.database, project, member)
-    return f"{project}/{member}"
+    project, email = _make_project(world, owner), world.get_person("gone").email
+    projects.add_member(world.database, project, email)
+    (member,) = projects.list_members(world.database, project)
+    return f"{project}/{member.id}"
 
 
 def _make_project_conversation(world: "World", owner: str) -> str:

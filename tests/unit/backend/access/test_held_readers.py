@@ -225,7 +225,7 @@ class World:
         if self.model.projects:
             project, person = self.draw.choice(list(self.model.projects)), self._person()
             if person.id != self.model.projects[project]:
-                projects.add_member(self.database, project, person.id)
+                projects.add_member(self.database, project, person.email)
                 self.model.members[project].add(person.id)
 
     def _leave(self) -> None:
@@ -233,7 +233,7 @@ class World:
         inside = [(one, person) for one, people in of_each for person in sorted(people)]
         if inside:
             project, person = self.draw.choice(inside)
-            projects.remove_member(self.database, project, person)
+            projects.remove_person(self.database, project, person)
             self.model.members[project].discard(person)
             held = self.model.held.get(FileHolder("project", project), set())
             held -= self.model.own(person)

@@ -98,7 +98,7 @@ def test_the_page_of_a_file_says_whose_it_is(
     container: Container, clients: dict[str, TestClient]
 ) -> None:
     file, database = _add(container, "plan.md"), container.database
-    ann, bob = (people.get_by_email(database, one).id for one in (ANN, BOB))
+    ann = people.get_by_email(database, ANN).id
     document = Document(
         id=f"Your files:{file}",
         source=FILES_SOURCE,
@@ -117,7 +117,7 @@ def test_the_page_of_a_file_says_whose_it_is(
     held_files.add(database, ConversationOwner(ann), FileHolder("assistant", desk), file, 9)
     assert "<bdi>Files of an assistant</bdi>" in clients[BOB].get(page).text
     depot = projects.add(database, ConversationOwner(ann), "Depot", "", now)
-    projects.add_member(database, depot, bob)
+    projects.add_member(database, depot, BOB)
     held_files.add(database, ConversationOwner(ann), FileHolder("project", depot), file, 9)
     assert "<bdi>Files of a project</bdi>" in clients[BOB].get(page).text
     chinese = clients[BOB].get(page, headers={"Accept-Language": "zh"}).text
