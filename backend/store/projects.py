@@ -162,8 +162,9 @@ def remove(database: Database, project_id: str) -> None:
 
 
 def add_member(database: Database, project_id: str, email: str) -> None:
-    """Add whoever has an address, or is the first to have it. The work is the same for every address."""
-    person = select(people.c.id).where(people.c.email == email).scalar_subquery()
+    """Add whoever has an address that somebody vouches for, or is the first to have it. The work is the same for every address."""
+    has_it = (people.c.email == email, people.c.verified.is_not(None))
+    person = select(people.c.id).where(*has_it).scalar_subquery()
     with database.writing() as connection:
         added = inserting(connection, project_members).on_conflict_do_nothing()
         row = {"project_id": project_id, "email": email, "person_id": person}

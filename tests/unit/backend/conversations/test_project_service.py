@@ -183,9 +183,11 @@ def test_who_is_added_before_they_have_an_account_is_in_it_with_one_of_this_addr
     bob.add_member(made.id, "other@example.com")
     # An address that somebody claims lets nobody in until an admin vouches for it.
     people.set_email(database, _id_of(eve), "other@example.com")
+    later = bob.create("Yard", "")
+    bob.add_member(later.id, "other@example.com")
     assert eve.list_own() == []
     people.set_verified(database, _id_of(eve), BY_ADMIN)
-    assert eve.list_own() == [made]
+    assert eve.list_own() == [made, later]
     newcomer = add_person(database, "new@example.com")
     late = ProjectService(database=database, owner=ConversationOwner(newcomer.id))
     assert late.list_own() == [made]
