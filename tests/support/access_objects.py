@@ -294,7 +294,10 @@ def _make_project_file(world: "World", owner: str) -> str:
 
 
 def _make_joined_project_file(world: "World", owner: str) -> str:
-    return _hold(world, FileHolder("project", _make_joined_project(world, owner)), "gone")
+    """A file of another member, whose account is active: others are not in the project."""
+    project, name = _make_joined_project(world, owner), world.name_new()
+    projects.add_member(world.database, project, add_person(world.database, email_of(name)).email)
+    return _hold(world, FileHolder("project", project), name)
 
 
 def _make_assistant_file(world: "World", owner: str) -> str:
