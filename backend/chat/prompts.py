@@ -86,6 +86,13 @@ QUERIES_DESCRIPTION = (
     " documents would use, in the language of the question."
 )
 
+SEARCH_DESCRIPTION_IN_CHINESE = (
+    "搜索提问者有权读取的组织文档。以 JSON 返回最相关的段落，每个段落带有其文档的编号。"
+)
+QUERIES_DESCRIPTION_IN_CHINESE = (
+    "一至三个互不相同的查询：简短的问题，或文档中可能使用的词语，使用提问的语言"
+)
+
 _JUDGE = """\
 You check what was written from documents. You are given claims as JSON, each with its number and the
 passage of the document that it cites. Say for each:

@@ -1,5 +1,7 @@
 """The tools of Agent mode, as they are described to the model."""
 
+from collections.abc import Mapping
+
 from backend.chat import prompts
 from backend.chat.agent.tool_calls import INTERNAL_SEARCH_NAME
 from backend.chat.llm.messages import ToolSpec
@@ -16,28 +18,39 @@ from backend.web_search.tool_texts import (
     web_search_parameters,
 )
 
-INTERNAL_SEARCH = ToolSpec(
-    name=INTERNAL_SEARCH_NAME,
-    description=prompts.SEARCH_DESCRIPTION,
-    parameters={
-        "type": "object",
-        "properties": {
-            "queries": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": prompts.QUERIES_DESCRIPTION,
-            }
+
+def _describe_internal_search(description: str, queries: str) -> ToolSpec:
+    return ToolSpec(
+        name=INTERNAL_SEARCH_NAME,
+        description=description,
+        parameters={
+            "type": "object",
+            "properties": {
+                "queries": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": queries,
+                }
+            },
+            "required": ["queries"],
+            "additionalProperties": False,
         },
-        "required": ["queries"],
-        "additionalProperties": False,
-    },
-    usage=prompts.BY_SEARCHING,
-)
+        usage=prompts.BY_SEARCHING,
+    )
+
+
+INTERNAL_SEARCH = _describe_internal_search(prompts.SEARCH_DESCRIPTION, prompts.QUERIES_DESCRIPTION)
+_INTERNAL_SEARCH: Mapping[Language, ToolSpec] = {
+    "en": INTERNAL_SEARCH,
+    "zh": _describe_internal_search(
+        prompts.SEARCH_DESCRIPTION_IN_CHINESE, prompts.QUERIES_DESCRIPTION_IN_CHINESE
+    ),
+}
 
 
 def choose_tools(dependencies: ChatDependencies, language: Language) -> tuple[ToolSpec, ...]:
     """Return the tools of a turn: those whose work something can do, in the language of the asker's pages."""
-    internal = (INTERNAL_SEARCH,) if dependencies.search is not None else ()
+    internal = (_INTERNAL_SEARCH[language],) if dependencies.search is not None else ()
     of_web = _describe_web_tools(language) if dependencies.web is not None else ()
     return (*internal, *of_web)
 

@@ -67,6 +67,7 @@ def test_the_tools_are_described_in_the_language_of_the_pages(world: AgentWorld)
     assert tools["web_search"]["description"] == (
         "搜索互联网获取实时信息。当需要了解最新事件、实时数据、当前新闻或验证信息时使用此工具。"
     )
+    assert all("。" in tool["description"] for tool in tools.values())
     query = tools["web_search"]["parameters"]["properties"]["query"]
     assert query["description"] == "搜索查询关键词,应该具体、清晰、针对性强"
     assert query["examples"]
