@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from backend.chat.intent.search_plan import Side
 from backend.chat.turn_mode import DEFAULT_MODE, AgentMode, ChatMode, TurnMode
+from backend.web_search.search import SWITCHED_OFF
 from connectors.errors import ConflictError
 
 MODEL_DECIDES = "In Agent mode the AI decides by itself when to search"
-WEB_IS_OFF = "The web search is switched off. An admin can switch it on: quarry web on"
 
 ModeName: TypeAlias = Literal["chat", "agent"]
 
@@ -56,7 +56,7 @@ class ModeBody(BaseModel):
         """Raises ConflictError: a switch is set in Agent mode, or the web is asked for where no admin has switched it on."""
         mode = self.read_mode()
         if self.web and not is_web_on():
-            raise ConflictError(WEB_IS_OFF)
+            raise ConflictError(SWITCHED_OFF)
         return mode
 
 
