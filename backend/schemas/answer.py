@@ -111,6 +111,7 @@ class PassagesEvent(Schema):
         "nothing_answers",
         "budget_used",
         "shared_budget_used",
+        "web_alone",
         "model_failed",
         "model_broke_off",
     ]
