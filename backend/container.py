@@ -310,6 +310,13 @@ class Container:
         """Count documents of the index, whoever may read them: for those who look after it."""
         return self.engine.writer.count(selections)
 
+    def close(self) -> None:
+        """Close what was opened of it."""
+        opened = vars(self)
+        for part in ("browser", "engine", "database"):
+            if part in opened:
+                opened[part].close()
+
     def reopen(self) -> "Container":
         """The same home with nothing of it opened yet."""
         return Container(self.settings)

@@ -158,6 +158,14 @@ class IndexEngine:
         with self._current_version():
             return self.versions.open_writer(self.version)
 
+    def close(self) -> None:
+        """Close the index, if it was opened for search. What writes it holds nothing open."""
+        from connectors.closing import Closing
+
+        index = vars(self).get("index")
+        if isinstance(index, Closing):
+            index.close()
+
     def versions_in(self, engine: EngineName) -> "IndexVersions":
         """The versions of the index in an engine, whether it is in use or not.
 

@@ -93,6 +93,11 @@ class WebSearch:
         _check_is_on(rules)
         return _read_domains(rules)
 
+    @property
+    def keeps_internal_names(self) -> bool:
+        """Whether exact terms that private documents alone hold are to be kept out of queries."""
+        return self._read_setup().rules.keeps_internal_names
+
     def search(
         self,
         query: str,

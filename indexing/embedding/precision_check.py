@@ -77,7 +77,10 @@ def write_checked_vectors() -> None:
     """Read a folder and a record from standard input, and write the vectors of CHECKED_TEXTS to standard output."""
     order = json.load(sys.stdin)
     vectors = _embed_checked(Path(order["folder"]), ModelRecord(**order["record"]))
-    np.save(sys.stdout.buffer, vectors)
+    # Not to standard output itself: numpy asks files for their position, which a pipe has not.
+    written = io.BytesIO()
+    np.save(written, vectors)
+    sys.stdout.buffer.write(written.getvalue())
 
 
 def choose_precision(folder: Path, record: ModelRecord, expected: Vectors) -> ModelRecord:

@@ -1,6 +1,5 @@
 """`quarry ask` with a language model behind its real protocol, well and ill."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,15 +37,12 @@ def _ask(home: Home, server: ScriptedModel, *arguments: str) -> Run:
 
 def _number_of_errors(request: Request) -> int:
     """The citation number under which the model was shown the right document."""
-    (shown,) = [m["content"] for m in request.messages if m["role"] == "tool"]
-    found = json.loads(shown)["results"]
-    return int(next(r["document"] for r in found if "scanners" in r["title"].lower()))
+    return int(next(r["number"] for r in request.sources if "scanners" in r["title"].lower()))
 
 
 def _well(request: Request) -> Reply:
     """A model that searches, answers, and helps with the search where it is asked to."""
-    roles = [message["role"] for message in request.messages]
-    if "tool" in roles:
+    if request.has_sources:
         return Say(ANSWER.format(n=_number_of_errors(request)))
     if request.tool_names:
         return Call(ToolUse("internal_search", {"queries": ["QX-4031 interlock"]}))
@@ -73,7 +69,7 @@ def test_what_cites_nothing_is_listed(home: Home, server: ScriptedModel) -> None
 
     def saying(text: str) -> Any:
         def script(request: Request) -> Reply:
-            is_answer = any(message["role"] == "tool" for message in request.messages)
+            is_answer = request.has_sources
             return Say(text.format(n=_number_of_errors(request))) if is_answer else _well(request)
 
         return script
@@ -108,7 +104,7 @@ def test_an_answer_that_was_cut_says_so(home: Home, server: ScriptedModel) -> No
 def _spoiled(manner: Manner) -> Any:
     def script(request: Request) -> Reply:
         reply = _well(request)
-        is_answer = any(message["role"] == "tool" for message in request.messages)
+        is_answer = request.has_sources
         return Say("The interlock is open.", manner=manner) if is_answer else reply
 
     return script

@@ -28,7 +28,7 @@ AT_ONCE = 5
 
 def _write(request: Request) -> Reply:
     """A model that searches, then writes for two seconds."""
-    if any(message["role"] == "tool" for message in request.messages):
+    if request.has_sources:
         return Say(WORDS, manner=Manner(delay=2 / len(WORDS)))
     if request.tool_names:
         return Call(ToolUse("internal_search", {"queries": ["QX-4031"]}))

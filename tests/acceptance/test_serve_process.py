@@ -50,7 +50,7 @@ def _answering(last: Reply) -> object:
     """A model that searches, and then gives `last`."""
 
     def script(request: Request) -> Reply:
-        if any(message["role"] == "tool" for message in request.messages):
+        if request.has_sources:
             return last
         if request.tool_names:
             return Call(ToolUse("internal_search", {"queries": ["QX-4031"]}))
@@ -175,7 +175,7 @@ def test_a_client_that_goes_away_ends_the_work_of_the_model(
 
 
 def _was_told_results(model: ScriptedModel) -> bool:
-    return any(m["role"] == "tool" for m in model.requests[-1].messages)
+    return model.requests[-1].has_sources
 
 
 def _wait_for(happened: object) -> None:

@@ -193,7 +193,7 @@ def _is_alive(process: int) -> bool:
 
 def _streaming(request: Request) -> Reply:
     """A model that searches, and then hangs in the middle of its answer."""
-    if any(message["role"] == "tool" for message in request.messages):
+    if request.has_sources:
         return Say("Close the cover until it clicks.", manner=Manner(stall_after=3))
     if request.tool_names:
         return Call(ToolUse("internal_search", {"queries": ["QX-4031"]}))

@@ -24,7 +24,7 @@ import httpx
 
 from backend.sample import handbook
 from tests.support.home import Home
-from tests.support.scripted_model import Call, Reply, Request, Say, ScriptedModel, ToolUse
+from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
 from tests.support.serving import events, serving
 
 QUESTIONS = (
@@ -59,14 +59,11 @@ def build_home(folder: Path) -> Home:
 
 def reply(request: Request) -> Reply:
     """Search once for a question, then answer from the first document; greet who greets."""
-    shown = [m["content"] for m in request.messages if m["role"] == "tool"]
-    if shown:
-        results = json.loads(shown[0])["results"]
-        return Say(f"{results[0]['content'].split('.')[0]} [{results[0]['document']}].")
-    if request.tool_names and request.messages[-1]["content"] == GREETING:
+    if request.answers and request.sources:
+        first = request.sources[0]
+        return Say(f"{first['content'].splitlines()[-1].split('.')[0]} [{first['number']}].")
+    if request.answers:
         return Say("Hello. What would you like to know?")
-    if request.tool_names:
-        return Call(ToolUse("internal_search", {"queries": ["what the handbook says of it"]}))
     if request.text.count('"id":') > 1:
         return Say(json.dumps({"sections": [{"id": n, "read": "adjacent"} for n in range(3)]}))
     return Say("other words for the question")

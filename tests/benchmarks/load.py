@@ -122,7 +122,7 @@ class Phase:
 def model_says(request: Request) -> Reply:
     """A model that helps with the search, searches, picks sections, and answers."""
     manner = Manner(delay=0.02)
-    if any(message["role"] == "tool" for message in request.messages):
+    if request.has_sources:
         return Say(ANSWER, manner=manner)
     if request.tool_names:
         return Call(ToolUse("internal_search", {"queries": ["power button cover"]}), manner=manner)

@@ -9,6 +9,7 @@ server-sent events or whole, as the request asks, and `/v1/models`.
 """
 
 import json
+import re
 import select
 import socket
 import sys
@@ -142,6 +143,47 @@ class Request:
     def text(self) -> str:
         """All that is said in the messages."""
         return "\n".join(str(message.get("content") or "") for message in self.messages)
+
+    @property
+    def answers(self) -> bool:
+        """Whether it is asked for an answer, and not for a query, a selection or a verdict."""
+        return self.text.startswith("You answer the questions of people")
+
+    @property
+    def questions(self) -> list[str]:
+        """What the person has asked, the last one without the references that go with it."""
+        said = [str(one["content"]) for one in self.messages if one["role"] == "user"]
+        return [_QUESTION.sub(r"\1", text) for text in said]
+
+    @property
+    def sources(self) -> list[Json]:
+        """What it is given to answer from, as `number`, `title` and `content`: references of its message, or results of tools."""
+        said = [str(one["content"] or "") for one in self.messages if one["role"] in _SHOWING]
+        references = [one for text in said for one in _read_references(text)]
+        results = [one for text in said for one in _read_results(text)]
+        return [*references, *results]
+
+    @property
+    def has_sources(self) -> bool:
+        return any(one["role"] == "tool" for one in self.messages) or bool(self.sources)
+
+
+_SHOWING = ("user", "tool")
+_QUESTION = re.compile(
+    r".*^My question is:\n(.*?)\n\nReference materials:\n.*", re.DOTALL | re.MULTILINE
+)
+_REFERENCES = re.compile(r"^```json\n(\[\n.*?\n\])\n```$", re.DOTALL | re.MULTILINE)
+_RESULTS = re.compile(r'^\{"results": .*\}$', re.MULTILINE)
+
+
+def _read_references(text: str) -> list[Json]:
+    found = [one for fenced in _REFERENCES.findall(text) for one in json.loads(fenced)]
+    return [{"number": one["id"], **one} for one in found]
+
+
+def _read_results(text: str) -> list[Json]:
+    found = [one for line in _RESULTS.findall(text) for one in json.loads(line)["results"]]
+    return [{"number": one["document"], **one} for one in found]
 
 
 Script: TypeAlias = Sequence[Reply] | Callable[[Request], Reply]

@@ -70,6 +70,9 @@ UNUSED = {
     "backend.web_search.isolated_page.read_standard_input",
     # the program that becomes Chromium calls it
     "backend.web_search.browser.chromium.become_chromium",
+    # programs with LangChain call them, as docs/langchain.md shows
+    "backend.programs.langchain.opened_home.OpenedHome.make_retriever",
+    "backend.programs.langchain.opened_home.OpenedHome.make_tools",
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
     # a turn that searches the web plans, asks, reads, remembers and shows by these, once the switch is there
@@ -77,11 +80,11 @@ UNUSED = {
     "backend.chat.intent.search_plan.BOTH_SIDES",
     "backend.chat.intent.search_plan.knowledge_variants",
     "backend.chat.intent.search_plan.web_queries",
-    "backend.chat.query_privacy.keep_private_terms_out",
+    "backend.chat.memories.choose_memories",
+    "backend.chat.readable_ids.make_memory_reference",
     "backend.web_search.page_reader.PageReader.read_all",
     "backend.web_search.page_snippets.choose_snippets",
     "backend.web_search.result_text.NO_SEARCH_NEEDED",
-    "backend.web_search.result_text.format_results",
     "backend.web_search.session_cache.ConversationEntries",
     "backend.web_search.session_cache.SessionCache",
     "backend.web_search.session_cache.SessionCache.find_page",

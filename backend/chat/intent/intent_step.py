@@ -5,11 +5,10 @@ from datetime import date
 
 from backend.chat.intent.intent_prompt import intent_prompt
 from backend.chat.intent.plan_reader import plan_by_message, read_plan
-from backend.chat.intent.search_plan import IntentRequest, SearchPlan
+from backend.chat.intent.search_plan import IntentRequest, SearchPlan, needs_no_search
 from backend.search.futures import PendingCompletion, run_in_background
 from backend.search.llm_protocol import Complete, CompletionError
 from indexing.runtime.deadline import Deadline
-from indexing.text.normalization import is_visible
 
 INTENT_SECONDS = 8.0
 INTENT_SHARE = 0.3
@@ -52,7 +51,7 @@ def start_intent_step(
     Args:
         complete: asks the fast model; None where rewriting is off, so that the message itself is the query.
     """
-    if complete is None or not request.sides or not is_visible(request.message):
+    if complete is None or not request.sides or needs_no_search(request.message):
         return PendingIntent(request, None)
     limit = deadline.limited_to(min(INTENT_SECONDS, deadline.remaining() * INTENT_SHARE))
     prompt = intent_prompt(request, today)

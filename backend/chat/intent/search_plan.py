@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import regex
 
+from backend.chat.intent.greetings import is_greeting
 from backend.search.llm_protocol import ChatMessage
 from backend.search.models import VariantQuery
 from backend.search.retrieval import (
@@ -115,10 +116,15 @@ def to_query(text: str) -> str:
     return normalize_query(_UNSENDABLE.sub(" ", text))
 
 
+def needs_no_search(message: str) -> bool:
+    """Whether nothing can be read in a message, or nothing but a greeting."""
+    return not is_visible(message) or is_greeting(message)
+
+
 def ask_message_itself(message: str) -> SidePlan:
-    """Plan a side by the message alone; one in which nothing can be read needs no search."""
+    """Plan a side by the message alone."""
     query = to_query(message)
-    return Queries(query) if is_visible(query) else NotNeeded()
+    return NotNeeded() if needs_no_search(query) else Queries(query)
 
 
 def web_queries(queries: Queries) -> tuple[str, ...]:

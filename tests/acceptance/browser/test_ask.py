@@ -1,6 +1,5 @@
 """Asking in a browser, with a language model behind its real protocol, well and ill."""
 
-import json
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -52,10 +51,9 @@ def _answering(text: str = " ".join(SENTENCES), manner: Manner | None = None) ->
     """A model that searches, then says `text` of the document on scanners' codes."""
 
     def script(request: Request) -> Reply:
-        shown = [m["content"] for m in request.messages if m["role"] == "tool"]
-        if shown:
-            found = json.loads(shown[0])["results"]
-            number = next(r["document"] for r in found if "scanners" in r["title"].lower())
+        if request.has_sources:
+            found = request.sources
+            number = next(r["number"] for r in found if "scanners" in r["title"].lower())
             return Say(text.format(n=number), manner=manner or Manner())
         if request.tool_names:
             return Call(ToolUse("internal_search", {"queries": ["QX-4031 interlock"]}))
@@ -68,7 +66,7 @@ def _waiting(looked: threading.Event, script: Script) -> Script:
     """The same, but it answers only after `looked` is set."""
 
     def waiting(request: Request) -> Reply:
-        if any(message["role"] == "tool" for message in request.messages):
+        if request.has_sources:
             looked.wait(30)
         return script(request)
 

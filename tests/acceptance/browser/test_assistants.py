@@ -1,6 +1,5 @@
 """Assistants in a browser: made, tried, asked, shared with another person, taken back."""
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,13 +27,12 @@ SOURCES = {
 
 def script(request: Request) -> Reply:
     """A model that says what it was found, and how it was told to answer."""
-    last = request.messages[-1]
-    if last["role"] != "tool":
+    if not request.has_sources:
         if request.tool_names:
             return Call(ToolUse("internal_search", {"queries": ["parental leave weeks"]}))
         return Say("parental leave weeks")
-    found = json.loads(last["content"])["results"]
-    numbers = sorted({one["document"] for one in found})
+    found = request.sources
+    numbers = sorted({one["number"] for one in found})
     weeks = "9" if all("depot" in one["title"].lower() for one in found) else "9 or 26"
     rhymes = " In rhyme." if "Rhyme" in request.text else ""
     return Say(f"There are {weeks} weeks{''.join(f'[{n}]' for n in numbers)}.{rhymes}")

@@ -1,6 +1,5 @@
 """Conversations in a browser: asked on, edited, walked through, left and found again."""
 
-import json
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -58,10 +57,8 @@ def _answering(text: str = ANSWER, manner: Manner | None = None) -> Script:
     """A model that searches, then says `text` of the document on scanners' codes."""
 
     def script(request: Request) -> Reply:
-        last = request.messages[-1]
-        if last["role"] == "tool":
-            found = json.loads(last["content"])["results"]
-            numbers = [r["document"] for r in found if "scanners" in r["title"].lower()]
+        if request.has_sources:
+            numbers = [r["number"] for r in request.sources if "scanners" in r["title"].lower()]
             return Say(text.format(n=numbers[0]), manner=manner or Manner())
         if request.tool_names:
             return Call(ToolUse("internal_search", {"queries": ["QX-4031 interlock"]}))
@@ -72,15 +69,14 @@ def _answering(text: str = ANSWER, manner: Manner | None = None) -> Script:
 
 def _echoing(request: Request) -> Reply:
     """A model that says which questions it was given."""
-    asked = [m["content"] for m in request.messages if m["role"] == "user"]
-    return Say("You asked: " + " | ".join(str(text).splitlines()[-1] for text in asked))
+    return Say("You asked: " + " | ".join(request.questions))
 
 
 def _held(until: threading.Event, text: str = ANSWER) -> Script:
     """A model that answers only after `until` is set."""
 
     def script(request: Request) -> Reply:
-        if request.messages[-1]["role"] == "tool":
+        if request.has_sources:
             until.wait(30)
         return _answering(text)(request)
 

@@ -1,6 +1,5 @@
 """Conversations in Chinese: asked, stopped, failed, shared; and the pages around them."""
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -48,9 +47,8 @@ def _answering(text: str, manner: Manner | None = None) -> Script:
     """A model that searches, then says `text` of the first document."""
 
     def script(request: Request) -> Reply:
-        last = request.messages[-1]
-        if last["role"] == "tool":
-            number = json.loads(last["content"])["results"][0]["document"]
+        if request.has_sources:
+            number = request.sources[0]["number"]
             return Say(text.format(n=number), manner=manner or Manner())
         if request.tool_names:
             return Call(ToolUse("internal_search", {"queries": ["QX-4031 interlock"]}))

@@ -41,10 +41,9 @@ def address(server: Serving, model: ScriptedModel) -> str:
 
 
 def _answer(request: Request) -> Reply:
-    last = request.messages[-1]
-    if "Files that came with the question" in str(last["content"]):
+    if any(one.get("type") == "file" for one in request.sources):
         return Say("The office moves to Nantmoor [1].")
-    if request.tool_names and last["role"] != "tool":
+    if request.tool_names and not request.has_sources:
         return Call(ToolUse("internal_search", {"queries": ["office move"]}))
     return Say("The documents say that the office moves [1].")
 

@@ -22,10 +22,9 @@ SLOW = 240_000
 
 
 def script(request: Request) -> Reply:
-    last = request.messages[-1]
-    if "Files that came with the question" in str(last["content"]):
+    if any(one.get("type") == "file" for one in request.sources):
         return Say("The office moves to Nantmoor [1].")
-    if request.tool_names and last["role"] != "tool":
+    if request.tool_names and not request.has_sources:
         return Call(ToolUse("internal_search", {"queries": ["office move"]}))
     return Say("The files say that the office moves [1].")
 

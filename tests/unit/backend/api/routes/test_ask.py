@@ -64,7 +64,7 @@ def modelled(
 
 
 def _well(request: Request) -> Reply:
-    if any(message["role"] == "tool" for message in request.messages):
+    if request.has_sources:
         return Say("Parents have 26 weeks [1].", reasoning="It stands there.")
     if request.tool_names:
         return Call(ToolUse("internal_search", {"queries": ["parental leave"]}))
@@ -95,7 +95,9 @@ def test_the_pieces_are_the_answer(client: TestClient) -> None:
     assert citation["document_id"] == LEAVE
     assert "26 weeks" in citation["quote"]
     mark = next(event.data for event in answer if event.name == "citation")
-    assert mark == {key: citation[key] for key in ("number", "document_id", "title", "link")}
+    assert mark == {
+        key: citation[key] for key in ("number", "document_id", "title", "link", "kind")
+    }
 
 
 def test_results_say_where_they_stand_and_are_short(client: TestClient) -> None:
@@ -149,7 +151,7 @@ def _judging(verdicts: str) -> Callable[[Request], Reply]:
     def script(request: Request) -> Reply:
         if request.messages[0]["content"] == judging_prompt("")[0]:
             return Say(verdicts)
-        if any(message["role"] == "tool" for message in request.messages):
+        if request.has_sources:
             return Say(f"{CITED} [1]. The office has a terrace with forty chairs.")
         return _well(request)
 
@@ -257,7 +259,7 @@ SECRET = "sk-part-of-a-key"
 
 
 def _silent(request: Request) -> Reply:
-    is_answer = any(message["role"] == "tool" for message in request.messages)
+    is_answer = request.has_sources
     return Say("") if is_answer else _well(request)
 
 
@@ -304,7 +306,14 @@ def test_where_nothing_is_found_a_wrong_key_is_reported_with_what_to_do(
     answer = _asked(modelled, question="zzzqqq xyzzy plugh")
     assert answer[-1].data["detail"] == "The language model refused the key."
     assert "administrator" in answer[-1].data["advice"]
-    assert [event.name for event in answer] == ["queries", "first_results", "error"]
+    assert [event.name for event in answer if event.name != "lost"] == [
+        "queries",
+        "first_results",
+        "planned",
+        "results",
+        "selected",
+        "error",
+    ]
 
 
 def test_what_the_search_is_narrowed_to_is_reported(
@@ -350,8 +359,7 @@ def test_documents_that_were_shown_and_not_cited_can_be_resolved(
     cited = {number for number, one in documents.items() if one["cited"]}
     assert cited == {citation["number"] for citation in answer["citations"]}
     assert len(cited) < len(documents)
-    (shown,) = [m["content"] for m in server.requests[-1].messages if m["role"] == "tool"]
-    assert set(documents) == {one["document"] for one in json.loads(shown)["results"]}
+    assert set(documents) == {one["number"] for one in server.requests[-1].sources}
     assert all(one["sections"] for one in documents.values())
 
 

@@ -43,7 +43,7 @@ SECRET = "sk-part-of-a-key"
 
 
 def well(request: Request) -> Reply:
-    if any(message["role"] == "tool" for message in request.messages):
+    if request.has_sources:
         return Say("Parents have 26 weeks [1].")
     if request.tool_names:
         return Call(ToolUse("internal_search", {"queries": ["parental leave"]}))
@@ -128,10 +128,9 @@ def test_the_fast_model_does_all_but_answer(
     add_model(home, "small", second.base_url, FAST)
     answer = asked(client)[-1].data["answer"]
     assert (answer["model"], answer["citations"][0]["verdict"]) == ("large", "supported")
-    assert all(request.tool_names for request in first.requests[:1])
-    assert len(first.requests) == 2
+    assert [request.answers for request in first.requests] == [True]
     helped = [request.text for request in second.requests]
-    assert len(helped) >= 3
+    assert len(helped) >= 2
     assert any(text.startswith(judging_prompt("")[0]) for text in helped)
     assert len(first.requests) + len(second.requests) <= 6
 
@@ -185,8 +184,7 @@ def test_it_answers_where_the_default_fails_after_the_search(
     home: Container, client: TestClient, first: ScriptedModel, second: ScriptedModel
 ) -> None:
     def script(request: Request) -> Reply:
-        reply = well(request)
-        return reply if isinstance(reply, Call) else Refuse(503, "out of order")
+        return Refuse(503, "out of order") if request.answers else well(request)
 
     first.play(script)
     add_model(home, "large", first.base_url, DEFAULT)
@@ -194,21 +192,20 @@ def test_it_answers_where_the_default_fails_after_the_search(
     stream = asked(client)
     assert stream[-1].data["answer"]["model"] == "other"
     assert [event.name for event in stream].count("selected") == 1
-    # It goes on with what the first one has searched for.
-    assert any(m["role"] == "tool" for r in second.requests for m in r.messages)
+    # It goes on with what was found for the first one.
+    assert any(request.has_sources for request in second.requests)
 
 
 def test_a_fallback_without_tools_is_shown_what_the_default_has_found(
     home: Container, client: TestClient, first: ScriptedModel, second: ScriptedModel
 ) -> None:
     def script(request: Request) -> Reply:
-        reply = well(request)
-        return reply if isinstance(reply, Call) else Refuse(503, "out of order")
+        return Refuse(503, "out of order") if request.answers else well(request)
 
     def without_tools(request: Request) -> Reply:
         if any(m["role"] == "tool" or m.get("tool_calls") for m in request.messages):
             return Refuse(400, "this model knows no messages of tools")
-        return Say("Parents have 26 weeks [1]." if "Search results" in request.text else "leave")
+        return Say("Parents have 26 weeks [1]." if request.has_sources else "leave")
 
     first.play(script)
     second.play(without_tools)
@@ -305,7 +302,7 @@ def test_a_fallback_with_a_smaller_window_is_shown_what_fits(
 def test_a_model_that_calls_no_tools_is_offered_none(
     home: Container, client: TestClient, first: ScriptedModel
 ) -> None:
-    first.play(lambda request: Say("26 weeks [1]." if "results" in request.text else "leave"))
+    first.play(lambda request: Say("26 weeks [1]." if request.has_sources else "leave"))
     add_model(home, "plain", first.base_url, DEFAULT, calls_tools=False)
     stream = asked(client)
     assert stream[-1].data["answer"]["citations"]
@@ -361,10 +358,10 @@ def test_tokens_are_counted_by_the_model_that_used_them(
     wait_for(lambda: find_usage()["large"].counts.calls == len(first.requests))
     used = find_usage()
     assert {one.email for one in used.values()} == {None}
-    # As the scripted servers report them: 7 in a request.
-    for name, server in (("large", first), ("small", second)):
-        assert used[name].counts.calls == len(server.requests)
-        assert used[name].counts.input_tokens == 7 * len(server.requests)
+    # As the scripted servers report them: 7 in a request. The intent step of each turn is not among the kept ones.
+    for name, made in (("large", len(first.requests)), ("small", len(second.requests) + 2)):
+        assert used[name].counts.calls == made
+        assert used[name].counts.input_tokens == 7 * made
     assert used["large"].counts.output_tokens > 0
 
 

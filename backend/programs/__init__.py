@@ -1,0 +1,1 @@
+"""What other programs use Quarry by, each by the conventions of their own."""

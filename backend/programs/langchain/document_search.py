@@ -1,0 +1,80 @@
+"""Search the documents of a home for one asker, whose rights are read anew for each search."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from backend.search.events import SearchDone
+from backend.search.models import DocumentNumbers, SearchDoc, SearchRequest, SearchResult
+from backend.search.query_syntax import parse_query
+from backend.search.search_service import SearchService
+from connectors.access import Readers
+from indexing.index.protocols import Filters
+from indexing.index.versions import IndexVersionReplacedError
+from indexing.runtime.deadline import Deadline
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSearch:
+    """Safe to use from several threads.
+
+    Its searches raise DeadlineExceededError, TemporarilyUnavailableError or ActionRequiredError where there is no result.
+    """
+
+    open_service: Callable[[], SearchService]
+    reopen: Callable[[], object]
+    """Called where the index was replaced since it was opened."""
+    find_readers: Callable[[], Readers]
+    """Returns what the asker may read as of now."""
+
+    def search(
+        self, queries: Sequence[str], numbers: DocumentNumbers, deadline: Deadline
+    ) -> SearchResult:
+        """Search the queries of a model, at least one, as one search."""
+        return self._with_service(lambda service: self._search(service, queries, numbers, deadline))
+
+    def find_passages(self, query: str, limit: int, deadline: Deadline) -> list[SearchDoc]:
+        """Return the best passages for a query as a person types it: its filters and phrases count."""
+        return self._with_service(lambda service: self._find(service, query, limit, deadline))
+
+    def _with_service(self, work: Callable[[SearchService], Found]) -> Found:
+        try:
+            return work(self.open_service())
+        except IndexVersionReplacedError:
+            self.reopen()
+            return work(self.open_service())
+
+    def _search(
+        self,
+        service: SearchService,
+        queries: Sequence[str],
+        numbers: DocumentNumbers,
+        deadline: Deadline,
+    ) -> SearchResult:
+        request = SearchRequest(
+            message=queries[0],
+            model_queries=tuple(queries[1:]),
+            readers=self.find_readers(),
+            deadline=deadline,
+            budgets=service.budgets,
+        )
+        if service.inference is not None:
+            request = service.inference.infer_from_message(request)
+        events = service.tool(None, numbers).run(request)
+        return next(event.result for event in events if isinstance(event, SearchDone))
+
+    def _find(
+        self, service: SearchService, query: str, limit: int, deadline: Deadline
+    ) -> list[SearchDoc]:
+        parsed = parse_query(query)
+        request = service.request(parsed, self.find_readers(), Filters(), deadline)
+        return service.find_sections(request, limit)
+
+
+async def run_bounded(work: Callable[[Deadline], Found], deadline: Deadline) -> Found:
+    """Run `work` in a thread; its deadline ends when the task is cancelled."""
+    with deadline.ended_with_block() as bounded:
+        return await asyncio.to_thread(work, bounded)
