@@ -19,7 +19,7 @@ from backend.schemas.answer import (
 from backend.schemas.web_lookup import ReadPageResponse
 from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
 
-_GENERAL = "From general knowledge: no source of yours says this. Check it before you rely on it."
+_GENERAL = "From general knowledge, not from a source. Check it before you rely on it."
 _VERDICTS: Mapping[Verdict, str] = {
     "verbatim": "",
     "supported": "",

@@ -84,7 +84,7 @@ def test_general_knowledge_is_said_and_nothing_is_listed() -> None:
     print_uncited(console, answer)
     print_references(console, answer)
     (line,) = shown.getvalue().splitlines()
-    assert line.startswith("From general knowledge: no source of yours says this.")
+    assert line.startswith("From general knowledge, not from a source.")
 
 
 def test_what_was_sent_to_whom_is_printed() -> None:

@@ -150,7 +150,7 @@ def test_markdown_is_rendered() -> None:
         ("a\u202eb", "<p>a�b</p>\n"),
         (
             "![a](https://b.example/p.png)",
-            '<p><a href="https://b.example/p.png" target="_blank" rel="noopener noreferrer">a</a></p>\n',
+            '<p><a href="https://b.example/p.png" target="_blank" rel="noopener noreferrer nofollow">a</a></p>\n',
         ),
         ("![a](javascript:x)", "<p>a</p>\n"),
     ],
@@ -175,12 +175,12 @@ def test_nothing_but_what_is_allowed_comes_out(text: str) -> None:
         assert not any(name.startswith("on") or name in {"style", "src"} for name in element.attrib)
         if element.tag == "a":
             assert _SAFE.match(element.get("href") or "")
-            assert element.get("rel") == "noopener noreferrer"
+            assert element.get("rel") == "noopener noreferrer nofollow"
 
 
 def test_the_second_wall_stands_alone() -> None:
     hostile = '<p onclick="x">a<script>b</script><img src="c"><a href="javascript:d">e</a></p>'
-    assert sanitize(hostile) == '<p>a<a rel="noopener noreferrer">e</a></p>'
+    assert sanitize(hostile) == '<p>a<a rel="noopener noreferrer nofollow">e</a></p>'
 
 
 def test_an_enormous_answer_ends() -> None:
