@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from backend.chat.events import ChatEvent, PagesRead, SearchPlanned, WebSearched
+from backend.chat.events import GENERAL_KNOWLEDGE, ChatEvent, PagesRead, SearchPlanned, WebSearched
 from backend.chat.intent.search_plan import NotNeeded, Searches
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage, TextRun
 from backend.cli.command_line import to_safe_text
@@ -19,7 +19,6 @@ from backend.schemas.answer import (
 from backend.schemas.web_lookup import ReadPageResponse
 from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
 
-_GENERAL = "From general knowledge, not from a source. Check it before you rely on it."
 _VERDICTS: Mapping[Verdict, str] = {
     "verbatim": "",
     "supported": "",
@@ -82,7 +81,7 @@ def _list_web_lines(searched: WebSearched) -> Iterator[tuple[str, str]]:
 def print_general_knowledge(console: Console, answer: AnswerResponse) -> None:
     """Say where an answer is what the model has learned, and of no source."""
     if answer.general_knowledge:
-        console.print(_GENERAL, style="yellow")
+        console.print(GENERAL_KNOWLEDGE, style="yellow")
 
 
 def print_uncited(console: Console, answer: AnswerResponse) -> None:
