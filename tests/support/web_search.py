@@ -44,7 +44,7 @@ def switch_on(container: Container, engine: RunningService) -> None:
 
 
 def switch_on_in_home(home: Home, engine: RunningService) -> None:
-    local = ("--api-url", engine.url, "--private-hosts", "127.0.0.1")
+    local = (engine.url, "--private-hosts", "127.0.0.1")
     for arguments in (("providers", "add", "searxng", *local), ("on",)):
         done = home.quarry("web", *arguments)
         assert done.code == 0, done.err

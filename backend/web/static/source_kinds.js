@@ -38,7 +38,7 @@ export function showReferences(root, references) {
   const items = references.map((one) => {
     const kind = kindName(one);
     const link = sourceLink(one, {}, make("bdi", {}, replaceControls(one.title || one.link)));
-    return make("li", {}, make("span", { class: "number" }, `[${one.number}]`), make("span", {}, link, kind && make("span", { class: "dim" }, ` ${kind}`)));
+    return make("li", {}, make("span", { class: "number" }, `[${one.number}]`), make("span", {}, link, kind && make("bdi", { class: "dim" }, ` ${kind}`)));
   });
   root.querySelector("ol").replaceChildren(...items);
 }
