@@ -78,10 +78,15 @@ class CurrentContainer:
             return False
         if active is None or active.embedder == opened:
             return False
-        self._opened, self.container = active.embedder, self.container.reopen()
+        self._opened = active.embedder
+        self.reopen()
+        return True
+
+    def reopen(self) -> None:
+        """Replace the container by one of the same home, of which nothing is opened yet."""
+        self.container = self.container.reopen()
         for observer in self._web_observers:
             self.container.web_sessions.add_observer(observer)
-        return True
 
 
 class Warmup:

@@ -54,6 +54,28 @@ def test_a_citation_leads_to_the_passage_that_it_quotes() -> None:
     assert chip.get("aria-label") == 'Source 1: <img src=x> "quoted"'
 
 
+def test_a_citation_of_the_web_opens_beside_the_page_and_tells_its_site_nothing() -> None:
+    link = "https://www.Example.com/a?b=1&c"
+    of_web = _citation(1, link=link).model_copy(update={"kind": "url", "document_id": link})
+    (chip,) = html.fromstring(_rendered(f"So [[1]]({link}).", [of_web])).iter("a")
+    assert (chip.get("href"), chip.get("target")) == (link, "_blank")
+    assert chip.get("rel") == "noopener noreferrer nofollow"
+    assert chip.get("data-host") == "example.com"
+
+
+@pytest.mark.parametrize("link", ["javascript:alert(1)", "", "data:text/html,x"])
+def test_a_citation_of_the_web_without_an_address_of_it_leads_nowhere(link: str) -> None:
+    of_web = _citation(1, link=link).model_copy(update={"kind": "url"})
+    (chip,) = html.fromstring(_rendered("So [[1]](x) [1].", [of_web])).iter("a")
+    assert not chip.get("href")
+
+
+def test_a_citation_of_a_memory_leads_to_the_list_of_memories() -> None:
+    memory = _citation(1, link="").model_copy(update={"kind": "memory"})
+    (chip,) = html.fromstring(_rendered("So [1].", [memory])).iter("a")
+    assert (chip.get("href"), chip.get("target")) == ("/memories", None)
+
+
 def _uncited(text: str, uncited: Sequence[str], citations: Sequence[CitationResponse]) -> str:
     answer = AnswerResponse(
         question="?",
