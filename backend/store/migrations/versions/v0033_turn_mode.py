@@ -1,4 +1,4 @@
-"""How the sources of a question are found: by the switches of Chat mode, or by a model in Agent mode."""
+"""How the sources of a question are found: by the switches of Chat mode, or by a model in Agent mode. Which domains an assistant asks."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,3 +11,5 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column("messages", sa.Column("mode", sa.JSON))
+    for name in ("allowed_domains", "blocked_domains"):
+        op.add_column("assistants", sa.Column(name, sa.JSON))

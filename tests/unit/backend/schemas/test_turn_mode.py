@@ -18,7 +18,9 @@ MODES = st.one_of(
 def test_what_is_left_out_has_its_usual_position() -> None:
     assert ModeBody().read_mode() == DEFAULT_MODE
     assert ModeBody(web=True).read_mode() == ChatMode(BOTH_SIDES)
-    assert ModeBody(knowledge=False, rewrite=False).read_mode() == ChatMode(frozenset(), rewrites=False)
+    assert ModeBody(knowledge=False, rewrite=False).read_mode() == ChatMode(
+        frozenset(), rewrites=False
+    )
     assert ModeBody(mode="agent").read_mode() == AgentMode()
 
 

@@ -171,6 +171,23 @@ def test_without_rewriting_the_message_alone_is_the_query(
     assert len(engine.log) >= 1
 
 
+def test_an_assistant_narrows_the_web(asker: TestClient, engine: RunningService) -> None:
+    body = {"name": "Elsewhere", "blocked_domains": ["law.example.com"]}
+    made = asker.post("/api/assistants", json=body).json()
+    assert (made["allowed_domains"], made["blocked_domains"]) == ([], ["law.example.com"])
+    stream = _ask(asker, web=True, assistant=made["id"])
+    assert _data(stream, "web_searched")["results"] == []
+    assert {one["kind"] for one in _data(stream, "done")["answer"]["references"]} == {"document"}
+    address = f"/api/assistants/{made['id']}"
+    changed = asker.patch(address, json={"blocked_domains": [], "allowed_domains": ["example.com"]})
+    assert changed.json()["allowed_domains"] == ["example.com"]
+    stream = _ask(asker, web=True, assistant=made["id"])
+    assert [one["url"] for one in _data(stream, "web_searched")["results"]] == [LAW.url]
+    refused = asker.patch(address, json={"allowed_domains": ["a b"]})
+    assert refused.status_code == 422
+    assert engine.log
+
+
 def test_with_nothing_switched_on_the_model_answers_from_what_it_has_learned(
     asker: TestClient,
 ) -> None:
