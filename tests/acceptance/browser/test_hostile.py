@@ -90,7 +90,7 @@ ALLOWED = """() => {
     for (const { name: attribute, value } of element.attributes) {
       if (/^on|^style$|^srcdoc$/.test(attribute)) bad.push(element.outerHTML.slice(0, 200));
       const leads = /^(href|src|action|xlink:href|formaction)$/.test(attribute);
-      const followed = element.localName === 'a' && element.rel === 'noopener noreferrer nofollow' && /^https?:/.test(value);
+      const followed = element.localName === 'a' && /^noopener noreferrer( nofollow)?$/.test(element.rel) && /^https?:/.test(value);
       if (leads && !followed && !/^[/#?]/.test(value)) bad.push(`${attribute}=${value}`);
       if (leads && value.startsWith('//')) bad.push(`${attribute}=${value}`);
     }
