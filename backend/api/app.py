@@ -116,6 +116,7 @@ def create_app(
     # Files that a server before this one took and did not read.
     warmup = Warmup(current.parts(), current.reopen_if_switched, keeper.wake)
     server_metrics = Metrics(current, warmup, processes)
+    current.observe_web(server_metrics)
     pools = RequestPools.of(
         container.settings,
         server_metrics,

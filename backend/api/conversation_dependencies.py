@@ -1,6 +1,7 @@
 """Whose conversations a request is about, and what answers in them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias
@@ -36,9 +37,11 @@ from backend.conversations.turn_rights import make_owner_readers
 from backend.conversations.turn_runner import Answering
 from backend.files.attached_files import find_attached
 from backend.schemas.search import FiltersBody
+from backend.schemas.turn_mode import load_mode
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.messages import Message
+from backend.store.web_cache import CachedSession
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 
@@ -207,10 +210,12 @@ def _make_answering(
 ) -> Answering:
     # Once, in the turn: what an admin changes counts from the next one on.
     choose_models = cache(lambda: chat.choose_models(settings))
+    session = CachedSession(owner, question.conversation_id)
 
     def answer(
         turn: ChatTurn, record: ChatStateContainer, path: Sequence[Message]
     ) -> Iterator[ChatEvent]:
+        turn = replace(turn, mode=load_mode(question.mode), web_session=session)
         attached = find_attached(database, owner, path, settings.holders, turn.readers)
         return answer_attached(chat, choose_models(), attached, turn, record)
 

@@ -38,6 +38,7 @@ from backend.api.warmup import CurrentContainer, Warmup
 from backend.chat.llm.stored_models import ModelService
 from backend.composition.chat import ChatService
 from backend.composition.language_models import LanguageModels
+from backend.composition.web_search import WebSessions
 from backend.container import Container
 from backend.conversations.assistant_service import AssistantService, AssistantUser
 from backend.files.file_keeper import FileKeeper
@@ -130,6 +131,10 @@ async def get_chat(container: ContainerDependency) -> ChatService:
     return container.chat
 
 
+async def get_web_sessions(container: ContainerDependency) -> WebSessions:
+    return container.web_sessions
+
+
 async def get_search(container: ContainerDependency) -> SearchService:
     return container.chat.search
 
@@ -192,6 +197,7 @@ FindReadersDependency = Annotated[FindReaders, Depends(get_find_readers)]
 ReadersDependency = Annotated[Readers, Depends(get_readers)]
 OpeningReadersDependency = Annotated[Readers, Depends(get_readers_to_open)]
 ChatDependency = Annotated[ChatService, Depends(get_chat)]
+WebSessionsDependency = Annotated[WebSessions, Depends(get_web_sessions)]
 SearchDependency = Annotated[SearchService, Depends(get_search)]
 
 

@@ -20,6 +20,7 @@ from backend.schemas.file import FilesGivenResponse
 from backend.schemas.run import ProgressEvent, SyncReport
 from backend.schemas.search import NarrowedEvent, QueriesEvent, ResultsEvent, StepFailedEvent
 from backend.schemas.system import ProblemDetails, ReadinessResponse
+from backend.schemas.web_lookup import PagesReadEvent, PlannedEvent, WebSearchedEvent
 
 Json: TypeAlias = dict[str, Any]
 
@@ -29,9 +30,12 @@ ANSWER_EVENTS = (
     Event("queries", QueriesEvent.example()),
     Event("narrowed", NarrowedEvent.example()),
     Event("first_results", ResultsEvent.example()),
+    Event("planned", PlannedEvent.example()),
     Event("lost", StepFailedEvent.example()),
     Event("results", ResultsEvent.example()),
     Event("selected", ResultsEvent.example()),
+    Event("web_searched", WebSearchedEvent.example()),
+    Event("pages_read", PagesReadEvent.example()),
     Event("passages", PassagesEvent.example()),
     Event("reasoning", ReasoningEvent.example()),
     Event("citation", CitationEvent.example()),

@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 
+from backend.chat.citations.citation_processor import SourceKind
+from backend.chat.events import GENERAL_KNOWLEDGE
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.sharing import ReadConversation, ReadMessage
 from backend.conversations.turn_events import INTERRUPTED, STOPPED
@@ -53,16 +55,16 @@ class _Sources:
         document_id = citation["document_id"]
         if document_id not in self.numbers:
             self.numbers[document_id] = len(self.found) + 1
-            self.found.append(
-                _Source(citation["title"], self._find_link(document_id, citation["link"]))
-            )
+            self.found.append(_Source(citation["title"], self._find_link(citation)))
         return self.numbers[document_id]
 
-    def _find_link(self, document_id: str, link: str) -> str:
-        """Return where a document is on the web; of any other its page in Quarry."""
-        link = link.strip()
+    def _find_link(self, citation: Mapping[str, Any]) -> str:
+        """Return where a source is on the web; of any other its page in Quarry."""
+        document_id, link = citation["document_id"], citation["link"].strip()
         if _WEB.match(link):
             return safe_link(link)
+        if citation.get("kind") == SourceKind.MEMORY:
+            return f"{self.server.rstrip('/')}/memories"
         return f"{self.server.rstrip('/')}/document/{quote(document_id, safe='', errors='replace')}"
 
     def write(self) -> list[str]:
@@ -72,7 +74,7 @@ class _Sources:
             f"{number}. [{_on_one_line(one.title) or 'Untitled'}]({one.link})"
             for number, one in enumerate(self.found, start=1)
         ]
-        return ["## Sources", "\n".join(lines)]
+        return ["## References", "\n".join(lines)]
 
 
 def export_markdown(read: ReadConversation, server: str) -> str:
@@ -95,8 +97,9 @@ def _write_answer(one: ReadMessage, sources: _Sources) -> list[str]:
     if one.withheld:
         return ["## Answer", f"*{WITHHELD}*"]
     text = _write_text(one.message.text, one.message.answer or {}, sources)
-    notice = _NOTICES.get(one.message.status or "")
-    return ["## Answer", *([text] if text else []), *([f"*{notice}*"] if notice else [])]
+    is_general = (one.message.answer or {}).get("general_knowledge", False)
+    notices = (GENERAL_KNOWLEDGE if is_general else None, _NOTICES.get(one.message.status or ""))
+    return ["## Answer", *([text] if text else []), *(f"*{each}*" for each in notices if each)]
 
 
 def _write_text(text: str, answer: Mapping[str, Any], sources: _Sources) -> str:

@@ -17,6 +17,7 @@ from backend.api.dependencies import (
     ReadersDependency,
     SearchDependency,
     SourcesDependency,
+    WebSessionsDependency,
 )
 from backend.api.request_context import CancelTokenDependency, get_request_context
 from backend.schemas.system import ProblemDetails
@@ -190,12 +191,15 @@ def ask_page(
     asker: AskerDependency,
     readers: ReadersDependency,
     database: DatabaseDependency,
+    web_sessions: WebSessionsDependency,
     address: AddressDependency,
 ) -> HTMLResponse:
     """Render the page; its script sends the question to the API."""
     values = {
         "question": address.text,
         "model": name_model(chat),
+        "owner": asker.turn_key,
+        "web_is_on": web_sessions.is_on,
         "is_admin": asker.role is Role.ADMIN,
         "chips": list_chips(address),
         "filters": filters_json(address),

@@ -9,6 +9,9 @@ from connectors.document import Span
 CITED = "cited"
 """The id of the first marked piece on the page of a document."""
 
+MEMORIES = "/memories"
+"""Where the memories of whoever looks are listed."""
+
 OneTimePage: TypeAlias = Literal["/invitation", "/password-reset"]
 """What a link leads to that is valid once."""
 

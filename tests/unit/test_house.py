@@ -76,21 +76,9 @@ UNUSED = {
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
     # a turn that searches the web plans, asks, reads, remembers and shows by these, once the switch is there
-    "backend.chat.intent.intent_step.start_intent_step",
     "backend.chat.intent.search_plan.BOTH_SIDES",
-    "backend.chat.intent.search_plan.knowledge_variants",
-    "backend.chat.intent.search_plan.web_queries",
     "backend.chat.memories.choose_memories",
     "backend.chat.readable_ids.make_memory_reference",
-    "backend.web_search.page_reader.PageReader.read_all",
-    "backend.web_search.page_snippets.choose_snippets",
-    "backend.web_search.session_cache.ConversationEntries",
-    "backend.web_search.session_cache.SessionCache",
-    "backend.web_search.session_cache.SessionCache.find_page",
-    "backend.web_search.session_cache.SessionCache.find_results",
-    "backend.web_search.session_cache.SessionCache.keep_page",
-    "backend.web_search.session_cache.SessionCache.keep_results",
-    "backend.web_search.session_cache.TurnEntries",
 }
 TO_BE_REMOVED = {
     # or called: nothing else may be added here

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from backend.chat.events import GENERAL_KNOWLEDGE
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.markdown_export import export_markdown
 from backend.conversations.sharing import ReadConversation, ReadMessage
@@ -45,7 +46,7 @@ def test_sources_have_one_number_through_the_whole_document() -> None:
     written = _export(_asked("How long\n\nis it?"), first, _asked("And now?"), second)
     assert written == (
         "# Leave\n\n## Question\n\n> How long  \n>\n> is it?  \n\n## Answer\n\nOne [1] and two [2][1].\n\n"
-        "## Question\n\n> And now?  \n\n## Answer\n\nTwo again [2].\n\n## Sources\n\n"
+        "## Question\n\n> And now?  \n\n## Answer\n\nTwo again [2].\n\n## References\n\n"
         "1. [Title of a:x](https://wiki.example.com/1)\n2. [Title of a:y](https://wiki.example.com/2)\n"
     )
 
@@ -57,6 +58,20 @@ def test_a_source_that_is_not_on_the_web_leads_to_its_page() -> None:
     written = _export(_asked("?"), one)
     assert "It is [1].\n" in written
     assert f"]({SERVER}/document/a%3Afolder%2Fx%20y%29.md)\n" in written
+
+
+def test_a_memory_leads_to_the_list_of_memories() -> None:
+    answer = make_answer("It is [1].", "memory/x")
+    answer["citations"][0] |= {"link": "", "kind": "memory"}
+    one = ReadMessage(make_message("assistant", "It is [1].", answer), "?", withheld=False)
+    assert f"]({SERVER}/memories)\n" in _export(_asked("?"), one)
+
+
+def test_general_knowledge_is_marked_and_lists_nothing() -> None:
+    text = "Water boils at 100 degrees."
+    answer = {**make_answer(text), "general_knowledge": True}
+    one = ReadMessage(make_message("assistant", text, answer), "?", withheld=False)
+    assert _export(_asked("?"), one).endswith(f"{text}\n\n*{GENERAL_KNOWLEDGE}*\n")
 
 
 def test_of_an_answer_that_is_withheld_there_is_one_sentence() -> None:
@@ -88,7 +103,7 @@ def test_no_title_and_no_question_breaks_out(text: str) -> None:
     cited = _answered(f"It is {ONE}.", "a:x", title=text)
     written = _export(_asked(text), cited, title=text)
     headings = [line for line in written.splitlines() if line.startswith("#")]
-    assert headings[1:] == ["## Question", "## Answer", "## Sources"]
+    assert headings[1:] == ["## Question", "## Answer", "## References"]
     assert _types(written).isdisjoint({"image", "html_inline", "html_block", "strong_open"})
     links = [
         one.attrGet("href")
@@ -144,7 +159,7 @@ def _assert_is_shut_off(text: str) -> None:
         for token, after in itertools.pairwise(tokens)
         if token.type == "heading_open" and token.level == 0
     ]
-    assert headings[-2:] == ["Question", "Answer"] or headings[-1] == "Sources", written
+    assert headings[-2:] == ["Question", "Answer"] or headings[-1] == "References", written
     assert written.count("\n## Question\n") >= 2
     assert "last" in [one.content for one in tokens if one.type == "inline"], written
 
