@@ -13,6 +13,7 @@ from backend.api.readers_now import make_readers_now
 from backend.api.server_sent_events import EventStream, SentEvents, from_thread
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
+from backend.chat.readable_ids import make_own_memories
 from backend.chat.rights_watch import RightsWatch
 from backend.chat.turn import ChatTurn
 from backend.composition.answers_from_files import answer_attached
@@ -48,6 +49,7 @@ class AnswerStream:
             watch = RightsWatch(
                 readers_now=make_readers_now(self.request, self.state.authenticator, self.database),
                 index=self.chat.engine.index,
+                own_memories=make_own_memories(self.database, asker.owner),
                 deadline=turn.deadline,
             )
             return from_thread(lambda: answer_events(answer, turn, self.state.answer_html, watch))

@@ -24,6 +24,7 @@ from backend.api.request_context import RequestContextDependency
 from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
+from backend.chat.readable_ids import make_own_memories
 from backend.chat.turn import ChatTurn
 from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
@@ -74,11 +75,20 @@ ProjectsDependency = Annotated[ProjectService, Depends(get_projects)]
 
 
 def get_gate(
-    readers: OpeningReadersDependency, chat: ChatDependency, context: RequestContextDependency
+    asker: AskerDependency,
+    readers: OpeningReadersDependency,
+    chat: ChatDependency,
+    database: DatabaseDependency,
+    context: RequestContextDependency,
 ) -> AnswerGate:
     """Return the gate of who asks, by what they may read as of now."""
     deadline = Deadline.after(chat.settings.search_seconds, context.cancel_token)
-    return AnswerGate(index=chat.engine.index, readers=readers, deadline=deadline)
+    return AnswerGate(
+        index=chat.engine.index,
+        readers=readers,
+        own_memories=make_own_memories(database, asker.owner),
+        deadline=deadline,
+    )
 
 
 GateDependency = Annotated[AnswerGate, Depends(get_gate)]
@@ -115,6 +125,7 @@ ConversationsDependency = Annotated[ConversationService, Depends(get_conversatio
 
 async def get_make_follower(
     request: Request,
+    asker: AskerDependency,
     chat: ChatDependency,
     database: DatabaseDependency,
     state: AppStateDependency,
@@ -126,6 +137,7 @@ async def get_make_follower(
         answer=answer,
         index=chat.engine.index,
         readers_now=readers_now,
+        own_memories=make_own_memories(database, asker.owner),
         seconds=chat.settings.search_seconds,
         news=state.turns.news,
         is_local=lambda: state.turns.runner.runs(answer.message_id),

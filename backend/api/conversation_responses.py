@@ -1,10 +1,7 @@
 """Conversations as they are returned: of an answer that is withheld, nothing."""
 
-import re
-from datetime import UTC, datetime
-
 from backend.api.answer_events import AnswerHtml
-from backend.api.problem_details import Problem, problem
+from backend.api.list_positions import format_position, read_position
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.service import (
     BegunTurn,
@@ -28,33 +25,19 @@ from backend.schemas.system import ProblemDetails
 from backend.store.conversations import ListPosition
 
 _NOTICES = {"stopped": STOPPED, "interrupted": INTERRUPTED}
-_POSITION = re.compile(r"(\d{1,17})-([\w-]{1,100})", re.ASCII)
-_MICROSECONDS = 1_000_000
 
 
 def make_page(page: ConversationPage) -> ConversationsResponse:
+    end = page.next
     return ConversationsResponse(
         conversations=tuple(map(ConversationResponse.from_conversation, page.conversations)),
-        next=None if page.next is None else _format_position(page.next),
+        next=None if end is None else format_position(end.updated_at, end.id),
     )
 
 
-def read_position(given: str | None) -> ListPosition | None:
+def find_position(given: str | None) -> ListPosition | None:
     """Raises Problem: 422."""
-    if given is None:
-        return None
-    found = _POSITION.fullmatch(given)
-    if found is None:
-        raise Problem(problem(422, "before is not valid.", "Give next of the page before."))
-    microseconds = int(found[1])
-    moment = datetime.fromtimestamp(microseconds // _MICROSECONDS, UTC)
-    return ListPosition(moment.replace(microsecond=microseconds % _MICROSECONDS), found[2])
-
-
-def _format_position(position: ListPosition) -> str:
-    moment = position.updated_at
-    seconds = int(moment.replace(microsecond=0).timestamp())
-    return f"{seconds * _MICROSECONDS + moment.microsecond}-{position.id}"
+    return None if given is None else ListPosition(*read_position(given))
 
 
 def make_opened(opened: OpenedConversation, answer_html: AnswerHtml) -> OpenedConversationResponse:

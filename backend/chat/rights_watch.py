@@ -9,9 +9,9 @@ from backend.chat.citations.citation_processor import CitationInfo, SourceKind
 from backend.chat.events import AnswerDone, ChatEvent
 from backend.chat.given_files import FilesGiven
 from backend.chat.passages import PassagesShown
+from backend.chat.readable_ids import OwnMemories, find_readable
 from backend.search.events import SectionsSelected
 from connectors.access import Readers
-from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Index
 from indexing.runtime.deadline import Deadline
 
@@ -27,16 +27,17 @@ class AskerGoneError(Exception):
 
 
 class DocumentWithdrawnError(Exception):
-    """A document that the answer draws on was deleted, or the asker may not read it any more."""
+    """A document or a memory that the answer draws on was deleted, or the asker may not read it any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RightsWatch:
     readers_now: ReadersNow
     index: Index
+    own_memories: OwnMemories
     deadline: Deadline
     documents: frozenset[str] = frozenset()
-    """Those that the answer draws on from its start: earlier answers that the model is given rest on them."""
+    """Those that the answer draws on from its start, memories included: earlier answers that the model is given rest on them."""
 
     def follow(self, events: Iterator[ChatEvent]) -> Generator[ChatEvent, None, None]:
         """Yield the events; read the rights again before each that cites or quotes, and once a second.
@@ -61,9 +62,8 @@ class RightsWatch:
         readers = self.readers_now()
         if readers is None:
             raise AskerGoneError
-        # By the index, the one gate: each document has a first chunk.
-        ranges = [ChunkRange(document, 0, 1) for document in sorted(documents)]
-        if not all(self.index.chunks(ranges, readers, self.deadline)):
+        readable = find_readable(documents, self.index, readers, self.own_memories, self.deadline)
+        if not readable.issuperset(documents):
             raise DocumentWithdrawnError
 
 

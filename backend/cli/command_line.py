@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from backend.container import Container
+    from backend.store.conversations import ConversationOwner
     from connectors.access import Readers
 
 Done = TypeVar("Done")
@@ -102,6 +103,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "groups": ("groups:app", "Make groups of people, and say who is in them."),
         "sets": ("sets:app", "Gather documents in named sets, to search in."),
+        "memories": (
+            "memories:app",
+            "List, add, edit and remove what you asked Quarry to remember.",
+        ),
         "models": (
             "models:app",
             "Set the language models that write answers, and see what they were used for.",
@@ -242,6 +247,15 @@ def resolve_asker(container: "Container", own: "Readers", tokens: list[str] | No
     """Return what who asks may read as of now: the owner of the machine, unless `--as` names tokens of somebody else."""
     resolved = container.resolve_readers(own)
     return resolved if tokens else container.add_files_of_owner(resolved)
+
+
+def find_owner(container: "Container", tokens: list[str] | None) -> "ConversationOwner | None":
+    """Return whose conversations and memories the asker's are: the owner's of the machine, who has them only where there
+    are no accounts, unless `--as` names tokens of somebody else."""
+    from backend.store.conversations import ConversationOwner
+    from backend.store.people import has_people
+
+    return None if tokens or has_people(container.database) else ConversationOwner(None)
 
 
 class LazyGroup(TyperGroup):

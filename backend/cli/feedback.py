@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from backend.chat.readable_ids import make_own_memories
 from backend.cli import command_line
 from backend.cli.command_line import As, Json
 from backend.container import Container
@@ -18,6 +19,7 @@ from backend.evaluation.judged_questions import (
 )
 from backend.store.answer_feedback import Rating
 from backend.store.audit import OWNER
+from backend.store.conversations import ConversationOwner
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 from indexing.runtime.deadline import Deadline
@@ -55,7 +57,8 @@ def export(
         own = command_line.readers(reader)
         container = command_line.open_home()
         readers = command_line.resolve_asker(container, own, reader)
-        questions = _open_review(container, readers).list_judged(rating)
+        owner = command_line.find_owner(container, reader)
+        questions = _open_review(container, readers, owner).list_judged(rating)
         if folder is None:
             for one in questions:
                 typer.echo(one.to_line(), nl=False)
@@ -67,11 +70,14 @@ def export(
         _report(folder, written, as_json)
 
 
-def _open_review(container: Container, readers: Readers) -> FeedbackReview:
+def _open_review(
+    container: Container, readers: Readers, owner: ConversationOwner | None
+) -> FeedbackReview:
     chat = container.chat
     gate = AnswerGate(
         index=chat.engine.index,
         readers=readers,
+        own_memories=make_own_memories(container.database, owner),
         deadline=Deadline.after(chat.settings.search_seconds),
     )
     return FeedbackReview(database=container.database, gate=gate, actor=OWNER)

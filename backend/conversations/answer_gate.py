@@ -1,11 +1,12 @@
-"""The gate of stored answers: what rests on a document that the asker may not read now is shown to nobody, its owner included."""
+"""The gate of stored answers: what rests on a document that the asker may not read now, or on a memory that is gone or
+not theirs, is shown to nobody, its owner included."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from backend.chat.readable_ids import OwnMemories, find_readable
 from backend.store.messages import Message
 from connectors.access import Readers
-from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Index
 from indexing.runtime.deadline import Deadline
 
@@ -17,15 +18,14 @@ class AnswerGate:
     index: Index
     readers: Readers
     """What the asker may read as of now."""
+    own_memories: OwnMemories
     deadline: Deadline
 
     def find_readable(self, document_ids: Iterable[str]) -> frozenset[str]:
-        """Return those of the documents that exist and that the asker may read, by one call of the index."""
-        documents = sorted(set(document_ids))
-        # Each document has a first chunk.
-        ranges = [ChunkRange(document, 0, 1) for document in documents]
-        found = self.index.chunks(ranges, self.readers, self.deadline) if ranges else []
-        return frozenset(one for one, chunks in zip(documents, found, strict=True) if chunks)
+        """Return those of the documents and memories that exist and that the asker may read, by one call of the index."""
+        return find_readable(
+            set(document_ids), self.index, self.readers, self.own_memories, self.deadline
+        )
 
     def allows(self, document_ids: Collection[str]) -> bool:
         return self.find_readable(document_ids).issuperset(document_ids)

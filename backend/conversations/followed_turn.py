@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from backend.chat.readable_ids import OwnMemories
 from backend.chat.rights_watch import EVERY, AskerGoneError, ReadersNow
 from backend.conversations.answer_gate import WITHHELD, AnswerGate
 from backend.conversations.interrupted_turns import end_interrupted
@@ -84,6 +85,8 @@ class TurnFollower:
     answer: FollowedAnswer
     index: Index
     readers_now: ReadersNow
+    own_memories: OwnMemories
+    """Of the follower."""
     seconds: float
     """How long a look at the rights may take."""
     news: TurnNews
@@ -144,7 +147,9 @@ class TurnFollower:
         if readers is None:
             raise AskerGoneError
         deadline = Deadline.after(self.seconds, self.cancel_token)
-        gate = AnswerGate(index=self.index, readers=readers, deadline=deadline)
+        gate = AnswerGate(
+            index=self.index, readers=readers, own_memories=self.own_memories, deadline=deadline
+        )
         results = {one for event in events for one in _list_found(event)}
         readable = gate.find_readable([*turn.document_ids, *results])
         if not readable.issuperset(turn.document_ids):

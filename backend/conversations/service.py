@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from backend.chat.assistant_settings import AssistantSettings
+from backend.chat.readable_ids import make_own_memories
 from backend.chat.rights_watch import ReadersNow
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.assistant_service import AssistantService
@@ -248,6 +249,7 @@ class ConversationService:
             person_id=self.owner.person_id or NOBODY,
             turn_key=self.turn_key,
             readers_now=self.readers_now(settings.holders),
+            own_memories=make_own_memories(self.database, self.owner),
         )
         self.runner.begin(order, self.answering(begun.question, settings))
         question, answer = self._show((begun.question, begun.answer))

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
+from backend.chat.readable_ids import OwnMemories
 from backend.chat.rights_watch import (
     AskerGoneError,
     DocumentWithdrawnError,
@@ -80,6 +81,7 @@ class TurnOrder:
     turn_key: str
     """Whose turns they are in the pool."""
     readers_now: ReadersNow
+    own_memories: OwnMemories
 
 
 class TurnRunner:
@@ -151,7 +153,12 @@ class TurnRunner:
         readers = order.readers_now()
         if readers is None:
             raise AskerGoneError
-        gate = AnswerGate(index=answering.index, readers=readers, deadline=deadline)
+        gate = AnswerGate(
+            index=answering.index,
+            readers=readers,
+            own_memories=order.own_memories,
+            deadline=deadline,
+        )
         path = messages.list_path(self._database(), order.question.id, MOST_HISTORY + 1)
         history = self._make_history(path, order, answering, gate)
         if history.loss:
@@ -231,6 +238,7 @@ def _make_turn(
     watch = RightsWatch(
         readers_now=order.readers_now,
         index=gate.index,
+        own_memories=gate.own_memories,
         deadline=gate.deadline,
         documents=history.document_ids,
     )

@@ -4,6 +4,7 @@ from backend.store.assistant_tables import assistants
 from backend.store.conversation_tables import conversations
 from backend.store.document_set_tables import document_sets
 from backend.store.language_model_tables import language_models
+from backend.store.memory_tables import memories
 from backend.store.project_tables import projects
 from backend.store.sharing_tables import conversation_shares
 from backend.store.user_file_tables import user_files
@@ -17,6 +18,7 @@ from backend.store.web_search_tables import web_providers
         conversations,
         document_sets,
         language_models,
+        memories,
         projects,
         conversation_shares,
         user_files,

@@ -109,7 +109,7 @@ def _cut_windows(text: str, embedder: Embedder) -> list[Span]:
 def _score_windows(
     texts: Sequence[str], question: str, model: EmbeddingModel, deadline: Deadline
 ) -> Scores:
-    by_words = _score_by_words(texts, question)
+    by_words = score_by_words(texts, question)
     blank = np.array([_WORD.search(text) is None for text in texts], dtype=np.bool_)
     by_words[blank] = np.nan
     if not _is_understood(texts, question, model.understanding):
@@ -160,8 +160,8 @@ def _compare(texts: Sequence[str], question: str, embedder: Embedder, deadline: 
     return cosines
 
 
-def _score_by_words(texts: Sequence[str], question: str) -> Scores:
-    """Score texts of equal length by BM25, as a share of the most that is possible."""
+def score_by_words(texts: Sequence[str], question: str) -> Scores:
+    """Score texts of about equal length by BM25, as a share of the most that is possible."""
     wanted = list(dict.fromkeys(words(extract_keywords(question))))[:MAX_QUESTION_WORDS]
     counts = np.zeros((len(texts), len(wanted)))
     for row, text in zip(counts, texts, strict=True):

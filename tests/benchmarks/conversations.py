@@ -43,6 +43,7 @@ from backend.sync.run_lease import this_process
 from connectors.access import Readers
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import CancelToken, Deadline
+from tests.support.conversations import own_no_memories
 from tests.support.model_process import running_model
 from tests.support.models import MODEL_CACHE
 from tests.support.scripted_model import Call, Manner, Reply, Request, Say, ToolUse
@@ -95,6 +96,7 @@ class Server:
             person_id=NOBODY,
             turn_key="owner",
             readers_now=lambda: READERS,
+            own_memories=own_no_memories,
         )
         runner.begin(order, self.make_answering(QUESTION))
         return begun.answer.id
@@ -172,7 +174,10 @@ def measure_opening(server: Server, times: int) -> float:
         database=server.database,
         owner=OWNER,
         gate=AnswerGate(
-            index=server.chat.engine.index, readers=READERS, deadline=Deadline.after(3_600)
+            index=server.chat.engine.index,
+            readers=READERS,
+            own_memories=own_no_memories,
+            deadline=Deadline.after(3_600),
         ),
         runner=server.make_runner(),
         assistants=AssistantService(

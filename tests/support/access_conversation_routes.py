@@ -1,4 +1,4 @@
-"""The routes of conversations, of what is shared of them, of projects, and of files that come with questions."""
+"""The routes of conversations, of what is shared of them, of projects, of files that come with questions, and of memories."""
 
 from backend.api.authorization import Permission
 from tests.support.access_expected import OBJECT, QUESTION, Kind, answers, answers_people
@@ -146,6 +146,20 @@ ROUTES_OF_FILES = {
     "POST /api/conversations#files": answers_people(
         Kind.FILE, 202, json={"question": QUESTION, "files": [OBJECT]}
     ),
+}
+
+_MEMORY = {"text": "I work in Leeds."}
+ROUTES_OF_MEMORIES = {
+    "GET /api/memories": answers_people(),
+    "POST /api/memories": answers_people(found=201, json=_MEMORY),
+    "DELETE /api/memories": answers_people(found=204),
+    "PATCH /api/memories/{memory_id}": answers_people(Kind.MEMORY, json=_MEMORY),
+    "DELETE /api/memories/{memory_id}": answers_people(Kind.MEMORY, 204),
+    "GET /memories": answers_people(),
+    "POST /memories": answers_people(found=303, form=_MEMORY),
+    "POST /memories/delete": answers_people(found=303),
+    "POST /memories/{memory_id}": answers_people(Kind.MEMORY, 303, form=_MEMORY),
+    "POST /memories/{memory_id}/delete": answers_people(Kind.MEMORY, 303),
 }
 
 ROUTES_OF_HELD_FILES = {

@@ -86,6 +86,7 @@ class Kind(StrEnum):
     """Together with its assistant."""
     FILE_FOR_OWN_ASSISTANT = "file for an own assistant"
     """The assistant is the asker's; whose the file is is what differs."""
+    MEMORY = "memory"
     ENDED_SHARE = "ended share"
     """Taken back: it exists for nobody."""
 

@@ -20,6 +20,7 @@ from backend.store import (
     held_files,
     identities,
     language_models,
+    memories,
     projects,
     sessions,
     sources,
@@ -307,6 +308,11 @@ def _hold(world: "World", holder: FileHolder, uploader: str) -> str:
     return f"{holder.id}/{file}"
 
 
+def _make_memory(world: "World", owner: str) -> str:
+    person = ConversationOwner(_find_owner(world, owner).id)
+    return memories.add(world.database, person, f"I sit in {world.name_new()}.").id
+
+
 MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
     {
         Kind.NOTHING: _name_nothing,
@@ -341,6 +347,7 @@ MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
         Kind.PROJECT_FILE: _make_project_file,
         Kind.JOINED_PROJECT_FILE: _make_joined_project_file,
         Kind.ASSISTANT_FILE: _make_assistant_file,
+        Kind.MEMORY: _make_memory,
     }
 )
 MISSING: Mapping[Kind, str] = MappingProxyType(

@@ -1,6 +1,6 @@
 """Conversations in a database, their answers written by nobody, or by whom a test says."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,12 @@ OWNER = ConversationOwner(None)
 ELSEWHERE = Process("elsewhere", 7, "1")
 """A process of another machine: nobody here can tell that it has died before its lease ends."""
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+
+
+def own_no_memories(memory_ids: Collection[str]) -> frozenset[str]:
+    """Say that none of these memories is the asker's."""
+    del memory_ids
+    return frozenset()
 
 
 def writer(minute: int = 0, process: Process = ELSEWHERE) -> Writer:

@@ -80,6 +80,8 @@ UNUSED = {
     "backend.chat.intent.search_plan.BOTH_SIDES",
     "backend.chat.intent.search_plan.knowledge_variants",
     "backend.chat.intent.search_plan.web_queries",
+    "backend.chat.memories.choose_memories",
+    "backend.chat.readable_ids.make_memory_reference",
     "backend.web_search.page_reader.PageReader.read_all",
     "backend.web_search.page_snippets.choose_snippets",
     "backend.web_search.result_text.NO_SEARCH_NEEDED",

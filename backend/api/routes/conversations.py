@@ -142,7 +142,7 @@ def list_conversations(
 ) -> ConversationsResponse:
     """The last used one first. A query finds conversations in which each of its words stands in the title or in a question;
     answers are not searched."""
-    position = responses.read_position(before)
+    position = responses.find_position(before)
     found = conversations.list_page("archived" if archived else "active", query, position, limit)
     return responses.make_page(found)
 

@@ -18,7 +18,7 @@ from backend.store.database import Database, open_database
 from backend.store.turns import Ending
 from connectors.access import Readers
 from indexing.runtime.deadline import CancelToken
-from tests.support.conversations import OWNER, begin, store, text_portion
+from tests.support.conversations import OWNER, begin, own_no_memories, store, text_portion
 from tests.support.databases import sqlite_in
 from tests.unit.backend.conversations.test_turn_runner import Shelf
 
@@ -47,6 +47,7 @@ def test_followers_wait_without_a_thread_and_are_woken(
             answer=FollowedAnswer(message, lambda: place, is_own=True),
             index=Shelf(),  # type: ignore[arg-type]
             readers_now=lambda: Readers.of("public"),
+            own_memories=own_no_memories,
             seconds=30.0,
             news=news,
             is_local=lambda: True,

@@ -18,7 +18,7 @@ from backend.conversations.turn_news import TurnNews
 from backend.store.database import Database, open_database
 from connectors.access import Readers
 from indexing.runtime.deadline import CancelToken
-from tests.support.conversations import OWNER, begin, store, text_portion
+from tests.support.conversations import OWNER, begin, own_no_memories, store, text_portion
 from tests.unit.backend.conversations.test_turn_runner import Shelf
 
 
@@ -39,6 +39,7 @@ def test_no_word_comes_of_a_document_that_the_answer_rests_on_since_the_last_loo
         answer=FollowedAnswer(answer.id, lambda: place, is_own=False),
         index=Shelf("handbook"),  # type: ignore[arg-type]
         readers_now=lambda: Readers.of("public"),
+        own_memories=own_no_memories,
         seconds=30.0,
         news=TurnNews(),
         is_local=lambda: True,

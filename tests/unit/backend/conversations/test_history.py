@@ -19,7 +19,7 @@ from backend.store.messages import Message
 from connectors.access import Readers
 from indexing.chunking.chunk import ChunkRange
 from indexing.runtime.deadline import Deadline
-from tests.support.conversations import OWNER, ask, begin, finish
+from tests.support.conversations import OWNER, ask, begin, finish, own_no_memories
 
 SOON = 30.0
 
@@ -94,6 +94,7 @@ class Talk:
         gate = AnswerGate(
             index=self.shelf,  # type: ignore[arg-type]
             readers=Readers.of("public"),
+            own_memories=own_no_memories,
             deadline=Deadline.after(SOON),
         )
         return self.maker.make(messages.list_path(self.database, leaf.id, 100), gate, model)

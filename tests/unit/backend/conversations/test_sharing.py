@@ -30,7 +30,7 @@ from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Index
 from indexing.runtime.deadline import Deadline
 from tests.support.accounts import add_person
-from tests.support.conversations import finish, make_answer, writer
+from tests.support.conversations import finish, make_answer, own_no_memories, writer
 from tests.support.soak import scaled
 
 PEOPLE, DOCUMENTS, TURNS = 4, 6, 3
@@ -92,6 +92,7 @@ class Office:
         return AnswerGate(
             index=cast("Index", Shelf(self.readable[person])),
             readers=Readers.of(),
+            own_memories=own_no_memories,
             deadline=Deadline.after(60),
         )
 

@@ -13,7 +13,9 @@ import pytest
 
 from backend.api.answer_events import TurnEncoder, plain_html
 from backend.chat.chat_state import ChatStateContainer
+from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
+from backend.chat.readable_ids import OwnMemories, make_memory_reference, make_own_memories
 from backend.chat.turn import ChatTurn
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.fast_model import FastModel
@@ -36,7 +38,7 @@ from backend.conversations.turn_runner import (
 )
 from backend.search import media_type_labels
 from backend.search.llm_protocol import ChatMessage, CompletionError
-from backend.store import conversations, messages, turns
+from backend.store import conversations, memories, messages, turns
 from backend.store.database import Database, open_database
 from backend.store.database_errors import PATIENCE_SECONDS
 from backend.store.messages import Message
@@ -50,7 +52,15 @@ from indexing.chunking.chunk import ChunkRange
 from indexing.index.person_keys import PersonCount
 from indexing.index.protocols import Facets, Filters
 from indexing.runtime.deadline import CancelToken, Deadline
-from tests.support.conversations import OWNER, ask, begin, finish, store, text_portion
+from tests.support.conversations import (
+    OWNER,
+    ask,
+    begin,
+    finish,
+    own_no_memories,
+    store,
+    text_portion,
+)
 from tests.support.server_processes import wait_for
 
 SOON = 30.0
@@ -102,6 +112,7 @@ class Process:
         self.runner = TurnRunner(lambda: self.database, self._hold_slot, self.news.announce)
         self.refusal: TurnRefusedError | None = None
         self.shelf = Shelf()
+        self.own_memories: OwnMemories = own_no_memories
         self.fast_model: FastModel | None = None
 
     @contextmanager
@@ -125,6 +136,7 @@ class Process:
             person_id=NOBODY,
             turn_key="ann",
             readers_now=lambda: Readers.of("public"),
+            own_memories=self.own_memories,
         )
         answering = Answering(
             index=self.shelf,  # type: ignore[arg-type]
@@ -146,6 +158,7 @@ class Process:
             answer=FollowedAnswer(message.id, lambda: place, is_own=True),
             index=self.shelf,  # type: ignore[arg-type]
             readers_now=lambda: Readers.of("public"),
+            own_memories=self.own_memories,
             seconds=SOON,
             news=self.news,
             is_local=lambda: self.runner.runs(message.id),
@@ -519,6 +532,7 @@ def test_the_model_is_told_what_may_be_read(database: Database) -> None:
     gate = AnswerGate(
         index=shelf,  # type: ignore[arg-type]
         readers=Readers.of("public"),
+        own_memories=own_no_memories,
         deadline=Deadline.after(SOON),
     )
     history = make_history(path[:-1], gate)
@@ -530,6 +544,53 @@ def test_the_model_is_told_what_may_be_read(database: Database) -> None:
     ]
     assert history.document_ids == {"wiki:b"}
     assert shelf.calls == 1
+
+
+def test_the_model_is_told_nothing_that_rests_on_a_memory_that_is_gone(database: Database) -> None:
+    memory = memories.add(database, OWNER, "I sit in Leeds.")
+    reference = make_memory_reference(memory.id)
+    first = begin(database, "one?")
+    finish(database, first.answer.id, "Of Leeds.", documents=(reference,))
+    second = ask(database, first.answer.conversation_id, first.answer.id, "two?")
+    path = messages.list_path(database, second.question.id, 50)
+    gate = AnswerGate(
+        index=Shelf(),  # type: ignore[arg-type]
+        readers=Readers.of("public"),
+        own_memories=make_own_memories(database, OWNER),
+        deadline=Deadline.after(SOON),
+    )
+    told = make_history(path[:-1], gate)
+    assert [one.text for one in told.messages] == ["one?", "Of Leeds."]
+    assert told.document_ids == {reference}
+    memories.remove(database, OWNER, memory.id)
+    assert [one.text for one in make_history(path[:-1], gate).messages] == ["one?", NO_ANSWER]
+
+
+def test_an_answer_that_rests_on_a_memory_is_followed_by_its_owner_alone(
+    database: Database, process: Process
+) -> None:
+    memory = memories.add(database, OWNER, "I sit in Leeds.")
+    reference = make_memory_reference(memory.id)
+    begun = begin(database)
+    process.own_memories = make_own_memories(database, OWNER)
+
+    def answer(turn: ChatTurn) -> Iterator[ChatEvent]:
+        del turn
+        yield CitationInfo(1, reference, "", "")
+        yield TextPiece("In Leeds.")
+        yield DONE
+
+    process.run(begun, answer)
+    followed = process.follow(begun.answer)
+    assert followed[-1].name == "done"
+    assert process.read(begun.answer).document_ids == (reference,)
+    process.own_memories = own_no_memories
+    with pytest.raises(WithheldError):
+        process.follow(begun.answer)
+    process.own_memories = make_own_memories(database, OWNER)
+    memories.remove(database, OWNER, memory.id)
+    with pytest.raises(WithheldError):
+        process.follow(begun.answer)
 
 
 def _answer_at_once(turn: ChatTurn) -> Iterator[ChatEvent]:

@@ -94,16 +94,16 @@ def world(
 ) -> Iterator[World]:
     home = tmp_path_factory.mktemp("sharing")
     if request.param == "sqlite":
-        yield from _worlds(make_container(home), folder)
+        yield from make_worlds(make_container(home), folder)
         return
     databases: Databases = request.getfixturevalue("postgresql")
     with databases.new() as url:
         container = make_container(home, database_url=url)
         with closing(container.database):
-            yield from _worlds(container, folder)
+            yield from make_worlds(container, folder)
 
 
-def _worlds(container: Container, folder: Path) -> Iterator[World]:
+def make_worlds(container: Container, folder: Path) -> Iterator[World]:
     connected(container, folder)
     add_person(container.database, ANN, Role.ADMIN)
     groups = GroupService(container.database)

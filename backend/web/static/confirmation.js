@@ -1,12 +1,11 @@
-// The page of one's own files: a deletion is asked about first.
+// Forms that delete something: a dialog of the page asks first, and shows what it is.
 import { replaceControls } from "./text.js";
 
-const dialog = document.getElementById("deleting-file");
-
 for (const form of document.querySelectorAll("form[data-asks]")) {
+  const dialog = document.getElementById(form.dataset.dialog);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    document.getElementById("deleting-file-name").textContent = replaceControls(form.dataset.asks);
+    dialog.querySelector("[data-asked]").textContent = replaceControls(form.dataset.asks);
     dialog.returnValue = "";
     dialog.showModal();
     dialog.addEventListener("close", () => dialog.returnValue === "delete" && form.submit(), { once: true });

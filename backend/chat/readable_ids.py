@@ -1,0 +1,53 @@
+"""What of that which an answer rests on may be read now: documents by the index, memories by whose they are."""
+
+import re
+from collections.abc import Callable, Collection
+from typing import TypeAlias
+
+from backend.store import memories
+from backend.store.conversations import ConversationOwner
+from backend.store.database import Database
+from connectors.access import Readers
+from indexing.chunking.chunk import ChunkRange
+from indexing.index.protocols import Index
+from indexing.runtime.deadline import Deadline
+
+OwnMemories: TypeAlias = Callable[[Collection[str]], frozenset[str]]
+"""Returns those of the memories with these ids that exist now and are the asker's."""
+
+# The id of a document has a colon, behind the name of its source: no document has an id of this form.
+_MEMORY = re.compile(r"memory/([\w-]+)", re.ASCII)
+
+
+def make_memory_reference(memory_id: str) -> str:
+    """Return the id under which an answer rests on a memory, among those of documents."""
+    return f"memory/{memory_id}"
+
+
+def is_memory_reference(reference: str) -> bool:
+    return _MEMORY.fullmatch(reference) is not None
+
+
+def make_own_memories(database: Database, owner: ConversationOwner | None) -> OwnMemories:
+    """Return what finds the memories of an owner; nobody's are none."""
+    if owner is None:
+        return lambda _: frozenset()
+    return lambda memory_ids: memories.find_own(database, owner, memory_ids)
+
+
+def find_readable(
+    ids: Collection[str],
+    index: Index,
+    readers: Readers,
+    own_memories: OwnMemories,
+    deadline: Deadline,
+) -> frozenset[str]:
+    """Return the ids of what exists and may be read, by one call of the index and one of `own_memories` at most."""
+    memory_ids = {each: found[1] for each in ids if (found := _MEMORY.fullmatch(each))}
+    documents = sorted(set(ids) - memory_ids.keys())
+    # Each document has a first chunk.
+    ranges = [ChunkRange(document, 0, 1) for document in documents]
+    chunks = index.chunks(ranges, readers, deadline) if ranges else []
+    readable = {one for one, found in zip(documents, chunks, strict=True) if found}
+    own = own_memories(list(memory_ids.values())) if memory_ids else frozenset[str]()
+    return frozenset(readable.union(each for each, found in memory_ids.items() if found in own))
