@@ -132,7 +132,9 @@ def references_prompt(message: str, references: str, notes: Sequence[str], fills
         fills_gaps: `GAPS_STAY` or `GAPS_FILLED`.
     """
     rules = _CITATION_RULES.format(gap=fills_gaps)
-    materials = "\n".join(("Reference materials:", references, *notes))
+    # On one line each, which Quarry begins: a note may name a document.
+    noted = [f"Note: {' '.join(note.split())}" for note in notes]
+    materials = "\n".join(("Reference materials:", references, *noted))
     return "\n\n".join((rules, f"My question is:\n{message}", materials))
 
 

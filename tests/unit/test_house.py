@@ -78,7 +78,6 @@ UNUSED = {
     # a turn that searches the web plans, asks, reads, remembers and shows by these, once the switch is there
     "backend.chat.intent.intent_step.start_intent_step",
     "backend.chat.intent.search_plan.BOTH_SIDES",
-    "backend.chat.intent.search_plan.knowledge_variants",
     "backend.chat.intent.search_plan.web_queries",
     "backend.chat.memories.choose_memories",
     "backend.chat.readable_ids.make_memory_reference",
