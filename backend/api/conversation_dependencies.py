@@ -1,6 +1,7 @@
 """Whose conversations a request is about, and what answers in them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias
@@ -211,6 +212,7 @@ def _make_answering(
     def answer(
         turn: ChatTurn, record: ChatStateContainer, path: Sequence[Message]
     ) -> Iterator[ChatEvent]:
+        turn = replace(turn, owner=owner)
         attached = find_attached(database, owner, path, settings.holders, turn.readers)
         return answer_attached(chat, choose_models(), attached, turn, record)
 

@@ -22,6 +22,7 @@ from backend.container import Container
 from backend.conversations.assistant_service import read_default_settings
 from backend.schemas.answer import AnswerResponse, CitationResponse, Verdict
 from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
+from backend.store.conversations import ConversationOwner
 from backend.store.people import NOBODY
 from connectors.access import EVERYBODY, Readers
 from connectors.document import Document
@@ -54,6 +55,7 @@ def ask_in_terminal(
     readers: Readers,
     paths: Sequence[Path],
     console: Console | None,
+    owner: ConversationOwner | None = None,
 ) -> AnswerResponse:
     """Answer a question; while it runs, on the console if there is one.
 
@@ -67,6 +69,7 @@ def ask_in_terminal(
         readers=readers,
         deadline=Deadline.after(container.settings.answer_seconds),
         person_id=NOBODY,
+        owner=owner,
         files=tuple(map(_context_file, files)),
         today=date.today(),
         assistant=read_default_settings(container.database),
@@ -188,6 +191,7 @@ def ask(
                 command_line.resolve_asker(container, own, readers),
                 file or [],
                 console,
+                command_line.find_owner(container, readers),
             ),
         )
         if console is None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from backend.chat.passages import PassagesReason
     from backend.chat.turn import ChatDependencies, ChatTurn
     from backend.composition.language_models import ChosenModels, LanguageModels
+    from backend.composition.memories import MemoryFinder
     from backend.composition.turn_models import TurnModels
     from backend.composition.web_search import WebSessions
     from backend.search.inferred_filters import FilterInference
@@ -42,6 +43,7 @@ class ChatService:
     """Returns the kind of each source by its name."""
     models: "LanguageModels"
     web: "WebSessions"
+    memories: "MemoryFinder"
 
     @property
     def seconds(self) -> float:
@@ -249,6 +251,7 @@ class ChatService:
             search=searches.tool(complete, searched) if turn.assistant.searches else None,
             complete=complete,
             web=web,
+            find_memories=self.memories.for_owner(turn.owner),
             numbers=numbers,
             infer=self._inference_over(index).infer_from_message,
             search_seconds=self.settings.search_seconds,
