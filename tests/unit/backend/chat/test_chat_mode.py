@@ -31,7 +31,7 @@ POOL, BRIDGE = "{web}/en/pool", "{web}/ru/bridge"
 SAYS_LEAVE = "Our parental leave lasts 14 weeks [["
 SAYS_DENMARK = "Danish law gives parents 24 weeks of leave each [["
 SAYS_TRAVEL, SAYS_RECEIPTS = "The team lead approves travel abroad [[", "within 30 days [["
-SAYS_POOL = "eleven months later than planned"
+SAYS_POOL = "A tidal pool [["
 POOL_PLAN = (
     f"<websearch><question>tidal pool</question><links>{POOL}</links></websearch>"
     "<knowledge><question>not_needed</question></knowledge>"
@@ -102,7 +102,7 @@ SCENARIOS = {
         plan=write_plan("零信任网络 定义", "零信任网络是什么", "什么是零信任网络？"),
         sent=("什么是零信任网络？", "零信任网络 定义"),
         asked=("零信任网络是什么",),
-        shown=("url",),
+        shown=("url", "document"),
         says=("零信任网络默认不信任任何请求 [[1]]",),
     ),
     "one link": Scenario(
@@ -451,7 +451,13 @@ def test_a_turn_looks_up_what_its_message_needs(
     else:
         assert texts[:1] == [" ".join(message.split())]
         assert [one for one in texts[1:] if one != KEYWORDS] == list(scenario.asked)
-    assert turns.shown == list(enumerate(scenario.shown, 1))
+    numbers, types = [number for number, _ in turns.shown], [kind for _, kind in turns.shown]
+    assert numbers == list(range(1, len(numbers) + 1))
+    # Of few documents that are found, all are shown.
+    assert [kind for kind in types if kind == "url"] == [
+        one for one in scenario.shown if one == "url"
+    ]
+    assert list(dict.fromkeys(types)) == list(dict.fromkeys(scenario.shown))
     if not scenario.shown:
         assert turns.prompt == message
     for said in scenario.says:
@@ -461,4 +467,4 @@ def test_a_turn_looks_up_what_its_message_needs(
     assert len(server.planned) == scenario.planned
     assert len(turns.of_kind(SearchPlanned)) == bool(scenario.sides)
     assert "kb:board" not in str(turns.events)
-    assert {one.number for one in done.citations} <= set(range(1, len(scenario.shown) + 1))
+    assert {one.number for one in done.citations} <= set(numbers)
