@@ -329,8 +329,8 @@ class _ChatModeTurn(ModelTurn):
             *make_memory_references(memories),
             *make_picture_references(self._turn.pictures if sees else ()),
         )
-        noted = (result.note,) if result and result.note else ()
-        return _Found(drop_repeated(references), result, (*noted, *lost, *of_web.notes))
+        notes = (*_describe_result(result), *lost, *of_web.notes)
+        return _Found(drop_repeated(references), result, notes)
 
     def _show(self, found: _Found) -> tuple[Reference, ...]:
         """Put the references that fit into the message, and make them citable; without any it goes as it is."""
@@ -387,6 +387,15 @@ def _find_knowledge_queries(plan: SearchPlan) -> list[VariantQuery] | None:
 
 def _asks_web(plan: SearchPlan) -> bool:
     return bool(plan.links) or (isinstance(plan, Searches) and isinstance(plan.web, Queries))
+
+
+def _describe_result(result: SearchResult | None) -> tuple[str, ...]:
+    """Return what the model has to know of a result; where nothing was found, the search says it."""
+    if result is None:
+        return ()
+    if not (result.note or result.sections):
+        return (prompts.NOTHING_FITS,)
+    return (result.note,) if result.note else ()
 
 
 def _describe_nothing(found: _Found) -> tuple[str, ...]:

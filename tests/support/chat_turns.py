@@ -82,8 +82,7 @@ def write_answer(request: Request) -> str:
     ]
     if said:
         return " ".join(said)
-    asked = request.messages[-1]["content"]
-    rules = f"{request.messages[0]['content']} {asked}"
+    rules = f"{request.messages[0]['content']} {request.last_text}"
     if "Never fill the gap" in rules and "references" in rules:
         return NOT_SAID
     return GENERAL
@@ -231,7 +230,7 @@ class ChatTurns:
     @property
     def prompt(self) -> str:
         """What the asker's message has become."""
-        return str(self.answering.messages[-1]["content"])
+        return self.answering.last_text
 
     @property
     def shown(self) -> list[tuple[int, str]]:

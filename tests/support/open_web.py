@@ -5,8 +5,7 @@ with open_web(FOUND) as web:
     assert web.queries == ["Danish law"]
 """
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,8 +41,8 @@ class WordEngine(TavilyWorld):
     def __init__(self, pages: Sequence[Item]) -> None:
         super().__init__()
         self.pages = pages
-        self.seconds = 0.0
-        """That a search takes."""
+        self.before: Callable[[], object] = lambda: None
+        """What a search waits for."""
 
     def __call__(self, request: ReceivedRequest) -> Reply:
         asked = self.read_query(request)
@@ -52,7 +51,7 @@ class WordEngine(TavilyWorld):
         assert text == " ".join(text.split())
         assert plain_words(text)
         assert 1 <= asked["limit"] <= MOST_RESULTS
-        time.sleep(self.seconds)
+        self.before()
         if self.once or self.instead:
             return super().__call__(request)
         found = WordEngine(())

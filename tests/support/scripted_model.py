@@ -152,16 +152,20 @@ class Request:
     @property
     def questions(self) -> list[str]:
         """What the person has asked, the last one without the references that go with it."""
-        said = [str(one["content"]) for one in self.messages if one["role"] == "user"]
+        said = [_read_text(one) for one in self.messages if one["role"] == "user"]
         return [_QUESTION.sub(r"\1", text) for text in said]
 
     @property
     def sources(self) -> list[Json]:
         """What it is given to answer from, as `number`, `title` and `content`: references of its message, as a list or an array, or results of tools."""
-        said = [str(one["content"] or "") for one in self.messages if one["role"] in _SHOWING]
+        said = [_read_text(one) for one in self.messages if one["role"] in _SHOWING]
         references = [one for text in said for one in (*_read_list(text), *_read_references(text))]
         results = [one for text in said for one in _read_results(text)]
         return [*references, *results]
+
+    @property
+    def last_text(self) -> str:
+        return _read_text(self.messages[-1])
 
     @property
     def has_sources(self) -> bool:
@@ -183,6 +187,14 @@ _RESULTS = re.compile(r'^\{"results": .*\}$', re.MULTILINE)
 def _read_references(text: str) -> list[Json]:
     found = [one for fenced in _REFERENCES.findall(text) for one in json.loads(fenced)]
     return [{"number": one["id"], **one} for one in found]
+
+
+def _read_text(message: Json) -> str:
+    """The text of a message, without the pictures that may come with it."""
+    content = message["content"] or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if part["type"] == "text")
 
 
 def _read_list(text: str) -> list[Json]:

@@ -431,8 +431,8 @@ def test_a_turn_looks_up_what_its_message_needs(
 ) -> None:
     server, web = web_and_model.server, web_and_model.web
     fill_in = web.pages.fill_in
-    server.requests.clear(), server.planned.clear(), web.service.log.clear()
-    web.pages.requests.clear()
+    for log in (server.requests, server.planned, web.service.log, web.pages.requests):
+        log.clear()
     server.plan = fill_in(scenario.plan)
     turns = ChatTurns(server, web)
     message = fill_in(scenario.message)
