@@ -19,6 +19,8 @@ MOST_CHARACTERS = 2_000
 """Together, up to which few memories are all taken."""
 MOST_EMBEDDED = 128
 """Memories for one question: of more, those that are nearest by their words, then the newest."""
+SAMPLE_CHARACTERS = 100
+"""Of each memory, that show its language."""
 EMBEDDING_SHARE = 0.5
 """Of the time left, after which the memories are compared by their words."""
 
@@ -79,7 +81,8 @@ def _find_nearness(
 
 
 def _is_understood(texts: Sequence[str], question: str, understanding: Understanding) -> bool:
-    shares = map(understanding.share_of, (question, " ".join(texts)))
+    sample = " ".join(text[:SAMPLE_CHARACTERS] for text in texts)
+    shares = map(understanding.share_of, (question, sample))
     return bool(question.strip()) and min(shares) >= UNDERSTOOD
 
 

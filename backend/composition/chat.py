@@ -42,7 +42,8 @@ class ChatService:
     source_kinds: Callable[[], Mapping[str, str]]
     """Returns the kind of each source by its name."""
     models: "LanguageModels"
-    web: "WebSessions"
+    find_web: "Callable[[], WebSessions]"
+    """Returns what opens the web; called only for turns that may use it."""
     memories: "MemoryFinder"
 
     @property
@@ -179,7 +180,7 @@ class ChatService:
         if not may_use_web(turn.mode):
             yield None
             return
-        with self.web.open(turn.web_session, turn.assistant.domains) as web:
+        with self.find_web().open(turn.web_session, turn.assistant.domains) as web:
             yield web
 
     @contextmanager

@@ -1,5 +1,6 @@
 """The pages and their fragments: each route reads the address, calls one function, and renders."""
 
+from dataclasses import replace
 from typing import Annotated
 from urllib.parse import quote
 
@@ -21,8 +22,9 @@ from backend.api.request_context import CancelTokenDependency, get_request_conte
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
 from backend.search.search_service import SearchService
-from backend.store import documents, schedule
+from backend.store import documents, held_files, schedule
 from backend.store.database import Database
+from backend.store.file_source import FILES_SOURCE
 from backend.web import (
     assistant_pages,
     chat_page,
@@ -236,6 +238,8 @@ def document_page(
         return page(request, "missing.html", "search", {**values, "name": document_id}, 404)
     who = find_readers.find(stored.document.access)
     view = build_view(stored, who.describe() or ["nobody"], passage, begin)
+    if stored.document.source == FILES_SOURCE:
+        view = replace(view, source=held_files.name_source(database, asker.owner, document_id))
     return page(request, "document.html", "search", {**values, "document": view})
 
 

@@ -84,6 +84,7 @@ def page(
     language = find_language(request)
     context = {
         "csrf_token": asker.csrf_token if asker else None,
+        "asker_key": asker.turn_key if asker else "",
         "is_admin": asker is not None and asker.role is Role.ADMIN,
         "has_accounts": get_request_context(request.scope).has_accounts,
         "person": asker.person if asker else None,

@@ -188,7 +188,7 @@ def run_turn(world: World, message: str, filters: Filters) -> None:
         filters=filters,
         mode=ChatMode(BOTH_SIDES),
     )
-    chat = replace(world.container.chat, web=world.web)
+    chat = replace(world.container.chat, find_web=lambda: world.web)
     *_, done = chat.answer(turn, (), ChatStateContainer())
     assert isinstance(done, AnswerDone), done
     assert done.citations

@@ -79,8 +79,6 @@ UNUSED = {
     "backend.chat.intent.intent_step.start_intent_step",
     "backend.chat.intent.search_plan.BOTH_SIDES",
     "backend.chat.intent.search_plan.web_queries",
-    "backend.chat.memories.choose_memories",
-    "backend.chat.readable_ids.make_memory_reference",
     "backend.web_search.page_reader.PageReader.read_all",
     "backend.web_search.page_snippets.choose_snippets",
     "backend.web_search.result_text.NO_SEARCH_NEEDED",
