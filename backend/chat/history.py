@@ -11,7 +11,6 @@ from backend.chat.citations.citation_utils import remove_citations
 from backend.chat.llm.messages import CallMessage, ModelMessage, ToolResult, ToolSpec
 from backend.chat.pictures import PICTURE_TOKENS, Picture
 from backend.chat.prompts import (
-    BY_SEARCHING,
     NO_LONGER_SHOWN,
     SUM_UP,
     assistant_prompt,
@@ -169,10 +168,9 @@ class Conversation:
 
     def _system(self, tools: Sequence[ToolSpec]) -> str:
         """Build the system prompt; it names tools only if there are any, else a model may write a call as text."""
-        searching = (BY_SEARCHING,) if tools else ()
         rules = (
             *self._start.instructions,
-            *searching,
+            *(tool.usage for tool in tools if tool.usage),
             *self._notes,
             assistant_prompt(self._start.assistant, self._start.project),
         )

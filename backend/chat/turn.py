@@ -16,6 +16,7 @@ from backend.search.search_tool import SearchTool
 from backend.store.conversations import ConversationOwner
 from backend.store.memories import Memory
 from backend.store.web_cache import CachedSession
+from backend.web_search.tool_texts import Language
 from backend.web_search.web_session import WebSession
 from connectors.access import Readers
 from indexing.embedding.token_counting import CountTokens
@@ -47,6 +48,8 @@ class ChatTurn:
     """Shown to a model that sees."""
     today: date | None = None
     mode: TurnMode = DEFAULT_MODE
+    language: Language = "en"
+    """Of the pages of the asker; tools are described in it."""
     web_session: CachedSession | None = None
     """What was searched and read on the web is kept with this conversation; None for a turn that belongs to none."""
     assistant: AssistantSettings = PLAIN

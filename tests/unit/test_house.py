@@ -81,7 +81,6 @@ UNUSED = {
     "backend.chat.intent.search_plan.web_queries",
     "backend.web_search.page_reader.PageReader.read_all",
     "backend.web_search.page_snippets.choose_snippets",
-    "backend.web_search.result_text.NO_SEARCH_NEEDED",
     "backend.web_search.session_cache.ConversationEntries",
     "backend.web_search.session_cache.SessionCache",
     "backend.web_search.session_cache.SessionCache.find_page",
@@ -89,8 +88,6 @@ UNUSED = {
     "backend.web_search.session_cache.SessionCache.keep_page",
     "backend.web_search.session_cache.SessionCache.keep_results",
     "backend.web_search.session_cache.TurnEntries",
-    "backend.web_search.tool_texts.USING_WEB_SEARCH",
-    "backend.web_search.tool_texts.web_search_parameters",
 }
 TO_BE_REMOVED = {
     # or called: nothing else may be added here
