@@ -32,6 +32,7 @@ from backend.chat.references import (
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.chat.turn_mode import ChatMode
 from backend.search.models import Budgets, SearchRequest, SearchResult
+from backend.search.prompts import INCOMPLETE
 
 ROOM_SHARE = 0.9
 """Of what the window has left, what is looked up may take; the rest is for the notes and the frames of references."""
@@ -143,8 +144,22 @@ class _ChatModeTurn(ModelTurn):
             *make_memory_references(found.memories),
             *make_picture_references(self._turn.pictures if sees else ()),
         )
-        notes = (*_describe_result(result), *found.lost, *found.web.notes)
+        notes = (*self._describe_result(result), *found.lost, *found.web.notes)
         return _Material(drop_repeated(references), result, notes)
+
+    def _describe_result(self, result: SearchResult | None) -> tuple[str, ...]:
+        """Return what the model has to know of a result.
+
+        Where nothing was found, the search says that gaps stay; with something else beside it they may be filled.
+        """
+        if result is None:
+            return ()
+        if not (result.note or result.sections):
+            return (prompts.NOTHING_FITS,)
+        if result.sections or self._stays_with_references:
+            return (result.note,) if result.note else ()
+        incomplete = (INCOMPLETE,) if result.partial else ()
+        return (prompts.NOTHING_IN_DOCUMENTS, *incomplete)
 
     def _show(self, material: _Material) -> tuple[Reference, ...]:
         """Put the references that fit into the message, and make them citable; without any it goes as it is."""
@@ -189,15 +204,6 @@ class _ChatModeTurn(ModelTurn):
         rest = [one for one in references if one.kind is not SourceKind.WEB]
         listed = format_web_list(of_web)
         return f"{listed}\n\n{format_references(rest)}" if rest else listed
-
-
-def _describe_result(result: SearchResult | None) -> tuple[str, ...]:
-    """Return what the model has to know of a result; where nothing was found, the search says it."""
-    if result is None:
-        return ()
-    if not (result.note or result.sections):
-        return (prompts.NOTHING_FITS,)
-    return (result.note,) if result.note else ()
 
 
 def _describe_nothing(material: _Material) -> tuple[str, ...]:

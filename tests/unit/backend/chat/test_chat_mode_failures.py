@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,10 @@ from backend.chat.events import (
 from backend.chat.intent.search_plan import BOTH_SIDES, LinkToRead, Searches, Side, SwitchedOff
 from backend.chat.intent.search_plan import Queries as Asked
 from backend.chat.pictures import Picture
+from backend.chat.query_privacy import AllowedQuery
 from backend.chat.references import fit_references
-from backend.chat.web_lookup import WebReferences, start_web_lookup
+from backend.chat.web_lookup import RunningRead, RunningSearch, WebReferences, start_web_lookup
+from backend.search.futures import run_in_background
 from backend.search.models import DocumentNumbers
 from backend.web_search.results import UnreadablePage, WebPage
 from connectors.errors import TemporarilyUnavailableError
@@ -212,6 +215,24 @@ def test_pages_that_come_too_late_are_named(turns: ChatTurns) -> None:
     assert isinstance(read.pages[0], UnreadablePage)
 
 
+def test_what_does_not_end_in_time_is_named() -> None:
+    """However little of the time the searches and the reading keep to themselves."""
+    released = threading.Event()
+    over = Deadline.after(0)
+
+    def hang() -> Any:
+        released.wait(10)
+
+    read = RunningRead(["https://a.example/x"], run_in_background(hang, over))
+    assert read.result() == [
+        UnreadablePage("https://a.example/x", "a.example takes too long to answer.")
+    ]
+    search = RunningSearch(AllowedQuery("Lyon"), run_in_background(hang, over))
+    assert (search.result().query, search.result().results) == ("Lyon", ())
+    assert search.result().problem == "There was no time left to search the web."
+    released.set()
+
+
 def _follow(
     steps: Generator[ChatEvent, None, WebReferences],
 ) -> tuple[list[ChatEvent], WebReferences]:
@@ -344,6 +365,18 @@ def test_what_the_model_is_shown_fits_its_window(
     if window > 2_000:
         assert ("document" in types) == (Side.KNOWLEDGE in sides)
         assert ("url" in types) == (Side.WEB in sides)
+
+
+@pytest.mark.parametrize(("sides", "guesses"), [(KNOWLEDGE, False), (BOTH_SIDES, True)])
+def test_where_the_documents_say_nothing_the_rule_of_the_sides_holds(
+    turns: ChatTurns, sides: frozenset[Side], *, guesses: bool
+) -> None:
+    turns.index = MemoryIndex(CORPUS, partial=True)
+    turns.ask("Xyzzy?", plan=write_plan(knowledge="Xyzzy"), sides=sides)
+    told = turns.answering.messages[0]["content"]
+    assert ("do not guess" in told) != guesses
+    assert ("say nothing that helps here" in told) == guesses
+    assert "Part of the index did not answer" in told
 
 
 def test_a_message_that_fills_the_window_needs_room_only_to_be_looked_up(turns: ChatTurns) -> None:
