@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from backend.access.openid.provider import Provider
     from backend.access.source_limits import SourceLimits
     from backend.chat.llm.stored_models import ModelService
+    from backend.chat.memories import SentenceModel
     from backend.composition.chat import ChatService
     from backend.composition.index import EmbeddingModel, IndexEngine
     from backend.composition.language_models import LanguageModels, StoredModels
+    from backend.composition.memories import MemoryFinder
     from backend.composition.web_search import WebSessions
     from backend.files.file_keeper import FileIndex
     from backend.search.named_sets import Names
@@ -237,7 +239,20 @@ class Container:
             self._source_kinds,
             self.language_models,
             lambda: self.web_sessions,
+            self._memories,
         )
+
+    @cached_property
+    def _memories(self) -> "MemoryFinder":
+        from backend.composition.memories import MemoryFinder
+
+        def find_model() -> "SentenceModel":
+            from backend.chat.memories import SentenceModel
+
+            embedding = self.engine.embedding
+            return SentenceModel(embedding.sentence_vectors, embedding.language_support)
+
+        return MemoryFinder(self._find_database, find_model)
 
     @cached_property
     def language_models(self) -> "LanguageModels":

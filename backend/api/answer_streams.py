@@ -35,6 +35,7 @@ class AnswerStream:
 
         Of an assistant, it draws on the files that the asker may read.
         """
+        turn = replace(turn, owner=asker.owner)
         holders = turn.assistant.holders
         if holders != NO_HOLDERS:
             readers = resolve_in(self.database, asker.readers, asker.owner, holders)

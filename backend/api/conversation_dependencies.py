@@ -215,7 +215,7 @@ def _make_answering(
     def answer(
         turn: ChatTurn, record: ChatStateContainer, path: Sequence[Message]
     ) -> Iterator[ChatEvent]:
-        turn = replace(turn, mode=load_mode(question.mode), web_session=session)
+        turn = replace(turn, mode=load_mode(question.mode), web_session=session, owner=owner)
         attached = find_attached(database, owner, path, settings.holders, turn.readers)
         return answer_attached(chat, choose_models(), attached, turn, record)
 

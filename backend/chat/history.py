@@ -176,9 +176,16 @@ class Conversation:
         )
         return system_prompt(*rules, today=self._start.today)
 
+    def room_beside(self, question: str) -> int:
+        """Return the tokens that are left where this stands in the place of the message with its files."""
+        return self._room((), question)
+
     def _available(self, tools: Sequence[ToolSpec]) -> int:
         """Return the tokens that the fixed parts leave of the context window."""
         question = self._question or question_prompt(self._start.message, self._start.files, " ")
+        return self._room(tools, question)
+
+    def _room(self, tools: Sequence[ToolSpec], question: str) -> int:
         described = [json.dumps([tool.name, tool.description, tool.parameters]) for tool in tools]
         # Tokens of a text within a longer one may differ from those of the text alone.
         slack = self._window // 100

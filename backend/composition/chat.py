@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from backend.chat.passages import PassagesReason
     from backend.chat.turn import ChatDependencies, ChatTurn
     from backend.composition.language_models import ChosenModels, LanguageModels
+    from backend.composition.memories import MemoryFinder
     from backend.composition.turn_models import TurnModels
     from backend.composition.web_search import WebSessions
     from backend.search.inferred_filters import FilterInference
@@ -45,6 +46,7 @@ class ChatService:
     models: "LanguageModels"
     find_web: "Callable[[], WebSessions]"
     """Returns what opens the web; called only for turns that may use it."""
+    memories: "MemoryFinder"
 
     @property
     def seconds(self) -> float:
@@ -257,6 +259,7 @@ class ChatService:
             search=searches.tool(complete, searched) if turn.assistant.searches else None,
             complete=complete,
             web=web,
+            find_memories=self.memories.for_owner(turn.owner),
             numbers=numbers,
             infer=self._inference_over(index).infer_from_message,
             search_seconds=self.settings.search_seconds,
