@@ -14,8 +14,8 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+from backend.api.languages import Language
 from backend.store.file_source import NAMES_OF_SOURCE
-from backend.web.languages import Language
 from backend.web.sentences import SentenceTranslator
 from indexing.text.plural_forms import pluralize
 

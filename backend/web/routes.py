@@ -19,6 +19,7 @@ from backend.api.dependencies import (
     SourcesDependency,
     WebSessionsDependency,
 )
+from backend.api.languages import find_language
 from backend.api.request_context import CancelTokenDependency, get_request_context
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
@@ -46,7 +47,6 @@ from backend.web.ask_page import filters_json, list_chips, list_examples, name_m
 from backend.web.audit_page import audit_page
 from backend.web.document_view import Passage, build_view
 from backend.web.explain_page import explain_page
-from backend.web.languages import find_language
 from backend.web.look_page import look_page
 from backend.web.machine_link import link_command
 from backend.web.search_results import search
