@@ -31,7 +31,7 @@ _HAS_FAILED = or_(
     _columns.problem.is_not(None),
     and_(failures.c.tries > 0, failures.c.last_at >= _columns.pushed_at),
 )
-_STATE = case(
+_state = case(
     (_columns.content.is_(None), "deleting"),
     (_IS_INDEXED, "indexed"),
     (_HAS_FAILED, "failed"),
@@ -54,7 +54,7 @@ def list_states(
 ) -> list[PushedDocumentState]:
     """Return what became of the documents of a source, by id, starting after the id `after`."""
     which = [_columns.source_id == source.id, _columns.id > after]
-    return _read_states(database, which if state is None else [*which, _STATE == state], limit)
+    return _read_states(database, which if state is None else [*which, _state == state], limit)
 
 
 def find_state(database: Database, source: Source, document_id: str) -> PushedDocumentState:
@@ -71,7 +71,7 @@ def _read_states(
 ) -> list[PushedDocumentState]:
     query = (
         select(_columns.id, _columns.title, _columns.problem, _columns.pushed_at)
-        .add_columns(_STATE.label("state"), failures.c.reason)
+        .add_columns(_state.label("state"), failures.c.reason)
         .outerjoin(documents, documents.c.id == _columns.id)
         .outerjoin(failures, failures.c.document_id == _columns.id)
         # What is deleted is there as long as the index has it.
