@@ -15,7 +15,7 @@ def upgrade() -> None:
     op.create_table(
         "pushes",
         sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("source_id", sa.ForeignKey("sources.id"), nullable=False),
+        sa.Column("source_id", sa.Integer, sa.ForeignKey("sources.id"), nullable=False),
         sa.Column("key", sa.Text),
         sa.Column("digest", sa.Text, nullable=False),
         sa.Column("answer", sa.JSON),
@@ -27,7 +27,7 @@ def upgrade() -> None:
     op.create_table(
         "pushed_documents",
         sa.Column("id", _ID, primary_key=True),
-        sa.Column("source_id", sa.ForeignKey("sources.id"), nullable=False),
+        sa.Column("source_id", sa.Integer, sa.ForeignKey("sources.id"), nullable=False),
         sa.Column("push", sa.Integer, nullable=False),
         sa.Column("title", sa.Text, nullable=False),
         sa.Column("digest", sa.Text, nullable=False),

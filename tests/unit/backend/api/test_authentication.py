@@ -36,6 +36,7 @@ NEEDED = {
     TokenScope.ASK: {Permission.ASK},
     TokenScope.ADMIN: {Permission.ADMIN, Permission.SOURCES},
     TokenScope.METRICS: {Permission.METRICS},
+    TokenScope.INGEST: {Permission.INGEST},
 }
 BY_SCOPE = {permission for needed in NEEDED.values() for permission in needed}
 ALLOWED = {
@@ -43,6 +44,7 @@ ALLOWED = {
     TokenScope.ASK: ("POST", "/api/ask"),
     TokenScope.ADMIN: ("GET", "/api/sources"),
     TokenScope.METRICS: ("GET", "/metrics"),
+    TokenScope.INGEST: ("GET", "/api/ingestion?source=x"),
 }
 BODIES: dict[str, Any] = {
     "/api/search": SEARCH,
