@@ -12,7 +12,7 @@ from backend.store.document_contents import decode_document, encode_document
 from backend.store.documents import read_access
 from backend.store.push_tables import pushed_documents
 from backend.store.sources import Source
-from backend.store.tables import documents, failures, sources
+from backend.store.tables import documents, failures
 from connectors.access import NOBODY, Access, parse_access
 from connectors.connector import DocumentListing
 from connectors.document import Document
@@ -22,8 +22,7 @@ from connectors.sources.ingest.pushed_documents import PushedChange, PushedDocum
 
 PushedState: TypeAlias = Literal["waiting", "indexed", "failed", "deleting"]
 PUSHED_STATES: Sequence[PushedState] = get_args(PushedState)
-_PAGE = 1_000
-"""More than one request changes."""
+_PAGE = 200
 _DAMAGED = "what was stored of it is damaged: put it in again"
 _columns = pushed_documents.c
 _IS_INDEXED = documents.c.version == cast(_columns.push, Text)
@@ -101,18 +100,22 @@ class StoredPushedDocuments:
     source: Source
 
     def list_changes(self, after: int) -> list[PushedChange]:
-        query = (
-            select(_columns.push, _columns.id)
-            .where(_columns.source_id == self.source.id, _columns.push > after)
-            .order_by(_columns.push, _columns.id)
-            .limit(_PAGE)
-        )
-        with self.database.reading() as connection:
-            found = [PushedChange(row.push, row.id) for row in connection.execute(query)]
+        found = self._read_changes(_columns.push > after, _PAGE)
         if len(found) < _PAGE:
             return found
         # The last request may be cut.
-        return [each for each in found if each.push < found[-1].push]
+        whole = [each for each in found if each.push < found[-1].push]
+        return whole or self._read_changes(_columns.push == found[0].push, None)
+
+    def _read_changes(self, which: ColumnElement[bool], limit: int | None) -> list[PushedChange]:
+        query = (
+            select(_columns.push, _columns.id)
+            .where(_columns.source_id == self.source.id, which)
+            .order_by(_columns.push, _columns.id)
+            .limit(limit)
+        )
+        with self.database.reading() as connection:
+            return [PushedChange(row.push, row.id) for row in connection.execute(query)]
 
     def find(self, document_id: str) -> PushedDocument | None:
         which = (_columns.source_id == self.source.id, _columns.id == document_id)
@@ -131,17 +134,13 @@ class StoredPushedDocuments:
 
     def list_existing(self, after: str) -> list[DocumentListing]:
         with self.database.reading() as connection:
-            reached = connection.scalar(
-                select(sources.c.checkpoint).where(sources.c.id == self.source.id)
-            )
             is_held = documents.c.id.is_not(None)
-            should_be = and_(_columns.content.is_not(None), _columns.push <= int(reached or 0))
             query = (
                 select(_columns.id, _columns.readers, _columns.content.is_(None).label("is_gone"))
                 .add_columns(is_held.label("is_held"), _IS_INDEXED.label("is_indexed"))
                 .outerjoin(documents, documents.c.id == _columns.id)
                 .where(_columns.source_id == self.source.id, _columns.id > after)
-                .where(or_(is_held, should_be))
+                .where(or_(is_held, _columns.content.is_not(None)))
                 .order_by(_columns.id)
                 .limit(_PAGE)
             )

@@ -44,7 +44,7 @@ class PushedDocuments(Protocol):
         ...
 
     def list_existing(self, after: str) -> Sequence[DocumentListing]:
-        """Return some of the next documents by id that are indexed, or should be by now.
+        """Return some of the next documents by id that are there, or that the index still has: these admit nobody.
 
         Where the index has a former version, they admit only those who may read both: the readers of one are never
         shown the other.
