@@ -171,16 +171,23 @@ def test_a_killed_server_loses_none_of_a_thousand_documents(
             server.process.send_signal(signal.SIGKILL)
             server.process.wait(SOON)
     with serving(place, QUARRY_WORKERS="true") as server:
-        left = _count_waiting(server, tokens[SAM])
-        while left:
-            wait_for(lambda before=left: _count_waiting(server, tokens[SAM]) < before)
-            left = _count_waiting(server, tokens[SAM])
+        _wait_until_settled(server, tokens[SAM])
         states = _list_states(server, tokens[SAM])
         assert {name: states[name] for name in put_in} == dict.fromkeys(put_in, "indexed")
         for name in put_in[:: len(put_in) // 20]:
             found = _finds(server, tokens[BOB], f'"Nantmoor note {name}"')
             assert found.count(f"tickets:{name}") == 1
             assert f"tickets:{name}" not in _finds(server, tokens[EVE], f'"Nantmoor note {name}"')
+
+
+def _wait_until_settled(server: Serving, token: str) -> None:
+    """A busy machine takes long: wait as long as there are fewer and fewer."""
+    while left := _count_waiting(server, token):
+        wait_for(partial(_has_fewer, server, token, left))
+
+
+def _has_fewer(server: Serving, token: str, left: int) -> bool:
+    return _count_waiting(server, token) < left
 
 
 def _count_waiting(server: Serving, token: str) -> int:

@@ -24,6 +24,7 @@ from backend.store import audit, people, pushes, sources
 from backend.store.audit import AuditEntry
 from backend.store.sources import SourcesOf
 from backend.sync.foreground_run import sync
+from tests.contract.connector_worlds.held import list_documents
 from tests.support.accounts import add_person
 from tests.unit.backend.api.conftest import ADDRESS, connected, make_container
 from tests.unit.backend.api.routes.test_conversations import _serve
@@ -228,11 +229,11 @@ def test_a_new_version_is_never_shown_to_those_who_might_read_the_former_one_alo
     _sync(container)
     _take(sam, _document("turned", "The vorpal gear is public now.", readers=["public"]))
     source = sources.find(container.database, SOURCE)
-    listed = {one.document_id: one.access for one in container.connector(source).listing(None)}
+    listed = {one.document_id: one.access for one in list_documents(container.connector(source))}
     assert listed["tickets:turned"].to_json() == OF_BOB
     _sync(container)
     assert _found(eve, "vorpal gear") == {"tickets:turned"}
-    listed = {one.document_id: one.access for one in container.connector(source).listing(None)}
+    listed = {one.document_id: one.access for one in list_documents(container.connector(source))}
     assert listed["tickets:turned"].to_json() == ["public"]
 
 
