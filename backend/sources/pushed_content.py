@@ -54,7 +54,9 @@ def _make_document(
         access=Access.all_of(given.readers),
         version="",
         metadata=tags,
-        owners=tuple(Person(each.name, each.email) for each in given.authors),
+        owners=tuple(
+            Person(each.name, each.email and each.email.strip().lower()) for each in given.authors
+        ),
         created_at=to_utc(given.created_at),
         updated_at=to_utc(given.updated_at),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, Row, Text, and_, case, cast, or_, select, update
 
@@ -21,7 +21,6 @@ from connectors.extraction.registry import TEXT
 from connectors.sources.ingest.pushed_documents import PushedChange, PushedDocument, meet
 
 PushedState: TypeAlias = Literal["waiting", "indexed", "failed", "deleting"]
-PUSHED_STATES: Sequence[PushedState] = get_args(PushedState)
 _PAGE = 200
 _DAMAGED = "what was stored of it is damaged: put it in again"
 _columns = pushed_documents.c
