@@ -131,9 +131,6 @@ class IngestService:
             same = pushes.find_unchanged(database, push.source_id, given)
             answer = self._describe(database, source, taken, same).model_dump(mode="json")
             changed = [each for each in given if each.id not in same]
-            if pushes.changes_readers(database, changed):
-                # Where a new version cannot be indexed, the former one is not left to its readers.
-                schedule.request_run(database, source, "permissions")
             pushes.save(database, push, changed, answer)
             counts = {name: answer[name] for name in ("accepted", "unchanged", "refused")}
             self._record(database, "put_in", source, **counts)

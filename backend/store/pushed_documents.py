@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, Row, Text, and_, case, cast, or_, select, update
 
+from backend.store import schedule
 from backend.store.database import Database
 from backend.store.document_contents import decode_document, encode_document
 from backend.store.documents import read_access
@@ -128,8 +129,12 @@ class StoredPushedDocuments:
         same = (_columns.id == document.id, cast(_columns.push, Text) == document.version)
         values = {"content": encode_document(document), "problem": found.problem}
         read = update(pushed_documents).where(*same).values(values | {"file": None, "file_size": 0})
-        with self.database.writing() as connection:
-            connection.execute(read)
+        with self.database.transaction() as database:
+            with database.writing() as connection:
+                connection.execute(read)
+            if found.problem is not None:
+                # A former version that the index has is not left to its readers alone.
+                schedule.request_run(database, self.source.name, "permissions")
 
     def list_existing(self, after: str) -> list[DocumentListing]:
         with self.database.reading() as connection:

@@ -113,16 +113,6 @@ def save(
         upsert(connection, pushed_documents, [_to_row(push, number, each) for each in changed])
 
 
-def changes_readers(database: Database, changed: Sequence[EncodedDocument]) -> bool:
-    """Return whether some of these documents had other readers until now."""
-    query = select(pushed_documents.c.id, pushed_documents.c.readers).where(
-        pushed_documents.c.id.in_([each.id for each in changed])
-    )
-    with database.reading() as connection:
-        stored = dict(connection.execute(query).all())
-    return any(stored.get(each.id, each.readers) != each.readers for each in changed)
-
-
 def list_present(database: Database, source_id: int, ids: Sequence[str]) -> frozenset[str]:
     """Return those of these documents that are there."""
     columns = pushed_documents.c

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backend.store import pushed_documents, pushes, runs, sources
+from backend.store import pushed_documents, pushes, runs, schedule, sources
 from backend.store.database import Database
 from backend.store.pushed_documents import StoredPushedDocuments
 from backend.store.pushes import EncodedDocument, Push
@@ -209,7 +209,9 @@ def test_what_was_read_of_a_file_that_was_replaced_since_is_not_kept(
     second = pushed.find("desk:f")
     assert second
     assert second.file == b"# Two"
+    assert schedule.next_starts(store.database, "desk")["permissions"] is None
     pushed.keep_read(PushedDocument(document=second.document, problem="it is odd"))
+    assert schedule.next_starts(store.database, "desk")["permissions"] is not None
     third = pushed.find("desk:f")
     assert third
     assert (third.file, third.problem) == (None, "it is odd")

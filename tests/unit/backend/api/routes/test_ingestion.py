@@ -381,26 +381,36 @@ def test_a_file_is_read_by_the_sync(sam: TestClient, bob: TestClient, container:
     assert _push_file(sam, about, "manual.md", data).json()["unchanged"] == 1
 
 
+BROKEN = b"%PDF-1.7 broken"
+
+
 def test_a_file_that_cannot_be_read_says_why_and_may_be_sent_again(
-    sam: TestClient, bob: TestClient, container: Container
+    sam: TestClient, container: Container
 ) -> None:
     about = {"source": SOURCE, "id": "broken", "title": "Plan", "readers": OF_BOB}
-    assert _push_file(sam, about, "a.md", b"The mimsy plan.").status_code == 202
-    _sync(container)
-    assert _found(bob, "mimsy plan") == {"tickets:broken"}
-    assert _push_file(sam, about, "a.pdf", b"%PDF-1.7 broken").status_code == 202
+    assert _push_file(sam, about, "a.pdf", BROKEN).status_code == 202
     _sync(container)
     state = _state(sam, "broken")
     assert state["state"] == "failed"
     assert "PDF" in state["problem"]
-    assert _found(bob, "mimsy plan") == {"tickets:broken"}, "the former one stays"
-    narrowed = about | {"readers": [f"user:{EVE}"]}
-    assert _push_file(sam, narrowed, "a.pdf", b"%PDF-1.7 broken").json()["accepted"] == 1
-    _sync(container)
-    assert _found(bob, "mimsy plan") == set(), "but not to those who may not read the new one"
+    assert _push_file(sam, about, "a.pdf", BROKEN).json()["accepted"] == 1
     assert _push_file(sam, about, "a.md", b"The mimsy plan.").json()["accepted"] == 1
     _sync(container)
     assert _state(sam, "broken")["state"] == "indexed"
+
+
+def test_a_former_version_of_a_file_that_fails_stays_for_those_who_may_read_both(
+    sam: TestClient, bob: TestClient, container: Container
+) -> None:
+    about = {"source": SOURCE, "id": "former", "title": "Plan", "readers": OF_BOB}
+    _take(sam, _document("former", "The borogove plan."))
+    assert _push_file(sam, about, "a.pdf", BROKEN).status_code == 202
+    _sync(container)
+    assert _found(bob, "borogove plan") == {"tickets:former"}
+    narrowed = about | {"readers": [f"user:{EVE}"]}
+    assert _push_file(sam, narrowed, "a.pdf", BROKEN).json()["accepted"] == 1
+    _sync(container)
+    assert _found(bob, "borogove plan") == set()
 
 
 @pytest.mark.parametrize(
