@@ -97,7 +97,9 @@ class IngestService:
                 missing=tuple(each for key, each in wanted.items() if key not in present),
             ).model_dump(mode="json")
             pushes.save_deletion(database, push, sorted(present), answer)
-            self._record(database, "delete_documents", source, deleted=len(present))
+            if present:
+                schedule.request_run(database, source, "incremental")
+                self._record(database, "delete_documents", source, deleted=len(present))
             return answer
 
         return PushedDeletionResponse.model_validate(self._once(source, mark, carry_out))
@@ -132,6 +134,8 @@ class IngestService:
             answer = self._describe(database, source, taken, same).model_dump(mode="json")
             changed = [each for each in given if each.id not in same]
             pushes.save(database, push, changed, answer)
+            if changed:
+                schedule.request_run(database, source, "incremental")
             counts = {name: answer[name] for name in ("accepted", "unchanged", "refused")}
             self._record(database, "put_in", source, **counts)
             return answer
@@ -144,7 +148,7 @@ class IngestService:
         mark: RequestMark,
         carry_out: Callable[[Database, Push], Mapping[str, object]],
     ) -> Mapping[str, object]:
-        """Carry out a request and have a sync begin, or return what the same request was answered before."""
+        """Carry out a request, or return what the same request was answered before."""
         with self.database.transaction() as database:
             source = self._find(database, name)
             if schedule.is_being_removed(database, name):
@@ -156,7 +160,6 @@ class IngestService:
                 reached = int(source.checkpoint.value) if source.checkpoint else 0
                 pushes.remove_deleted(database, source.id, reached)
                 answer = carry_out(database, push)
-                schedule.request_run(database, name, "incremental")
             return answer
 
     def _describe(
