@@ -353,13 +353,21 @@ class Container:
         """Raises ActionRequiredError: its settings or its credential are invalid, no key decrypts that, or it may not
         reach what it is to read."""
         from backend.access.source_owners import limit_owner
-        from connectors.registry import create_connector
+        from connectors.registry import INGEST, create_connector
 
+        if source.kind == INGEST:
+            return self._ingest_connector(source)
         credential = self.vault.open(source.credential) if source.credential else {}
         limit = limit_owner(self.database, source.owner_id, self.find_source_objection)
         return create_connector(
             source.kind, source.name, source.settings, credential, source.id, limit
         )
+
+    def _ingest_connector(self, source: "Source") -> "Connector":
+        from backend.store.pushed_documents import StoredPushedDocuments
+        from connectors.sources.ingest.connector import IngestConnector
+
+        return IngestConnector(source.name, StoredPushedDocuments(self.database, source))
 
     def pipeline(self, source: "Source") -> "Pipeline":
         from indexing.ingestion.pipeline import Pipeline

@@ -17,6 +17,7 @@ from backend.schemas.answer import (
 )
 from backend.schemas.conversation import TurnEndedEvent
 from backend.schemas.file import FilesGivenResponse
+from backend.schemas.new_document import NewFile
 from backend.schemas.run import ProgressEvent, SyncReport
 from backend.schemas.search import NarrowedEvent, QueriesEvent, ResultsEvent, StepFailedEvent
 from backend.schemas.system import ProblemDetails, ReadinessResponse
@@ -122,10 +123,11 @@ def _event_shape(event: Event) -> Json:
 
 
 def _schemas() -> Mapping[str, Any]:
-    """The shapes that no route returns by itself: problems, and the data of events."""
+    """The shapes that no route returns or takes by itself: problems, the data of events, what is said of a file."""
     models = {type(event.data) for event in (*FOLLOWED_EVENTS, *SYNC_EVENTS)} | {ProblemDetails}
+    returned = sorted(models, key=lambda model: model.__name__)
     _, described = models_json_schema(
-        [(model, "serialization") for model in sorted(models, key=lambda model: model.__name__)],
+        [*((model, "serialization") for model in returned), (NewFile, "validation")],
         ref_template="#/components/schemas/{model}",
     )
     found: Mapping[str, Any] = described["$defs"]

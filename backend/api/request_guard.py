@@ -23,9 +23,11 @@ from backend.schemas.system import ProblemDetails
 MOST_BYTES = 1_000_000
 """Of a request's body."""
 MOST_UPLOADED = LARGEST_FILE + OVERHEAD
-"""Of the body of a request that uploads a file."""
+"""Of the body of a request that uploads a file, or puts documents in."""
 
-_UPLOADS = re.compile(r"/api/(?:(?:projects|assistants)/[^/]+/)?files")
+_UPLOADS = re.compile(
+    r"/api/(?:(?:projects|assistants)/[^/]+/)?files|/api/documents(?:/file)?", re.ASCII
+)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self';"

@@ -26,6 +26,7 @@ from connectors.errors import ConflictError, InvalidInputError
 ACCOUNT = "/account"
 _LIFETIME = timedelta(days=90)
 _OF_READERS = (TokenScope.SEARCH, TokenScope.ASK)
+_OF_MANAGERS = (*_OF_READERS, TokenScope.INGEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,13 @@ class AccountPages:
 
 def list_scopes(asker: Asker) -> tuple[TokenScope, ...]:
     """Return what a token of the asker may be made for: what the asker may do."""
-    return tuple(TokenScope) if asker.role is Role.ADMIN else _OF_READERS
+    match asker.role:
+        case Role.ADMIN:
+            return tuple(TokenScope)
+        case Role.SOURCE_MANAGER:
+            return _OF_MANAGERS
+        case Role.MEMBER:
+            return _OF_READERS
 
 
 def read_own_tokens(form: Form) -> OwnTokens:

@@ -25,6 +25,7 @@ from tests.support.access_expected import (
     Kind,
     answers,
 )
+from tests.support.access_ingest_routes import ROUTES_OF_INGESTION
 from tests.support.access_set_routes import ROUTES_OF_SETS
 from tests.support.access_web_routes import ROUTES_OF_WEB_SEARCH
 
@@ -208,6 +209,7 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | ROUTES_OF_HELD_FILES
     | ROUTES_OF_ASSISTANTS
     | _FOR_OWNERS_OF_SOURCES
+    | ROUTES_OF_INGESTION
     | ROUTES_OF_SETS
     | _FOR_ADMINS
     | _FOR_WHO_SETS_MODELS
