@@ -5,8 +5,8 @@ of them, a search no database, a listing no model.
 """
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from backend.access.openid.provider import Provider
     from backend.access.source_limits import SourceLimits
     from backend.chat.llm.stored_models import ModelService
+    from backend.chat.memories import SentenceModel
     from backend.composition.chat import ChatService
     from backend.composition.index import EmbeddingModel, IndexEngine
     from backend.composition.language_models import LanguageModels, StoredModels
+    from backend.composition.memories import MemoryFinder
     from backend.composition.web_search import WebSessions
     from backend.files.file_keeper import FileIndex
     from backend.search.named_sets import Names
@@ -84,17 +86,26 @@ class Container:
 
     def resolve_readers(self, own: "Readers") -> "Readers":
         """Return what an asker with these tokens may read as of now."""
-        if self.settings.database_url is None and not holds_groups(self._database_file):
-            return own
+        return self._add_groups(own) if self._find_held_beyond_tokens().groups else own
+
+    def resolve_readers_of_owner(self, own: "Readers") -> "Readers":
+        """Return the same for the owner of the machine, who has files only where there are no accounts."""
+        held = self._find_held_beyond_tokens()
+        resolved = self._add_groups(own) if held.groups else own
+        return self._add_files_of_owner(resolved) if held.files_of_owner else resolved
+
+    def _find_held_beyond_tokens(self) -> "HeldBeyondTokens":
+        if self.settings.database_url is not None:
+            return _ANYTHING
+        return find_held_beyond_tokens(self._database_file)
+
+    def _add_groups(self, own: "Readers") -> "Readers":
         from backend.access.own_readers import add_groups_of_accounts
         from backend.access.readers import resolve_readers
 
         return resolve_readers(self.database, add_groups_of_accounts(self.database, own))
 
-    def add_files_of_owner(self, readers: "Readers") -> "Readers":
-        """Return the tokens with that of the files of the machine's owner, who has them only where there are no accounts."""
-        if self.settings.database_url is None and not holds_files_of_owner(self._database_file):
-            return readers
+    def _add_files_of_owner(self, readers: "Readers") -> "Readers":
         from backend.access.readers import add_own_files
         from backend.store.conversations import ConversationOwner
         from backend.store.people import has_people
@@ -227,8 +238,21 @@ class Container:
             self.engine,
             self._source_kinds,
             self.language_models,
-            self.web_sessions,
+            lambda: self.web_sessions,
+            self._memories,
         )
+
+    @cached_property
+    def _memories(self) -> "MemoryFinder":
+        from backend.composition.memories import MemoryFinder
+
+        def find_model() -> "SentenceModel":
+            from backend.chat.memories import SentenceModel
+
+            embedding = self.engine.embedding
+            return SentenceModel(embedding.sentence_vectors, embedding.language_support)
+
+        return MemoryFinder(self._find_database, find_model)
 
     @cached_property
     def language_models(self) -> "LanguageModels":
@@ -371,46 +395,40 @@ class Container:
 _GROUP_TABLES = ("memberships", "conjunctions", "group_members")
 
 
-def holds_groups(file: Path) -> bool:
-    """Return whether an asker of this SQLite database may hold more tokens than the asker's own.
+@dataclass(frozen=True, slots=True)
+class HeldBeyondTokens:
+    """What an asker may hold besides the asker's own tokens, by a database."""
 
-    It is asked without the store, which takes longer to load than a search.
+    groups: bool
+    files_of_owner: bool
+    """The owner of the machine may have files of their own."""
+
+
+_NOTHING = HeldBeyondTokens(groups=False, files_of_owner=False)
+_ANYTHING = HeldBeyondTokens(groups=True, files_of_owner=True)
+
+
+def find_held_beyond_tokens(file: Path) -> HeldBeyondTokens:
+    """Return what an asker of this SQLite database may hold.
+
+    It is asked without the store, which takes longer to load than a search, and opened once.
     """
-    return _ask(file, _has_groups)
-
-
-def holds_files_of_owner(file: Path) -> bool:
-    """Return whether the owner of the machine may have files of their own in this SQLite database."""
-    return _ask(file, _has_files_of_owner)
-
-
-def _ask(file: Path, read: Callable[[sqlite3.Connection], bool]) -> bool:
     if not file.exists():
-        return False
+        return _NOTHING
     try:
         with closing(
             sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
         ) as connection:
-            return read(connection)
+            names = connection.execute("SELECT name FROM sqlite_master")
+            tables = {name for (name,) in names}
+            has_files = "user_files" in tables and _has_row(
+                connection, "user_files WHERE person_id IS NULL"
+            )
+            has_groups = any(_has_row(connection, each) for each in _GROUP_TABLES if each in tables)
+            return HeldBeyondTokens(has_groups, has_files)
     except sqlite3.DatabaseError:
-        return True  # Opening it in full waits for it, or says what is wrong.
+        return _ANYTHING  # Opening it in full waits for it, or says what is wrong.
 
 
-def _has_groups(connection: sqlite3.Connection) -> bool:
-    tables = _list_tables(connection)
-    return any(
-        bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table})").fetchone()[0])
-        for table in _GROUP_TABLES
-        if table in tables
-    )
-
-
-def _has_files_of_owner(connection: sqlite3.Connection) -> bool:
-    if "user_files" not in _list_tables(connection):
-        return False
-    query = "SELECT EXISTS (SELECT 1 FROM user_files WHERE person_id IS NULL)"
-    return bool(connection.execute(query).fetchone()[0])
-
-
-def _list_tables(connection: sqlite3.Connection) -> set[str]:
-    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+def _has_row(connection: sqlite3.Connection, rows: str) -> bool:
+    return bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM {rows})").fetchone()[0])

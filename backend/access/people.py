@@ -128,7 +128,8 @@ class PeopleService:
 
     def find_invitation(self, code: str, now: datetime | None = None) -> Invitation:
         """Raises InvalidInvitationError."""
-        return _check_valid(self.database, invitations.find(self.database, digest(code)), now)
+        now = now or datetime.now(UTC)
+        return _check_valid(invitations.find(self.database, digest(code), now))
 
     def accept_invitation(
         self, code: str, chosen: AccountDetails, passwords: Passwords, now: datetime | None = None
@@ -146,7 +147,7 @@ class PeopleService:
         check_password(chosen.password, email)
         password_hash = passwords.hash(chosen.password)
         with self.database.transaction() as database:
-            invitation = _check_valid(database, invitations.take(database, digest(code)), now)
+            invitation = _check_valid(invitations.take(database, digest(code), now))
             _check_first(database, Role(invitation.role))
             person = people.add(
                 database,
@@ -280,12 +281,8 @@ def _check_name(name: str) -> str:
     return cleaned
 
 
-def _check_valid(
-    database: Database, invitation: Invitation | None, now: datetime | None
-) -> Invitation:
-    if invitation is None or invitation.expires_at <= (now or datetime.now(UTC)):
-        raise InvalidInvitationError
-    if invitation.email is None and people.has_people(database):
+def _check_valid(invitation: Invitation | None) -> Invitation:
+    if invitation is None:
         raise InvalidInvitationError
     return invitation
 

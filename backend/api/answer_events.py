@@ -13,6 +13,7 @@ from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.events import (
     AnswerDone,
     ChatEvent,
+    MemoriesShown,
     PagesRead,
     ReasoningStep,
     SearchPlanned,
@@ -184,5 +185,5 @@ def _step(event: ChatEvent) -> Event | None:
             return Event("web_searched", WebSearchedEvent.from_finding(finding, withheld))
         case PagesRead(pages=pages):
             return Event("pages_read", PagesReadEvent.from_pages(pages))
-        case SearchDone() | AnswerDone():
+        case SearchDone() | MemoriesShown() | AnswerDone():
             return None

@@ -9,6 +9,7 @@ from backend.access.held_readers import resolve_in
 from backend.api.answer_events import answer_events
 from backend.api.authorization import Asker
 from backend.api.dependencies import AppState
+from backend.api.languages import find_language
 from backend.api.readers_now import make_readers_now
 from backend.api.server_sent_events import EventStream, SentEvents, from_thread
 from backend.chat.chat_state import ChatStateContainer
@@ -35,6 +36,7 @@ class AnswerStream:
 
         Of an assistant, it draws on the files that the asker may read.
         """
+        turn = replace(turn, owner=asker.owner, language=find_language(self.request))
         holders = turn.assistant.holders
         if holders != NO_HOLDERS:
             readers = resolve_in(self.database, asker.readers, asker.owner, holders)

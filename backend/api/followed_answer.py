@@ -14,7 +14,7 @@ from backend.api.answer_events import FAILURES, describe_failure
 from backend.api.authorization import Asker
 from backend.api.dependencies import AppState
 from backend.api.server_sent_events import Event, EventStream, SentEvent, SentEvents, until_last
-from backend.conversations.followed_turn import Place, TurnFollower, WithheldError
+from backend.conversations.followed_turn import FollowPosition, TurnFollower, WithheldError
 from backend.conversations.turn_events import NumberedEvent
 
 
@@ -72,17 +72,17 @@ async def follow_answer(
         with suppress(RuntimeError):  # the loop is closed: the server has ended
             loop.call_soon_threadsafe(woken.set)
 
-    place = Place(after)
+    position = FollowPosition(after)
     try:
         with follower.news.listen(follower.answer.message_id, wake):
             while not follower.cancel_token.is_cancelled:
                 woken.clear()
-                seen = await loop.run_in_executor(threads, follower.look, place)
+                seen = await loop.run_in_executor(threads, follower.look, position)
                 for event in seen.events:
                     yield _StoredEvent(event)
                 if seen.is_over:
                     return
-                place = seen.place
+                position = seen.position
                 with suppress(TimeoutError):
                     await asyncio.wait_for(woken.wait(), follower.pause)
     except (WithheldError, *FAILURES) as error:

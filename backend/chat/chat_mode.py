@@ -1,49 +1,41 @@
 """Chat mode: what the message needs is looked up first, and goes to the model with it as references."""
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date
+from dataclasses import dataclass, replace
 
 from backend.chat import prompts
 from backend.chat.chat_state import ChatStateContainer
-from backend.chat.events import SEARCH_ERRORS, ChatEvent, SearchPlanned
-from backend.chat.intent.intent_step import start_intent_step
-from backend.chat.intent.search_plan import (
-    IntentRequest,
-    Queries,
-    Searches,
-    SearchPlan,
-    Side,
-    Summary,
-    knowledge_variants,
+from backend.chat.citations.citation_processor import (
+    CitationMode,
+    DynamicCitationProcessor,
+    SourceKind,
 )
+from backend.chat.events import ChatEvent, MemoriesShown
+from backend.chat.history import MIN_RESULT_TOKENS, MessageTooLongError
+from backend.chat.intent.search_plan import Side
+from backend.chat.message_lookup import Found, MessageLookup
 from backend.chat.model_turn import EMPTY, FILES_TOO_LONG, ModelTurn, TurnFailedError
 from backend.chat.references import (
     Reference,
+    drop_repeated,
     fit_references,
     format_references,
     format_web_list,
+    keep_documents,
     make_document_references,
     make_file_references,
+    make_memory_references,
+    make_picture_references,
     map_references,
+    number_references,
 )
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.chat.turn_mode import ChatMode
-from backend.chat.web_lookup import WebReferences, start_web_lookup
-from backend.search.events import StepFailed
-from backend.search.models import Budgets, SearchResult, VariantQuery
-from backend.search.search_tool import (
-    SearchTool,
-    StartedSearch,
-    follow_search,
-    start_keyword_expansion,
-)
+from backend.search.models import Budgets, SearchRequest, SearchResult
+from backend.search.prompts import INCOMPLETE
 
-WEB_SHARE = 0.3
-"""Of what the window has left, what references of the web may take."""
-INTENT = "intent"
-KNOWLEDGE = "knowledge"
-"""The steps that are lost where no plan was written in time, or the documents could not be searched."""
+ROOM_SHARE = 0.9
+"""Of what the window has left, what is looked up may take; the rest is for the notes and the frames of references."""
 
 
 def run_chat_mode(
@@ -60,17 +52,12 @@ def run_chat_mode(
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What was looked up for a message, in the order of its numbers."""
+class _Material:
+    """What a message is answered from; its references in the order of their numbers, files that are read whole first."""
 
-    files: Sequence[Reference] = ()
-    web: WebReferences = field(default_factory=WebReferences)
-    documents: Sequence[Reference] = ()
+    references: Sequence[Reference] = ()
+    result: SearchResult | None = None
     notes: tuple[str, ...] = ()
-
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        return (*self.files, *self.web.references, *self.documents)
 
 
 class _ChatModeTurn(ModelTurn):
@@ -84,6 +71,7 @@ class _ChatModeTurn(ModelTurn):
         self._mode = mode
         on = {Side.KNOWLEDGE: dependencies.search, Side.WEB: dependencies.web}
         self._sides = frozenset(side for side in mode.sides if on[side] is not None)
+        self._material = _Material()
         super().__init__(turn, dependencies, state)
 
     @property
@@ -97,8 +85,10 @@ class _ChatModeTurn(ModelTurn):
 
     @property
     def _instructions(self) -> tuple[str, ...]:
-        if not self._cites:
-            return ()
+        return self._reference_rules if self._cites else ()
+
+    @property
+    def _reference_rules(self) -> tuple[str, ...]:
         alone = self._stays_with_references
         rest = prompts.FROM_REFERENCES_ALONE if alone else prompts.WITH_GENERAL_KNOWLEDGE
         return (prompts.FROM_REFERENCES, rest)
@@ -106,119 +96,117 @@ class _ChatModeTurn(ModelTurn):
     def _answer(self) -> Generator[ChatEvent, None, None]:
         if self._files.use_as_search_filter and Side.KNOWLEDGE not in self._sides:
             raise TurnFailedError(FILES_TOO_LONG)
-        found = yield from self._look_up()
-        self._put(found)
+        found = yield from self._make_lookup().run()
+        self._material = material = self._join(found)
+        shown = self._show(material)
+        if not shown:
+            self._conversation.add_notes(_describe_nothing(material))
+        elif not self._cites:
+            self._cite_after_all(shown)
+        if memories := [one for one in shown if one.kind is SourceKind.MEMORY]:
+            yield MemoriesShown(tuple(one.document.document_id for one in memories))
         result = yield from self._step()
         if result is None or not result.text.strip():
             raise TurnFailedError(EMPTY)
         yield self._finish(result)
 
-    def _look_up(self) -> Generator[ChatEvent, None, _Found]:
-        request = IntentRequest(
-            message=self._turn.message, sides=self._sides, history=self._turn.history
+    def _make_lookup(self) -> MessageLookup:
+        """Raises MessageTooLongError: there is no space for what is looked up."""
+        return MessageLookup(
+            turn=self._turn,
+            dependencies=self._dependencies,
+            sides=self._sides,
+            complete=self._dependencies.complete if self._mode.rewrites else None,
+            make_request=self._make_request,
+            files=self._files.files if self._loaded else (),
+            searches_files=self._files.use_as_search_filter,
+            room=self._find_room(),
         )
-        complete = self._dependencies.complete if self._mode.rewrites else None
-        today = self._turn.today or date.today()
-        pending = start_intent_step(request, complete, today, self._turn.deadline)
-        budgets = self._conversation.budgets(())
-        room = int(budgets.answer * WEB_SHARE) if Side.WEB in self._sides else 0
-        budgets = replace(budgets, answer=budgets.answer - room)
-        started = yield from self._start_search(budgets)
-        intent = pending.result()
-        if intent.failure:
-            yield StepFailed(INTENT, intent.failure)
-        if self._sides:
-            yield SearchPlanned(intent.plan)
-        return (yield from self._follow_plan(intent.plan, started, budgets, room))
 
-    def _start_search(self, budgets: Budgets) -> Generator[ChatEvent, None, StartedSearch | None]:
-        """Search the message itself; where that fails, it is tried again once the plan says that it is needed."""
-        search = self._search
-        if search is None:
-            return None
-        request = self._search_request((), budgets)
-        complete = self._dependencies.complete if self._mode.rewrites else None
-        calls = start_keyword_expansion(request, complete)
-        try:
-            return (yield from search.start(request, calls=calls))
-        except SEARCH_ERRORS:
-            return None
+    def _find_room(self) -> int:
+        left = self._conversation.room_beside(self._write_prompt(self._refer_to_files(), ()))
+        if self._sides and left < MIN_RESULT_TOKENS:
+            raise MessageTooLongError
+        return min(Budgets.for_window(self._window).answer, int(left * ROOM_SHARE))
 
-    @property
-    def _search(self) -> SearchTool | None:
-        return self._dependencies.search if Side.KNOWLEDGE in self._sides else None
+    def _make_request(self, room: int) -> SearchRequest:
+        return self._search_request((), replace(Budgets.for_window(self._window), answer=room))
 
-    def _follow_plan(
-        self, plan: SearchPlan, started: StartedSearch | None, budgets: Budgets, room: int
-    ) -> Generator[ChatEvent, None, _Found]:
-        numbers, web = self._dependencies.numbers, self._dependencies.web
-        deadline = self._turn.deadline.limited_to(self._dependencies.search_seconds)
-        lookup = (
-            start_web_lookup(web, plan, room, deadline) if web and Side.WEB in self._sides else None
+    def _refer_to_files(self) -> list[Reference]:
+        return make_file_references(self._loaded, self._files.files) if self._loaded else []
+
+    def _join(self, found: Found) -> _Material:
+        result, sees = found.result, self._model.settings.sees_pictures
+        references = (
+            *self._refer_to_files(),
+            *found.web.references,
+            *(make_document_references(result) if result else ()),
+            *make_memory_references(found.memories),
+            *make_picture_references(self._turn.pictures if sees else ()),
         )
-        result, failure = yield from self._search_documents(plan, started, budgets)
-        of_web = (yield from lookup.follow(numbers)) if lookup else WebReferences()
-        fitting = fit_references(of_web.references, room, self._dependencies.count_tokens)
-        of_web = replace(of_web, references=tuple(fitting))
-        documents: Sequence[Reference] = ()
-        if result is not None:
-            result = result.renumber(numbers)
-            self._cite_result(result)
-            documents = make_document_references(result)
-        notes = (result.note,) if result is not None and result.note else ()
-        files = make_file_references(self._loaded, self._files.files) if self._loaded else ()
-        return _Found(files, of_web, documents, (*notes, *failure, *of_web.notes))
+        notes = (*self._describe_result(result), *found.lost, *found.web.notes)
+        return _Material(drop_repeated(references), result, notes)
 
-    def _search_documents(
-        self, plan: SearchPlan, started: StartedSearch | None, budgets: Budgets
-    ) -> Generator[ChatEvent, None, tuple[SearchResult | None, tuple[str, ...]]]:
-        """Return what the documents hold, and what was lost; with the web beside it, a search that fails loses only its own."""
-        search, asked = self._search, _get_knowledge(plan)
-        if search is None or asked is None:
-            return None, ()
-        request = self._search_request((), budgets)
-        try:
-            if started is None:
-                started = yield from search.start(request, calls={})
-            events = search.complete(started, request, asked)
-            return (yield from follow_search(events)), ()
-        except SEARCH_ERRORS as error:
-            if Side.WEB not in self._sides:
-                raise
-            yield StepFailed(KNOWLEDGE, str(error))
-            return None, (prompts.KNOWLEDGE_FAILED,)
+    def _describe_result(self, result: SearchResult | None) -> tuple[str, ...]:
+        """Return what the model has to know of a result.
 
-    def _put(self, found: _Found) -> None:
-        """Put the references into the message; without any it goes as it is."""
-        references = found.references
-        self._searched = True
-        self._cite(map_references(found.web.references))
-        for reference in found.web.references:
-            self._state.add_text(reference.number, reference.content)
-        if not references:
-            self._conversation.add_notes(found.notes)
-            return
+        Where nothing was found, the search says that gaps stay; with something else beside it they may be filled.
+        """
+        if result is None:
+            return ()
+        if not (result.note or result.sections):
+            return (prompts.NOTHING_FITS,)
+        if result.sections or self._stays_with_references:
+            return (result.note,) if result.note else ()
+        incomplete = (INCOMPLETE,) if result.partial else ()
+        return (prompts.NOTHING_IN_DOCUMENTS, *incomplete)
+
+    def _show(self, material: _Material) -> tuple[Reference, ...]:
+        """Put the references that fit into the message, and make them citable; without any it goes as it is."""
+        files = [one for one in material.references if one.kind is SourceKind.FILE]
+        room = self._conversation.room_beside(self._write_prompt(files, material.notes))
+        others = [one for one in material.references if one.kind is not SourceKind.FILE]
+        fitting = fit_references(others, room, self._dependencies.count_tokens)
+        shown = number_references([*files, *fitting], self._dependencies.numbers)
+        question = self._write_prompt(shown, material.notes) if shown else ""
+        self._conversation.put_references(question)
+        self._cite(map_references(shown))
+        if material.result is not None:
+            self._state.add_results(keep_documents(material.result, shown))
+        for one in shown:
+            if one.kind in {SourceKind.WEB, SourceKind.MEMORY}:
+                self._state.add_text(one.number, one.content)
+        return shown
+
+    def _cite_after_all(self, shown: Sequence[Reference]) -> None:
+        """Cite memories and pictures, where nothing is searched."""
+        self._processor = DynamicCitationProcessor(CitationMode.HYPERLINK)
+        self._cite(map_references(shown))
+        self._conversation.add_notes(self._reference_rules)
+
+    def _follow_replacement(self) -> Generator[ChatEvent, None, None]:
+        """Show another model as many of the references as its window holds, and pictures only where it sees them."""
+        yield from ()
+        sees, every = self._model.settings.sees_pictures, self._material.references
+        kept = [one for one in every if sees or one.kind is not SourceKind.PICTURE]
+        self._show(replace(self._material, references=kept))
+
+    def _write_prompt(self, references: Sequence[Reference], notes: Sequence[str]) -> str:
         gaps = prompts.GAPS_STAY if self._stays_with_references else prompts.GAPS_FILLED
-        message = self._turn.message
-        text = self._format(found)
-        self._conversation.put_references(
-            prompts.references_prompt(message, text, found.notes, gaps)
-        )
+        text = self._format(references)
+        return prompts.references_prompt(self._turn.message, text, notes, gaps)
 
-    def _format(self, found: _Found) -> str:
+    def _format(self, references: Sequence[Reference]) -> str:
         """Format the references as one array; results of a message that is searched as it stands are a list."""
-        web = found.web.references
-        if self._mode.rewrites or not web:
-            return format_references(found.references)
-        rest = (*found.files, *found.documents)
-        listed = format_web_list(web)
+        of_web = [one for one in references if one.kind is SourceKind.WEB]
+        if self._mode.rewrites or not of_web:
+            return format_references(references)
+        rest = [one for one in references if one.kind is not SourceKind.WEB]
+        listed = format_web_list(of_web)
         return f"{listed}\n\n{format_references(rest)}" if rest else listed
 
 
-def _get_knowledge(plan: SearchPlan) -> list[VariantQuery] | None:
-    """Return what the documents are asked besides the message itself; None where they are not asked."""
-    match plan:
-        case Searches(knowledge=Queries() as asked):
-            return [one for one in knowledge_variants(asked) if one.name != "original"]
-        case Searches() | Summary():
-            return None
+def _describe_nothing(material: _Material) -> tuple[str, ...]:
+    """Return what the model has to know where it is shown no reference."""
+    nothing_fits = (prompts.NOTHING_FITS,) if material.references else ()
+    return (*nothing_fits, *(" ".join(note.split()) for note in material.notes))

@@ -138,8 +138,17 @@ class PagesRead:
     pages: tuple[PageOutcome, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class MemoriesShown:
+    """What the asker asked to remember that the model is given; comes before the answer, which rests on it."""
+
+    references: tuple[str, ...]
+    """As `make_memory_reference` makes them."""
+
+
 ChatEvent: TypeAlias = (
     SearchEvent
+    | MemoriesShown
     | SearchPlanned
     | WebSearched
     | PagesRead

@@ -11,7 +11,6 @@ from backend.chat.citations.citation_utils import remove_citations
 from backend.chat.llm.messages import CallMessage, ModelMessage, ToolResult, ToolSpec
 from backend.chat.pictures import PICTURE_TOKENS, Picture
 from backend.chat.prompts import (
-    BY_SEARCHING,
     NO_LONGER_SHOWN,
     SUM_UP,
     assistant_prompt,
@@ -169,18 +168,24 @@ class Conversation:
 
     def _system(self, tools: Sequence[ToolSpec]) -> str:
         """Build the system prompt; it names tools only if there are any, else a model may write a call as text."""
-        searching = (BY_SEARCHING,) if tools else ()
         rules = (
             *self._start.instructions,
-            *searching,
+            *(tool.usage for tool in tools if tool.usage),
             *self._notes,
             assistant_prompt(self._start.assistant, self._start.project),
         )
         return system_prompt(*rules, today=self._start.today)
 
+    def room_beside(self, question: str) -> int:
+        """Return the tokens that are left where this stands in the place of the message with its files."""
+        return self._room((), question)
+
     def _available(self, tools: Sequence[ToolSpec]) -> int:
         """Return the tokens that the fixed parts leave of the context window."""
         question = self._question or question_prompt(self._start.message, self._start.files, " ")
+        return self._room(tools, question)
+
+    def _room(self, tools: Sequence[ToolSpec], question: str) -> int:
         described = [json.dumps([tool.name, tool.description, tool.parameters]) for tool in tools]
         # Tokens of a text within a longer one may differ from those of the text alone.
         slack = self._window // 100

@@ -1,27 +1,33 @@
-"""Agent mode: a loop in which the model decides what to search for, until it answers."""
+"""Agent mode: a loop in which the model decides what to search for and to read, until it answers."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
 
 from backend.chat import prompts
-from backend.chat.chat_state import ChatStateContainer
-from backend.chat.events import SEARCH_ERRORS, ChatEvent
-from backend.chat.history import ToolExchange
-from backend.chat.llm.messages import CallMessage, ToolResult
-from backend.chat.llm_step import ModelStream, StepRequest, StepResult, start_stream
-from backend.chat.model_turn import EMPTY, FILES_TOO_LONG, ModelTurn, TurnFailedError
-from backend.chat.tools import (
-    INTERNAL_SEARCH,
+from backend.chat.agent.call_plans import PlannedCall
+from backend.chat.agent.side_by_side import Lost
+from backend.chat.agent.tool_calls import (
     InvalidCall,
-    SearchCall,
-    merge_queries,
-    note_left_out,
+    ParsedCall,
+    WebSearchCall,
     parse_calls,
     to_sendable_call,
 )
+from backend.chat.agent.tool_definitions import choose_tools
+from backend.chat.agent.tool_replies import FRAME
+from backend.chat.agent.tool_work import InternalSearch
+from backend.chat.agent.turn_tools import FinishedStep, TurnTools
+from backend.chat.chat_state import ChatStateContainer
+from backend.chat.events import SEARCH_ERRORS, ChatEvent
+from backend.chat.history import ToolExchange
+from backend.chat.intent.search_plan import needs_no_search, to_query
+from backend.chat.llm.messages import CallMessage, ToolCall, ToolResult
+from backend.chat.llm_step import ModelStream, StepRequest, StepResult, start_stream
+from backend.chat.model_turn import EMPTY, FILES_TOO_LONG, ModelTurn, TurnFailedError
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.search.models import Budgets, SearchResult
-from backend.search.retrieval import MAX_MODEL_QUERIES
 from backend.search.search_tool import StartedSearch, follow_search
+from backend.web_search.tool_texts import WEB_SEARCH
 
 MAX_CYCLES = 6
 MAX_INVALID_STEPS = 1
@@ -33,9 +39,9 @@ PREAMBLE_CHARACTERS = 200
 def run_llm_loop(
     turn: ChatTurn, dependencies: ChatDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
-    """Answer a message from documents; the last event is AnswerDone or TurnFailed.
+    """Answer a message by tools; the last event is AnswerDone or TurnFailed.
 
-    If searching is on, the message is searched while the first step runs. The step decides: if it calls
+    If documents are searched, the message is searched while the first step runs. The step decides: if it calls
     the search, its queries join that search; if it answers, as a greeting, what was found is not used. A
     model that cannot call tools, or does not manage to, is given the results of the message itself.
 
@@ -49,15 +55,27 @@ class _AgentTurn(ModelTurn):
         self, turn: ChatTurn, dependencies: ChatDependencies, state: ChatStateContainer
     ) -> None:
         super().__init__(turn, dependencies, state)
-        self._tools = (INTERNAL_SEARCH,) if dependencies.search else ()
+        self._tools = choose_tools(dependencies, turn.language)
+        files = self._files.files if self._loaded else ()
+        self._turn_tools = TurnTools(self._turn, dependencies, files)
         self._begun = False
         self._started: StartedSearch | None = None
         """The search of the message, until its results are used."""
         self._queries: set[str] = set()
+        self._has_looked = False
+        """Something was searched or opened, be it documents or the web."""
         self._invalid_steps = 0
 
+    @property
+    def _may_search(self) -> bool:
+        return self._dependencies.search is not None or self._dependencies.web is not None
+
+    @property
+    def _instructions(self) -> tuple[str, ...]:
+        return super()._instructions if self._dependencies.web is None else (prompts.FROM_SOURCES,)
+
     def _answer(self) -> Generator[ChatEvent, None, None]:
-        if self._files.use_as_search_filter and not self._tools:
+        if self._files.use_as_search_filter and self._dependencies.search is None:
             raise TurnFailedError(FILES_TOO_LONG)
         if self._tools and not self._model.settings.calls_tools:
             self._begun = True
@@ -81,7 +99,7 @@ class _AgentTurn(ModelTurn):
 
     @property
     def _preamble(self) -> int:
-        return PREAMBLE_CHARACTERS if self._tools and not self._searched else 0
+        return PREAMBLE_CHARACTERS if self._tools and not self._has_looked else 0
 
     def _follow_replacement(self) -> Generator[ChatEvent, None, None]:
         if not self._model.settings.calls_tools:
@@ -106,68 +124,89 @@ class _AgentTurn(ModelTurn):
     def _continue_without_tools(self) -> Generator[ChatEvent, None, None]:
         """Put in what the message itself finds if nothing was searched yet, and offer no tools from now on."""
         self._tools = ()
-        if not self._searched:
-            result = yield from self._search((), ())
-            self._conversation.put_results(_text_for_model(result))
+        if self._dependencies.search is not None and not self._searched:
+            budgets = self._conversation.budgets(())
+            result = yield from self._search(InternalSearch(()), budgets)
+            self._add_results(result)
+            self._conversation.put_results(result.for_model or prompts.NOTHING_FITS)
+        elif self._dependencies.web is not None and not self._has_looked:
+            yield from self._search_web_for_message()
+
+    def _search_web_for_message(self) -> Generator[ChatEvent, None, None]:
+        if needs_no_search(self._turn.message):
+            return
+        call = WebSearchCall(ToolCall("", WEB_SEARCH, ""), to_query(self._turn.message), 1)
+        plans = self._turn_tools.plan([call], frozenset())
+        room = self._conversation.budgets(()).answer - self._dependencies.count_tokens(FRAME)
+        step = yield from self._run_plans(plans, room)
+        [reply] = self._show(step)
+        self._conversation.put_results(reply)
 
     def _run_calls(self, step: StepResult) -> Generator[ChatEvent, None, None]:
-        """Run the calls of a step, all searches as one; invalid calls may be corrected once."""
-        calls = parse_calls(step.calls)
-        replies = {each.call.id: each.message for each in calls if isinstance(each, InvalidCall)}
-        self._invalid_steps += bool(replies)
-        searches = [each for each in calls if isinstance(each, SearchCall)]
-        fresh = [query for query in merge_queries(searches) if query not in self._queries]
-        queries = tuple(fresh[:MAX_MODEL_QUERIES])
-        notes = {each.call.id: note_left_out(each, {*queries, *self._queries}) for each in searches}
-        reply = prompts.WITH_THE_FIRST if queries else prompts.SEARCHED_ALREADY
-        replies |= {identity: reply + note for identity, note in notes.items()}
-        if queries:
-            first, pending = searches[0].call.id, _exchange(step, calls, replies)
-            results = yield from self._search_again(queries, pending)
-            replies[first] = results + notes[first]
-        self._conversation.add_exchange(_exchange(step, calls, replies))
+        """Run the calls of a step side by side; invalid calls may be corrected once."""
+        calls = parse_calls(step.calls, [tool.name for tool in self._tools])
+        self._invalid_steps += any(isinstance(each, InvalidCall) for each in calls)
+        plans = self._turn_tools.plan(calls, frozenset(self._queries))
+        pending = _exchange(step, calls, map(self._turn_tools.estimate, plans))
+        works = any(plan.work for plan in plans)
+        room = self._conversation.budgets(self._tools, (pending,)).answer if works else 0
+        finished = yield from self._run_plans(plans, room)
+        self._conversation.add_exchange(_exchange(step, calls, self._show(finished)))
         if self._invalid_steps > MAX_INVALID_STEPS:
             yield from self._continue_without_tools()
 
-    def _search_again(
-        self, queries: tuple[str, ...], pending: ToolExchange
-    ) -> Generator[ChatEvent, None, str]:
-        """Return the reply to a search call; a search that fails ends the turn only if it is the first."""
-        try:
-            result = yield from self._search(queries, (pending,))
-        except SEARCH_ERRORS:
-            if not self._searched:
-                raise
-            return prompts.SEARCH_FAILED
-        return _text_for_model(result)
+    def _run_plans(
+        self, plans: Sequence[PlannedCall], room: int
+    ) -> Generator[ChatEvent, None, FinishedStep]:
+        """Run what was planned; a search of documents that fails ends the turn only if there is nothing else."""
+        deadline = self._turn.deadline.limited_to(self._dependencies.search_seconds)
+        usual = Budgets.for_window(self._window)
+
+        def search(work: InternalSearch, most: int) -> Generator[ChatEvent, None, SearchResult]:
+            return self._search(work, replace(usual, answer=most))
+
+        step = yield from self._turn_tools.run(plans, room, search, deadline)
+        for work, outcome in step.outcomes.items():
+            match work, outcome:
+                case InternalSearch(queries), SearchResult() as result:
+                    self._queries |= {*queries}
+                    self._add_results(result)
+                case InternalSearch(), Lost(error) if not (
+                    self._has_looked or self._dependencies.web
+                ):
+                    raise error
+        self._has_looked |= bool(step.outcomes)
+        return step
 
     def _search(
-        self, queries: tuple[str, ...], pending: Sequence[ToolExchange]
+        self, work: InternalSearch, budgets: Budgets
     ) -> Generator[ChatEvent, None, SearchResult]:
         search = self._dependencies.search
         if search is None:
             raise ValueError("searching is off")
-        budgets = self._conversation.budgets(self._tools, pending)
-        request = self._search_request(queries, budgets)
+        request = self._search_request(work.queries, budgets)
         started, self._started = self._started, None
         events = search.complete(started, request) if started else search.run(request)
-        result = yield from follow_search(events)
-        self._add_results(result, queries)
-        return result
+        return (yield from follow_search(events))
 
-    def _add_results(self, result: SearchResult, queries: tuple[str, ...]) -> None:
-        self._searched = True
-        self._queries |= {*queries}
+    def _add_results(self, result: SearchResult) -> None:
+        self._searched = self._has_looked = True
+        self._turn_tools.add_sections(result.sections)
         self._cite_result(result)
+
+    def _show(self, step: FinishedStep) -> list[str]:
+        """Return what the model is told of the calls of a step; what it is shown can be cited from then on."""
+        replies = self._turn_tools.reply(step)
+        for reply in replies:
+            self._cite(reply.documents)
+            for number, text in reply.shown:
+                self._state.add_text(number, text)
+        return [reply.text for reply in replies]
 
 
 def _exchange(
-    step: StepResult, calls: Sequence[SearchCall | InvalidCall], replies: Mapping[str, str]
+    step: StepResult, calls: Sequence[ParsedCall], replies: Iterable[str]
 ) -> ToolExchange:
     """Pair the calls with their replies; servers require a result for every call."""
-    results = tuple(ToolResult(each.call.id, replies[each.call.id]) for each in calls)
-    return ToolExchange(CallMessage(step.text, tuple(map(to_sendable_call, calls))), results)
-
-
-def _text_for_model(result: SearchResult) -> str:
-    return result.for_model or prompts.NOTHING_FITS
+    results = [ToolResult(each.call.id, reply) for each, reply in zip(calls, replies, strict=True)]
+    return ToolExchange(CallMessage(step.text, tuple(map(to_sendable_call, calls))), tuple(results))

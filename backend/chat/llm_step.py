@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
+from backend.chat.agent.tool_calls import TOOL_NAMES
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import (
     CitationMode,
@@ -25,7 +26,6 @@ from backend.chat.llm.messages import (
     ToolCall,
     ToolSpec,
 )
-from backend.chat.tools import TOOL_NAMES
 from backend.chat.written_calls import split_written_calls
 from indexing.runtime.deadline import CancelToken, Deadline
 

@@ -1,16 +1,22 @@
 """The references of a message in Chat mode: all that was looked up for it, under one numbering."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backend.chat.citations.citation_processor import CitedDocument, SourceKind
 from backend.chat.context_files import ContextFile, ContextFileMetadata
+from backend.chat.pictures import Picture
+from backend.chat.readable_ids import make_memory_reference
 from backend.search.budget import JSON_JOINT, describe_document, to_json
-from backend.search.models import InferenceSection, SearchResult
+from backend.search.models import DocumentNumbers, InferenceSection, SearchResult
+from backend.store.memories import Memory
 from indexing.embedding.token_counting import CountTokens
 
-_GAP = "\n[…]\n"
-"""Between two parts of a document."""
+GAP = "\n[…]\n"
+"""Between two parts of a document or a page."""
+_UNNUMBERED = 0
+_LINE_ENDS = {ord(one): f"\\u{ord(one):04x}" for one in "\x85\u2028\u2029"}
+"""That JSON leaves as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,26 +27,43 @@ class Reference:
     document: CitedDocument
     content: str
 
+    @property
+    def kind(self) -> SourceKind:
+        return self.document.kind
+
     def as_json(self) -> str:
-        return to_json(
+        """Return it on one line."""
+        shown = to_json(
             {
                 "id": self.number,
                 "title": self.document.title,
                 "content": self.content,
                 "sourceUrl": self.document.link,
-                "type": self.document.kind.value,
+                "type": self.kind.value,
             }
         )
+        return shown.translate(_LINE_ENDS)
 
     def as_list_item(self) -> str:
-        """Return it with title, address and summary, as an item of a numbered list."""
-        lines = (self.document.title, self.document.link, self.content)
-        text = "\n   ".join(" ".join(line.split()) for line in lines if line.strip())
-        return f"{self.number}. {text}"
+        """Return it with title, address and summary, as an item of a numbered list: each on a line of its own that Quarry begins."""
+        title, url, summary = (
+            " ".join(text.split())
+            for text in (self.document.title, self.document.link, self.content)
+        )
+        return f"{self.number}. Title: {title}\n   Address: {url}\n   Summary: {summary}"
 
 
 def map_references(references: Iterable[Reference]) -> Mapping[int, CitedDocument]:
     return {reference.number: reference.document for reference in references}
+
+
+def number_references(
+    references: Iterable[Reference], numbers: DocumentNumbers
+) -> tuple[Reference, ...]:
+    """Return the references with the numbers that their sources have or get there."""
+    return tuple(
+        replace(one, number=numbers.assign(one.document.document_id)) for one in references
+    )
 
 
 def make_file_references(
@@ -70,11 +93,61 @@ def make_document_references(result: SearchResult) -> list[Reference]:
     ]
 
 
+def drop_repeated(references: Iterable[Reference]) -> list[Reference]:
+    """Keep the first reference to each source: a file that is read whole may be found by a search too."""
+    first: dict[str, Reference] = {}
+    for reference in references:
+        first.setdefault(reference.document.document_id, reference)
+    return list(first.values())
+
+
+def keep_documents(result: SearchResult, shown: Iterable[Reference]) -> SearchResult:
+    """Return a result without the documents that are not shown, under the numbers of those that are."""
+    numbers = {one.document.document_id: one.number for one in shown}
+    kept = [
+        (replace(doc, number=numbers[doc.document_id]), section)
+        for doc, section in zip(result.docs, result.sections, strict=True)
+        if doc.document_id in numbers
+    ]
+    docs, sections = tuple(doc for doc, _ in kept), tuple(section for _, section in kept)
+    citations = {one.number: one.document_id for one in docs}
+    return replace(result, docs=docs, sections=sections, citations=citations)
+
+
+def make_memory_references(memories: Iterable[Memory]) -> list[Reference]:
+    """Return what the asker asked to remember; its title is the day of that."""
+    return [
+        Reference(
+            _UNNUMBERED,
+            CitedDocument(
+                make_memory_reference(one.id),
+                f"Remembered on {one.created_at:%Y-%m-%d}",
+                "",
+                SourceKind.MEMORY,
+            ),
+            one.text,
+        )
+        for one in memories
+    ]
+
+
+def make_picture_references(pictures: Iterable[Picture]) -> list[Reference]:
+    """Return pictures that the model sees, in the order in which they come with the message."""
+    return [
+        Reference(
+            _UNNUMBERED,
+            CitedDocument(one.document_id, one.name, "", SourceKind.PICTURE),
+            f"Picture {place} of those that come with this message.",
+        )
+        for place, one in enumerate(pictures, 1)
+    ]
+
+
 def _join_sections(sections: Sequence[InferenceSection]) -> str:
     known = describe_document(sections[0])
     known.pop("title", None)
     about = "; ".join(f"{name}: {_to_text(value)}" for name, value in known.items())
-    text = _GAP.join(section.text for section in sections)
+    text = GAP.join(section.text for section in sections)
     return f"({about})\n{text}" if about else text
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from backend.chat.citations.citation_processor import CitationInfo, SourceKind
-from backend.chat.events import AnswerDone, ChatEvent
+from backend.chat.events import AnswerDone, ChatEvent, MemoriesShown
 from backend.chat.given_files import FilesGiven
 from backend.chat.passages import PassagesShown
 from backend.chat.readable_ids import OwnMemories, find_readable
@@ -72,6 +72,8 @@ def list_documents(event: ChatEvent) -> list[str]:
     match event:
         case FilesGiven(document_ids=given):
             return given
+        case MemoriesShown(references=references):
+            return list(references)
         case SectionsSelected(sections=sections):
             return [section.document_id for section in sections]
         case CitationInfo(kind=SourceKind.WEB):

@@ -1,8 +1,9 @@
 """A turn of a conversation: the message to be answered, how, and what answers it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from typing import TypeAlias
 
 from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.context_files import ContextFile
@@ -12,12 +13,18 @@ from backend.chat.turn_mode import DEFAULT_MODE, TurnMode
 from backend.search.llm_protocol import ChatMessage, Complete
 from backend.search.models import DocumentNumbers, SearchRequest
 from backend.search.search_tool import SearchTool
+from backend.store.conversations import ConversationOwner
+from backend.store.memories import Memory
 from backend.store.web_cache import CachedSession
+from backend.web_search.tool_texts import Language
 from backend.web_search.web_session import WebSession
 from connectors.access import Readers
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
+
+FindMemories: TypeAlias = Callable[[str, Deadline], Sequence[Memory]]
+"""Returns what the asker asked to remember that a question is answered with. Raises CompletionError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +36,8 @@ class ChatTurn:
     deadline: Deadline
     person_id: int
     """Whose tokens are counted; `NOBODY` for the person at the machine and for service tokens."""
+    owner: ConversationOwner | None = None
+    """Whose memories it is answered with; None where nobody's are."""
     history: tuple[ChatMessage, ...] = ()
     """Oldest first, without the message."""
     summary: str = ""
@@ -39,6 +48,8 @@ class ChatTurn:
     """Shown to a model that sees."""
     today: date | None = None
     mode: TurnMode = DEFAULT_MODE
+    language: Language = "en"
+    """Of the pages of the asker; tools are described in it."""
     web_session: CachedSession | None = None
     """What was searched and read on the web is kept with this conversation; None for a turn that belongs to none."""
     assistant: AssistantSettings = PLAIN
@@ -63,5 +74,7 @@ class ChatDependencies:
     """Asks the fast model; None where none is set."""
     web: WebSession | None = None
     """None where the web is switched off."""
+    find_memories: FindMemories | None = None
+    """None where nobody's memories are used."""
     selection_tokens: int | None = None
     """The most that the model which selects is shown; None where it is the one that answers."""

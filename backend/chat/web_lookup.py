@@ -1,7 +1,7 @@
 """Look a message up on the web: searches and pages side by side, as references."""
 
 import itertools
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -9,26 +9,43 @@ from typing import TypeAlias
 from backend.chat.citations.citation_processor import CitedDocument, SourceKind
 from backend.chat.events import ChatEvent, PagesRead, WebSearched
 from backend.chat.intent.search_plan import Queries, Searches, SearchPlan, Summary, web_queries
-from backend.chat.references import Reference
+from backend.chat.query_privacy import AllowedQuery, CheckedQuery, RefusedQuery
+from backend.chat.references import GAP, Reference
 from backend.search.futures import PendingCompletion, run_in_background
 from backend.search.llm_protocol import CompletionError
 from backend.search.models import DocumentNumbers
 from backend.web_search.addresses import normalize_address
 from backend.web_search.describing import describe_date, describe_failure
+from backend.web_search.page_fetcher import describe_delay
 from backend.web_search.page_snippets import SnippetBudget
 from backend.web_search.results import BlockedPage, UnreadablePage, WebPage, WebResult
-from backend.web_search.web_session import WebFinding, WebSession
+from backend.web_search.web_session import TOO_LATE, WebFinding, WebSession
+from indexing.embedding.token_counting import estimated_tokens
 from indexing.runtime.deadline import Deadline
 
 MAX_RESULTS = 10
 """Of all queries of a message together."""
 RESULTS_PER_QUERY = 8
 MAX_PAGES = 8
+PAGES_SHARE = 0.7
+"""Of the room, what pages may take where results of searches stand beside them."""
 MAX_PAGE_CHARACTERS = 6_000
-MIN_PAGE_CHARACTERS = 500
+MIN_PAGE_CHARACTERS = 200
 TOKEN_CHARACTERS = 2
-"""Of a page for each token that its reference may have: fewer than texts have, in any language."""
+"""Of a page for each token that its reference may have, at most."""
+FRAME_TOKENS = 80
+"""Of a reference besides its content: title, address, names of fields."""
+TOKENS_SHARE = 0.9
+"""Of the tokens of a page, what its text may take; the rest is for the marks that JSON adds."""
+SAMPLE_CHARACTERS = 20_000
+"""Of a page, by which its tokens are estimated."""
 SNIPPETS = 4
+NOT_SENT = (
+    "This question was not sent to the web: only internal documents say what it would have asked."
+)
+
+CheckQuery: TypeAlias = Callable[[str], CheckedQuery]
+"""Takes out of a query what may not be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +54,55 @@ class ReadPage:
 
     page: WebPage
     snippets: tuple[str, ...]
+    asked: str = ""
+    """The address by which it was asked for, where that may be another."""
 
 
 _Read: TypeAlias = ReadPage | BlockedPage | UnreadablePage
 
 
 @dataclass(frozen=True, slots=True)
+class RunningSearch:
+    query: AllowedQuery
+    finding: PendingCompletion[WebFinding]
+
+    def result(self) -> WebFinding:
+        try:
+            return self.finding.result()
+        except CompletionError:
+            return WebFinding(query=self.query.text, results=(), problem=TOO_LATE)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRead:
+    urls: Sequence[str]
+    pages: PendingCompletion[Sequence[_Read]]
+
+    def result(self) -> Sequence[_Read]:
+        try:
+            return self.pages.result()
+        except CompletionError:
+            return [UnreadablePage(url, describe_delay(url)) for url in self.urls]
+
+
+@dataclass(frozen=True, slots=True)
 class WebLookup:
     """A look-up of the web that runs."""
 
-    findings: Sequence[PendingCompletion[WebFinding]]
-    pages: PendingCompletion[Sequence[_Read]] | None
+    searches: Sequence[RunningSearch]
+    refused: Sequence[RefusedQuery]
+    read: RunningRead | None
 
     def follow(self, numbers: DocumentNumbers) -> Generator[ChatEvent, None, "WebReferences"]:
         """Wait for all of it, and return what was found under the next free numbers; pages that were asked for come first."""
+        for query in self.refused:
+            not_sent = WebFinding(query="", results=(), problem=NOT_SENT)
+            yield WebSearched(not_sent, query.removed)
         findings: list[WebFinding] = []
-        for pending in self.findings:
-            found = _take(pending)
-            findings += found
-            yield from map(WebSearched, found)
-        read = [one for pages in ([self.pages] if self.pages else []) for one in _take_all(pages)]
+        for search in self.searches:
+            findings.append(search.result())
+            yield WebSearched(findings[-1], search.query.removed)
+        read = self.read.result() if self.read else ()
         if read:
             yield PagesRead(tuple(one.page if isinstance(one, ReadPage) else one for one in read))
         return _make_references(findings, read, numbers)
@@ -70,31 +116,39 @@ class WebReferences:
 
 
 def start_web_lookup(
-    session: WebSession, plan: SearchPlan, room: int, deadline: Deadline
+    session: WebSession,
+    plan: SearchPlan,
+    room: int,
+    deadline: Deadline,
+    check: CheckQuery = AllowedQuery,
 ) -> WebLookup:
     """Begin to search and read what a plan asks of the web.
 
     Args:
         room: tokens that the references may have together.
+        check: is asked for each query that the asker has not written.
     """
     match plan:
         case Summary(question=question, links=links):
-            queries: tuple[str, ...] = ()
+            queries: list[CheckedQuery] = []
         case Searches(web=Queries() as web, links=links):
-            question, queries = web.message, web_queries(web)
+            question, queries = web.message, _check_queries(web, check)
+        case Searches(knowledge=Queries(message=question), links=links):
+            queries = []
         case Searches(links=links):
-            question, queries = "", ()
-    urls = list(dict.fromkeys(link.url for link in links))[:MAX_PAGES]
-    findings = [
-        run_in_background(partial(session.find, query, RESULTS_PER_QUERY, deadline), deadline)
+            question, queries = "", []
+    searches = [
+        _start_search(session, query, deadline)
         for query in queries
+        if isinstance(query, AllowedQuery)
     ]
+    refused = [query for query in queries if isinstance(query, RefusedQuery)]
+    urls = list(dict.fromkeys(link.url for link in links))[:MAX_PAGES]
     if not urls:
-        return WebLookup(findings, None)
-    most = min(MAX_PAGE_CHARACTERS, room * TOKEN_CHARACTERS // len(urls))
-    budget = SnippetBudget(characters=max(MIN_PAGE_CHARACTERS, most), snippets=SNIPPETS)
-    read = run_in_background(lambda: _read(session, urls, question, budget, deadline), deadline)
-    return WebLookup(findings, read)
+        return WebLookup(searches, refused, None)
+    tokens = int(room * (PAGES_SHARE if searches else 1)) // len(urls)
+    read = partial(_read, session, urls, question, tokens, deadline)
+    return WebLookup(searches, refused, RunningRead(urls, run_in_background(read, deadline)))
 
 
 def identify_page(url: str) -> str:
@@ -102,45 +156,60 @@ def identify_page(url: str) -> str:
     return normalize_address(url) or url
 
 
+def _check_queries(web: Queries, check: CheckQuery) -> list[CheckedQuery]:
+    """Return what search engines are asked, each text once; the message is the asker's own."""
+    message, *questions = web_queries(web)
+    checked = [AllowedQuery(message), *map(check, questions)]
+    by_text = {
+        one.text.casefold(): one for one in reversed(checked) if isinstance(one, AllowedQuery)
+    }
+    return [*reversed(by_text.values()), *(one for one in checked if isinstance(one, RefusedQuery))]
+
+
+def _start_search(session: WebSession, query: AllowedQuery, deadline: Deadline) -> RunningSearch:
+    find = partial(session.find, query.text, RESULTS_PER_QUERY, deadline)
+    return RunningSearch(query, run_in_background(find, deadline))
+
+
 def _read(
-    session: WebSession,
-    urls: Sequence[str],
-    question: str,
-    budget: SnippetBudget,
-    deadline: Deadline,
+    session: WebSession, urls: Sequence[str], question: str, tokens: int, deadline: Deadline
 ) -> Sequence[_Read]:
+    """Read pages; `tokens` is what each may come to."""
     return [
-        ReadPage(outcome, session.choose_snippets(outcome, question, budget, deadline))
+        ReadPage(
+            outcome,
+            session.choose_snippets(outcome, question, _limit_snippets(outcome, tokens), deadline),
+            url,
+        )
         if isinstance(outcome, WebPage)
         else outcome
-        for outcome in session.read(urls, deadline)
+        for url, outcome in zip(urls, session.read(urls, deadline), strict=True)
     ]
 
 
-def _take(pending: PendingCompletion[WebFinding]) -> list[WebFinding]:
-    try:
-        return [pending.result()]
-    except CompletionError:
-        return [WebFinding(query="", results=(), problem="The web search took too long.")]
-
-
-def _take_all(pending: PendingCompletion[Sequence[_Read]]) -> Sequence[_Read]:
-    try:
-        return pending.result()
-    except CompletionError:
-        return ()
+def _limit_snippets(page: WebPage, tokens: int) -> SnippetBudget:
+    """Return how much of a page comes to so many tokens: in some scripts a character is more than one."""
+    sample = page.text[:SAMPLE_CHARACTERS]
+    rate = min(TOKEN_CHARACTERS, len(sample) / max(1, estimated_tokens(sample)))
+    fitting = int(max(0, tokens - FRAME_TOKENS) * TOKENS_SHARE * rate)
+    characters = min(MAX_PAGE_CHARACTERS, max(MIN_PAGE_CHARACTERS, fitting))
+    return SnippetBudget(characters=characters, snippets=SNIPPETS)
 
 
 def _make_references(
-    findings: Sequence[WebFinding], pages: Sequence[_Read], numbers: DocumentNumbers
+    findings: Sequence[WebFinding], outcomes: Sequence[_Read], numbers: DocumentNumbers
 ) -> WebReferences:
-    read = [_refer_to_page(page, numbers) for page in pages if isinstance(page, ReadPage)]
-    known = {one.document.document_id for one in read}
+    read = [one for one in outcomes if isinstance(one, ReadPage)]
+    pages = {identify_page(one.page.url): one for one in reversed(read)}
+    known = {*pages, *(identify_page(one.asked) for one in read)}
     results = [one for one in _merge(findings) if identify_page(one.url) not in known]
-    found = [refer_to_result(one, numbers) for one in results[:MAX_RESULTS]]
+    references = (
+        *(_refer_to_page(one, numbers) for one in reversed(pages.values())),
+        *(refer_to_result(one, numbers) for one in results[:MAX_RESULTS]),
+    )
     problems = dict.fromkeys(one.problem for one in findings if one.problem)
-    unread = [describe_failure(page) for page in pages if not isinstance(page, ReadPage)]
-    return WebReferences((*read, *found), (*problems, *unread))
+    unread = [describe_failure(one) for one in outcomes if not isinstance(one, ReadPage)]
+    return WebReferences(references, (*problems, *unread))
 
 
 def _merge(findings: Iterable[WebFinding]) -> list[WebResult]:
@@ -170,5 +239,4 @@ def _refer_to_page(read: ReadPage, numbers: DocumentNumbers) -> Reference:
         identify_page(page.url), page.title or page.url, page.url, SourceKind.WEB
     )
     date = f"({describe_date(page.published)})\n" if page.published else ""
-    content = date + "\n[…]\n".join(read.snippets)
-    return Reference(numbers.assign(document.document_id), document, content)
+    return Reference(numbers.assign(document.document_id), document, date + GAP.join(read.snippets))

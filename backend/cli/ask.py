@@ -29,6 +29,7 @@ from backend.conversations.assistant_service import read_default_settings
 from backend.schemas.answer import AnswerResponse
 from backend.schemas.turn_mode import ModeBody
 from backend.search.events import Queries, SectionsSelected
+from backend.store.conversations import ConversationOwner
 from backend.store.people import NOBODY
 from connectors.access import EVERYBODY, Readers
 from connectors.document import Document
@@ -54,6 +55,7 @@ def ask_in_terminal(
     paths: Sequence[Path],
     console: Console | None,
     mode: ModeBody = USUAL,
+    owner: ConversationOwner | None = None,
 ) -> AnswerResponse:
     """Answer a question; while it runs, on the console if there is one.
 
@@ -68,6 +70,7 @@ def ask_in_terminal(
         readers=readers,
         deadline=Deadline.after(container.settings.answer_seconds),
         person_id=NOBODY,
+        owner=owner,
         files=tuple(map(_context_file, files)),
         today=date.today(),
         mode=mode.read_permitted_mode(lambda: container.web_sessions.is_on),
@@ -208,6 +211,7 @@ def ask(
                 file or [],
                 console,
                 chosen,
+                command_line.find_owner(container, readers),
             ),
         )
         if console is None:

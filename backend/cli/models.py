@@ -248,7 +248,9 @@ def use(
 
 @app.command()
 def usage(
-    days: Annotated[int, typer.Option(min=1, max=3_660, help="Today and the days before.")] = 30,
+    days: Annotated[
+        int, typer.Option(min=1, max=model_usage.DAYS_KEPT, help="Today and the days before.")
+    ] = 30,
     as_json: Json = False,
 ) -> None:
     """Show the tokens that were used, by day (UTC), person and model."""

@@ -1,10 +1,11 @@
 """Answer a question that has files: they are read whole, or searched if they do not fit."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from backend.chat.assistant_settings import AssistantSettings
     from backend.chat.chat_state import ChatStateContainer
     from backend.chat.events import ChatEvent
     from backend.chat.given_files import FilesGiven, FileUse, GivenFile
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
     from backend.composition.chat import ChatService
     from backend.composition.turn_models import TurnModels
     from backend.files.attached_files import AttachedFiles
+    from backend.search.models import InferenceSection
     from backend.store.user_files import UserFile
     from connectors.document import Document
-    from indexing.index.protocols import Filters
+    from indexing.index.protocols import Filters, Hit
 
 MOST_CHARACTERS_A_TOKEN = 10
 """Files of more characters than tokens of this length have do not fit, and are not read to be counted."""
@@ -53,7 +55,35 @@ def answer_with_files(
     yield given
     turn = replace(_restrict(turn, attached, use, whole), pictures=pictures)
     for event in chat.answer_by(models, turn, whole or (), state):
-        yield replace(event, files=given) if isinstance(event, AnswerDone) else event
+        if isinstance(event, AnswerDone):
+            yield replace(event, files=given)
+        else:
+            yield _name_sources(event, attached.source_names)
+
+
+def _name_sources(event: "ChatEvent", names: "Mapping[str, str]") -> "ChatEvent":
+    """Return an event in which the sources of held files are called what they are."""
+    from backend.search.events import FirstResults, FusedResults, SectionsSelected
+
+    if not names or not isinstance(event, FirstResults | FusedResults | SectionsSelected):
+        return event
+    return replace(event, sections=name_sources(event.sections, names))
+
+
+def name_sources(
+    sections: "Sequence[InferenceSection]", names: "Mapping[str, str]"
+) -> "tuple[InferenceSection, ...]":
+    """Return sections whose source is called as it is by the id of the document."""
+    return tuple(
+        replace(one, best=_name_source(one.best, names[one.document_id]))
+        if one.document_id in names
+        else one
+        for one in sections
+    )
+
+
+def _name_source(hit: "Hit", name: str) -> "Hit":
+    return replace(hit, chunk=replace(hit.chunk, source=name))
 
 
 def _tell(
@@ -129,10 +159,19 @@ def _restrict(
         only = _accept_any(_accept_files(attached))
         assistant = replace(assistant, scope=Filters(), searches=True)
         return replace(turn, filters=turn.filters.narrowed_by(only), assistant=assistant)
-    if assistant.scope == Filters():
-        return turn
-    widened = _accept_any([assistant.scope, *_accept_files(attached)])
-    return replace(turn, assistant=replace(assistant, scope=widened))
+    return replace(turn, assistant=replace(assistant, scope=add_files(assistant, attached)))
+
+
+def add_files(assistant: "AssistantSettings", attached: "AttachedFiles | None") -> "Filters":
+    """Return what an assistant searches with the files; one that does not search has these alone."""
+    from indexing.index.protocols import Filters
+
+    files = _accept_files(attached) if attached else []
+    if not assistant.searches:
+        return _accept_any(files) if files else Filters(document_ids=frozenset())
+    if assistant.scope == Filters() or not files:
+        return assistant.scope
+    return _accept_any([assistant.scope, *files])
 
 
 def _accept_files(attached: "AttachedFiles") -> "list[Filters]":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from backend.chat.passages import PassagesReason
     from backend.chat.turn import ChatDependencies, ChatTurn
     from backend.composition.language_models import ChosenModels, LanguageModels
+    from backend.composition.memories import MemoryFinder
     from backend.composition.turn_models import TurnModels
     from backend.composition.web_search import WebSessions
     from backend.search.inferred_filters import FilterInference
@@ -43,7 +44,9 @@ class ChatService:
     source_kinds: Callable[[], Mapping[str, str]]
     """Returns the kind of each source by its name."""
     models: "LanguageModels"
-    web: "WebSessions"
+    find_web: "Callable[[], WebSessions]"
+    """Returns what opens the web; called only for turns that may use it."""
+    memories: "MemoryFinder"
 
     @property
     def seconds(self) -> float:
@@ -181,7 +184,7 @@ class ChatService:
         if not may_use_web(turn.mode):
             yield None
             return
-        with self.web.open(turn.web_session, turn.assistant.domains) as web:
+        with self.find_web().open(turn.web_session, turn.assistant.domains) as web:
             yield web
 
     @contextmanager
@@ -256,6 +259,7 @@ class ChatService:
             search=searches.tool(complete, searched) if turn.assistant.searches else None,
             complete=complete,
             web=web,
+            find_memories=self.memories.for_owner(turn.owner),
             numbers=numbers,
             infer=self._inference_over(index).infer_from_message,
             search_seconds=self.settings.search_seconds,

@@ -55,7 +55,7 @@ class FollowedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FollowPosition:
     """How far a follower is."""
 
     after: int
@@ -68,10 +68,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is new since a place."""
+    """What is new since a position."""
 
     events: tuple[NumberedEvent, ...]
-    place: Place
+    position: FollowPosition
     """Where the follower is then."""
     is_over: bool
     """Nothing follows any more."""
@@ -110,26 +110,26 @@ class TurnFollower:
         """Seconds until the next look, where no news comes before."""
         return EVERY if self.is_local() else POLL
 
-    def look(self, place: Place) -> Seen:
-        """Return the events behind a place.
+    def look(self, position: FollowPosition) -> Seen:
+        """Return the events behind a position.
 
         Raises:
             NotFoundError: the conversation was deleted, or is not in the project of the follower any more.
             WithheldError, AskerGoneError: nothing more may be shown.
         """
         now = time.monotonic()
-        is_due = place.checked is None or now - place.checked >= EVERY
-        if is_due and place.checked is not None and not self.is_local():
+        is_due = position.checked is None or now - position.checked >= EVERY
+        if is_due and position.checked is not None and not self.is_local():
             end_interrupted(self.database)
-        found = self._look(place.after)
-        events = list(decode_portions(found.payloads, place.after))
-        after = events[-1].number if events else place.after
+        found = self._look(position.after)
+        events = list(decode_portions(found.payloads, position.after))
+        after = events[-1].number if events else position.after
         rests_on = frozenset(found.document_ids)
-        if is_due or rests_on != place.documents or any(map(_names_documents, events)):
+        if is_due or rests_on != position.documents or any(map(_names_documents, events)):
             events = self._check(found, events)
-            place = Place(after, now, rests_on)
+            position = FollowPosition(after, now, rests_on)
         shown = events if self.answer.is_own else filter(None, map(hide_files_of_event, events))
-        return Seen(tuple(shown), replace(place, after=after), found.status != "running")
+        return Seen(tuple(shown), replace(position, after=after), found.status != "running")
 
     def _look(self, after: int) -> FollowedTurn:
         answer = self.answer

@@ -17,8 +17,7 @@ from backend.store.conversations import ConversationOwner
 from backend.store.conversations import get as get_conversation
 from backend.store.database import Database
 from backend.store.messages import missing_message
-from backend.store.people import Person
-from backend.store.projects import Project, ProjectConversation
+from backend.store.projects import Project, ProjectConversation, ProjectMember
 from connectors.errors import ActionRequiredError, InvalidInputError, NotFoundError
 
 MOST_CONVERSATIONS = 200
@@ -78,29 +77,49 @@ class ProjectService:
         self._get_own(project_id)
         projects.remove(self.database, project_id)
 
-    def list_members(self, project_id: str) -> list[Person]:
+    def list_members(self, project_id: str) -> list[ProjectMember]:
         """Return who is in it besides its owner. Raises NotFoundError."""
         self.get(project_id)
         return projects.list_members(self.database, project_id)
 
     def add_member(self, project_id: str, email: str) -> None:
-        """Raises as `change`."""
-        project, email = self._get_own(project_id), normalize_email(email)
-        person = people.find_by_email(self.database, email)
-        if person is None or person.disabled_at is not None:
-            raise InvalidInputError(f"There is no account of {email}. Ask an admin to invite them.")
+        """Add whoever has this address, or is the first to have it. Nothing tells whether it has an account.
+
+        Raises as `change`.
+        """
+        self._get_own(project_id)
+        email, own = normalize_email(email), self._find_own_email()
         if len(projects.list_members(self.database, project_id)) >= MOST_MEMBERS:
             raise InvalidInputError(f"A project has at most {MOST_MEMBERS} members.")
-        if person.id != project.owner.person_id:
-            projects.add_member(self.database, project_id, person.id)
+        if email != own:
+            projects.add_member(self.database, project_id, email)
 
-    def remove_member(self, project_id: str, person_id: int) -> None:
+    def remove_member(self, project_id: str, member_id: int) -> None:
         """Remove somebody from one's own project, or oneself from somebody else's. Raises as `change`."""
-        if person_id == self.owner.person_id:
-            self.get(project_id)
-        else:
+        self.get(project_id)
+        member = projects.find_member(self.database, project_id, member_id)
+        if member is None or member.person_id != self.owner.person_id:
             self._get_own(project_id)
-        projects.remove_member(self.database, project_id, person_id)
+        projects.remove_member(self.database, project_id, member_id)
+
+    def leave(self, project_id: str) -> None:
+        """Raises NotFoundError."""
+        self.get(project_id)
+        if self.owner.person_id is not None:
+            projects.remove_person(self.database, project_id, self.owner.person_id)
+
+    def _find_own_email(self) -> str:
+        """Raises InvalidInputError: there are no accounts."""
+        person = (
+            None
+            if self.owner.person_id is None
+            else people.find(self.database, self.owner.person_id)
+        )
+        if person is None:
+            raise InvalidInputError(
+                "There are no accounts here, so nobody else can be in a project."
+            )
+        return person.email
 
     def list_conversations(self, project_id: str) -> Sequence[ProjectConversation]:
         """Return the conversations of all who are in it now, the last used one first. Raises NotFoundError."""

@@ -1,6 +1,6 @@
 """The files that an answer may draw on: those of its project and its assistant, of its question and of the questions before it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from backend.access.readers import make_file_token
@@ -10,6 +10,7 @@ from backend.files.file_types import is_picture
 from backend.store import documents, held_files, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
+from backend.store.file_source import FILES_OF_ASSISTANT, FILES_OF_PROJECT
 from backend.store.held_files import FileHolder, FileHolders, HeldFile
 from backend.store.messages import Message, SearchScope
 from backend.store.user_files import UserFile
@@ -53,6 +54,12 @@ class AttachedFiles:
     def text_length(self) -> int:
         """Characters of all of them."""
         return sum(file.text_length or 0 for file in self.texts)
+
+    @property
+    def source_names(self) -> Mapping[str, str]:
+        """What the source of each held file is called, by the id of its document: to most it is not their own."""
+        of_project = {file.document_id: FILES_OF_PROJECT for file in self.of_project}
+        return of_project | {file.document_id: FILES_OF_ASSISTANT for file in self.of_assistant}
 
     def read_documents(self, readers: Readers) -> list[Document]:
         """Return what the files say, as far as the asker may read it."""

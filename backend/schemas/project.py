@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Self
 from backend.schemas.base import Schema, with_example
 
 if TYPE_CHECKING:
-    from backend.store.people import Person
-    from backend.store.projects import Project, ProjectConversation
+    from backend.store.projects import Project, ProjectConversation, ProjectMember
 
 
 class ProjectResponse(Schema):
@@ -49,8 +48,11 @@ class ProjectMemberResponse(Schema):
     model_config = with_example(id=7, name="Bob Day", email="bob@example.com")
 
     id: int
+    """Of the membership."""
     name: str
+    """Empty until they have asked in the project or added a file: whether an address has an account is not told."""
     email: str
+    """As it was added."""
 
 
 class ProjectMembersResponse(Schema):
@@ -60,7 +62,7 @@ class ProjectMembersResponse(Schema):
     """Who is in it besides its owner, by their addresses."""
 
     @classmethod
-    def from_people(cls, members: "Iterable[Person]") -> Self:
+    def from_members(cls, members: "Iterable[ProjectMember]") -> Self:
         return cls(members=tuple(map(ProjectMemberResponse.model_validate, members)))
 
 

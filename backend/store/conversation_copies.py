@@ -22,7 +22,7 @@ def copy(
 ) -> str:
     """Make a conversation of these messages, each following the one before it, and return its id.
 
-    What an answer rests on is copied with it.
+    What an answer rests on is copied with it, and what it was written without.
     """
     with database.writing() as connection:
         conversation_id = insert_conversation(connection, owner, title, now)
@@ -50,6 +50,7 @@ def _copy_message(
         "status": message.status,
         "answer": message.answer and dict(message.answer),
         "document_ids": list(message.document_ids),
+        "losses": list(map(dict, message.losses)) or None,
     }
     added = insert(messages).values(row).returning(messages.c.id)
     copied: int = connection.execute(added).scalar_one()

@@ -10,7 +10,22 @@ from backend.store.sources import FILES_KIND
 from backend.store.tables import sources
 
 FILES_SOURCE = "Your files"
-"""As its facet is called. No source that is connected can have this name: those hold no spaces."""
+"""As its facet is called. No source that is connected can have this name, or one of the following: those hold no spaces."""
+FILES_OF_PROJECT = "Files of this project"
+"""As the same source is called in an answer whose project holds the file, whoever uploaded it."""
+FILES_OF_ASSISTANT = "Files of this assistant"
+FILES_OF_SOME_PROJECT = "Files of a project"
+"""As it is called where a file of somebody else is read by itself."""
+FILES_OF_SOME_ASSISTANT = "Files of an assistant"
+NAMES_OF_SOURCE = frozenset(
+    {
+        FILES_SOURCE,
+        FILES_OF_PROJECT,
+        FILES_OF_ASSISTANT,
+        FILES_OF_SOME_PROJECT,
+        FILES_OF_SOME_ASSISTANT,
+    }
+)
 
 
 def ensure(database: Database) -> None:

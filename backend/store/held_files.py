@@ -1,7 +1,7 @@
 """Files that projects and assistants hold. Whoever is in a project reads its files, whoever may use an assistant reads those of the
 assistant; each stays its uploader's.
 
-Only files of people who are in the project, or of the assistant's owner, count.
+Only files of people who are in the project and whose account is active, or of the assistant's owner, count.
 """
 
 from collections.abc import Collection
@@ -21,7 +21,7 @@ from sqlalchemy import (
     select,
 )
 
-from backend.store import file_labels
+from backend.store import file_labels, file_source
 from backend.store.assistant_tables import assistant_groups, assistants
 from backend.store.assistants import DEFAULT_ID, Visibility
 from backend.store.conversations import ConversationOwner
@@ -165,6 +165,20 @@ def _to_held(row: Any) -> HeldFile:
     )
 
 
+def name_source(database: Database, owner: ConversationOwner | None, document_id: str) -> str:
+    """Return what the source of a file is called to somebody who may read it: their own, or what holds it."""
+    of_file = user_files.c.document_id == document_id
+    with database.reading() as connection:
+        if owner is not None:
+            own = select(user_files.c.id).where(is_of(owner), of_file)
+            if connection.scalar(own) is not None:
+                return file_source.FILES_SOURCE
+            held = _select_of_projects(owner, user_files.c.id).where(of_file)
+            if connection.scalar(held.limit(1)) is not None:
+                return file_source.FILES_OF_SOME_PROJECT
+    return file_source.FILES_OF_SOME_ASSISTANT
+
+
 def add(
     database: Database, owner: ConversationOwner, holder: FileHolder, file_id: str, most: int
 ) -> None:
@@ -230,10 +244,15 @@ def _table_of(kind: HolderKind) -> tuple[Table, ColumnElement[str]]:
 
 
 def _select_of_projects(owner: ConversationOwner, *columns: Any) -> Select[Any]:
-    """Select files in projects that somebody is in, of uploaders who are in them too."""
+    """Select files in projects that somebody is in, of uploaders who are in them too and whose account is active."""
     uploader_is_member = exists().where(
         project_members.c.project_id == projects.c.id,
         project_members.c.person_id == user_files.c.person_id,
+    )
+    uploader_is_disabled = (
+        exists()
+        .where(people.c.id == user_files.c.person_id, people.c.disabled_at.is_not(None))
+        .correlate(user_files)
     )
     owner_uploaded = or_(
         projects.c.person_id == user_files.c.person_id,
@@ -245,6 +264,7 @@ def _select_of_projects(owner: ConversationOwner, *columns: Any) -> Select[Any]:
         .join(projects, projects.c.id == project_files.c.project_id)
         .join(user_files, user_files.c.id == project_files.c.file_id)
         .where(IS_THERE, is_in_project(owner), or_(owner_uploaded, uploader_is_member))
+        .where(~uploader_is_disabled)
     )
 
 

@@ -3,10 +3,10 @@
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import ColumnElement, delete, exists, insert, or_, select
 
 from backend.store.database import Database
-from backend.store.tables import invitations
+from backend.store.tables import invitations, people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,19 +28,26 @@ def put(database: Database, invitation: Invitation) -> None:
         connection.execute(insert(invitations).values(asdict(invitation)))
 
 
-def find(database: Database, digest: str) -> Invitation | None:
+def find(database: Database, digest: str, now: datetime) -> Invitation | None:
+    """Return an invitation that can still be accepted. All others are looked for alike, so that no time tells of them."""
     with database.reading() as connection:
-        query = select(invitations).where(invitations.c.digest == digest)
+        query = select(invitations).where(*_is_valid(digest, now))
         row = connection.execute(query).mappings().one_or_none()
     return Invitation(**row) if row else None
 
 
-def take(database: Database, digest: str) -> Invitation | None:
-    """Remove an invitation and return it; of several that try at once, one gets it."""
+def take(database: Database, digest: str, now: datetime) -> Invitation | None:
+    """Remove an invitation and return it, as `find`; of several that try at once, one gets it."""
     with database.writing() as connection:
-        taken = delete(invitations).where(invitations.c.digest == digest).returning(invitations)
+        taken = delete(invitations).where(*_is_valid(digest, now)).returning(invitations)
         row = connection.execute(taken).mappings().one_or_none()
     return Invitation(**row) if row else None
+
+
+def _is_valid(digest: str, now: datetime) -> tuple[ColumnElement[bool], ...]:
+    """Whether an invitation has this code and has not expired; that of the first account ends with the first account."""
+    is_open = or_(invitations.c.email.is_not(None), ~exists().select_from(people))
+    return invitations.c.digest == digest, invitations.c.expires_at > now, is_open
 
 
 def take_of(database: Database, email: str, now: datetime) -> Invitation | None:

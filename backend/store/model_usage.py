@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
-from sqlalchemy import bindparam, case, func, select
+from sqlalchemy import Connection, bindparam, case, delete, func, select, tuple_
 
 from backend.store.database import Database, inserting
 from backend.store.language_model_tables import model_usage
 from backend.store.tables import people
+
+DAYS_KEPT = 400
+"""A year can be compared with the one before. Budgets need today alone, the page of models a week."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +40,7 @@ class ModelUsage:
 
 
 def add(database: Database, person_id: int, day: date, used: Mapping[str, TokenCounts]) -> None:
-    """Add what a person used, by model, in one statement."""
+    """Add what a person used, by model, in one statement; forget the days that are kept no longer."""
     if not used:
         return
     rows = [
@@ -60,6 +63,16 @@ def add(database: Database, person_id: int, day: date, used: Mapping[str, TokenC
         }
         keys = ["day", "person_id", "model"]
         connection.execute(given.on_conflict_do_update(index_elements=keys, set_=sums), rows)
+        _forget(connection, day - timedelta(days=DAYS_KEPT))
+
+
+def _forget(connection: Connection, last: date) -> None:
+    """Delete the counts of this day and of those before it."""
+    # Those that another transaction deletes at this moment are left to it: who waits for them could deadlock.
+    past = select(*model_usage.primary_key).where(model_usage.c.day <= last)
+    forgotten = past.with_for_update(skip_locked=True)
+    of_row = tuple_(*model_usage.primary_key)
+    connection.execute(delete(model_usage).where(of_row.in_(forgotten)))
 
 
 _TOKENS = model_usage.c.input_tokens + model_usage.c.output_tokens

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, case, exists, func, insert, select, upda
 from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database
+from backend.store.project_tables import project_members
 from backend.store.tables import people
 from connectors.errors import ConflictError, NotFoundError
 from indexing.text.normalization import is_storable
@@ -76,7 +77,10 @@ def add(
     try:
         with database.writing() as connection:
             added = connection.execute(insert(people).values(row).returning(people))
-            return Person(**added.mappings().one())
+            person = Person(**added.mappings().one())
+            if verified is not None:
+                _admit_to_projects(connection, person.id)
+            return person
     except IntegrityError as error:
         raise ConflictError(f"There is an account of {email} already.") from error
 
@@ -136,7 +140,18 @@ def set_language(database: Database, person_id: int, language: str | None) -> No
 
 
 def set_verified(database: Database, person_id: int, verified: str | None) -> None:
-    _update(database, person_id, verified=verified)
+    with database.writing() as connection:
+        changed = update(people).where(people.c.id == person_id).values(verified=verified)
+        connection.execute(changed)
+        if verified is not None:
+            _admit_to_projects(connection, person_id)
+
+
+def _admit_to_projects(connection: Connection, person_id: int) -> None:
+    """Let a person into the projects to which their address was added before they had it here."""
+    address = select(people.c.email).where(people.c.id == person_id).scalar_subquery()
+    waiting = (project_members.c.person_id.is_(None), project_members.c.email == address)
+    connection.execute(update(project_members).where(*waiting).values(person_id=person_id))
 
 
 def set_disabled(database: Database, person_id: int, disabled_at: datetime | None) -> None:

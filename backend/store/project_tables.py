@@ -1,6 +1,6 @@
 """The tables of projects, beside those of `tables.py`; `migrations/` creates and changes them."""
 
-from sqlalchemy import Column, ForeignKey, Index, Table, Text
+from sqlalchemy import Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
 
 from backend.store.database import Moment
 from backend.store.tables import metadata
@@ -16,11 +16,17 @@ projects = Table(
     Index(None, "person_id"),
 )
 
-# Who is in a project besides its owner.
+# Who is in a project besides its owner, by the address that was added.
 project_members = Table(
     "project_members",
     metadata,
-    Column("project_id", ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True),
-    Column("person_id", ForeignKey("people.id"), primary_key=True),
+    Column("id", Integer, primary_key=True),
+    Column("project_id", ForeignKey("projects.id", ondelete="CASCADE"), nullable=False),
+    Column("email", Text, nullable=False),
+    Column("person_id", ForeignKey("people.id")),  # NULL: nobody has had an account of it yet
+    UniqueConstraint("project_id", "email"),
     Index(None, "person_id"),
+    Index(None, "email"),
+    # Ids are never reused: who removes a member removes no other.
+    sqlite_autoincrement=True,
 )

@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
+    case,
     delete,
     exists,
     func,
@@ -18,11 +20,12 @@ from backend.store import file_release
 from backend.store.conversation_tables import conversations, messages
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, inserting
-from backend.store.people import PERSON_COLUMNS, SHOWN_NAME, Person, read_person
+from backend.store.people import SHOWN_NAME
 from backend.store.project_membership import is_in_project
 from backend.store.project_tables import project_members, projects
 from backend.store.random_ids import make_random_id
 from backend.store.tables import people
+from backend.store.user_file_tables import project_files, user_files
 from connectors.errors import NotFoundError
 from indexing.text.normalization import is_storable
 
@@ -47,6 +50,34 @@ class ProjectConversation:
     """The name or the address of a person; nothing for the owner of the machine."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectMember:
+    id: int
+    """Of the membership."""
+    email: str
+    """As it was added."""
+    name: str
+    """Nothing until they have asked in the project or added a file: the list tells of no address whether it has an account."""
+    person_id: int | None
+
+
+_IS_ACTIVE = or_(
+    exists().where(
+        conversations.c.project_id == project_members.c.project_id,
+        conversations.c.person_id == project_members.c.person_id,
+    ),
+    exists().where(
+        project_files.c.project_id == project_members.c.project_id,
+        project_files.c.file_id == user_files.c.id,
+        user_files.c.person_id == project_members.c.person_id,
+    ),
+)
+_SELECT_MEMBERS = select(
+    project_members.c.id,
+    project_members.c.email,
+    case((_IS_ACTIVE, SHOWN_NAME), else_="").label("name"),
+    project_members.c.person_id,
+).outerjoin_from(project_members, people, people.c.id == project_members.c.person_id)
 _IS_MEMBER = exists().where(
     project_members.c.project_id == projects.c.id,
     project_members.c.person_id == conversations.c.person_id,
@@ -130,32 +161,48 @@ def remove(database: Database, project_id: str) -> None:
         connection.execute(delete(projects).where(projects.c.id == project_id))
 
 
-def add_member(database: Database, project_id: str, person_id: int) -> None:
+def add_member(database: Database, project_id: str, email: str) -> None:
+    """Add whoever has an address that somebody vouches for, or is the first to have it. The work is the same for every address."""
+    has_it = (people.c.email == email, people.c.verified.is_not(None))
+    person = select(people.c.id).where(*has_it).scalar_subquery()
     with database.writing() as connection:
         added = inserting(connection, project_members).on_conflict_do_nothing()
-        connection.execute(added.values(project_id=project_id, person_id=person_id))
+        row = {"project_id": project_id, "email": email, "person_id": person}
+        connection.execute(added.values(row))
 
 
-def remove_member(database: Database, project_id: str, person_id: int) -> None:
-    which = (
-        project_members.c.project_id == project_id,
-        project_members.c.person_id == person_id,
-    )
-    with database.writing() as connection:
-        file_release.release_of_member(connection, project_id, person_id)
-        connection.execute(delete(project_members).where(*which))
-
-
-def list_members(database: Database, project_id: str) -> list[Person]:
-    """Return who is in it besides its owner, by their addresses."""
-    query = (
-        select(*PERSON_COLUMNS)
-        .join_from(project_members, people)
-        .where(project_members.c.project_id == project_id)
-        .order_by(people.c.email)
+def find_member(database: Database, project_id: str, member_id: int) -> ProjectMember | None:
+    query = _SELECT_MEMBERS.where(
+        project_members.c.project_id == project_id, project_members.c.id == member_id
     )
     with database.reading() as connection:
-        return [read_person(row) for row in connection.execute(query)]
+        row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else ProjectMember(**row)
+
+
+def remove_member(database: Database, project_id: str, member_id: int) -> None:
+    _remove_members(database, project_id, project_members.c.id == member_id)
+
+
+def remove_person(database: Database, project_id: str, person_id: int) -> None:
+    """Remove somebody, by whichever of their addresses they were added."""
+    _remove_members(database, project_id, project_members.c.person_id == person_id)
+
+
+def _remove_members(database: Database, project_id: str, which: ColumnElement[bool]) -> None:
+    gone = delete(project_members).where(project_members.c.project_id == project_id, which)
+    with database.writing() as connection:
+        removed = connection.scalars(gone.returning(project_members.c.person_id)).all()
+        for person_id in sorted(one for one in removed if one is not None):
+            file_release.release_of_member(connection, project_id, person_id)
+
+
+def list_members(database: Database, project_id: str) -> list[ProjectMember]:
+    """Return who is in it besides its owner, by the addresses that were added."""
+    query = _SELECT_MEMBERS.where(project_members.c.project_id == project_id)
+    with database.reading() as connection:
+        rows = connection.execute(query.order_by(project_members.c.email)).mappings()
+        return [ProjectMember(**row) for row in rows]
 
 
 def list_conversations(

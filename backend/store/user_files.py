@@ -83,7 +83,7 @@ def add(database: Database, owner: ConversationOwner, file: NewFile, most: int) 
 
     Raises:
         ConflictError: the owner has as many files as allowed.
-        TemporarilyUnavailableError: too much waits to be read already.
+        TemporarilyUnavailableError: too much waits to be read already, of the owner or of all.
     """
     row = {
         "id": file.id,
@@ -108,7 +108,7 @@ def add(database: Database, owner: ConversationOwner, file: NewFile, most: int) 
                 f"You have {most:,} files already. Delete some that you do not need any more."
             )
         connection.execute(insert(user_files).values(row))
-        waiting_uploads.keep(connection, file.id, file.data)
+        waiting_uploads.keep(connection, owner, file.id, file.data)
         return read_file_row(connection.execute(_select(owner, file.id)).one())
 
 

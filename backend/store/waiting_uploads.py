@@ -1,5 +1,6 @@
 """Uploads that wait to be read, with their bytes: any process reads them, also after the one that took them has ended."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,10 +15,18 @@ from connectors.errors import TemporarilyUnavailableError
 
 MOST_WAITING_BYTES = 200_000_000
 """Of all uploads that wait to be read, whosever they are."""
+SHARES = 4
+"""One person takes one of so many equal shares; where there are no accounts, the owner of the machine takes all."""
 LEASE = timedelta(minutes=15)
 """Longer than any file takes to be read and indexed."""
 _FULL = "Too many files wait to be read. Add it again in a moment."
+SHARE_IS_USED = (
+    "{megabytes:,} MB of your files wait to be read: no more may wait. "
+    "Add this one when some of them are read, or delete some that you do not need."
+)
+_PAUSE = timedelta(seconds=5)
 _READING = "reading"
+_SUM_SIZES = select(func.sum(user_files.c.size)).join(waiting_uploads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +42,27 @@ class WaitingUpload:
     """This one included; those before it failed for a reason that may pass, or their process died."""
 
 
-def keep(connection: Connection, file_id: str, data: bytes) -> None:
+def keep(connection: Connection, owner: ConversationOwner, file_id: str, data: bytes) -> None:
     """Keep the bytes of a file until it is read, in the transaction that adds it, which is exclusive.
 
     Raises:
-        TemporarilyUnavailableError: too much waits already.
+        TemporarilyUnavailableError: too much waits already, of the owner or of all.
     """
-    sizes = select(func.sum(user_files.c.size)).join(waiting_uploads)
-    if (connection.scalar(sizes) or 0) + len(data) > MOST_WAITING_BYTES:
-        raise TemporarilyUnavailableError(_FULL, timedelta(seconds=5))
+    _check_share(connection, owner, len(data))
+    if (connection.scalar(_SUM_SIZES) or 0) + len(data) > MOST_WAITING_BYTES:
+        raise TemporarilyUnavailableError(_FULL, _PAUSE)
     connection.execute(insert(waiting_uploads).values(file_id=file_id, data=data, tries=0))
+
+
+def _check_share(connection: Connection, owner: ConversationOwner, size: int) -> None:
+    """Check that an upload is within the share of its owner; one alone always is."""
+    if owner.person_id is None:
+        return
+    own = _SUM_SIZES.where(user_files.c.person_id == owner.person_id)
+    waiting = connection.scalar(own) or 0
+    if waiting and waiting + size > MOST_WAITING_BYTES // SHARES:
+        said = SHARE_IS_USED.format(megabytes=math.ceil(waiting / 1_000_000))
+        raise TemporarilyUnavailableError(said, _PAUSE)
 
 
 def remove(connection: Connection, file_id: str) -> None:

@@ -14,12 +14,12 @@ from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.api.account_authentication import AccountCookies
 from backend.api.authorization import Asker, AskerDependency, Permission, requires
+from backend.api.languages import parse_language
 from backend.api.problem_details import Problem, problem
 from backend.container import Container
 from backend.store import api_tokens
 from backend.store.people import Person
 from backend.web.forms import NO_FORM, Form, FormDependency
-from backend.web.languages import parse_language
 from backend.web.templates import page
 from connectors.errors import ConflictError, InvalidInputError
 

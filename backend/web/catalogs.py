@@ -14,8 +14,8 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
-from backend.store.file_source import FILES_SOURCE
-from backend.web.languages import Language
+from backend.api.languages import Language
+from backend.store.file_source import NAMES_OF_SOURCE
 from backend.web.sentences import SentenceTranslator
 from indexing.text.plural_forms import pluralize
 
@@ -40,8 +40,8 @@ class Messages:
         return self.sentences.translate(text)
 
     def name_source(self, name: str) -> str:
-        """People name their sources themselves, but for that of their own files."""
-        return self.translate(name) if name == FILES_SOURCE else name
+        """People name their sources themselves, but for that of files."""
+        return self.translate(name) if name in NAMES_OF_SOURCE else name
 
     def count(self, number: int, noun: str, plural: str | None = None) -> str:
         """Return such as `2 documents`."""

@@ -95,14 +95,9 @@ def change_project(
 
 
 def _remove_member(projects: ProjectService, project_id: str, form: Form) -> None:
-    given = form.get("person", "")
+    given = form.get("member", "")
     if given.isascii() and given.isdecimal() and len(given) < 10:
         projects.remove_member(project_id, int(given))
-
-
-def _leave(projects: ProjectService, project_id: str) -> None:
-    if projects.owner.person_id is not None:
-        projects.remove_member(project_id, projects.owner.person_id)
 
 
 _Act: TypeAlias = Callable[[ProjectService, str, Form], object]
@@ -115,7 +110,7 @@ _ACTIONS: Mapping[ProjectAction, _Act] = MappingProxyType(
             project_id, form.get("email", "")
         ),
         "remove": _remove_member,
-        "leave": lambda projects, project_id, _form: _leave(projects, project_id),
+        "leave": lambda projects, project_id, _form: projects.leave(project_id),
         "delete": lambda projects, project_id, _form: projects.delete(project_id),
     }
 )

@@ -1,5 +1,6 @@
 """The pages and their fragments: each route reads the address, calls one function, and renders."""
 
+from dataclasses import replace
 from typing import Annotated
 from urllib.parse import quote
 
@@ -18,12 +19,14 @@ from backend.api.dependencies import (
     SourcesDependency,
     WebSessionsDependency,
 )
+from backend.api.languages import find_language
 from backend.api.request_context import CancelTokenDependency, get_request_context
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
 from backend.search.search_service import SearchService
-from backend.store import documents, schedule
+from backend.store import documents, held_files, schedule
 from backend.store.database import Database
+from backend.store.file_source import FILES_SOURCE
 from backend.web import (
     assistant_pages,
     chat_page,
@@ -44,7 +47,6 @@ from backend.web.ask_page import filters_json, list_chips, list_examples, name_m
 from backend.web.audit_page import audit_page
 from backend.web.document_view import Passage, build_view
 from backend.web.explain_page import explain_page
-from backend.web.languages import find_language
 from backend.web.look_page import look_page
 from backend.web.machine_link import link_command
 from backend.web.search_results import search
@@ -240,6 +242,8 @@ def document_page(
         return page(request, "missing.html", "search", {**values, "name": document_id}, 404)
     who = find_readers.find(stored.document.access)
     view = build_view(stored, who.describe() or ["nobody"], passage, begin)
+    if stored.document.source == FILES_SOURCE:
+        view = replace(view, source=held_files.name_source(database, asker.owner, document_id))
     return page(request, "document.html", "search", {**values, "document": view})
 
 

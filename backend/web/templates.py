@@ -12,11 +12,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from backend.access.roles import Role
 from backend.api.authorization import Asker, find_asker
+from backend.api.languages import LANGUAGES, TAGS, Language, find_language
 from backend.api.request_context import get_request_context
 from backend.sources.status_text import format_details
 from backend.web.assets import StaticFiles, read_static_files
 from backend.web.catalogs import load_messages, sentences_json
-from backend.web.languages import LANGUAGES, TAGS, Language, find_language
 from backend.web.translated_environment import TranslatedEnvironment
 from connectors.text_cleaning import replace_controls
 from indexing.text.plural_forms import pluralize
@@ -84,6 +84,7 @@ def page(
     language = find_language(request)
     context = {
         "csrf_token": asker.csrf_token if asker else None,
+        "asker_key": asker.turn_key if asker else "",
         "is_admin": asker is not None and asker.role is Role.ADMIN,
         "has_accounts": get_request_context(request.scope).has_accounts,
         "person": asker.person if asker else None,

@@ -71,16 +71,19 @@ class PageFetcher:
         limits = RequestLimits(
             total=seconds, read=seconds, max_bytes=LARGEST_FILE, max_redirects=_MAX_REDIRECTS
         )
-        with WebClient(
-            allowed_networks=self._allowed,
-            resolver=self._resolver,
-            read_rate_limit=_ignore_rate_limit,
-            headers=_HEADERS,
-            limits=limits,
-            retry_policy=_ONCE,
-            # Some sites set a cookie and redirect to the same page.
-            cookies=CookieJar(),
-        ) as client:
+        with (
+            WebClient(
+                allowed_networks=self._allowed,
+                resolver=self._resolver,
+                read_rate_limit=_ignore_rate_limit,
+                headers=_HEADERS,
+                limits=limits,
+                retry_policy=_ONCE,
+                # Some sites set a cookie and redirect to the same page.
+                cookies=CookieJar(),
+            ) as client,
+            deadline.on_expiry(client.abort),
+        ):
             return client.get(url)
 
 

@@ -46,16 +46,20 @@ def announce_sources(count: int) -> str:
     return f"{HOW_TO_CITE}\nFound {count} relevant sources. Use [number] format to cite specific information."
 
 
-def format_results(results: Sequence[NumberedResult]) -> str:
+def frame_sources(count: int, *listed: str) -> str:
+    """Put sources, and notes on them, between how to cite them and the rules."""
+    return "\n\n".join((announce_sources(count), *filter(None, listed), CITATION_RULES))
+
+
+def format_results(results: Sequence[NumberedResult], *notes: str) -> str:
     """Format the results of a search of the web for the model, at most five.
 
     No text of a result can begin a line: none can pass for another result or for a rule.
     """
     shown = results[:MAX_RESULTS]
     if not shown:
-        return NOTHING_FOUND
-    listed = [_format_result(one) for one in shown]
-    return "\n\n".join([announce_sources(len(shown)), *listed, CITATION_RULES])
+        return "\n\n".join(filter(None, (NOTHING_FOUND, *notes)))
+    return frame_sources(len(shown), *map(_format_result, shown), *notes)
 
 
 def shorten_summary(summary: str, most: int = MAX_SUMMARY_CHARACTERS) -> str:

@@ -17,10 +17,10 @@ from backend.web_search.results import (
 )
 from backend.web_search.search import LONGEST_QUERY, WebSearch
 from backend.web_search.session_cache import SessionCache
-from connectors.errors import ConflictError
+from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
-_TOO_LATE = "There was no time left to search the web."
+TOO_LATE = "There was no time left to search the web."
 _FAILED = "The web search does not answer now."
 _LIMITED = "The web search has reached its limit for now."
 _LIMITS = {FailureKind.QUOTA, FailureKind.RATE_LIMIT}
@@ -66,14 +66,16 @@ class WebSession:
             return self._find_cached(text, limit, rules) or self._ask(text, limit, deadline)
         except ConflictError as error:
             return WebFinding(query=text, results=(), problem=str(error))
+        except TemporarilyUnavailableError:
+            return WebFinding(query=text, results=(), problem=_FAILED)
         except DeadlineExceededError:
-            return WebFinding(query=text, results=(), problem=_TOO_LATE)
+            return WebFinding(query=text, results=(), problem=TOO_LATE)
 
     def read(self, urls: Sequence[str], deadline: Deadline) -> list[PageOutcome]:
         """Read pages side by side; the outcomes are in the order of the addresses."""
         try:
             rules = self.search.read_domains().narrowed_by(self.domains)
-        except ConflictError as error:
+        except (ConflictError, TemporarilyUnavailableError) as error:
             return [UnreadablePage(url, str(error)) for url in urls]
         known = {url: self.cache.find_page(url) for url in urls if rules.permits(url)}
         missing = [url for url, page in known.items() if page is None]

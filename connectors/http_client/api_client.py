@@ -142,6 +142,10 @@ class ApiClient(Closing):
         """End waits and retries, now and from now on; may be called from another thread."""
         self._client.cancel()
 
+    def abort(self) -> None:
+        """As `cancel`; requests that run are broken off."""
+        self._client.abort()
+
     def close(self) -> None:
         self._client.close()
 

@@ -191,6 +191,11 @@ class WebClient(Closing):
         """
         self._cancelled.set()
 
+    def abort(self) -> None:
+        """As `cancel`; requests that run are broken off, as if the server were too slow."""
+        self._cancelled.set()
+        self._transport.abort()
+
     def close(self) -> None:
         self._cancelled.set()
         self._transport.close()

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
+from weakref import WeakSet
 
 import httpcore
 import httpx
@@ -54,12 +55,13 @@ class PinnedTransport(httpx.BaseTransport):
     def __init__(
         self, allowed: AllowedNetworks, resolver: Resolver, ssl_context: ssl.SSLContext
     ) -> None:
+        self._sockets = _OpenSockets()
         self._pool = httpcore.ConnectionPool(
             ssl_context=ssl_context,
             max_connections=16,
             max_keepalive_connections=8,
             keepalive_expiry=15.0,
-            network_backend=_PinnedBackend(allowed, resolver),
+            network_backend=_PinnedBackend(allowed, resolver, self._sockets),
         )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -82,8 +84,38 @@ class PinnedTransport(httpx.BaseTransport):
             response.status, headers=response.headers, stream=_Body(response.stream, request)
         )
 
+    def abort(self) -> None:
+        """Break off the requests that run, and all that begin from now on; may be called from another thread."""
+        self._sockets.abort()
+
     def close(self) -> None:
         self._pool.close()
+
+
+class _OpenSockets:
+    """The sockets of a transport, which another thread may shut down."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: WeakSet[socket.socket] = WeakSet()
+        self._is_aborted = False
+
+    def add(self, stream: httpcore.NetworkStream) -> None:
+        with self._lock:
+            self._open.add(stream.get_extra_info("socket"))
+
+    def abort(self) -> None:
+        with self._lock:
+            self._is_aborted = True
+            for each in self._open:
+                # A socket that is closed already has nothing to be shut down.
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+    def check(self) -> None:
+        """Raise where they are shut down: what ends for this reason is not complete."""
+        if self._is_aborted:
+            raise httpcore.ReadTimeout("the request is broken off")
 
 
 @contextmanager
@@ -120,9 +152,10 @@ class _Body(httpx.SyncByteStream):
 
 
 class _PinnedBackend(httpcore.NetworkBackend):
-    def __init__(self, allowed: AllowedNetworks, resolver: Resolver) -> None:
+    def __init__(self, allowed: AllowedNetworks, resolver: Resolver, opened: _OpenSockets) -> None:
         self._allowed = allowed
         self._resolver = resolver
+        self._opened = opened
         self._sockets = httpcore.SyncBackend()
 
     def connect_tcp(
@@ -139,7 +172,7 @@ class _PinnedBackend(httpcore.NetworkBackend):
             except OSError as error:
                 raise httpcore.ConnectError(f"{host} is not found: {error}") from error
             return _DeadlineStream(
-                self._connect_any(addresses, port, local_address, socket_options)
+                self._connect_any(addresses, port, local_address, socket_options), self._opened
             )
 
     def _connect_any(
@@ -164,13 +197,19 @@ class _PinnedBackend(httpcore.NetworkBackend):
 class _DeadlineStream(httpcore.NetworkStream):
     """A stream whose every wait ends with the time of the request."""
 
-    def __init__(self, stream: httpcore.NetworkStream) -> None:
+    def __init__(self, stream: httpcore.NetworkStream, opened: _OpenSockets) -> None:
         self._stream = stream
+        self._opened = opened
+        opened.add(stream)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _remaining(timeout))
+        self._opened.check()
+        received = self._stream.read(max_bytes, _remaining(timeout))
+        self._opened.check()
+        return received
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._opened.check()
         self._stream.write(buffer, _remaining(timeout))
 
     def close(self) -> None:
@@ -184,7 +223,8 @@ class _DeadlineStream(httpcore.NetworkStream):
     ) -> httpcore.NetworkStream:
         try:
             remaining = _remaining(timeout, httpcore.ConnectTimeout)
-            return _DeadlineStream(self._stream.start_tls(ssl_context, server_hostname, remaining))
+            encrypted = self._stream.start_tls(ssl_context, server_hostname, remaining)
+            return _DeadlineStream(encrypted, self._opened)
         except httpcore.ConnectError as error:
             self.close()
             if isinstance(error.__cause__, ssl.SSLCertVerificationError):

@@ -81,33 +81,46 @@ def _events_of(
 def test_an_answer_of_one_process_is_followed_and_stopped_from_the_other(
     home: Home, model: ScriptedModel, database: dict[str, str]
 ) -> None:
-    model.play(_write_and_hang)
-    model.hung_up.clear()
     with serving(home, "--processes", "2", **_settings(model), **database) as server:
         wait_for(lambda: find_accepting(server) == set(SERVERS))
         with client_of(server, "server 1") as first, client_of(server, "server 2") as second:
-            conversation, message = _begin(first)
-            seen: list[Event] = []
-            streamed = _events_of(second, conversation, message, 0)
-            for event in streamed:
-                seen.append(event)
-                if event.name == "text" and "".join(_texts(seen)).count(" ") >= 2:
-                    break
-            streamed.close()
-            opened = first.get(f"{BASE}/{conversation}").json()
-            assert opened["messages"][-1]["status"] == "running"
-            assert not model.hung_up.is_set()
-            with httpx.Client(
-                base_url=server.url, timeout=SOON, headers=server.authorization
-            ) as third:
-                stop = f"{BASE}/{conversation}/messages/{message}/stop"
-                assert third.post(stop).status_code == 202
-            assert model.hung_up.wait(SOON)
-        with client_of(server, "server 2") as second:
-            rest = list(_events_of(second, conversation, message, seen[-1].id))
-            assert rest[-1].name == "stopped"
-            assert [one.id for one in [*seen, *rest]] == list(range(1, rest[-1].id + 1))
-            answer = second.get(f"{BASE}/{conversation}").json()["messages"][-1]
+            _check_following_and_stopping(model, first, second)
+
+
+def test_an_answer_of_one_server_is_followed_and_stopped_from_another(
+    home: Home, model: ScriptedModel, database: dict[str, str]
+) -> None:
+    """Two servers that know of each other only by the database and the index that they share."""
+    settings = {**_settings(model), **database}
+    with serving(home, **settings) as one, serving(home, **settings) as other:
+        _check_following_and_stopping(model, one.client, other.client)
+
+
+def _check_following_and_stopping(
+    model: ScriptedModel, first: httpx.Client, second: httpx.Client
+) -> None:
+    """Begin an answer on one, follow it on the other and leave, stop it there, and read the rest."""
+    model.play(_write_and_hang)
+    model.hung_up.clear()
+    conversation, message = _begin(first)
+    seen: list[Event] = []
+    streamed = _events_of(second, conversation, message, 0)
+    for event in streamed:
+        seen.append(event)
+        if event.name == "text" and "".join(_texts(seen)).count(" ") >= 2:
+            break
+    streamed.close()
+    opened = first.get(f"{BASE}/{conversation}").json()
+    assert opened["messages"][-1]["status"] == "running"
+    assert not model.hung_up.is_set()
+    with httpx.Client(base_url=second.base_url, timeout=SOON, headers=second.headers) as third:
+        assert third.post(f"{BASE}/{conversation}/messages/{message}/stop").status_code == 202
+    assert model.hung_up.wait(SOON)
+    with httpx.Client(base_url=second.base_url, timeout=SOON, headers=second.headers) as third:
+        rest = list(_events_of(third, conversation, message, seen[-1].id))
+        assert rest[-1].name == "stopped"
+        assert [one.id for one in [*seen, *rest]] == list(range(1, rest[-1].id + 1))
+        answer = third.get(f"{BASE}/{conversation}").json()["messages"][-1]
     assert answer["status"] == "stopped"
     assert answer["text"] == "".join(_texts([*seen, *rest]))
     assert answer["text"].startswith("Close the cover")

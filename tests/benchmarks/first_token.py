@@ -3,8 +3,8 @@
     .venv/bin/python -m tests.benchmarks.first_token [--delay SECONDS] [--questions N]
 
 `quarry serve` on the sample handbook, a scripted model behind its real protocol, and `POST /api/ask` as a client
-reads it. Each call of the model is answered after the delay, at once and whole. A question is searched, selected
-from and answered with a citation; a greeting is answered by the first step. Bars with a delay of one second:
+reads it. Each call of the model is answered after the delay, at once and whole. A question is planned, searched, selected
+from and answered with a citation; a greeting is answered at once. Bars with a delay of one second:
 first results < 0.2 s, first token of an answer <= 3.2 s, at most 6 calls, a greeting in one round (<= 1.2 s).
 The command exits with 1 if one is missed.
 """
@@ -43,6 +43,7 @@ class Waited:
     """Seconds from the request to an event, and the calls of the model."""
 
     first_results: float
+    """0 where nothing is searched."""
     first_token: float
     done: float
     calls: int
@@ -69,8 +70,17 @@ def reply(request: Request) -> Reply:
     return Say("other words for the question")
 
 
+def plan(request: Request) -> Reply:
+    """Ask the documents the question in other words."""
+    question = json.loads(request.messages[-1]["content"])["last_message"]
+    return Say(
+        f"<websearch><question>not_needed</question></websearch><knowledge><rewrite>Tell me: {question}</rewrite>"
+        f"<question>{question.removesuffix('?')} exactly</question></knowledge>"
+    )
+
+
 def ask(client: httpx.Client, model: ScriptedModel, question: str) -> Waited:
-    before, at = len(model.requests), dict[str, float]()
+    before, at = count_calls(model), dict[str, float]()
     began = time.perf_counter()
     with client.stream("POST", "/api/ask", json={"question": question}) as response:
         for event in events(response.iter_lines()):
@@ -78,12 +88,16 @@ def ask(client: httpx.Client, model: ScriptedModel, question: str) -> Waited:
             last = event
     assert last.name == "done", last
     return Waited(
-        first_results=at["first_results"],
+        first_results=at.get("first_results", 0.0),
         first_token=at["text"],
         done=at["done"],
-        calls=len(model.requests) - before,
+        calls=count_calls(model) - before,
         citations=len(last.data["answer"]["citations"]),
     )
+
+
+def count_calls(model: ScriptedModel) -> int:
+    return len(model.requests) + len(model.planned)
 
 
 def report(name: str, waited: Sequence[Waited]) -> None:
@@ -108,7 +122,12 @@ def main() -> None:
         time.sleep(arguments.delay)
         return reply(request)
 
+    def delayed_plan(request: Request) -> Reply:
+        time.sleep(arguments.delay)
+        return plan(request)
+
     with tempfile.TemporaryDirectory() as folder, ScriptedModel(delayed) as model:
+        model.plan = delayed_plan
         home = build_home(Path(folder))
         settings = {"QUARRY_LLM_URL": model.base_url, "QUARRY_LLM_MODEL": "scripted"}
         with serving(home, **settings) as server:

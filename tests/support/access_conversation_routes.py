@@ -88,12 +88,12 @@ ROUTES_OF_PROJECTS = {
     f"POST {_PAGE}/add": answers_people(Kind.PROJECT, 303, form=_BOB),
     f"POST {_PAGE}/add#joined": answers_people(Kind.JOINED_PROJECT, 422, form=_BOB),
     # Whoever is not in it is not any more.
-    f"POST {_PAGE}/remove": answers_people(Kind.PROJECT_MEMBER, 303, form={"person": OBJECT}),
+    f"POST {_PAGE}/remove": answers_people(Kind.PROJECT_MEMBER, 303, form={"member": OBJECT}),
     f"POST {_PAGE}/remove#own": answers_people(
-        Kind.PROJECT_MEMBER_IN_OWN, 303, missing=303, form={"person": OBJECT}
+        Kind.PROJECT_MEMBER_IN_OWN, 303, missing=303, form={"member": OBJECT}
     ),
     f"POST {_PAGE}/remove#joined": answers_people(
-        Kind.JOINED_PROJECT, 422, form={"person": "999999"}
+        Kind.JOINED_PROJECT, 422, form={"member": "999999"}
     ),
     f"POST {_PAGE}/leave": answers_people(Kind.PROJECT, 303),
     f"POST {_PAGE}/leave#joined": answers_people(Kind.JOINED_PROJECT, 303),
@@ -111,8 +111,8 @@ ROUTES_OF_PROJECTS = {
     f"GET {_PROJECT}/members#joined": answers_people(Kind.JOINED_PROJECT),
     f"POST {_PROJECT}/members": answers_people(Kind.PROJECT, json=_BOB),
     f"POST {_PROJECT}/members#joined": answers_people(Kind.JOINED_PROJECT, 403, json=_BOB),
-    f"DELETE {_PROJECT}/members/{{person_id}}": answers_people(Kind.PROJECT_MEMBER, 204),
-    f"DELETE {_PROJECT}/members/{{person_id}}#own": answers_people(
+    f"DELETE {_PROJECT}/members/{{member_id}}": answers_people(Kind.PROJECT_MEMBER, 204),
+    f"DELETE {_PROJECT}/members/{{member_id}}#own": answers_people(
         Kind.PROJECT_MEMBER_IN_OWN, 204, missing=204
     ),
     f"GET {_PROJECT}/conversations": answers_people(Kind.PROJECT),

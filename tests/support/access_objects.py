@@ -229,14 +229,15 @@ def _make_project(world: "World", owner: str) -> str:
 
 def _make_joined_project(world: "World", owner: str) -> str:
     project = _make_project(world, "gone")
-    projects.add_member(world.database, project, _find_owner(world, owner).id)
+    projects.add_member(world.database, project, _find_owner(world, owner).email)
     return project
 
 
 def _make_project_member(world: "World", owner: str) -> str:
-    project, member = _make_project(world, owner), world.get_person("gone").id
-    projects.add_member(world.database, project, member)
-    return f"{project}/{member}"
+    project, email = _make_project(world, owner), world.get_person("gone").email
+    projects.add_member(world.database, project, email)
+    (member,) = projects.list_members(world.database, project)
+    return f"{project}/{member.id}"
 
 
 def _make_project_conversation(world: "World", owner: str) -> str:
@@ -294,7 +295,10 @@ def _make_project_file(world: "World", owner: str) -> str:
 
 
 def _make_joined_project_file(world: "World", owner: str) -> str:
-    return _hold(world, FileHolder("project", _make_joined_project(world, owner)), "gone")
+    """A file of another member, whose account is active: others are not in the project."""
+    project, name = _make_joined_project(world, owner), world.name_new()
+    projects.add_member(world.database, project, add_person(world.database, email_of(name)).email)
+    return _hold(world, FileHolder("project", project), name)
 
 
 def _make_assistant_file(world: "World", owner: str) -> str:

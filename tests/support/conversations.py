@@ -63,9 +63,10 @@ def finish(
     text: str = "26 weeks.",
     documents: tuple[str, ...] = (),
     answer: Mapping[str, Any] | None = None,
+    losses: tuple[Mapping[str, Any], ...] = (),
 ) -> None:
     """End a turn of which nothing is stored yet with this answer."""
-    ending = Ending(message_id=message, status="finished", text=text, answer=answer)
+    ending = Ending(message_id=message, status="finished", text=text, answer=answer, losses=losses)
     portion = text_portion(message, 1, text, documents=documents)
     state = store(database, message, portion, ending, datetime.now(UTC))
     assert state is TurnState.RUNNING

@@ -152,16 +152,20 @@ class Request:
     @property
     def questions(self) -> list[str]:
         """What the person has asked, the last one without the references that go with it."""
-        said = [str(one["content"]) for one in self.messages if one["role"] == "user"]
+        said = [_read_text(one) for one in self.messages if one["role"] == "user"]
         return [_QUESTION.sub(r"\1", text) for text in said]
 
     @property
     def sources(self) -> list[Json]:
-        """What it is given to answer from, as `number`, `title` and `content`: references of its message, or results of tools."""
-        said = [str(one["content"] or "") for one in self.messages if one["role"] in _SHOWING]
-        references = [one for text in said for one in _read_references(text)]
+        """What it is given to answer from, as `number`, `title` and `content`: references of its message, as a list or an array, or results of tools."""
+        said = [_read_text(one) for one in self.messages if one["role"] in _SHOWING]
+        references = [one for text in said for one in (*_read_list(text), *_read_references(text))]
         results = [one for text in said for one in _read_results(text)]
         return [*references, *results]
+
+    @property
+    def last_text(self) -> str:
+        return _read_text(self.messages[-1])
 
     @property
     def has_sources(self) -> bool:
@@ -173,12 +177,29 @@ _QUESTION = re.compile(
     r".*^My question is:\n(.*?)\n\nReference materials:\n.*", re.DOTALL | re.MULTILINE
 )
 _REFERENCES = re.compile(r"^```json\n(\[\n.*?\n\])\n```$", re.DOTALL | re.MULTILINE)
+_LISTED = re.compile(
+    r"^(?P<number>\d+)\. Title: (?P<title>.*)\n   Address: (?P<sourceUrl>.*)\n   Summary: (?P<content>.*)$",
+    re.MULTILINE,
+)
 _RESULTS = re.compile(r'^\{"results": .*\}$', re.MULTILINE)
 
 
 def _read_references(text: str) -> list[Json]:
     found = [one for fenced in _REFERENCES.findall(text) for one in json.loads(fenced)]
     return [{"number": one["id"], **one} for one in found]
+
+
+def _read_text(message: Json) -> str:
+    """The text of a message, without the pictures that may come with it."""
+    content = message["content"] or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if part["type"] == "text")
+
+
+def _read_list(text: str) -> list[Json]:
+    found = (one.groupdict() for one in _LISTED.finditer(text))
+    return [{**one, "number": int(one["number"]), "type": "url"} for one in found]
 
 
 def _read_results(text: str) -> list[Json]:
@@ -196,8 +217,10 @@ class ScriptedModel:
         self.requests: list[Request] = []
         self.title = ""
         """What it calls conversations; that it is asked for one is not kept. Empty: it gives none."""
-        self.plan = ""
-        """What it answers as the intent step; that it is asked for one is not kept. Empty: the message is searched as it stands."""
+        self.plan: str | Callable[[Request], Reply] = ""
+        """What it answers as the intent step. Empty: the message is searched as it stands."""
+        self.planned: list[Request] = []
+        """The requests of the intent step, which are not among the others."""
         self.hung_up = threading.Event()
         """A client closed its connection before the end of a stream."""
         self.stopping = threading.Event()
@@ -221,7 +244,8 @@ class ScriptedModel:
         if request.text.startswith(_NAMING):
             return Say(self.title)
         if request.text.startswith(_PLANNING):
-            return Say(self.plan)
+            self.planned.append(request)
+            return Say(self.plan) if isinstance(self.plan, str) else self.plan(request)
         with self._lock:
             self.requests.append(request)
             script = self._script

@@ -77,11 +77,6 @@ UNUSED = {
     "backend.cli.serve._Server.handle_exit",
     # a turn that searches the web plans, asks, reads, remembers and shows by these, once the switch is there
     "backend.chat.intent.search_plan.BOTH_SIDES",
-    "backend.chat.memories.choose_memories",
-    "backend.chat.readable_ids.make_memory_reference",
-    "backend.web_search.result_text.NO_SEARCH_NEEDED",
-    "backend.web_search.tool_texts.USING_WEB_SEARCH",
-    "backend.web_search.tool_texts.web_search_parameters",
 }
 TO_BE_REMOVED = {
     # or called: nothing else may be added here

@@ -88,7 +88,7 @@ class ProviderAccounts:
         with self._recording_refusals(), self.database.transaction() as database:
             invitation = PeopleService(database).find_invitation(code, now)
             email = self._check_invited(database, identity, invitation)
-            invitations.take(database, invitation.digest)
+            invitations.take(database, invitation.digest, now)
             person = self._make_account(database, identity, email, invitation, now)
             self._update(database, person, identity)
             identities.record_statement(database, identity.issuer, identity.subject, now)

@@ -40,7 +40,7 @@ _ONE = f"{_ALL}/{{project_id}}"
 _MEMBERS = f"{_ONE}/members"
 _CONVERSATIONS = f"{_ONE}/conversations"
 
-PersonId: TypeAlias = Annotated[int, Path(ge=1, le=HIGHEST)]
+MemberId: TypeAlias = Annotated[int, Path(ge=1, le=HIGHEST)]
 Name: TypeAlias = Annotated[str, Field(max_length=LONGEST_NAME)]
 Instructions: TypeAlias = Annotated[
     str,
@@ -92,7 +92,7 @@ class MemberBody(BaseModel):
         json_schema_extra={"examples": [{"email": "bob@example.com"}]},
     )
 
-    email: str = Field(max_length=254, description="Of somebody with an account")
+    email: str = Field(max_length=254, description="Of a colleague")
 
 
 @router.get(_ALL, summary="List the projects that you are in")
@@ -130,7 +130,7 @@ def change_project(
 @router.delete(_ONE, status_code=204, summary="Delete a project")
 @requires(Permission.ASK)
 def delete_project(project_id: ProjectId, projects: ProjectsDependency) -> None:
-    """Its conversations stay with those who asked."""
+    """Its conversations stay with those who asked, its files with those who added them."""
     projects.delete(project_id)
 
 
@@ -139,7 +139,7 @@ def delete_project(project_id: ProjectId, projects: ProjectsDependency) -> None:
 def list_project_members(
     project_id: ProjectId, projects: ProjectsDependency
 ) -> ProjectMembersResponse:
-    return ProjectMembersResponse.from_people(projects.list_members(project_id))
+    return ProjectMembersResponse.from_members(projects.list_members(project_id))
 
 
 @router.post(_MEMBERS, summary="Add somebody to a project")
@@ -147,19 +147,21 @@ def list_project_members(
 def add_project_member(
     project_id: ProjectId, body: MemberBody, projects: ProjectsDependency
 ) -> ProjectMembersResponse:
+    """Whoever has the address is in the project from now on, or as soon as they have an account: whether they have one is not told."""
     projects.add_member(project_id, body.email)
-    return ProjectMembersResponse.from_people(projects.list_members(project_id))
+    return ProjectMembersResponse.from_members(projects.list_members(project_id))
 
 
 @router.delete(
-    f"{_MEMBERS}/{{person_id}}", status_code=204, summary="Remove somebody from a project"
+    f"{_MEMBERS}/{{member_id}}", status_code=204, summary="Remove somebody from a project"
 )
 @requires(Permission.ASK)
 def remove_project_member(
-    project_id: ProjectId, person_id: PersonId, projects: ProjectsDependency
+    project_id: ProjectId, member_id: MemberId, projects: ProjectsDependency
 ) -> None:
-    """Members may remove themselves. What they asked in it is shown to nobody else then."""
-    projects.remove_member(project_id, person_id)
+    """Members may remove themselves. What they asked in it is shown to nobody else then, and the files that they added leave with them:
+    both stay theirs."""
+    projects.remove_member(project_id, member_id)
 
 
 @router.get(_CONVERSATIONS, summary="List the conversations of a project")

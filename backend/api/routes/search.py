@@ -1,11 +1,15 @@
 """`POST /api/search`: the best passages, and by what they can be narrowed."""
 
 import time
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from backend.access.held_readers import resolve_in
 from backend.api.authorization import Permission, requires
 from backend.api.dependencies import (
     AssistantIdField,
@@ -14,6 +18,10 @@ from backend.api.dependencies import (
     ReadersDependency,
 )
 from backend.api.request_context import RequestContextDependency
+from backend.composition.answers_from_files import add_files, name_sources
+from backend.composition.chat import ChatService
+from backend.conversations.assistant_service import AssistantService
+from backend.files.attached_files import find_attached
 from backend.schemas.search import (
     FacetsResponse,
     FiltersBody,
@@ -24,11 +32,19 @@ from backend.schemas.search import (
 from backend.search.facets import count_found
 from backend.search.models import EVERY_KIND, DocumentNumbers, FilterKind, Spelling
 from backend.search.query_syntax import parse_query
-from backend.search.search_service import Grouping, find_grouped
+from backend.search.search_service import (
+    GroupedRanking,
+    Grouping,
+    SearchService,
+    SectionGroup,
+    find_grouped,
+)
 from backend.store.assistants import DEFAULT_ID
+from connectors.access import Readers
 
 router = APIRouter()
 LONGEST_QUERY = 2_000
+_AS_THEY_ARE: Mapping[str, str] = MappingProxyType({})
 
 
 def _check_query(text: str) -> str:
@@ -61,7 +77,7 @@ class SearchBody(BaseModel):
     ]
     filters: FiltersBody = FiltersBody()
     assistant: AssistantIdField = Field(
-        default=DEFAULT_ID, description="Only what this assistant searches"
+        default=DEFAULT_ID, description="Only what this assistant searches, with its own files"
     )
     limit: int = Field(default=10, ge=1, le=200, strict=True)
     explain: bool = Field(
@@ -97,18 +113,16 @@ def search(
 ) -> SearchResponseWithFacets:
     """Return the results of `quarry search --json`, limited to documents that the asker may read."""
     context.query = body.query
-    # What the default assistant searches is never limited.
-    service = (
-        chat.search
-        if body.assistant == DEFAULT_ID
-        else chat.search_within(assistants.find_settings(body.assistant).scope)
-    )
+    service, names = chat.search, _AS_THEY_ARE
+    # What the default assistant searches is never limited, and it has no files.
+    if body.assistant != DEFAULT_ID:
+        service, readers, names = _choose_search(chat, assistants, body.assistant)
     deadline, filters = service.deadline(context.cancel_token), body.filters.filters()
     began = time.perf_counter()
     parsed = parse_query(body.query)
     request = service.request(parsed, readers, filters, deadline, body.spelling, body.infer)
     tool = service.tool(None, DocumentNumbers())
-    found = find_grouped(tool, request, body.limit, body.group)
+    found = _name_sources(find_grouped(tool, request, body.limit, body.group), names)
     response = SearchResponse.from_docs(
         parsed,
         found.docs,
@@ -128,6 +142,28 @@ def search(
         inferred=response.inferred,
         facets=FacetsResponse.from_facets(counts),
     )
+
+
+def _choose_search(
+    chat: ChatService, assistants: AssistantService, assistant_id: str
+) -> tuple[SearchService, Readers, Mapping[str, str]]:
+    """Return what searches as an assistant does for its answers, what may be found, with its own files, and how
+    the source of each of these is called."""
+    settings = assistants.find_settings(assistant_id)
+    database, user, holders = assistants.database, assistants.user, settings.holders
+    readers = resolve_in(database, user.readers, user.owner, holders)
+    attached = find_attached(database, user.owner, (), holders, readers)
+    names = attached.source_names if attached else {}
+    return chat.search_within(add_files(settings, attached)), readers, names
+
+
+def _name_sources(found: GroupedRanking, names: Mapping[str, str]) -> GroupedRanking:
+    return replace(found, groups=tuple(_name_source(group, names) for group in found.groups))
+
+
+def _name_source(group: SectionGroup, names: Mapping[str, str]) -> SectionGroup:
+    best, *further = name_sources((group.best, *group.further), names)
+    return SectionGroup(best, tuple(further))
 
 
 def _unexplained(result: SearchResult) -> SearchResult:

@@ -30,6 +30,11 @@ class PendingIntent:
     answer: PendingCompletion[str] | None
     """None where no model is asked."""
 
+    @property
+    def known_plan(self) -> SearchPlan | None:
+        """The plan by the message alone; None where a model writes it."""
+        return plan_by_message(self.request) if self.answer is None else None
+
     def result(self) -> IntentDone:
         """Wait for the plan, until the deadline of the step at most."""
         if self.answer is None:

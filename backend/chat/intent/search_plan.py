@@ -13,8 +13,6 @@ from backend.search.models import VariantQuery
 from backend.search.retrieval import (
     LLM_NON_CUSTOM_QUERY_WEIGHT,
     LLM_SEMANTIC_QUERY_WEIGHT,
-    ORIGINAL_QUERY_WEIGHT,
-    deduplicate_queries,
     normalize_query,
 )
 from indexing.index.protocols import VariantName
@@ -133,16 +131,13 @@ def web_queries(queries: Queries) -> tuple[str, ...]:
     return tuple({text.casefold(): text for text in reversed(texts)}.values())[::-1]
 
 
-def knowledge_variants(queries: Queries) -> tuple[VariantQuery, ...]:
-    """Return what the index is asked; the rewrite stands in the place of the rephrased message."""
+def plan_variants(queries: Queries) -> list[VariantQuery]:
+    """Return what the index is asked besides the message itself; the rewrite stands in the place of the rephrased message."""
     rewritten = [queries.rewrite] if queries.rewrite else []
-    return deduplicate_queries(
-        [
-            VariantQuery("original", queries.message, ORIGINAL_QUERY_WEIGHT),
-            *_weigh("semantic", rewritten, LLM_SEMANTIC_QUERY_WEIGHT),
-            *_weigh("llm", queries.questions, LLM_NON_CUSTOM_QUERY_WEIGHT),
-        ]
-    )
+    return [
+        *_weigh("semantic", rewritten, LLM_SEMANTIC_QUERY_WEIGHT),
+        *_weigh("llm", queries.questions, LLM_NON_CUSTOM_QUERY_WEIGHT),
+    ]
 
 
 def _weigh(name: VariantName, texts: Sequence[str], weight: float) -> list[VariantQuery]:

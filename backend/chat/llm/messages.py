@@ -15,6 +15,8 @@ class ToolSpec:
     description: str
     parameters: Mapping[str, object]
     """JSON schema of its arguments."""
+    usage: str = ""
+    """What the system prompt says of it where it is offered."""
 
 
 @dataclass(frozen=True, slots=True)

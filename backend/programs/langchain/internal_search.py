@@ -8,8 +8,9 @@ from pydantic import BaseModel, BeforeValidator, Field, InstanceOf, StringConstr
 from pydantic.json_schema import Examples
 
 from backend.chat import prompts
+from backend.chat.agent.tool_calls import MAX_QUERIES, MAX_QUERY_CHARACTERS
+from backend.chat.agent.tool_definitions import INTERNAL_SEARCH
 from backend.chat.events import SEARCH_ERRORS
-from backend.chat.tools import INTERNAL_SEARCH, MAX_QUERIES, MAX_QUERY_CHARACTERS
 from backend.programs.langchain.document_search import DocumentSearch, run_bounded
 from backend.programs.langchain.failure_texts import (
     describe_invalid_arguments,

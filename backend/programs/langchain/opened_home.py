@@ -90,7 +90,7 @@ class OpenedHome:
             container = self._check_open()
         if self._own is not None:
             return container.resolve_readers(self._own)
-        return container.add_files_of_owner(container.resolve_readers(Readers.of()))
+        return container.resolve_readers_of_owner(Readers.of())
 
     def _reopen(self) -> None:
         """Open the index anew, unless another thread has done so since it was replaced."""

@@ -31,7 +31,7 @@ _Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 def _make_arguments(texts: ToolTexts) -> type[BaseModel]:
     # As a part of the type, examples reach the model: of a field, LangChain passes on its description alone.
     query = Annotated[_Query, Examples(list(texts.examples))]
-    return create_model("WebSearchArguments", query=(query, Field(description=texts.query)))
+    return create_model("WebSearchArguments", query=(query, Field(description=texts.parameter)))
 
 
 ARGUMENTS: Mapping[Language, type[BaseModel]] = {

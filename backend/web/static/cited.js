@@ -10,8 +10,13 @@ export function quoted(known, citation) {
   return quote ? { number, quote, section, span } : { number };
 }
 
-/** People name their sources themselves, but for that of their own files. */
-export const sourceName = (name) => (name === "Your files" ? translate("Your files") : replaceControls(name));
+/** People name their sources themselves, but for those of their files. */
+export function sourceName(name) {
+  if (name === "Your files") return translate("Your files");
+  if (name === "Files of this project") return translate("Files of this project");
+  if (name === "Files of this assistant") return translate("Files of this assistant");
+  return replaceControls(name);
+}
 
 /** A source in the list beside the answer. */
 export function entry(source) {

@@ -1,9 +1,12 @@
-// On every page: colours, language, times, the list of keys, the ways to the search box.
+// On every page: what others left in this tab, colours, language, times, the list of keys, the ways to the search box.
 import { watchClocks } from "./clock.js";
+import { dropAll, dropOthers } from "./keeping.js";
 import { openKeys, watchKeys } from "./keys.js";
 import { watchLanguage } from "./language.js";
 import { watchTheme } from "./theme.js";
 
+dropOthers();
+for (const form of document.querySelectorAll('form[action="/sign-out"]')) form.addEventListener("submit", dropAll);
 for (const button of document.querySelectorAll("[data-open-keys]")) {
   button.hidden = false;
   button.addEventListener("click", openKeys);

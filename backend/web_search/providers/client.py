@@ -164,7 +164,7 @@ class ProviderClient(ApiClient):
         self._deadline.check()
         with (
             request_timeout(self._deadline.remaining()),
-            self._deadline.on_expiry(self.cancel),
+            self._deadline.on_expiry(self.abort),
             _translate_response_errors(self),
         ):
             yield

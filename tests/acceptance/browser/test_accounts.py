@@ -112,6 +112,32 @@ def test_signing_in(browser: Browser, server: Serving, pictures: Path, look: str
         expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
+def _kept_answers(page: Page) -> int:
+    """How many answers the storage of the tab holds."""
+    keys = 'Object.keys(sessionStorage).filter((one) => one.startsWith("turn "))'
+    return int(page.evaluate(f"{keys}.length"))
+
+
+@pytest.mark.usefixtures("first_account")
+def test_a_tab_keeps_no_answer_for_who_comes_next(browser: Browser, server: Serving) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        for leave in ("signs out", "is signed out"):
+            _sign_in(page, server, "/account")
+            page.goto(f"{server.url}/ask?q=leave")
+            expect(page.get_by_role("button", name="Copy")).to_be_visible()
+            page.goto(f"{server.url}/account")
+            page.go_back()
+            assert _kept_answers(page) == 1, leave
+            if leave == "signs out":
+                page.get_by_role("button", name="Sign out").click()
+            else:
+                context.clear_cookies()
+                page.goto(f"{server.url}/account")
+            expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+            assert _kept_answers(page) == 0, leave
+
+
 def _sign_in(page: Page, server: Serving, path: str) -> None:
     page.goto(f"{server.url}{path}")
     page.get_by_label("E-mail address").fill("ann@example.com")

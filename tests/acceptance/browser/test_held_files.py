@@ -112,7 +112,7 @@ def test_three_files_of_a_project_fit_and_thirty_become_the_scope(
         ann.goto(f"{server.url}/projects")
         ann.get_by_label("Name", exact=True).fill("New depot")
         ann.get_by_role("button", name="Make project").click()
-        ann.get_by_label("Address of somebody with an account").fill(BOB)
+        ann.get_by_label("Address of a colleague").fill(BOB)
         ann.get_by_role("button", name="Add", exact=True).click()
         project = ann.url
         expect(ann.get_by_text("There are no files yet.")).to_be_visible()

@@ -1,17 +1,19 @@
 """Which embedder a home is opened with, and what is known of it before its database is opened."""
 
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import delete
 
 from backend.access.roles import Role
-from backend.container import Container, holds_groups
+from backend.container import Container, find_held_beyond_tokens
 from backend.settings import DEFAULT_MODEL, Settings
 from backend.store import groups, tables
-from connectors.access import Access
+from connectors.access import Access, Readers
 from connectors.errors import ActionRequiredError, DamagedDataError
 from indexing.index.versions import IndexVersionReplacedError
 from tests.support.accounts import add_person
@@ -121,27 +123,46 @@ def test_there_is_no_opensearch_where_none_is_set_up(tmp_path: Path) -> None:
 
 def test_a_database_says_without_being_opened_whether_it_holds_groups(tmp_path: Path) -> None:
     file = tmp_path / "quarry.db"
-    assert not holds_groups(file)
+    assert not find_held_beyond_tokens(file).groups
     store = store_with(tmp_path, "desk")
-    assert not holds_groups(file)
+    assert not find_held_beyond_tokens(file).groups
     save_groups(store.database, "desk", {"team": ["user:ann@example.com"]})
-    assert holds_groups(file)
+    assert find_held_beyond_tokens(file).groups
     save_groups(store.database, "desk", {})
-    assert not holds_groups(file)
+    assert not find_held_beyond_tokens(file).groups
     save_conjunctions(
         store.database, Access.all_of([["user:ann@example.com"], ["user:bob@example.com"]])
     )
-    assert holds_groups(file)
+    assert find_held_beyond_tokens(file).groups
     with store.database.writing() as connection:
         connection.execute(delete(tables.conjunction_readers))
         connection.execute(delete(tables.conjunctions))
-    assert not holds_groups(file)
+    assert not find_held_beyond_tokens(file).groups
     ann = add_person(store.database, "ann@example.com", Role.ADMIN)
     groups.replace_of_person(store.database, ann.id, "https://idp.example.com", {"staff"})
-    assert holds_groups(file)
+    assert find_held_beyond_tokens(file).groups
     damaged = tmp_path / "damaged.db"
     damaged.write_text("no database")
-    assert holds_groups(damaged)
+    assert find_held_beyond_tokens(damaged).groups
+
+
+def test_what_the_owner_may_hold_is_asked_of_a_database_that_is_opened_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    container = open_container(tmp_path)
+    store_with(container.home, "desk").database.close()
+    opened: list[object] = []
+    connect = sqlite3.connect
+
+    def count(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(arguments)
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", count)
+    own = Readers.of("public")
+    assert container.resolve_readers_of_owner(own) == own
+    assert len(opened) == 1
 
 
 def test_the_settings_say_which_browser_and_how_much_memory(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from backend.access.groups import GroupService
 from backend.access.held_readers import may_read_files_of, resolve_in, resolve_to_open
 from backend.access.own_readers import find_own_readers
+from backend.access.people import PeopleService
 from backend.access.readers import make_file_access, make_file_token, resolve_with_own_files
 from backend.access.roles import Role
 from backend.files.attached_files import find_attached
@@ -54,6 +55,8 @@ class Model:
     names: dict[str, str] = field(default_factory=dict)
     projects: dict[str, int] = field(default_factory=dict)
     members: dict[str, set[int]] = field(default_factory=dict)
+    disabled: set[int] = field(default_factory=set)
+    """Whose account is disabled."""
     assistants: dict[str, tuple[int, Visibility, frozenset[str]]] = field(default_factory=dict)
     held: dict[FileHolder, set[str]] = field(default_factory=dict)
     shared: int = 0
@@ -62,8 +65,9 @@ class Model:
 
     def of_project(self, person: int, project: str) -> set[str]:
         inside = {self.projects[project], *self.members[project]}
+        shown = inside - self.disabled
         files = self.held.get(FileHolder("project", project), set())
-        return {one for one in files if person in inside and self.owners[one] in inside}
+        return {one for one in files if person in inside and self.owners[one] in shown}
 
     def of_assistant(self, person: int, assistant: str) -> set[str]:
         owner, visibility, groups = self.assistants[assistant]
@@ -110,6 +114,7 @@ class World:
                 self._delete_holder,
                 *[self._share] * 2,
                 self._regroup,
+                self._disable_or_enable,
                 *[self._sweep] * 2,
             ]
         )()
@@ -220,7 +225,7 @@ class World:
         if self.model.projects:
             project, person = self.draw.choice(list(self.model.projects)), self._person()
             if person.id != self.model.projects[project]:
-                projects.add_member(self.database, project, person.id)
+                projects.add_member(self.database, project, person.email)
                 self.model.members[project].add(person.id)
 
     def _leave(self) -> None:
@@ -228,7 +233,7 @@ class World:
         inside = [(one, person) for one, people in of_each for person in sorted(people)]
         if inside:
             project, person = self.draw.choice(inside)
-            projects.remove_member(self.database, project, person)
+            projects.remove_person(self.database, project, person)
             self.model.members[project].discard(person)
             held = self.model.held.get(FileHolder("project", project), set())
             held -= self.model.own(person)
@@ -256,6 +261,17 @@ class World:
         else:
             service.add_member(name, person.email)
             self.model.groups[name].add(person.id)
+
+    def _disable_or_enable(self) -> None:
+        service = PeopleService(self.database)
+        for person in self.people:
+            if person.id in self.model.disabled:
+                service.enable(person.email)
+                self.model.disabled.discard(person.id)
+                return
+        person = self.draw.choice(self.people[1:])
+        service.disable(person.email)
+        self.model.disabled.add(person.id)
 
     def check(self) -> None:
         person, model = self._person(), self.model
@@ -338,7 +354,7 @@ def world(database_url: str, tmp_path: Path) -> Iterator[World]:
         )
         for name in GROUPS:
             GroupService(database).create(name)
-        yield World(database, files, index, people, random.Random(5), Model())
+        yield World(database, files, index, people, random.Random(15), Model())
 
 
 def test_the_owner_of_a_machine_has_projects_and_assistants_with_files(database_url: str) -> None:

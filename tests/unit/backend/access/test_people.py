@@ -3,8 +3,10 @@
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from backend.access.api_tokens import ApiTokenService, TokenScope, find_valid_token
 from backend.access.own_readers import find_own_readers
@@ -84,6 +86,32 @@ def test_invalid_codes_are_all_told_the_same(service: PeopleService) -> None:
             service.find_invitation(code)
         told.add(str(caught.value))
     assert len(told) == 1
+
+
+def test_every_invalid_code_asks_the_database_the_same(database: Database) -> None:
+    """So that no time tells a code that was valid from one that never was."""
+    service = PeopleService(database)
+    first = service.set_up()
+    add_person(database, "root@example.com", Role.ADMIN)
+    used = service.invite("ann@example.com", Role.MEMBER)
+    service.accept_invitation(used, AccountDetails(name="Ann", password=PASSWORD), CHEAP)
+    ended = service.invite("bob@example.com", Role.MEMBER, datetime.now(UTC) - timedelta(days=8))
+    statements: list[str] = []
+    read: list[object] = []
+
+    def note(*arguments: Any) -> None:
+        statements.append(arguments[2])
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    asked = set()
+    for code in ("no code", first, used, ended):
+        statements.clear()
+        with pytest.raises(InvalidInvitationError):
+            service.find_invitation(code)
+        asked.add(tuple(statements))
+        read.append(invitations.find(database, digest(code), datetime.now(UTC)))
+    assert len(asked) == 1
+    assert read == [None] * 4
 
 
 def test_of_two_that_accept_at_once_one_does(database: Database) -> None:

@@ -5,7 +5,7 @@ import logging
 import re
 import traceback
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import anyio
@@ -471,8 +471,10 @@ def test_invalid_invitations_differ_in_nothing(stranger: TestClient, container: 
     service = PeopleService(container.database)
     used = service.invite("used@example.com", Role.MEMBER)
     service.accept_invitation(used, AccountDetails(name="Used", password=PASSWORD), CHEAP)
+    long_ago = datetime.now(UTC) - timedelta(days=8)
+    ended = service.invite("ended@example.com", Role.MEMBER, long_ago)
     answers = set()
-    for code in ("", "x", used, "y" * 43):
+    for code in ("", "x", used, ended, "y" * 43):
         shown = stranger.get("/invitation", params={"code": code}, headers=PAGE)
         sent = stranger.post("/invitation", data={"code": code, "name": "A", "password": "b"})
         answers.add((shown.status_code, shown.text, sent.status_code, sent.text))
@@ -526,8 +528,9 @@ def test_invalid_resets_differ_in_nothing(stranger: TestClient, container: Conta
     service = PasswordResetService(container.database)
     used = service.begin(SAM)
     service.finish(used, PASSWORD, CHEAP)
+    ended = service.begin(BOB, datetime.now(UTC) - timedelta(days=2))
     answers = set()
-    for code in ("", "x", used, "y" * 43, "z\0"):
+    for code in ("", "x", used, ended, "y" * 43, "z\0"):
         shown = stranger.get("/password-reset", params={"code": code}, headers=PAGE)
         sent = stranger.post("/password-reset", data={"code": code, "password": "b"})
         answers.add((shown.status_code, shown.text, sent.status_code, sent.text))

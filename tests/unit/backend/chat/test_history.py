@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.chat.agent.tool_definitions import INTERNAL_SEARCH
 from backend.chat.history import (
     Conversation,
     MessageTooLongError,
@@ -13,7 +14,6 @@ from backend.chat.history import (
 )
 from backend.chat.llm.messages import CallMessage, ModelMessage, ToolCall, ToolResult
 from backend.chat.prompts import NO_LONGER_SHOWN, SUM_UP
-from backend.chat.tools import INTERNAL_SEARCH
 from backend.search.llm_protocol import ChatMessage
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,10 +22,11 @@ from backend.chat.llm_loop import MAX_CYCLES, run_llm_loop
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.search.events import FirstResults, Queries, SearchDone, SearchEvent
 from backend.search.llm_protocol import ChatMessage, Complete
-from backend.search.models import DocumentNumbers, SearchRequest
+from backend.search.models import DocumentNumbers, SearchRequest, VariantQuery
 from backend.search.prompts import keyword_prompt, rephrase_prompt, selection_prompt
 from backend.search.search_tool import SearchTool, StartedSearch
 from backend.store.people import NOBODY
+from backend.web_search.result_text import CITATION_RULES, HOW_TO_CITE
 from connectors.access import Access, Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -59,9 +61,14 @@ class RecordingTool(SearchTool):
 
     completed: list[SearchRequest]
 
-    def complete(self, started: StartedSearch, request: SearchRequest) -> Iterator[SearchEvent]:
+    def complete(
+        self,
+        started: StartedSearch,
+        request: SearchRequest,
+        planned: Sequence[VariantQuery] = (),
+    ) -> Iterator[SearchEvent]:
         self.completed.append(request)
-        return super().complete(started, request)
+        return super().complete(started, request, planned)
 
 
 @dataclass
@@ -156,6 +163,16 @@ def tool_results(request: Request) -> list[str]:
     return [m["content"] for m in request.messages if m["role"] == "tool"]
 
 
+def documents_in(result: str) -> list[dict[str, Any]]:
+    """What a search of documents found, between how to cite it and the rules."""
+    head, found, *_, rules = result.split("\n\n")
+    assert head.startswith(HOW_TO_CITE)
+    assert rules == CITATION_RULES
+    listed: list[dict[str, Any]] = json.loads(found)["results"]
+    assert f"Found {len({one['document'] for one in listed})} relevant sources" in head
+    return listed
+
+
 def prompt_tokens(request: Request) -> int:
     calls = [json.dumps(m.get("tool_calls", "")) for m in request.messages]
     messages = [str(m.get("content") or "") for m in request.messages]
@@ -176,7 +193,7 @@ def test_a_turn_searches_then_answers_with_citations(asked: Asked) -> None:
     first, second = asked.server.requests
     assert first.tool_choice == second.tool_choice == "auto"
     [result] = tool_results(second)
-    found = json.loads(result)["results"]
+    found = documents_in(result)
     assert found[0]["document"] == 1
     assert found[0]["content"] == "Annual leave is 25 days a year."
 
@@ -384,8 +401,8 @@ def test_of_more_than_three_queries_the_first_are_searched_and_the_model_is_info
     asked.ask(look_for("a", "b", "c", "d"), look_for("c", "a"), Say("x"))
     assert [search.model_queries for search in asked.searches] == [("a", "b", "c")]
     first, second = tool_results(asked.server.requests[2])
-    assert "first 3 of the 4 queries" in first.splitlines()[-1]
-    assert json.loads(first.splitlines()[0])["results"]
+    assert "first 3 of the 4 queries" in first.split("\n\n")[2]
+    assert documents_in(first)
     assert "first" not in second
 
 
@@ -469,7 +486,7 @@ def test_calls_side_by_side_are_one_search_and_each_gets_a_result(asked: Asked) 
     assert isinstance(done, AnswerDone)
     assert [s.model_queries for s in asked.searches] == [("leave", "sick pay", "holidays")]
     results = tool_results(asked.server.requests[1])
-    assert json.loads(results[0])["results"]
+    assert documents_in(results[0])
     assert "first call" in results[1]
     assert "no tool 'open_url'" in results[2]
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.chat.tools import INTERNAL_SEARCH, SearchCall, parse_call
+from backend.chat.agent.tool_calls import SearchCall, parse_call
+from backend.chat.agent.tool_definitions import INTERNAL_SEARCH
 from backend.chat.written_calls import LONGEST_GUESS, WrittenCallSplitter
 
 KNOWN = (INTERNAL_SEARCH.name,)
@@ -19,7 +20,7 @@ def split(*pieces: str) -> tuple[str, list[str]]:
     """The text, and what would be searched; for a call of another tool, its name."""
     splitter = WrittenCallSplitter(KNOWN)
     text = "".join([*map(splitter.feed, pieces), splitter.end()])
-    parsed = [parse_call(call) for call in splitter.calls]
+    parsed = [parse_call(call, KNOWN) for call in splitter.calls]
     return text, [
         ", ".join(each.queries) if isinstance(each, SearchCall) else each.call.name
         for each in parsed

@@ -10,7 +10,7 @@ import pytest
 from backend.conversations.followed_turn import (
     AnswerPlace,
     FollowedAnswer,
-    Place,
+    FollowPosition,
     TurnFollower,
     WithheldError,
 )
@@ -49,9 +49,9 @@ def test_no_word_comes_of_a_document_that_the_answer_rests_on_since_the_last_loo
     first = text_portion(answer.id, 1, "Leave is ", documents=("handbook",))
     store(database, answer.id, first, None, now)
     # Its rights were read a moment ago, and are not due again.
-    seen = follower.look(Place(0, time.monotonic() + 600))
+    seen = follower.look(FollowPosition(0, time.monotonic() + 600))
     assert [one.data["text"] for one in seen.events] == ["Leave is "]
     private = text_portion(answer.id, 2, "as Ann's contract says.", documents=("handbook", "ann"))
     store(database, answer.id, private, None, now)
     with pytest.raises(WithheldError):
-        follower.look(seen.place)
+        follower.look(seen.position)

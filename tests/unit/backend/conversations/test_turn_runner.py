@@ -22,7 +22,7 @@ from backend.conversations.fast_model import FastModel
 from backend.conversations.followed_turn import (
     AnswerPlace,
     FollowedAnswer,
-    Place,
+    FollowPosition,
     TurnFollower,
     WithheldError,
 )
@@ -93,13 +93,13 @@ def database(database_url: str) -> Iterator[Database]:
 
 def follow(follower: TurnFollower, after: int = 0) -> Iterator[NumberedEvent]:
     """Look at a turn until its end, or until the follower is gone."""
-    place = Place(after)
+    position = FollowPosition(after)
     while not follower.cancel_token.is_cancelled:
-        seen = follower.look(place)
+        seen = follower.look(position)
         yield from seen.events
         if seen.is_over:
             return
-        place = seen.place
+        position = seen.position
         time.sleep(0.02)
 
 

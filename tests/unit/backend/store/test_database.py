@@ -22,8 +22,9 @@ from sqlalchemy.exc import IntegrityError, StatementError
 from backend.access.api_tokens import ApiTokenService, TokenScope, find_valid_token
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
-from backend.store import audit, sources
+from backend.store import audit, projects, sources
 from backend.store import database as module
+from backend.store.conversations import ConversationOwner
 from backend.store.database import LATEST, Database, create_engine_for, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.store.schema import metadata
@@ -148,6 +149,27 @@ def test_tokens_of_before_are_of_no_person_and_stay_valid(empty_url: str) -> Non
                 own.create("ci", [TokenScope.SEARCH], timedelta(days=7))
                 with pytest.raises(ConflictError):
                     own.create("ci", [TokenScope.SEARCH], timedelta(days=7))
+
+
+def test_members_of_projects_of_before_stay_in_them(empty_url: str) -> None:
+    with closing(Database(create_engine_for(empty_url))) as before:
+        with before.writing() as connection:
+            config = Config(attributes={"connection": connection})
+            config.set_main_option("script_location", str(MIGRATIONS))
+            command.upgrade(config, "0032")
+            for statement in (
+                "INSERT INTO people (id, email, name, role, created_at)"
+                " VALUES (7, 'ann@example.com', 'Ann', 'admin', '2026-11-01 00:00:00+00:00')",
+                "INSERT INTO projects (id, name, instructions, created_at)"
+                " VALUES ('depot', 'Depot', '', '2026-11-01 00:00:00+00:00')",
+                "INSERT INTO project_members (project_id, person_id) VALUES ('depot', 7)",
+            ):
+                connection.execute(text(statement))
+        with closing(open_database(empty_url)) as after:
+            (member,) = projects.list_members(after, "depot")
+            assert (member.email, member.person_id) == ("ann@example.com", 7)
+            (joined,) = projects.list_of(after, ConversationOwner(7))
+            assert joined.id == "depot"
 
 
 def rows(database: Database, table: str) -> list[dict[str, object]]:

@@ -11,7 +11,7 @@ from backend.access.roles import Role
 from backend.store import language_models, model_usage, people
 from backend.store.database import Database, open_database
 from backend.store.language_models import ModelRole, ModelValues
-from backend.store.model_usage import TokenCounts
+from backend.store.model_usage import DAYS_KEPT, TokenCounts
 from backend.store.people import NOBODY
 from connectors.errors import ConflictError, NotFoundError
 from tests.support.accounts import add_person
@@ -138,3 +138,17 @@ def test_turns_that_end_at_once_are_all_counted(database: Database) -> None:
     for thread in threads:
         thread.join()
     assert model_usage.sum_of_day(database, NOBODY, TODAY) == (80, 80)
+
+
+def test_counts_are_forgotten_when_they_are_kept_no_longer(database: Database) -> None:
+    used, oldest = TokenCounts(input_tokens=1), TODAY - timedelta(days=DAYS_KEPT - 1)
+    for day in (oldest - timedelta(days=1), oldest, TODAY):
+        for model in ("large", "small"):
+            model_usage.add(database, NOBODY, day, {model: used})
+    found = model_usage.list_since(database, oldest - timedelta(days=9))
+    assert [(one.day, one.model) for one in found] == [
+        (TODAY, "large"),
+        (TODAY, "small"),
+        (oldest, "large"),
+        (oldest, "small"),
+    ]

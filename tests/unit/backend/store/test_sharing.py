@@ -139,7 +139,8 @@ def test_a_copy_is_a_path_of_its_own(database: Database) -> None:
     begun = _finished(database)
     conversation = begun.question.conversation_id
     more = ask(database, conversation, begun.answer.id, "And for adoptions?")
-    finish(database, more.answer.id, "As long.", documents=("a", "b"))
+    loss = {"step": "rewriting", "reason": "The language model is busy."}
+    finish(database, more.answer.id, "As long.", documents=("a", "b"), losses=(loss,))
     path = list_path(database, more.answer.id, 10)
     ann = ConversationOwner(add_person(database, "ann@example.com", Role.ADMIN).id)
     copied = conversation_copies.copy(database, ann, "Leave", path, START)
@@ -149,6 +150,7 @@ def test_a_copy_is_a_path_of_its_own(database: Database) -> None:
     own = list_path(database, found.leaf_id, 10)
     shown = [(one.role, one.text, one.answer, one.document_ids) for one in own]
     assert shown == [(one.role, one.text, one.answer, one.document_ids) for one in path]
+    assert [one.losses for one in own] == [(), (), (), (loss,)]
     assert {one.conversation_id for one in own} == {copied}
     assert own[0].parent_id is None
     conversations.remove(database, OWNER, conversation)

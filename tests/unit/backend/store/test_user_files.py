@@ -7,13 +7,25 @@ from datetime import UTC, datetime
 import pytest
 
 from backend.access.roles import Role
-from backend.store import conversations, held_files, new_messages, projects, user_files
+from backend.store import (
+    conversations,
+    held_files,
+    new_messages,
+    projects,
+    user_files,
+    waiting_uploads,
+)
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
 from backend.store.held_files import FileHolder
 from backend.store.new_messages import NewQuestion
 from backend.store.user_files import NewFile, UserFile
-from connectors.errors import ConflictError, InvalidInputError, NotFoundError
+from connectors.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    TemporarilyUnavailableError,
+)
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER, writer
 from tests.support.races import race
@@ -48,6 +60,33 @@ def _begin(database: Database, *files: str) -> str:
     question = NewQuestion(text="What?", filters={}, files=files)
     begun = new_messages.begin_conversation(database, OWNER, "What?", question, writer())
     return begun.question.conversation_id
+
+
+def test_nobody_takes_more_than_a_share_of_the_room_for_what_waits(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of the tests have three bytes."""
+    monkeypatch.setattr(waiting_uploads, "MOST_WAITING_BYTES", 24)
+    for person in ("ann", "ben"):
+        add_person(database, f"{person}@example.com", Role.ADMIN)
+    ann, ben = ConversationOwner(1), ConversationOwner(2)
+    held = [_add(database, name, ann) for name in ("a", "b")]
+    with pytest.raises(TemporarilyUnavailableError, match="of your files wait") as refused:
+        _add(database, "c", ann)
+    assert str(refused.value).endswith("or delete some that you do not need.")
+    _add(database, "d", ben)
+    user_files.mark_for_removal(database, ann, held[0].id)
+    _add(database, "c", ann)
+
+
+def test_a_file_larger_than_a_share_waits_alone(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_uploads, "MOST_WAITING_BYTES", 8)
+    add_person(database, "ann@example.com", Role.ADMIN)
+    _add(database, "a", ConversationOwner(1))
+    with pytest.raises(TemporarilyUnavailableError, match="of your files wait"):
+        _add(database, "b", ConversationOwner(1))
 
 
 def test_a_file_of_somebody_else_does_not_exist(database: Database) -> None:

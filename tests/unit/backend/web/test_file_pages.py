@@ -8,13 +8,24 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
+from backend.access.readers import make_file_access
 from backend.api.app import Api
 from backend.container import Container
-from backend.store import held_files, new_messages, people, projects, user_files
+from backend.store import (
+    assistants,
+    held_files,
+    new_messages,
+    people,
+    projects,
+    user_files,
+)
+from backend.store.assistants import AssistantValues, Visibility
 from backend.store.conversations import ConversationOwner
+from backend.store.file_source import FILES_SOURCE
 from backend.store.held_files import FileHolder
 from backend.store.new_messages import NewQuestion
 from backend.store.user_files import NewFile
+from connectors.document import Document, Section
 from tests.support.conversations import writer
 from tests.unit.backend.api.conftest import ready
 from tests.unit.backend.web.conftest import ANN, BOB
@@ -81,6 +92,37 @@ def test_the_page_says_who_else_has_a_file(
     assert "1 project" in shown
     assert "not used yet" not in shown
     assert "Nobody but you" not in shown
+
+
+def test_the_page_of_a_file_says_whose_it_is(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    file, database = _add(container, "plan.md"), container.database
+    ann = people.get_by_email(database, ANN).id
+    document = Document(
+        id=f"Your files:{file}",
+        source=FILES_SOURCE,
+        title="plan.md",
+        sections=(Section(text="The office moves."),),
+        link="",
+        media_type="text/markdown",
+        access=make_file_access(ConversationOwner(ann), file),
+        version="1",
+    )
+    container.file_index.store(document)
+    page, now = f"/document/{document.id}", datetime.now(UTC)
+    assert clients[BOB].get(page).status_code == 404
+    values = AssistantValues(name="Desk", visibility=Visibility.ALL)
+    desk = assistants.add(database, ConversationOwner(ann), values, now)
+    held_files.add(database, ConversationOwner(ann), FileHolder("assistant", desk), file, 9)
+    assert "<bdi>Files of an assistant</bdi>" in clients[BOB].get(page).text
+    depot = projects.add(database, ConversationOwner(ann), "Depot", "", now)
+    projects.add_member(database, depot, BOB)
+    held_files.add(database, ConversationOwner(ann), FileHolder("project", depot), file, 9)
+    assert "<bdi>Files of a project</bdi>" in clients[BOB].get(page).text
+    chinese = clients[BOB].get(page, headers={"Accept-Language": "zh"}).text
+    assert "<bdi>项目的文件</bdi>" in chinese
+    assert "<bdi>Your files</bdi>" in clients[ANN].get(page).text
 
 
 def _delete(client: TestClient, file: str) -> int:

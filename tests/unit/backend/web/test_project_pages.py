@@ -37,7 +37,7 @@ def _add(container: Container, *members: str, name: str = "Depot") -> str:
     database = container.database
     added = projects.add(database, _owner(container, ANN), name, name, START)
     for email in members:
-        projects.add_member(database, added, people.get_by_email(database, email).id)
+        projects.add_member(database, added, email)
     return added
 
 
@@ -70,7 +70,19 @@ def test_what_one_may_do_is_offered(container: Container, clients: dict[str, Tes
     ann, bob = (clients[one].get(f"/projects/{project}").text for one in (ANN, BOB))
     assert ("Delete project" in ann, "Leave project" in ann) == (True, False)
     assert ("Delete project" in bob, "Leave project" in bob) == (False, True)
-    assert "Address of somebody with an account" not in bob
+    assert "Address of a colleague" not in bob
+
+
+def test_it_is_said_before_that_files_leave_with_those_who_leave(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    page, bob = f"/projects/{_add(container, BOB)}", clients[BOB]
+    assert "The files that you added leave with you." in bob.get(page).text
+    assert "and the files that they added." in clients[ANN].get(page).text
+    assert "您添加的文件也会随您移出项目" in bob.get(page, headers={"Accept-Language": "zh"}).text
+    routes = cast("Api", bob.app).openapi()["paths"]
+    described = routes["/api/projects/{project_id}/members/{member_id}"]["delete"]["description"]
+    assert "the files that they added leave with them" in described
 
 
 def test_ones_own_conversation_is_where_it_is_asked_on(

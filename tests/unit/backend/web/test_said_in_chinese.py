@@ -19,6 +19,7 @@ from backend.conversations.turn_events import INTERRUPTED, STOPPED
 from backend.files.file_keeper import DEADLY
 from backend.files.file_types import LARGEST_FILE, LARGEST_PICTURE, UploadedFile, check_file
 from backend.schemas.system import ProblemDetails
+from backend.store.waiting_uploads import SHARE_IS_USED
 from backend.web.catalogs import load_messages
 from connectors.errors import InvalidInputError, TemporarilyUnavailableError
 
@@ -108,6 +109,7 @@ def test_what_became_of_files_of_a_project_and_of_an_assistant(
         "Only the owner of this assistant adds and removes its files.",
         "The default assistant has no files of its own.",
         "Too many files wait to be read. Add it again in a moment.",
+        SHARE_IS_USED.format(megabytes=50),
         "plan.md could not be read. Choose another file.",
         "plan.md was not read, so nothing of it is kept.",
         DEADLY.format(name="plan.md"),

@@ -15,8 +15,8 @@ _LITERAL = re.compile(rf"(?<![=\w])({_TEXT})|(?<=[\s(:?,\[])`([^`\n]*)`")
 _READS = re.compile(r"^[A-Z][a-z]+(?: |[.…]?$)|^[^.\[]*\b[A-Za-z]+ [a-z]+\b")
 """What a person would read: words, or one that begins with a capital."""
 _NAMES = {
-    # Of keys, headers, classes, channels and failures; of the product and of a source; of months, which no text in Chinese names.
-    *("Quarry", "Your files"),
+    # Of keys, headers, classes, channels and failures; of the product and of sources; of months, which no text in Chinese names.
+    *("Quarry", "Your files", "Files of this project", "Files of this assistant"),
     *("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
     *("Accept", "Delete", "Enter", "Escape", "End", "Files", "Home", "Tab", "Clear"),
     *("quarry conversations", "state done", "state failed", "notice trouble"),

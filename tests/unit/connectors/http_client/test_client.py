@@ -263,6 +263,56 @@ def test_a_wait_can_be_cancelled(client: WebClient) -> None:
         timer.join()
 
 
+def test_a_request_that_runs_is_broken_off(client: WebClient) -> None:
+    arrived, released = threading.Event(), threading.Event()
+
+    def hang(_: ReceivedRequest) -> Reply:
+        arrived.set()
+        released.wait(20)
+        return reply_text("late")
+
+    def abort() -> None:
+        arrived.wait(20)
+        client.abort()
+
+    with serve(hang) as service:
+        aborts = threading.Thread(target=abort)
+        aborts.start()
+        try:
+            with pytest.raises(ServiceUnavailableError):
+                client.get(service.url)
+            assert not released.is_set()
+            with pytest.raises(ServiceUnavailableError):
+                client.get(service.url)
+            assert len(service.log) == 1
+        finally:
+            released.set()
+            aborts.join()
+
+
+def test_a_body_that_is_broken_off_is_not_taken_for_whole(client: WebClient) -> None:
+    sent, released = threading.Event(), threading.Event()
+
+    def dribble() -> Iterator[bytes]:
+        yield b"first part, "
+        sent.set()
+        released.wait(20)
+
+    def abort() -> None:
+        sent.wait(20)
+        client.abort()
+
+    with serve(lambda _: Reply(body=dribble())) as service:
+        aborts = threading.Thread(target=abort)
+        aborts.start()
+        try:
+            with pytest.raises(ServiceUnavailableError):
+                client.get(service.url)
+        finally:
+            released.set()
+            aborts.join()
+
+
 # Cookies and the environment
 
 

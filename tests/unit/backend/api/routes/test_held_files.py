@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.groups import GroupService
+from backend.access.people import PeopleService
 from backend.access.readers import make_file_token
 from backend.access.roles import Role
 from backend.api.app import Api
@@ -37,7 +38,7 @@ from tests.unit.backend.api.routes.test_files import (
     _made,
 )
 
-CAT, DAN = "cat@example.com", "dan@example.com"
+CAT, DAN, EVE = "cat@example.com", "dan@example.com", "eve@example.com"
 QUESTION = {"question": "Where does the Quibberdale office move?"}
 
 
@@ -55,7 +56,8 @@ def modelled(
     server: ScriptedModel,
 ) -> Iterator[Container]:
     with _made(request, tmp_path_factory.mktemp("held-home"), folder, server) as container:
-        add_person(container.database, CAT)
+        for member in (CAT, EVE):
+            add_person(container.database, member)
         add_person(container.database, DAN, Role.ADMIN)
         yield container
 
@@ -63,7 +65,7 @@ def modelled(
 @pytest.fixture(scope="module")
 def clients(modelled: Container) -> Iterator[Mapping[str, TestClient]]:
     with _serve(modelled) as app:
-        yield {email: _sign_in(app, modelled, email) for email in (ANN, BOB, CAT, DAN)}
+        yield {email: _sign_in(app, modelled, email) for email in (ANN, BOB, CAT, DAN, EVE)}
 
 
 def _sign_in(app: Api, container: Container, email: str) -> TestClient:
@@ -174,15 +176,15 @@ def test_the_files_of_a_project_are_read_by_all_in_it_and_found_nowhere_else(
 
 
 def test_rights_follow_those_who_leave_and_what_is_removed_at_once(
-    bob: TestClient, cat: TestClient, project: str, server: ScriptedModel, modelled: Container
+    bob: TestClient, cat: TestClient, project: str, server: ScriptedModel
 ) -> None:
     server.play(_cite)
     own, shared = _give(bob, project, PLAN, "own.md"), _give(cat, project)
     conversation, _ = _ask_in(bob, project_id=_id(project))
     ours, _ = _ask_in(cat, project_id=_id(project))
     assert sorted(_names(bob, project)) == ["move.md", "own.md"]
-    person = people.get_by_email(modelled.database, CAT).id
-    assert bob.delete(f"{project}/members/{person}").status_code == 204
+    (member,) = bob.get(f"{project}/members").json()["members"]
+    assert bob.delete(f"{project}/members/{member['id']}").status_code == 204
     # What each of them added is not shared any more, and what rests on it is withheld.
     assert _names(bob, project) == ["own.md"]
     assert not _opens(bob, shared)
@@ -200,6 +202,54 @@ def test_rights_follow_those_who_leave_and_what_is_removed_at_once(
     assert _opens(bob, own)
     assert not _opens(cat, own)
     assert bob.get(f"{FILES}/{own['id']}").status_code == 200
+
+
+def test_the_source_of_a_held_file_is_called_what_it_is(
+    bob: TestClient, cat: TestClient, project: str, server: ScriptedModel, modelled: Container
+) -> None:
+    """To whoever did not upload it, it is none of their files."""
+    server.play(_cite)
+    window = modelled.settings.llm_window
+    text = PLAN + b"Nantmoor sleeps. " * (window // 2)
+    _give(cat, project, text, "long.md")
+    _, streamed = _ask_in(bob, project_id=_id(project))
+    found = [event.data["results"] for event in streamed if "results" in event.data]
+    sources_of_file = {one["source"] for results in found for one in results}
+    assert sources_of_file == {"Files of this project"}
+
+
+def test_the_files_of_a_disabled_account_leave_its_projects_until_it_is_enabled(
+    clients: Mapping[str, TestClient],
+    bob: TestClient,
+    project: str,
+    server: ScriptedModel,
+    modelled: Container,
+) -> None:
+    server.play(_cite)
+    assert bob.post(f"{project}/members", json={"email": EVE}).status_code == 200
+    file = _give(clients[EVE], project)
+    conversation, _ = _ask_in(bob, project_id=_id(project))
+    service = PeopleService(modelled.database)
+
+    def disable_meanwhile(request: Request) -> Reply:
+        service.disable(EVE)
+        return _cite(request)
+
+    server.play(disable_meanwhile)
+    begun = bob.post(BASE, json=QUESTION | {"project_id": _id(project)}).json()
+    events = f"{BASE}/{begun['conversation']['id']}/messages/{begun['answer']['id']}/events"
+    streamed = bob.get(events).text
+    assert "Nantmoor" not in streamed
+    assert '"status":403' in streamed
+    assert (_names(bob, project), _opens(bob, file)) == ([], False)
+    assert _answers(bob, conversation)[0]["withheld"]
+    server.play(_cite)
+    _, after = _ask_in(bob, project_id=_id(project))
+    assert after[0].name != "files"
+    assert file["document_id"] not in _found(after)
+    service.enable(EVE)
+    assert (_names(bob, project), _opens(bob, file)) == (["move.md"], True)
+    assert not _answers(bob, conversation)[0]["withheld"]
 
 
 def test_a_project_that_is_deleted_shares_nothing(
@@ -320,12 +370,15 @@ def desk(ann: TestClient, modelled: Container) -> Iterator[str]:
 
 
 def _share(container: Container, assistant: str, visibility: str, *groups: str) -> None:
-    found = assistants.find(container.database, assistant)
+    shared = assistants.Visibility(visibility)
+    _change(container, assistant, visibility=shared, groups=tuple(groups))
+
+
+def _change(container: Container, assistant: str, **values: Any) -> None:
+    found = assistants.find(container.database, _id(assistant))
     assert found
-    values = replace(
-        found.values, visibility=assistants.Visibility(visibility), groups=tuple(groups)
-    )
-    assistants.change(container.database, assistant, values, datetime.now(UTC))
+    changed = replace(found.values, **values)
+    assistants.change(container.database, found.id, changed, datetime.now(UTC))
 
 
 def test_those_who_may_use_an_assistant_read_its_files_through_it(
@@ -400,6 +453,32 @@ def test_a_question_that_is_not_kept_has_the_files_of_its_assistant(
     assert f'"document_id":"{file["document_id"]}"' in asked.text
     tried = QUESTION | {"assistant": {}, "assistant_id": _id(desk)}
     assert file["document_id"] in bob.post("/api/assistants/try", json=tried).text
+
+
+def test_a_search_with_an_assistant_finds_its_files_as_its_answers_do(
+    ann: TestClient, bob: TestClient, cat: TestClient, desk: str, modelled: Container
+) -> None:
+    file = _give(ann, desk)
+
+    def search(client: TestClient) -> set[str]:
+        body = {"query": "Nantmoor interlock", "assistant": _id(desk), "limit": 200}
+        found = client.post("/api/search", json=body)
+        assert found.status_code == 200, found.text
+        results = {one["document_id"]: one["source"] for one in found.json()["results"]}
+        assert results.get(file["document_id"], "Files of this assistant").endswith("assistant")
+        return set(results)
+
+    assert {file["document_id"], "wiki:page.html"} <= search(cat)
+    (source,) = sources.list_sources(modelled.database)
+    _change(modelled, desk, sources=(source.name,))
+    assert {file["document_id"], "wiki:page.html"} <= search(cat)
+    _change(modelled, desk, sources=(), searches=False)
+    assert search(cat) == {file["document_id"]}
+    assert ann.delete(f"{desk}/files/{file['id']}").status_code == 204
+    assert search(cat) == set()
+    assert not _finds(cat, file)
+    missing = bob.post("/api/search", json={"query": "Nantmoor", "assistant": _id(desk)})
+    assert missing.status_code == 404
 
 
 def test_the_default_assistant_has_no_files(bob: TestClient) -> None:

@@ -28,7 +28,7 @@ from backend.chat.intent.search_plan import (
     SidePlan,
     Summary,
     SwitchedOff,
-    knowledge_variants,
+    plan_variants,
     web_queries,
 )
 from backend.search.models import VariantQuery
@@ -117,7 +117,7 @@ def check_queries(asked: Queries) -> None:
     assert not {*map(str.lower, asked.questions)} & {"not_needed", "summarize", "not needed"}
     assert len(asked.rewrite or "") <= MAX_REWRITE_CHARACTERS
     assert web_queries(asked)
-    assert knowledge_variants(asked)[0].text == asked.message
+    assert len(plan_variants(asked)) == len(asked.questions) + bool(asked.rewrite)
 
 
 @given(st.one_of(st.text(), soup.map("".join)), requests)
@@ -178,16 +178,13 @@ def write_side(plan: SidePlan) -> str:
             return ""
 
 
-def test_a_message_weighs_most_then_its_rewrite_then_each_question() -> None:
-    plan = Queries(
-        "and in Japan?", ("leave Japan", "Leave Japan", "law"), "How long is leave in Japan?"
-    )
-    assert knowledge_variants(plan) == (
-        VariantQuery("original", "and in Japan?", 2.0),
+def test_a_rewrite_weighs_more_than_each_question() -> None:
+    plan = Queries("and in Japan?", ("leave Japan", "law"), "How long is leave in Japan?")
+    assert plan_variants(plan) == [
         VariantQuery("semantic", "How long is leave in Japan?", 1.75),
-        VariantQuery("llm", "leave Japan", 3.0),  # asked twice
+        VariantQuery("llm", "leave Japan", 1.5),
         VariantQuery("llm", "law", 1.5),
-    )
+    ]
 
 
 def test_search_engines_are_asked_each_text_once_and_no_endless_one() -> None:

@@ -13,7 +13,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from backend.access.groups import GroupService
 from backend.access.roles import Role
-from backend.chat.tools import INTERNAL_SEARCH
+from backend.chat.agent.tool_definitions import INTERNAL_SEARCH
 from backend.programs.langchain import InternalSearchTool, OpenedHome, ToolSession, open_home
 from backend.web_search.domains import DomainRules
 from backend.web_search.result_text import CITATION_RULES, HOW_TO_CITE
@@ -121,7 +121,7 @@ def test_the_schema_describes_the_arguments_with_examples(anns_home: OpenedHome)
     assert web["function"]["name"] == "web_search"
     query = web["function"]["parameters"]["properties"]["query"]
     assert query["examples"] == list(WEB_SEARCH_TEXTS["en"].examples)
-    assert query["description"] == WEB_SEARCH_TEXTS["en"].query
+    assert query["description"] == WEB_SEARCH_TEXTS["en"].parameter
 
 
 def test_the_search_of_the_web_is_described_in_chinese(anns_home: OpenedHome) -> None:
