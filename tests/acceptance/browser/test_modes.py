@@ -282,3 +282,21 @@ def test_in_the_terminal(desk: Home, online: str, model: ScriptedModel) -> None:
     assert "References" not in general
     assert DECIDES in ask("--mode", "agent", "--web", code=1)
     assert "Babies are born" in ask("--mode", "agent")
+
+
+def test_without_a_model_what_the_web_has_stands_beside_the_passages(
+    opens: Opens, desk: Home, online: str, pictures: Path
+) -> None:
+    assert online
+    with serving(desk) as running, opens(running.url) as watched:
+        page = watched.open("/chat")
+        expect(page.get_by_role("group", name="Mode")).to_be_hidden()
+        _switch(page, "Web").click()
+        _ask(page)
+        expect(page.get_by_role("list", name="Passages")).to_contain_text("26 weeks")
+        sources = _last(page).get_by_role("region", name="Sources")
+        expect(sources.get_by_role("link", name=LAW.title)).to_have_attribute("href", LAW.url)
+        page.reload()
+        expect(sources.get_by_role("link", name=LAW.title)).to_have_attribute("href", LAW.url)
+        expect(page.get_by_role("list", name="Passages")).to_contain_text("26 weeks")
+        check_looks(page, pictures, "modes-without-model")
