@@ -215,6 +215,15 @@ def test_pages_that_come_too_late_are_named(turns: ChatTurns) -> None:
     assert isinstance(read.pages[0], UnreadablePage)
 
 
+def test_a_page_that_is_linked_twice_is_one_reference(turns: ChatTurns) -> None:
+    url = turns.web.pages.url("/en/pool")
+    links = (LinkToRead(url), LinkToRead(f"{url}?utm_source=mail"))
+    plan = Searches(Asked("tidal pool"), SwitchedOff(), links)
+    lookup = start_web_lookup(turns.web.session(), plan, 4_000, Deadline.after(10))
+    _, found = _follow(lookup.follow(DocumentNumbers()))
+    assert [(one.number, one.document.title) for one in found.references] == [(1, "A tidal pool")]
+
+
 def test_what_does_not_end_in_time_is_named() -> None:
     """However little of the time the searches and the reading keep to themselves."""
     released = threading.Event()
