@@ -36,6 +36,7 @@ from backend.api.routes import (
     metrics,
     models,
     projects,
+    references,
     search,
     sharing,
     sources,
@@ -143,6 +144,7 @@ def create_app(
     for routes in (
         search,
         ask,
+        references,
         conversations,
         assistants,
         projects,

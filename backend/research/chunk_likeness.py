@@ -14,14 +14,14 @@ from backend.research.text_chunks import clean_chunk
 from backend.web_search.page_snippets import EmbeddingModel
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Vectors
-from indexing.embedding.language_support import REFERENCE_COSINES, Understanding
+from indexing.embedding.language_support import MIN_RANGE, REFERENCE_COSINES, Understanding
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import words
 
 LEAST_RELEVANCE = 0.7
-LEAST_COSINE = 0.7
+LEAST_COSINE = 0.63
 """With all-MiniLM-L6-v2; of another embedder, the cosine that is as far between those of unrelated, of related and of equal texts."""
-LEAST_JACCARD = 0.3
+LEAST_JACCARD = 0.25
 UNDERSTOOD = 0.5
 """The share of a chunk that the embedder has to understand."""
 EMBEDDING_SHARE = 0.8
@@ -50,7 +50,8 @@ WORD_SCALE = Scale(0.0, LEAST_JACCARD)
 def calibrate(understanding: Understanding) -> Scale:
     """Return the scale of the cosines of an embedder."""
     known = (*REFERENCE_COSINES, 1.0)
-    own = (understanding.unrelated, max(understanding.related, understanding.unrelated), 1.0)
+    related = max(understanding.related, understanding.unrelated + MIN_RANGE)
+    own = (understanding.unrelated, related, max(related, 1.0))
     return Scale(understanding.unrelated, float(np.interp(LEAST_COSINE, known, own)))
 
 

@@ -53,7 +53,7 @@ def match_words(answers: Sequence[Words], sources: Sequence[Words], least: float
         compared = sources[block.start : block.end]
         common = held @ _mark_words(compared, vocabulary).T
         others = np.array([len(words) for words in compared], np.float32)
-        scores: Scores = common / np.maximum(sizes + others - common, 1)
+        scores: Scores = common / np.maximum(sizes + others - common, np.float32(1))
         return scores
 
     shape = _Shape(len(answers), len(sources), max(1, len(vocabulary)))

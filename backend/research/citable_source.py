@@ -1,14 +1,15 @@
 """Sources that the sentences of a text may refer to, cut into the chunks that are compared with it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import regex
 
 from backend.research.text_chunks import split_source
 from backend.web_search.results import WebPage
-from connectors.document import Document, Span
+from connectors.document import Document, Section, Span
+from connectors.extraction.result import ExtractionResult
 from indexing.text.markdown_links import TARGET_IN_BRACKETS
 from indexing.text.normalization import is_visible
 
@@ -29,11 +30,11 @@ class CitableSource:
     url: str
     """Where a person reads it; empty where it has no address."""
     document_id: str | None = None
-    texts: Sequence[str]
+    texts: Sequence[str] = ()
     """Of its sections."""
     date_time: datetime | None = None
     """When it was published or last changed."""
-    pictures: Sequence[Picture] = field(default=())
+    pictures: Sequence[Picture] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +59,31 @@ def make_text_source(
 
 
 def make_document_source(document: Document) -> CitableSource:
-    """Return a document of the index; its sections of pictures are their descriptions."""
-    shown = (section for section in document.sections if section.kind == "image")
-    pictures = [Picture(section.link or document.link, section.text) for section in shown]
-    texts = ["" if one.kind == "image" else one.text for one in document.sections]
-    found = (picture for text in texts for picture in find_pictures(text))
-    return CitableSource(
-        title=document.title,
-        url=document.link,
-        document_id=document.id,
-        texts=tuple(texts),
-        date_time=document.updated_at or document.created_at,
-        pictures=(*pictures, *found),
+    return _make_source(
+        document.sections,
+        CitableSource(
+            title=document.title,
+            url=document.link,
+            document_id=document.id,
+            date_time=document.updated_at or document.created_at,
+        ),
     )
+
+
+def make_file_source(name: str, url: str, file: ExtractionResult) -> CitableSource:
+    date_time = file.updated_at or file.created_at
+    return _make_source(
+        file.sections, CitableSource(title=file.title or name, url=url, date_time=date_time)
+    )
+
+
+def _make_source(sections: Sequence[Section], about: CitableSource) -> CitableSource:
+    """Return a source of sections; those of pictures are their descriptions."""
+    shown = (section for section in sections if section.kind == "image")
+    described = [Picture(section.link or about.url, section.text) for section in shown]
+    texts = ["" if one.kind == "image" else one.text for one in sections]
+    found = (picture for text in texts for picture in find_pictures(text))
+    return replace(about, texts=tuple(texts), pictures=(*described, *found))
 
 
 def make_page_source(page: WebPage) -> CitableSource:
