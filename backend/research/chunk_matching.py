@@ -53,7 +53,8 @@ def match_words(answers: Sequence[Words], sources: Sequence[Words], least: float
         compared = sources[block.start : block.end]
         common = held @ _mark_words(compared, vocabulary).T
         others = np.array([len(words) for words in compared], np.float32)
-        scores: Scores = common / np.maximum(sizes + others - common, np.float32(1))
+        either = np.maximum(sizes + others - common, 1)
+        scores: Scores = (common / either).astype(np.float32, copy=False)
         return scores
 
     shape = _Shape(len(answers), len(sources), max(1, len(vocabulary)))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import regex
 
-from backend.research.text_chunks import split_source
+from backend.research.text_chunks import clean_chunk, split_source
 from backend.web_search.results import WebPage
 from connectors.document import Document, Section, Span
 from connectors.extraction.result import ExtractionResult
@@ -100,11 +100,11 @@ def find_pictures(markdown: str) -> Iterator[Picture]:
 
 
 def split_sources(sources: Sequence[CitableSource]) -> list[SourceChunk]:
-    """Cut all sources, in their order."""
+    """Cut all sources, in their order; what holds nothing but pictures is no chunk."""
     return [
         SourceChunk(source, number, span)
         for source in sources
         for number, text in enumerate(source.texts)
         for span in split_source(text)
-        if is_visible(span.of(text))
+        if is_visible(clean_chunk(_PICTURE.sub("", span.of(text))))
     ]

@@ -71,6 +71,7 @@ def split_answer(text: str) -> list[Span]:
     return [
         chunk
         for span in _find_paragraphs(text)
+        if not any(one.start <= span.start and span.end <= one.end for one in formulas)
         for chunk in _split_paragraph(_read_paragraph(text, span, formulas))
     ]
 

@@ -36,7 +36,7 @@ class Reference:
     date_time: datetime | None = None
     """When the source was published or last changed."""
     relevance_score: float
-    """0 to 1: how alike the quote and the part of the answer are; 0.7 is the least of a reference."""
+    """0 to 1: how alike the quote and the part of the answer are, or of what was looked up, the quote and the question."""
     answer_chunk: str
     answer_chunk_position: Span
     """Of `answer_chunk` in the answer."""

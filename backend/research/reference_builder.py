@@ -10,6 +10,7 @@ from backend.research.citable_source import CitableSource, Picture, SourceChunk,
 from backend.research.citable_text import split_answer
 from backend.research.knowledge import Reference
 from backend.research.reference_markers import MarkerStyle, NumberedReference, insert_markers
+from backend.research.text_chunks import clean_chunk
 from backend.web_search.page_snippets import EmbeddingModel
 from connectors.document import Span
 from indexing.runtime.deadline import Deadline
@@ -95,7 +96,7 @@ def build_references(
         lambda span, at, score: _make_reference(text, span, chunks[at], score),
     )
     shown = [_ShownPicture(source, one) for source in sources for one in source.pictures]
-    described = [one for one in shown if is_visible(one.picture.text)]
+    described = [one for one in shown if is_visible(clean_chunk(one.picture.text))]
     pictures = answer.match(
         [one.picture.text for one in described],
         lambda span, at, score: _make_picture_reference(text, span, described[at], score),

@@ -23,26 +23,19 @@ def join_sentences(
 ) -> Iterator[Span]:
     """Yield runs of sentences of at least `LEAST_COLUMNS`, each as short as possible.
 
-    What is left over at the end is part of the last run, where it may end behind it. Nothing is yielded where all
-    of it is shorter.
+    What is left over at the end is part of none.
 
     Args:
         may_end: whether a run may end behind this sentence.
     """
-    done: Span | None = None
     run: Span | None = None
     columns = 0
     for sentence in sentences:
         run = Span(run.start if run else sentence.start, sentence.end)
         columns += measure_columns(clean_chunk(sentence.of(text)))
         if columns >= LEAST_COLUMNS and may_end(sentence):
-            if done:
-                yield done
-            done, run, columns = run, None, 0
-    if done and run and may_end(run):
-        done = Span(done.start, run.end)
-    if done:
-        yield done
+            yield run
+            run, columns = None, 0
 
 
 def measure_columns(text: str) -> int:
@@ -52,11 +45,15 @@ def measure_columns(text: str) -> int:
 
 
 def split_source(text: str) -> list[Span]:
-    """Cut the text of a source; what is shorter than a chunk is one."""
+    """Cut the text of a source into chunks that cover all of it; what is left over at its end is part of the last one."""
     sentences = split_sentences(text)
-    found = list(join_sentences(text, sentences, lambda _: True))
-    if sentences and not found:
-        found = [Span(sentences[0].start, sentences[-1].end)]
+    if not sentences:
+        return []
+    starts = [span.start for span in join_sentences(text, sentences, lambda _: True)]
+    starts = starts or [sentences[0].start]
+    at = {sentence.start: number for number, sentence in enumerate(sentences)}
+    ends = [sentences[at[start] - 1].end for start in starts[1:]]
+    found = map(Span, starts, [*ends, sentences[-1].end])
     return [piece for span in found for piece in _shorten(text, span)]
 
 
