@@ -4,7 +4,7 @@ These are sentences of paragraphs, also of those in lists and quotations. What i
 of HTML, or a definition of a link or a footnote gets no marker, and none stands within code, links, brackets or formulas.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,22 +21,30 @@ _LINE_END = regex.compile(r"\r\n?|\n")
 _DEFINITION = regex.compile(r"[\s>]*+(?:[-*+][ \t]++)*+\[[^\[\]\n]*+\]:")
 _MARKS = regex.compile(r"(?:\s*+(?:>|(?:[-*+]|\d{1,9}[.)])(?=\s)))*+\s*+")
 _FORMULA_BLOCK = regex.compile(r"(?s)\$\$.{0,2000}?\$\$|\\\[.{0,2000}?\\\]")
-_BRACKETS = r"\[(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+\])*+\]"
-_PROTECTED = regex.compile(
-    rf"""(?sx)
-      (?P<code> (?<!`)(?P<ticks>`++)(?!`) .*? (?<!`)(?P=ticks)(?!`) )
-    | \\\( .{0, 2000}? \\\)
-    | \$ (?=[^\s$]) [^$\n]*? (?<=[^\s\\]) \$ (?!\d)
-    | \\ [^\w\s]
-    | !?{_BRACKETS} (?: \( [^()\n]*+ (?:\([^()\n]*+\)[^()\n]*+)*+ \) )?+
+_VERBATIM = regex.compile(
+    r"""(?sx)
+      (?<!`)(?P<ticks>`++)(?!`) .*? (?<!`)(?P=ticks)(?!`)
     | < [A-Za-z/!?] [^<>]*+ >
-    | (?P<address> (?:https?://|www\.) [^\s<]++ )
+    | (?P<escape> \\ [^\w\s()\[\]] )
     """
 )
-_CLOSED = regex.compile(r"[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}\p{Pi}\"'*_~]*+\Z")
+"""Code, HTML and addresses in angle brackets: whichever begins first; and escaped characters, which begin none."""
+_FORMULA = regex.compile(
+    r"(?s)\\\(.{0,2000}?\\\)|\$(?=[^\s$])[^$\n]*?(?<=[^\s\\])\$(?!\d)|(?P<escape>\\[()\[\]])"
+)
+_BRACKETS = regex.compile(
+    r"""(?x)
+    !?\[ (?:[^\[\]]|\[(?:[^\[\]]|\[[^\[\]]*+\])*+\])*+ \] (?: \( [^()\n]*+ (?:\([^()\n]*+\)[^()\n]*+)*+ \) )?+
+    """
+)
+_ADDRESS = regex.compile(r"(?:https?://|www\.)[^\s<]++")
+_CLOSED = regex.compile(r"[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}\p{Pi}\"']*+\Z")
 _LONGEST_CLOSING = 16
 _JOINS_MARKER = frozenset("([:")
 """Behind a marker in brackets, these would make a link or a definition of it."""
+_SPOILT_BY_MARKER = frozenset("\\]^")
+"""Before a marker: an escape of it, a link that its label would change, a footnote."""
+_EMPHASIS = "*_~"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,8 @@ class _Paragraph:
     span: Span
     protected: Sequence[Sequence[Span]]
     """Each in order, none over another."""
+    formulas: Sequence[Span]
+    """Blocks of formulas that have a part in it."""
     addresses: frozenset[int]
     """The ends of bare addresses, which a marker would become part of."""
 
@@ -60,7 +70,8 @@ class _Paragraph:
             bool(is_closed)
             and at not in self.addresses
             and not any(_holds(spans, at) for spans in self.protected)
-            and self.text[at - 1] not in "\\]^"
+            and self.text[at - 1] not in _SPOILT_BY_MARKER
+            and not self.text[at - 1].isspace()
             and self.text[at : at + 1] not in _JOINS_MARKER
         )
 
@@ -71,8 +82,9 @@ def split_answer(text: str) -> list[Span]:
     return [
         chunk
         for span in _find_paragraphs(text)
-        if not any(one.start <= span.start and span.end <= one.end for one in formulas)
-        for chunk in _split_paragraph(_read_paragraph(text, span, formulas))
+        for chunk in _split_paragraph(
+            _read_paragraph(text, span, _find_overlapping(formulas, span))
+        )
     ]
 
 
@@ -82,7 +94,8 @@ def _find_paragraphs(text: str) -> Iterator[Span]:
     for opened, inner in pairwise(tokens):
         if opened.type == "paragraph_open" and inner.map:
             first, behind = inner.map
-            span = trim_span(text, Span(starts[first], starts[min(behind, len(starts) - 1)]))
+            lines = Span(starts[first], starts[min(behind, len(starts) - 1)])
+            span = trim_span(text, _leave_emphasis(text, trim_span(text, lines)))
             if span and not _DEFINITION.match(text, span.start, span.end):
                 yield Span(_skip_marks(text, span), span.end)
 
@@ -93,12 +106,32 @@ def _skip_marks(text: str, span: Span) -> int:
     return marks.end() if marks and marks.end() < span.end else span.start
 
 
+def _find_overlapping(spans: Sequence[Span], span: Span) -> Sequence[Span]:
+    first = bisect_right(spans, span.start, key=lambda one: one.end)
+    return spans[first : bisect_left(spans, span.end, key=lambda one: one.start)]
+
+
 def _read_paragraph(text: str, span: Span, formulas: Sequence[Span]) -> _Paragraph:
-    found = list(_PROTECTED.finditer(text, span.start, span.end))
-    inline = [Span(*one.span()) for one in found]
-    across = [one for one in formulas if one.start < span.end and span.start < one.end]
-    addresses = frozenset(one.end() for one in found if one["address"])
-    return _Paragraph(text, span, (inline, across), addresses)
+    """Find what may hold no marker; what is found first is no markup of what is looked for next."""
+    plain = span.of(text)
+    found = []
+    for pattern in (_VERBATIM, _FORMULA, _BRACKETS):
+        spans, plain = _take_out(pattern, plain, span.start)
+        found.append(spans)
+    addresses, _ = _take_out(_ADDRESS, plain, span.start)
+    ends = frozenset(one.end for one in addresses)
+    return _Paragraph(text, span, (*found, addresses, formulas), formulas, ends)
+
+
+def _take_out(pattern: regex.Pattern[str], plain: str, offset: int) -> tuple[list[Span], str]:
+    """Return the spans that a pattern matches, escapes left out, and the text with letters in the place of all."""
+    found = list(pattern.finditer(plain))
+    spans = [
+        Span(offset + one.start(), offset + one.end())
+        for one in found
+        if "escape" not in one.groupdict() or one["escape"] is None
+    ]
+    return spans, pattern.sub(lambda one: "x" * len(one[0]), plain)
 
 
 def _holds(spans: Sequence[Span], at: int) -> bool:
@@ -108,9 +141,15 @@ def _holds(spans: Sequence[Span], at: int) -> bool:
 
 
 def _split_paragraph(paragraph: _Paragraph) -> Iterator[Span]:
-    start = paragraph.span.start
-    sentences = (
-        Span(start + one.start, start + one.end)
-        for one in split_sentences(paragraph.span.of(paragraph.text))
-    )
-    yield from join_sentences(paragraph.text, sentences, paragraph.may_end)
+    text, start = paragraph.text, paragraph.span.start
+    if any(one.start <= start and paragraph.span.end <= one.end for one in paragraph.formulas):
+        return
+    found = split_sentences(paragraph.span.of(text))
+    sentences = (_leave_emphasis(text, Span(start + one.start, start + one.end)) for one in found)
+    yield from join_sentences(text, filter(None, sentences), paragraph.may_end)
+
+
+def _leave_emphasis(text: str, span: Span) -> Span | None:
+    """Leave out the marks that end emphasis: behind them, a marker would let them begin some."""
+    end = span.start + len(span.of(text).rstrip(_EMPHASIS))
+    return Span(span.start, end) if end > span.start else None

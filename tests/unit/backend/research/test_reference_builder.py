@@ -104,7 +104,12 @@ def test_footnotes_have_the_markers_of_markdown() -> None:
         (f"{CHINESE}(见手册)", f"{CHINESE}(见手册)[1]"),
         (f"{CHINESE}并且如此。", f"{CHINESE}[1]并且如此。"),
         (f"It is so. {LEAVE}", f"It is so. {LEAVE}[1]"),
-        (f"$$\n{LEAVE}\n\n{LEAVE}\n$$ {LEAVE}\n", None),
+        (f"$$\n{LEAVE}\n\n{LEAVE}\n$$\n\n{LEAVE}\n", f"$$\n{LEAVE}\n\n{LEAVE}\n$$\n\n{LEAVE}[1]\n"),
+        (f"[a `]` {LEAVE} b](x)", f"[a `]` {LEAVE} b](x)[1]"),
+        (f"![a `b](x) {LEAVE} ` {LEAVE}", f"![a `b](x) {LEAVE} ` {LEAVE}[1]"),
+        (f"<b title='`'>{LEAVE} `{TRAVEL} a`", f"<b title='`'>{LEAVE}[1] `{TRAVEL} a`"),
+        (f"It is **so. {LEAVE}**", f"It is **so. {LEAVE}[1]**"),
+        (f"{LEAVE[:-1]} **", f"{LEAVE[:-1]}[1] **"),
     ],
 )  # fmt: skip
 def test_markers_stand_behind_sentences_and_nowhere_else(text: str, expected: str | None) -> None:
