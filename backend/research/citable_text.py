@@ -95,7 +95,8 @@ def _find_paragraphs(text: str) -> Iterator[Span]:
         if opened.type == "paragraph_open" and inner.map:
             first, behind = inner.map
             lines = Span(starts[first], starts[min(behind, len(starts) - 1)])
-            span = trim_span(text, _leave_emphasis(text, trim_span(text, lines)))
+            bare = _leave_emphasis(text, trim_span(text, lines) or Span(0, 0))
+            span = trim_span(text, bare) if bare else None
             if span and not _DEFINITION.match(text, span.start, span.end):
                 yield Span(_skip_marks(text, span), span.end)
 
