@@ -32,6 +32,7 @@ _VERBATIM = regex.compile(
 _FORMULA = regex.compile(
     r"(?s)\\\(.{0,2000}?\\\)|\$(?=[^\s$])[^$\n]*?(?<=[^\s\\])\$(?!\d)|(?P<escape>\\[()\[\]])"
 )
+_ESCAPE = regex.compile(r"\\[()\[\]]")
 _BRACKETS = regex.compile(
     r"""(?x)
     !?\[ (?:[^\[\]]|\[(?:[^\[\]]|\[[^\[\]]*+\])*+\])*+ \] (?: \( [^()\n]*+ (?:\([^()\n]*+\)[^()\n]*+)*+ \) )?+
@@ -113,14 +114,18 @@ def _find_overlapping(spans: Sequence[Span], span: Span) -> Sequence[Span]:
 
 
 def _read_paragraph(text: str, span: Span, formulas: Sequence[Span]) -> _Paragraph:
-    """Find what may hold no marker; what is found first is no markup of what is looked for next."""
-    plain = span.of(text)
-    found = []
-    for pattern in (_VERBATIM, _FORMULA, _BRACKETS):
-        spans, plain = _take_out(pattern, plain, span.start)
-        found.append(spans)
-    addresses, _ = _take_out(_ADDRESS, plain, span.start)
+    """Find what may hold no marker; what is found first is no markup of what is looked for next.
+
+    Markdown itself knows no formulas, so that brackets are looked for in them as well.
+    """
+    verbatim, plain = _take_out(_VERBATIM, span.of(text), span.start)
+    formulas_inside, without_formulas = _take_out(_FORMULA, plain, span.start)
+    _, without_escapes = _take_out(_ESCAPE, plain, span.start)
+    brackets, without_brackets = _take_out(_BRACKETS, without_escapes, span.start)
+    others, _ = _take_out(_BRACKETS, without_formulas, span.start)
+    addresses, _ = _take_out(_ADDRESS, without_brackets, span.start)
     ends = frozenset(one.end for one in addresses)
+    found = (verbatim, formulas_inside, brackets, others)
     return _Paragraph(text, span, (*found, addresses, formulas), formulas, ends)
 
 

@@ -53,6 +53,7 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
         (Permission.SEARCH, Kind.DOCUMENT): NONE,
         (Permission.SEARCH, Kind.FILTERED_SOURCE): NONE,
         (Permission.ASK, Kind.FILTERED_SOURCE): NONE,
+        (Permission.ASK, Kind.DOCUMENT): NONE,
         (Permission.SOURCES, Kind.SOURCE): ADMINS,
         (Permission.ADMIN, Kind.SOURCE): ADMINS,
         (Permission.ADMIN, Kind.DOCUMENT): ADMINS,
