@@ -76,27 +76,18 @@ def plant_claims(source: Source, count: int) -> list[Planted]:
     xquad = list(statements.read_xquad(source, "en"))
     passages = _shuffled(islice(statements.read_mtrag_passages(source, gold), 3000))
     english = [*_shuffled(xquad)[:count], *passages[:count]]
-    by_rules = list(_reword(english, rewordings.reword))
-    kinds = (
+    by_rules = _reword(english, rewordings.reword)
+    answers = _verbatim(statements.read_mtrag_answers(source, gold))
+    scifact = _verbatim(statements.read_scifact(source, "SUPPORT"))
+    chinese = list(statements.read_xquad(source, "zh"))
+    by_chinese_rules = _reword(chinese, chinese_rewordings.reword)
+    kinds: tuple[tuple[str, str, Iterable[tuple[str, Statement]], int], ...] = (
         ("en", VERBATIM, _verbatim(english), count),
         ("en", "by rules", by_rules, count * 2 // 3),
-        (
-            "en",
-            "MTRAG's answers",
-            _verbatim(statements.read_mtrag_answers(source, gold)),
-            count // 4,
-        ),
-        (
-            "en",
-            "SciFact's claims",
-            _verbatim(statements.read_scifact(source, "SUPPORT")),
-            count // 4,
-        ),
-    )
-    chinese = list(statements.read_xquad(source, "zh"))
-    kinds += (
+        ("en", "MTRAG's answers", answers, count // 4),
+        ("en", "SciFact's claims", scifact, count // 4),
         ("zh", VERBATIM, _verbatim(chinese), count),
-        ("zh", "by rules", list(_reword(chinese, chinese_rewordings.reword)), count),
+        ("zh", "by rules", by_chinese_rules, count),
     )
     return [one for each in kinds for one in _take(*each)]
 

@@ -21,7 +21,7 @@ from indexing.embedding.embedder import Vectors
 
 SOURCES, ANSWERS, DIMENSION = 100_000, 500, 384
 CENTRES = 2_000
-SPREAD = 0.06
+SPREAD = 0.03
 RUNS = 5
 
 
