@@ -49,11 +49,8 @@ def split_source(text: str) -> list[Span]:
     sentences = split_sentences(text)
     if not sentences:
         return []
-    starts = [span.start for span in join_sentences(text, sentences, lambda _: True)]
-    starts = starts or [sentences[0].start]
-    at = {sentence.start: number for number, sentence in enumerate(sentences)}
-    ends = [sentences[at[start] - 1].end for start in starts[1:]]
-    found = map(Span, starts, [*ends, sentences[-1].end])
+    *runs, last = list(join_sentences(text, sentences, lambda _: True)) or sentences[:1]
+    found = [*runs, Span(last.start, sentences[-1].end)]
     return [piece for span in found for piece in _shorten(text, span)]
 
 

@@ -17,6 +17,7 @@ from backend.api.problem_details import Problem, problem
 from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
 from backend.chat.rights_watch import ReadersNow
+from backend.container import Container
 from backend.conversations.answer_gate import AnswerGate
 from backend.research.citable_source import (
     CitableSource,
@@ -130,13 +131,16 @@ def build_text_references(
         body.text, sources, container.understood_embedder, body.style, deadline
     )
     if body.document_ids:
-        now = readers_now()
-        if now is None:
-            raise Problem(_ASKER_GONE)
-        gate = AnswerGate(index=container.engine.index, readers=now, deadline=deadline)
+        gate = _open_gate(container, readers_now(), deadline)
         if not gate.allows(body.document_ids):
             raise Problem(_NO_DOCUMENT)
     return ReferencesResponse.from_built(built)
+
+
+def _open_gate(container: Container, readers: Readers | None, deadline: Deadline) -> AnswerGate:
+    if readers is None:
+        raise Problem(_ASKER_GONE)
+    return AnswerGate(index=container.engine.index, readers=readers, deadline=deadline)
 
 
 def _read_sources(
