@@ -6,6 +6,7 @@ from typing import Annotated, Self, TypeAlias
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from backend.api.authentication import CHALLENGE
 from backend.api.authorization import Permission, requires
 from backend.api.dependencies import (
     AppStateDependency,
@@ -139,7 +140,7 @@ def build_text_references(
 
 def _open_gate(container: Container, readers: Readers | None, deadline: Deadline) -> AnswerGate:
     if readers is None:
-        raise Problem(_ASKER_GONE)
+        raise Problem(_ASKER_GONE, CHALLENGE)
     return AnswerGate(index=container.engine.index, readers=readers, deadline=deadline)
 
 

@@ -1,13 +1,15 @@
 """References over HTTP: of texts that are given, and of documents that the asker may read as of now."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.api.routes.references import LONGEST_SOURCES
 from backend.container import Container
 from backend.store import sources
@@ -127,28 +129,45 @@ def test_documents_count_for_the_limit_too(client: TestClient) -> None:
 
 
 @dataclass(frozen=True)
-class WithdrawingEmbedder(HashingEmbedder):
+class InterruptedEmbedder(HashingEmbedder):
     """Something happens while it embeds."""
 
-    container: Container = field(kw_only=True)
-    folder: Path = field(kw_only=True)
+    happen: Callable[[], object] = field(kw_only=True)
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
-        rules = self.folder / "access.yaml"
-        rules.write_text(RULES.replace("[public]", "[group:finance]"))
-        synced(self.container)
-        return HashingEmbedder().embed_queries(texts, deadline)
+        self.happen()
+        return super().embed_queries(texts, deadline)
+
+
+def interrupt(
+    container: Container, monkeypatch: pytest.MonkeyPatch, happen: Callable[[], object]
+) -> None:
+    understood = replace(container.understood_embedder, embedder=InterruptedEmbedder(happen=happen))
+    monkeypatch.setattr(Container, "understood_embedder", understood)
 
 
 def test_a_document_that_is_withdrawn_meanwhile_is_not_quoted(
     client: TestClient, container: Container, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def withdraw() -> None:
+        (folder / "access.yaml").write_text(RULES.replace("[public]", "[group:finance]"))
+        synced(container)
+
     missing = post(client, LEAVE, {"document_id": "wiki:gone.md"})
-    embedder = WithdrawingEmbedder(container=container, folder=folder)
-    understood = type(container.understood_embedder)(
-        embedder, container.understood_embedder.understanding
-    )
-    monkeypatch.setattr(Container, "understood_embedder", understood)
+    interrupt(container, monkeypatch, withdraw)
     withdrawn = post(client, LEAVE, {"document_id": OPEN})
     assert withdrawn.status_code == 404
     assert withdrawn.content == missing.content
+
+
+def test_who_is_signed_in_no_more_is_told_nothing_of_documents(
+    client: TestClient, container: Container, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = ApiTokenService(container.database)
+    token = tokens.create("asker", [TokenScope.ASK], timedelta(days=1))
+    client.headers["Authorization"] = f"Bearer {token}"
+    assert post(client, LEAVE, {"document_id": OPEN}).status_code == 200
+    interrupt(container, monkeypatch, lambda: tokens.revoke("asker"))
+    refused = post(client, LEAVE, {"document_id": OPEN})
+    assert refused.status_code == 401
+    assert "26 weeks" not in refused.text
