@@ -38,6 +38,7 @@ from backend.api.routes import (
     metrics,
     models,
     projects,
+    references,
     search,
     sharing,
     sources,
@@ -146,6 +147,7 @@ def create_app(
     for routes in (
         search,
         ask,
+        references,
         conversations,
         assistants,
         projects,

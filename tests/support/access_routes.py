@@ -88,6 +88,14 @@ _FOR_READERS = {
         missing=200,
         json={"query": "leave", "filters": _FILTER},
     ),
+    "POST /api/references": answers(
+        _ASK, json={"text": QUESTION, "sources": [{"text": "Leave is 25 days."}]}
+    ),
+    "POST /api/references#document": answers(
+        _ASK,
+        Kind.DOCUMENT,
+        json={"text": QUESTION, "sources": [{"document_id": OBJECT}]},
+    ),
     "POST /api/ask": answers(_ASK, json={"question": QUESTION}),
     "POST /api/ask#source": answers(
         _ASK,

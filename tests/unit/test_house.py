@@ -56,6 +56,14 @@ UNUSED = {
     f"{_CITATIONS}.citation_utils.collapse_citations",
     f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_cited_documents",
     f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_next_citation_number",
+    # research learns by these, gives what it knows to the model, and keeps it
+    "backend.research.knowledge_builders.learn_from_history",
+    "backend.research.knowledge_builders.learn_from_pages",
+    "backend.research.knowledge_builders.learn_from_results",
+    "backend.research.knowledge_messages.compose_messages",
+    "backend.research.knowledge_messages.fit_knowledge",
+    "backend.schemas.knowledge.export_knowledge",
+    "backend.schemas.knowledge.import_knowledge",
     # an embedder without a model, for programs and tests that only need some vector
     "indexing.embedding.hash_embedder.HashingEmbedder",
     # the languages of such an embedder: all of them

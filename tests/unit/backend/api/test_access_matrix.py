@@ -55,6 +55,7 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
         (Permission.SEARCH, Kind.DOCUMENT): NONE,
         (Permission.SEARCH, Kind.FILTERED_SOURCE): NONE,
         (Permission.ASK, Kind.FILTERED_SOURCE): NONE,
+        (Permission.ASK, Kind.DOCUMENT): NONE,
         (Permission.SOURCES, Kind.SOURCE): ADMINS,
         (Permission.INGEST, Kind.INGEST_SOURCE): INGESTING_ADMINS,
         (Permission.INGEST, Kind.PUSHED_DOCUMENT): INGESTING_ADMINS,
