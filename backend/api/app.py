@@ -36,6 +36,8 @@ from backend.api.routes import (
     memories,
     metrics,
     models,
+    openai_chat,
+    openai_models,
     projects,
     search,
     sharing,
@@ -57,7 +59,7 @@ LAST_STEP = 1.0
 DESCRIPTION = """\
 Search and question the documents in Quarry. Every answer is limited to what the asker may read.
 
-Errors are problem details (RFC 9457). Long answers are server-sent events, of which the last is
+Errors are problem details (RFC 9457), below `/v1` those of OpenAI's API. Long answers are server-sent events, of which the last is
 `done` or `error`. `X-Request-Id` is taken from the request or generated; the log contains it.
 """
 
@@ -159,6 +161,8 @@ def create_app(
         admin,
         models,
         web_search,
+        openai_models,
+        openai_chat,
         health,
         metrics,
     ):

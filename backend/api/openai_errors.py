@@ -10,10 +10,9 @@ from backend.schemas.openai_error import ErrorType, OpenAiError, OpenAiErrorResp
 from backend.schemas.system import ProblemDetails
 
 PREFIX = "/v1/"
-_PLACE = re.compile(r"^(?:body|path|query)\.")
+_NAME = re.compile(r"(?:body|path|query)\.((?:\w+(?:\.|$))*)")
+"""Of a parameter, before the names of its types."""
 _INDEX = re.compile(r"\.(\d+)(?=\.|$)")
-_DEEPEST = 3
-"""Parts of a parameter's name; those after are of its type."""
 _TYPES: Mapping[int, ErrorType] = {
     401: "authentication_error",
     403: "permission_error",
@@ -29,8 +28,8 @@ def is_for_openai(scope: Scope) -> bool:
 
 def make_error(found: ProblemDetails) -> OpenAiErrorResponse:
     faults = _list_faults(found)
-    param = next(iter(faults), None)
-    said = [f"{name}: {message}" for name, message in faults.items()]
+    param = next(iter(faults), None) or None
+    said = [f"{name}: {message}." for name, message in faults.items()]
     if not faults:
         said = [part for part in (found.detail, found.advice) if part]
     error = OpenAiError(
@@ -53,13 +52,14 @@ def _list_faults(found: ProblemDetails) -> dict[str, str]:
     """Return the first fault of each parameter."""
     faults: dict[str, str] = {}
     for one in found.errors:
-        faults.setdefault(_name_parameter(one.where), one.message)
+        faults.setdefault(_name_parameter(one.where), one.message.removesuffix("."))
     return faults
 
 
 def _name_parameter(where: str) -> str:
-    parts = _PLACE.sub("", where).split(".")
-    return _INDEX.sub(r"[\1]", ".".join(parts[:_DEEPEST]))
+    found = _NAME.match(where)
+    name = found[1].removesuffix(".") if found else ""
+    return _INDEX.sub(r"[\1]", name)
 
 
 def _find_type(status: int) -> ErrorType:
