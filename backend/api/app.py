@@ -37,6 +37,7 @@ from backend.api.routes import (
     metrics,
     models,
     openai_chat,
+    openai_embeddings,
     openai_models,
     projects,
     search,
@@ -163,6 +164,7 @@ def create_app(
         web_search,
         openai_models,
         openai_chat,
+        openai_embeddings,
         health,
         metrics,
     ):

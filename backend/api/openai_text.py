@@ -92,7 +92,7 @@ class AnswerText:
             url=self._addresses.find(source),
             title=source.title,
         )
-        self._annotations.append(Annotation(url_citation=citation))
+        self._annotations.append(Annotation(type="url_citation", url_citation=citation))
         return marker
 
     def _write_end(self) -> Iterator[str]:
@@ -120,9 +120,12 @@ class TextLimit:
         self, stops: Sequence[str], most_tokens: int | None, count_tokens: CountTokens
     ) -> None:
         self._stops = stops
-        self._left = most_tokens
+        self._most_tokens = most_tokens
         self._count_tokens = count_tokens
         self._held = ""
+        self._tokens = 0
+        """Of the lines that are complete."""
+        self._line = ""
         self.length = 0
         """Characters that were let through."""
         self.reached: FinishReason | None = None
@@ -157,18 +160,23 @@ class TextLimit:
         return text
 
     def _fit(self, text: str) -> str:
-        if self._left is None or not text:
+        if self._most_tokens is None:
             return text
-        self._left -= (used := self._count_tokens(text))
-        if self._left >= 0:
-            return text
-        self.reached = "length"
-        return self._take_words(text, self._left + used)
+        if not self._fits(text):
+            self.reached = "length"
+            return self._take_words(text)
+        complete, end, self._line = (self._line + text).rpartition("\n")
+        self._tokens += self._count_tokens(complete + end) if end else 0
+        return text
 
-    def _take_words(self, text: str, most_tokens: int) -> str:
+    def _fits(self, text: str) -> bool:
+        used = self._tokens + self._count_tokens(self._line + text)
+        return self._most_tokens is None or used <= self._most_tokens
+
+    def _take_words(self, text: str) -> str:
         taken = ""
         for word in _WORD.findall(text):
-            if self._count_tokens(taken + word) > most_tokens:
+            if not self._fits(taken + word):
                 break
             taken += word
         return taken
