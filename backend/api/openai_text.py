@@ -7,7 +7,7 @@ from backend.api.document_addresses import SourceAddresses
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
-from backend.schemas.openai_completion import Annotation, FinishReason, UrlCitation
+from backend.schemas.openai_completion import FinishReason, UrlCitation
 from indexing.embedding.token_counting import CountTokens
 from indexing.text.markdown_links import escape_markdown
 
@@ -34,7 +34,7 @@ class AnswerText:
         self._addresses = addresses
         self._cited: dict[int, CitationInfo | QuotedPassage] = {}
         self._shown: PassagesShown | None = None
-        self._annotations: list[Annotation] = []
+        self._citations: list[UrlCitation] = []
         self._length = 0
         self._ends_with_marker = False
 
@@ -53,9 +53,9 @@ class AnswerText:
                 pass
         return ""
 
-    def annotations(self, length: int) -> tuple[Annotation, ...]:
-        """Return those of so many characters of the text."""
-        return tuple(one for one in self._annotations if one.url_citation.end_index <= length)
+    def citations(self, length: int) -> tuple[UrlCitation, ...]:
+        """Return those in the first characters of the text, so many."""
+        return tuple(one for one in self._citations if one.end_index <= length)
 
     def _write(self, text: str) -> Iterator[str]:
         numbers = self._read_links(text)
@@ -92,7 +92,7 @@ class AnswerText:
             url=self._addresses.find(source),
             title=source.title,
         )
-        self._annotations.append(Annotation(type="url_citation", url_citation=citation))
+        self._citations.append(citation)
         return marker
 
     def _write_end(self) -> Iterator[str]:

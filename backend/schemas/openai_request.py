@@ -4,7 +4,7 @@ Parameters that would change what an answer is, and that Quarry does not honour,
 that only tune how a model writes are taken and have no effect.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
@@ -20,6 +20,7 @@ _LONGEST_MODEL = 100
 _LONGEST_STOP = 200
 _MOST_STOPS = 4
 
+Role: TypeAlias = Literal["system", "developer", "user", "assistant"]
 Text: TypeAlias = Annotated[str, Field(max_length=LONGEST_TEXT)]
 Flag: TypeAlias = Annotated[bool, Field(strict=True)]
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1)]
@@ -72,8 +73,14 @@ class CompletionMessage(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    role: Literal["system", "developer", "user", "assistant"]
+    role: Role
     content: Content | None = None
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        if isinstance(self.content, str):
+            return [TextPart(type="text", text=self.content)]
+        return self.content or []
 
 
 class StreamOptions(BaseModel):
@@ -165,20 +172,3 @@ class ChatCompletionBody(BaseModel):
     def wants_usage(self) -> bool:
         """Whether a stream ends with what it has used."""
         return bool(self.stream_options and self.stream_options.include_usage)
-
-
-def read_text(message: CompletionMessage) -> str:
-    match message.content:
-        case None:
-            return ""
-        case str(text):
-            return text
-        case parts:
-            return "\n\n".join(part.text for part in parts if isinstance(part, TextPart))
-
-
-def list_images(message: CompletionMessage) -> list[str]:
-    """Return the URLs of its images."""
-    if message.content is None or isinstance(message.content, str):
-        return []
-    return [part.image_url.url for part in message.content if isinstance(part, ImagePart)]

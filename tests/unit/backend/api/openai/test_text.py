@@ -39,8 +39,7 @@ def write(*texts: str) -> tuple[str, AnswerText]:
 @given(st.lists(PIECES, max_size=12))
 def test_every_annotation_is_of_a_marker_and_no_link_is_left(texts: list[str]) -> None:
     text, answer = write(*texts)
-    for one in answer.annotations(len(text)):
-        cited = one.url_citation
+    for cited in answer.citations(len(text)):
         number = int(text[cited.start_index + 1 : cited.end_index - 1])
         assert text[cited.start_index : cited.end_index] == f"[{number}]"
         assert cited.title == DOCUMENTS[number].title
@@ -52,7 +51,7 @@ def test_every_annotation_is_of_a_marker_and_no_link_is_left(texts: list[str]) -
 def test_each_source_has_an_address() -> None:
     text, answer = write("So [1][2][3][4].")
     assert text == "So [1][2][3][4]."
-    assert [one.url_citation.url for one in answer.annotations(len(text))] == [
+    assert [one.url for one in answer.citations(len(text))] == [
         f"{SERVER}/document/wiki:leave.md",
         f"{SERVER}/document/wiki:a%2F..%2Fb%20%28c%29.md",
         "https://example.com/a",
@@ -71,10 +70,10 @@ def test_a_budget_that_is_used_up_is_said() -> None:
 def test_a_marker_in_code_of_a_source_that_is_not_cited_is_text() -> None:
     answer = AnswerText(SourceAddresses(SERVER))
     assert answer.add(TextPiece("[1]")) == "[1]"
-    assert answer.annotations(3) == ()
+    assert answer.citations(3) == ()
     answer.add(CitationInfo(1, "wiki:leave.md", "Leave", ""))
     assert answer.add(TextPiece("[1]")) == "[1]"
-    assert len(answer.annotations(6)) == 1
+    assert len(answer.citations(6)) == 1
 
 
 @given(st.text("abST\n ", max_size=40), st.lists(st.integers(1, 5), max_size=40))
