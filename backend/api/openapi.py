@@ -217,3 +217,15 @@ COMPLETION_STREAM: Json = {
         }
     },
 }
+RESPONSE_STREAM: Json = {
+    "description": "The answer; where `stream` is true, as server-sent events with the names of OpenAI's, of which the last is"
+    " `response.completed`, `response.incomplete` or `response.failed`",
+    "content": {
+        EVENTS: {
+            "itemSchema": {"type": "object", "required": ["event", "data"]},
+            "example": "event: response.output_text.delta\ndata: "
+            '{"type": "response.output_text.delta", "sequence_number": 4, "output_index": 0, "item_id": "msg_1",'
+            ' "content_index": 0, "delta": "Parents", "logprobs": []}\n\n',
+        }
+    },
+}

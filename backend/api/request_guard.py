@@ -27,7 +27,7 @@ MOST_UPLOADED = LARGEST_FILE + OVERHEAD
 MOST_WITH_PICTURES = 10_000_000
 """Of the body of a request whose messages may hold pictures."""
 
-_CHAT_COMPLETIONS = "/v1/chat/completions"
+_WITH_PICTURES = {"/v1/chat/completions", "/v1/responses"}
 _UPLOADS = re.compile(r"/api/(?:(?:projects|assistants)/[^/]+/)?files")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -172,7 +172,7 @@ def _from_elsewhere(where: str) -> ProblemDetails:
 def _find_limit(scope: Scope) -> int:
     if scope["method"] != "POST":
         return MOST_BYTES
-    if scope["path"] == _CHAT_COMPLETIONS:
+    if scope["path"] in _WITH_PICTURES:
         return MOST_WITH_PICTURES
     return MOST_UPLOADED if _UPLOADS.fullmatch(scope["path"]) else MOST_BYTES
 

@@ -15,7 +15,7 @@ from backend.store.assistants import DEFAULT_ID
 LONGEST_TEXT = 40_000
 MOST_MESSAGES = 200
 MOST_PARTS = 100
-_LONGEST_URL = 8_000_000
+LONGEST_URL = 8_000_000
 _LONGEST_MODEL = 100
 _LONGEST_STOP = 200
 _MOST_STOPS = 4
@@ -26,6 +26,10 @@ Flag: TypeAlias = Annotated[bool, Field(strict=True)]
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1)]
 Stop: TypeAlias = Annotated[str, Field(min_length=1, max_length=_LONGEST_STOP)]
 Number: TypeAlias = Annotated[float, Field(strict=True)]
+Temperature: TypeAlias = Annotated[Number, Field(ge=0, le=2)]
+ModelId: TypeAlias = Annotated[
+    str, Field(max_length=_LONGEST_MODEL, description="The id of an assistant")
+]
 
 
 def _refuse(value: object) -> None:
@@ -53,7 +57,7 @@ class ImageUrl(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     url: str = Field(
-        max_length=_LONGEST_URL, description="A data URL; no address of the web is opened"
+        max_length=LONGEST_URL, description="A data URL; no address of the web is opened"
     )
 
 
@@ -112,11 +116,11 @@ class ChatCompletionBody(BaseModel):
         },
     )
 
-    model: str = Field(max_length=_LONGEST_MODEL, description="The id of an assistant")
+    model: ModelId
     messages: Annotated[list[CompletionMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
     stream: Flag | None = None
     stream_options: StreamOptions | None = None
-    temperature: Annotated[Number, Field(ge=0, le=2)] | None = None
+    temperature: Temperature | None = None
     max_tokens: Count | None = Field(default=None, description="The older name of the next one")
     max_completion_tokens: Count | None = Field(
         default=None, description="After so many tokens the answer ends"

@@ -67,6 +67,7 @@ ROUTES_OF_ASSISTANTS = {
     **_of_asking("POST /api/ask", _ASK, {"question": QUESTION}),
     **_of_each("GET /v1/models/{model}"),
     **_of_each("POST /v1/chat/completions#assistant", json=_COMPLETION),
+    **_of_each("POST /v1/responses#assistant", json={"model": OBJECT, "input": QUESTION}),
     "POST /api/conversations#assistant": answers_people(
         Kind.ASSISTANT, 202, json={"question": QUESTION, "assistant_id": OBJECT}
     ),

@@ -91,6 +91,7 @@ _FOR_READERS = {
     "GET /v1/models": answers(_ASK),
     "POST /v1/chat/completions": answers(_ASK, json=_COMPLETION),
     "POST /v1/chat/completions#stream": answers(_ASK, json=_COMPLETION | {"stream": True}),
+    "POST /v1/responses": answers(_ASK, json={"model": "default", "input": QUESTION}),
     "POST /v1/embeddings": answers(_SEARCH, json={"model": "default", "input": "leave"}),
     "POST /api/ask": answers(_ASK, json={"question": QUESTION}),
     "POST /api/ask#source": answers(

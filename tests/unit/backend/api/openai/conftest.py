@@ -1,5 +1,6 @@
 """A Quarry with accounts and a scripted language model on a socket, and OpenAI's own client for each who asks."""
 
+import base64
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from tests.unit.backend.api.conftest import connected, make_container
 
 ANN, BOB = "ann@example.com", "bob@example.com"
 QUESTION = "How long is parental leave?"
+BAND = "In which salary band is a senior engineer?"
+PICTURE = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(24)).decode()
 A_WEEK = timedelta(days=7)
 
 
@@ -44,6 +47,14 @@ class Office:
     def open_client(self, email: str, *scopes: TokenScope) -> openai.OpenAI:
         return self.open_with(self.make_token(email, *scopes))
 
+    def add_assistant(self, **values: object) -> str:
+        """Make an assistant of Ann's, and return its id."""
+        with self.open_client(ANN) as client:
+            body = {"name": "Desk", **values}
+            made = client.post(f"{self.url}/api/assistants", body=body, cast_to=object)
+        assert isinstance(made, dict)
+        return str(made["id"])
+
     def open_with(self, key: str) -> openai.OpenAI:
         return openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=60)
 
@@ -51,6 +62,12 @@ class Office:
 def answer_well(request: Request) -> Reply:
     del request
     return Say("Parents have 26 weeks [1].", reasoning="It stands there.")
+
+
+def cite_all(request: Request) -> Reply:
+    """Cite whatever is shown, and where nothing is, the number that there would be."""
+    numbers = [one["number"] for one in request.sources] or [1]
+    return Say(" ".join(f"So it is [{number}]." for number in numbers))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """`POST /v1/chat/completions`, asked by OpenAI's own client."""
 
-import base64
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,13 +12,19 @@ from backend.store import people
 from tests.support.language_models import add_model
 from tests.support.scripted_model import Manner, Refuse, Reply, Request, Say, ScriptedModel
 from tests.unit.backend.api.conftest import SOURCE
-from tests.unit.backend.api.openai.conftest import A_WEEK, BOB, QUESTION, Office, answer_well
+from tests.unit.backend.api.openai.conftest import (
+    A_WEEK,
+    BAND,
+    BOB,
+    PICTURE,
+    QUESTION,
+    Office,
+    answer_well,
+    cite_all,
+)
 
 SOON = 30.0
 PAY = f"{SOURCE}:finance/pay.md"
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
-PICTURE = "data:image/png;base64," + base64.b64encode(PNG).decode()
-BAND = "In which salary band is a senior engineer?"
 
 
 def ask(client: openai.OpenAI, question: str = QUESTION, **more: Any) -> ChatCompletion:
@@ -245,7 +250,7 @@ def test_a_picture_is_shown_to_a_model_that_sees_and_else_refused(
         show(PICTURE)
     assert refused.value.param == "messages"
     add_model(office.container, "eye", model.base_url, sees_pictures=True)
-    assistant = _add_assistant(office, model="eye")
+    assistant = office.add_assistant(model="eye")
     assert show(PICTURE).choices[0].message.content == "Parents have 26 weeks [1]."
     (asked,) = [one for one in model.requests if one.answers]
     assert PICTURE in str(asked.messages[-1]["content"])
@@ -253,14 +258,6 @@ def test_a_picture_is_shown_to_a_model_that_sees_and_else_refused(
         with pytest.raises(openai.BadRequestError) as refused:
             show(wrong)
         assert refused.value.param == "messages"
-
-
-def _add_assistant(office: Office, **values: Any) -> str:
-    with office.open_client("ann@example.com", TokenScope.ASK) as client:
-        body = {"name": "Desk", **values}
-        answer = client.post(f"{office.url}/api/assistants", body=body, cast_to=object)
-    assert isinstance(answer, dict)
-    return str(answer["id"])
 
 
 def test_a_key_that_proves_nothing_is_refused(office: Office) -> None:
@@ -375,10 +372,6 @@ def test_an_answer_ends_with_its_token(office: Office, model: ScriptedModel) -> 
 def test_a_member_is_never_told_of_what_others_read(
     ann: openai.OpenAI, bob: openai.OpenAI, model: ScriptedModel
 ) -> None:
-    def cite_all(request: Request) -> Reply:
-        numbers = [one["number"] for one in request.sources] or [1]
-        return Say(" ".join(f"So it is [{number}]." for number in numbers))
-
     model.play(cite_all)
     asked = [{"role": "user", "content": BAND}]
     for client, may_read in ((ann, True), (bob, False)):
