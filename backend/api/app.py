@@ -37,6 +37,10 @@ from backend.api.routes import (
     memories,
     metrics,
     models,
+    openai_chat,
+    openai_embeddings,
+    openai_models,
+    openai_responses,
     projects,
     references,
     search,
@@ -59,7 +63,7 @@ LAST_STEP = 1.0
 DESCRIPTION = """\
 Search and question the documents in Quarry. Every answer is limited to what the asker may read.
 
-Errors are problem details (RFC 9457). Long answers are server-sent events, of which the last is
+Errors are problem details (RFC 9457), below `/v1` those of OpenAI's API. Long answers are server-sent events, of which the last is
 `done` or `error`. `X-Request-Id` is taken from the request or generated; the log contains it.
 """
 
@@ -164,6 +168,10 @@ def create_app(
         admin,
         models,
         web_search,
+        openai_models,
+        openai_chat,
+        openai_responses,
+        openai_embeddings,
         health,
         metrics,
     ):

@@ -172,6 +172,7 @@ class ChatService:
                 self.models.metering(turn.person_id) as meter,
                 self._open_web(turn) as web,
             ):
+                state.follow_usage(meter)
                 metered = chosen.metered(meter, models.count_tokens)
                 parts = self._choose_parts(turn, index, metered, models.count_tokens, web)
                 judge = _make_judge(turn, metered, models.count_tokens)

@@ -17,6 +17,12 @@ SAMPLE = ("support", "finance")
 EXAMPLES = 12
 """Of each operation, valid ones and others."""
 
+OPENAI_BODIES = {
+    "ChatCompletionBody": "/v1/chat/completions",
+    "ResponseBody": "/v1/responses",
+    "EmbeddingsBody": "/v1/embeddings",
+}
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
@@ -107,6 +113,9 @@ def test_the_examples_of_requests_are_valid(server: Serving, description: Any) -
     shapes = description["components"]["schemas"]
     (search,) = shapes["SearchBody"]["examples"]
     assert server.client.post("/api/search", json=search).status_code == 200
+    for shape, path in OPENAI_BODIES.items():
+        (body,) = shapes[shape]["examples"]
+        assert server.client.post(path, json=body).status_code == 200
     (ask,) = shapes["AskBody"]["examples"]
     with server.client.stream("POST", "/api/ask", json=ask) as response:
         assert isinstance(response, httpx.Response)

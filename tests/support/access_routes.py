@@ -42,6 +42,7 @@ _MODEL_FORM = {
     "model": "large",
     "context_window": "32000",
 }
+_COMPLETION = {"model": "default", "messages": [{"role": "user", "content": QUESTION}]}
 _IDENTITY = {"issuer": ISSUER, "subject": OBJECT}
 
 # A route beside itself with something else in its query or body has a mark, which is not sent.
@@ -96,6 +97,11 @@ _FOR_READERS = {
         Kind.DOCUMENT,
         json={"text": QUESTION, "sources": [{"document_id": OBJECT}]},
     ),
+    "GET /v1/models": answers(_ASK),
+    "POST /v1/chat/completions": answers(_ASK, json=_COMPLETION),
+    "POST /v1/chat/completions#stream": answers(_ASK, json=_COMPLETION | {"stream": True}),
+    "POST /v1/responses": answers(_ASK, json={"model": "default", "input": QUESTION}),
+    "POST /v1/embeddings": answers(_SEARCH, json={"model": "default", "input": "leave"}),
     "POST /api/ask": answers(_ASK, json={"question": QUESTION}),
     "POST /api/ask#source": answers(
         _ASK,
