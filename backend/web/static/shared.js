@@ -26,6 +26,7 @@ function answer(message, asked) {
   const turn = new Turn(node, asked);
   if (message.answer && !message.withheld) turn.restore(restorable(message, reasons));
   else restorePart(turn, message);
+  message.losses.forEach((loss) => turn.lost(loss));
   part(node, "copy").addEventListener("click", async () => say(await copied(turn, part(node, "copy"))));
   turns.set(node, turn);
   return node;
