@@ -12,6 +12,7 @@ import { follow } from "./follow.js";
 import { KeptFiles } from "./kept_files.js";
 import { isTyping } from "./keys.js";
 import { translate } from "./messages.js";
+import { watchPane } from "./pane.js";
 import { keepPlace, restorePlace, toEnd, watchPlace } from "./place.js";
 import { offerSharing, watchSharing } from "./share.js";
 import { Problem } from "./stream.js";
@@ -87,6 +88,7 @@ async function attempt(act) {
 
 function go(id) {
   closeDrawer();
+  closePane();
   keepPlace();
   if (idOf(location.pathname) !== id) history.pushState(null, "", id ? `/chat/${encodeURIComponent(id)}` : "/chat");
   open();
@@ -384,5 +386,6 @@ document.addEventListener("keydown", (event) => {
 });
 watchSharing(() => ({ id: conversation.id, messages }));
 watchPlace(element("thread"), () => running().length > 0);
-watchCards(element("room"), element("card"), (chip) => thread.facts(chip));
+const closeCard = watchCards(element("room"), element("card"), (chip) => thread.facts(chip));
+const closePane = watchPane(element("chat"), closeCard);
 open();

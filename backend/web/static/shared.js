@@ -2,6 +2,7 @@
 import { watchCards } from "./cards.js";
 import { copied } from "./copying.js";
 import { translate } from "./messages.js";
+import { watchPane } from "./pane.js";
 import { Problem, send } from "./stream.js";
 import { make, replaceControls } from "./text.js";
 import { made, part, restorable, restorePart } from "./thread.js";
@@ -75,5 +76,6 @@ element("copy").addEventListener("click", () =>
   ),
 );
 addEventListener("pageshow", (event) => event.persisted && location.reload());
-watchCards(element("room"), element("card"), (chip) => turns.get(chip.closest(".message"))?.facts(chip));
+const closeCard = watchCards(element("room"), element("card"), (chip) => turns.get(chip.closest(".message"))?.facts(chip));
+watchPane(page, closeCard);
 attempt(async () => show(await send("GET", address)), missing);

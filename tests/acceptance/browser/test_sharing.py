@@ -133,7 +133,15 @@ def test_shared_and_judged_by_one_read_by_another(
     ann.locator(".answer .cite").first.hover()
     expect(ann.locator("#card")).to_contain_text("scanners")
     ann.locator(".answer .cite").first.click()
+    pane = ann.get_by_role("region", name="Document")
+    expect(pane.locator("#pane-cited")).to_contain_text("interlock of the laser")
+    _look_at_both(ann, pictures)
+    ann.keyboard.press("Escape")
+    expect(pane).to_be_hidden()
+    ann.set_viewport_size(PHONE)
+    ann.locator(".answer .cite").first.click()
     expect(ann).to_have_url(re.compile("/document/"))
+    ann.set_viewport_size(DESK)
     ann.goto(link)
     with ann.expect_download() as downloading:
         ann.get_by_role("link", name="Download").click()
@@ -174,6 +182,12 @@ def test_shared_and_judged_by_one_read_by_another(
     check_looks(ann, pictures, "shared-missing")
     bobs.close()
     anns.close()
+
+
+def _look_at_both(page: Page, pictures: Path) -> None:
+    page.screenshot(path=pictures / "shared-with-document.png")
+    assert _objections(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def _judge(page: Page, pictures: Path) -> None:
