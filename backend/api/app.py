@@ -50,6 +50,7 @@ from backend.api.routes import (
 )
 from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry, no_other_servers
+from backend.api.translations import FindTranslation, keep_english
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
 from backend.files.file_keeper import FileKeeper
@@ -93,6 +94,7 @@ def create_app(
     error_page: ErrorPage | None = None,
     processes: ServerProcesses | None = None,
     public_address: PublicAddress | None = None,
+    find_translation: FindTranslation = keep_english,
 ) -> Api:
     """Create the API of a container. It warms up when it starts.
 
@@ -101,6 +103,7 @@ def create_app(
         error_page: renders a problem for browsers, outside of the API.
         processes: of this server, where it has several.
         public_address: under which others reach it; None where this machine alone does.
+        find_translation: of what people download to read it.
     """
     app = Api(
         title="Quarry",
@@ -135,6 +138,7 @@ def create_app(
             lambda: current.container, processes.other_servers if processes else no_other_servers
         ),
         answer_html=answer_html,
+        find_translation=find_translation,
         metrics=server_metrics,
         authenticator=authenticator,
         pools=pools,

@@ -34,6 +34,7 @@ from backend.api.request_context import (
 from backend.api.request_pools import RequestPools
 from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry
+from backend.api.translations import FindTranslation
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.chat.llm.stored_models import ModelService
 from backend.composition.chat import ChatService
@@ -68,6 +69,7 @@ class AppState:
     warmup: Warmup
     sync_runs: SyncRunRegistry
     answer_html: AnswerHtml
+    find_translation: FindTranslation
     metrics: Metrics
     pools: RequestPools
     turns: ConversationTurns

@@ -1,7 +1,7 @@
 """The pages and their fragments: each route reads the address, calls one function, and renders."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, Query, Request
@@ -41,6 +41,7 @@ from backend.web import (
     set_pages,
     sharing_pages,
     token_pages,
+    urls,
     web_search_pages,
 )
 from backend.web.ask_page import filters_json, list_chips, list_examples, name_model
@@ -234,8 +235,13 @@ def document_page(
     passage: PassageDependency,
     begin: Annotated[int, Query(alias="from", ge=0, le=10**9)] = 0,
     q: Annotated[str, Query(max_length=search_url.LONGEST_QUERY)] = "",
+    form: Literal["page", "pane"] = "page",
 ) -> HTMLResponse:
-    """Render a document at a passage; a missing one and one the asker may not read look alike."""
+    """Render a document at a passage; a missing one and one the asker may not read look alike.
+
+    Args:
+        form: `pane`: the text alone, for another page to show.
+    """
     stored = documents.find(database, document_id, readers)
     values: dict[str, object] = {"query": q, "is_admin": asker.role is Role.ADMIN}
     if stored is None:
@@ -244,7 +250,8 @@ def document_page(
     view = build_view(stored, who.describe() or ["nobody"], passage, begin)
     if stored.document.source == FILES_SOURCE:
         view = replace(view, source=held_files.name_source(database, asker.owner, document_id))
-    return page(request, "document.html", "search", {**values, "document": view})
+    shown = {"document": view, "form": form, "address": urls.document(document_id)}
+    return page(request, "document.html", "search", {**values, **shown})
 
 
 @requires(Permission.SOURCES)

@@ -62,6 +62,7 @@ def _environment(language: Language) -> Environment:
         "translated": messages.translate,
         "source_name": messages.name_source,
         "day": messages.format_day,
+        "day_of_year": messages.format_day_of_year,
         "minute": messages.format_minute,
         "iso": iso,
         "counted": messages.count if language != "en" else pluralize,

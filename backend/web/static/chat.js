@@ -13,6 +13,7 @@ import { KeptFiles } from "./kept_files.js";
 import { isTyping } from "./keys.js";
 import { translate } from "./messages.js";
 import { ModeChoice, modeOf } from "./modes.js";
+import { watchPane } from "./pane.js";
 import { keepPlace, restorePlace, toEnd, watchPlace } from "./place.js";
 import { offerSharing, watchSharing } from "./share.js";
 import { Problem } from "./stream.js";
@@ -89,6 +90,7 @@ async function attempt(act) {
 
 function go(id) {
   closeDrawer();
+  closePane();
   keepPlace();
   if (idOf(location.pathname) !== id) history.pushState(null, "", id ? `/chat/${encodeURIComponent(id)}` : "/chat");
   open();
@@ -391,5 +393,6 @@ document.addEventListener("keydown", (event) => {
 });
 watchSharing(() => ({ id: conversation.id, messages }));
 watchPlace(element("thread"), () => running().length > 0);
-watchCards(element("room"), element("card"), (chip) => thread.facts(chip));
+const closeCard = watchCards(element("room"), element("card"), (chip) => thread.facts(chip));
+const closePane = watchPane(element("chat"), closeCard);
 open();

@@ -1,6 +1,7 @@
 """A conversation as Markdown: each source once, and nothing that others wrote gets out of its place."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +11,31 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from backend.chat.events import GENERAL_KNOWLEDGE
+from backend.chat.passages import PassagesReason
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.markdown_export import export_markdown
 from backend.conversations.sharing import ReadConversation, ReadMessage
+from backend.conversations.turn_events import STOPPED
+from backend.web.catalogs import load_messages
 from tests.support.conversations import make_answer, make_message
 
 SERVER = "https://quarry.example.com"
+ENGLISH = (
+    "Question",
+    "Answer",
+    "Sources",
+    STOPPED,
+    WITHHELD,
+    PassagesReason.NO_MODEL.sentence,
+)
+CHINESE = (
+    "问题",
+    "回答",
+    "来源",
+    "回答已停止。",
+    "此回答依据了您无权读取的来源。",
+    load_messages("zh").translate(PassagesReason.NO_MODEL.sentence),
+)
 GITHUB = MarkdownIt("gfm-like", {"linkify": False, "html": True})
 ONE, TWO = "[[1]](https://wiki.example.com/1)", "[[2]](https://wiki.example.com/2)"
 
@@ -31,8 +51,10 @@ def _answered(text: str, *documents: str, title: str | None = None) -> ReadMessa
     return ReadMessage(make_message("assistant", text, answer), "?", withheld=False)
 
 
-def _export(*messages: ReadMessage, title: str = "Leave") -> str:
-    return export_markdown(ReadConversation(title, messages), SERVER)
+def _export(
+    *messages: ReadMessage, title: str = "Leave", translate: Callable[[str], str] = str
+) -> str:
+    return export_markdown(ReadConversation(title, messages), SERVER, translate)
 
 
 def _types(markdown: str) -> set[str]:
@@ -169,3 +191,29 @@ def test_code_is_left_as_it_is() -> None:
     assert "Use `List<int>`:" in _export(_answered(text))
     assert "\nif a < b: ![x](y)\n" in _export(_answered(text))
     assert "\n    a < b\n\nso a \\< b." in _export(_answered(text))
+
+
+def test_headings_and_notices_are_in_the_language_of_the_reader_and_nothing_else() -> None:
+    answer = _answered(f"Answer: {ONE}", "a:x", title="\u2067")
+    stopped = replace(answer, message=replace(answer.message, status="stopped"))
+    withheld = replace(answer, withheld=True)
+    passages = ReadMessage(
+        make_message("assistant", PassagesReason.NO_MODEL.sentence), "?", withheld=False
+    )
+    for language, words in (("en", ENGLISH), ("zh", CHINESE)):
+        written = _export(
+            *(_asked("Sources"), stopped, withheld, passages),
+            translate=load_messages(language).translate,
+        )
+        question, said, sources, stop, hidden, why = words
+        assert written == (
+            f"# Leave\n\n## {question}\n\n> Sources  \n\n## {said}\n\nAnswer: [1]\n\n*{stop}*\n\n"
+            f"## {said}\n\n*{hidden}*\n\n## {said}\n\n{why}\n\n"
+            f"## {sources}\n\n1. [\ufffd](https://wiki.example.com/1)\n"
+        )
+
+
+def test_a_source_without_a_title_has_a_name_in_the_language_of_the_reader() -> None:
+    answer = _answered(f"{ONE}", "a:x", title=" ")
+    assert "1. [Untitled](" in _export(answer)
+    assert "1. [无标题](" in _export(answer, translate=load_messages("zh").translate)
