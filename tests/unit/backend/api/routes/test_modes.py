@@ -166,7 +166,7 @@ def test_without_rewriting_the_message_alone_is_the_query(
     stream = _ask(asker, web=True, rewrite=False)
     assert _data(stream, "planned")["web"]["queries"] == [QUESTION]
     asked = next(one for one in model.requests if one.answers)
-    assert f"1. {LAW.title}\n   {LAW.url}\n" in asked.text
+    assert f"1. Title: {LAW.title}\n   Address: {LAW.url}\n" in asked.text
     assert not any("You decide what has to be looked up" in one.text for one in model.requests)
     assert len(engine.log) >= 1
 
