@@ -240,7 +240,7 @@ class Container:
             self._source_kinds,
             self.language_models,
             lambda: self.web_sessions,
-            self._memories,
+            lambda: self._memories,
         )
 
     @cached_property

@@ -46,7 +46,8 @@ class ChatService:
     models: "LanguageModels"
     find_web: "Callable[[], WebSessions]"
     """Returns what opens the web; called only for turns that may use it."""
-    memories: "MemoryFinder"
+    open_memories: "Callable[[], MemoryFinder]"
+    """Called only for turns that a language model answers."""
 
     @property
     def seconds(self) -> float:
@@ -260,7 +261,7 @@ class ChatService:
             search=searches.tool(complete, searched) if turn.assistant.searches else None,
             complete=complete,
             web=web,
-            find_memories=self.memories.for_owner(turn.owner),
+            find_memories=self.open_memories().for_owner(turn.owner),
             numbers=numbers,
             infer=self._inference_over(index).infer_from_message,
             search_seconds=self.settings.search_seconds,
