@@ -13,6 +13,7 @@ from backend.api.dependencies import (
     LanguageModelsDependency,
     ModelServiceDependency,
 )
+from backend.api.languages import find_language
 from backend.api.request_context import CancelTokenDependency
 from backend.chat.llm.model_check import CHECK_SECONDS, check_model
 from backend.chat.llm.stored_models import SMALLEST_WINDOW, ModelChange
@@ -29,7 +30,6 @@ from backend.store.language_models import ModelRole, ModelValues
 from backend.web.bar_chart import HEIGHT
 from backend.web.catalogs import load_messages
 from backend.web.forms import Form, FormDependency
-from backend.web.languages import find_language
 from backend.web.templates import page
 from backend.web.usage_charts import UsagePeriod, draw_usage
 from connectors.errors import ConflictError, InvalidInputError, NotConfiguredError

@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse
 from backend.api.authorization import Permission, requires
 from backend.api.conversation_dependencies import HIGHEST, get_owner
 from backend.api.dependencies import AppStateDependency
+from backend.api.languages import find_language
 from backend.api.routes.feedback import ReviewDependency
 from backend.api.routes.sharing import ShareId
 from backend.conversations.markdown_export import Translate
@@ -15,7 +16,6 @@ from backend.schemas.feedback import ReviewedFeedbackResponse
 from backend.store.answer_feedback import Rating
 from backend.web.ask_page import REASONS, reasons_json
 from backend.web.catalogs import load_messages
-from backend.web.languages import find_language
 from backend.web.templates import page
 
 router = APIRouter(include_in_schema=False)

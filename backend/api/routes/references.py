@@ -141,7 +141,13 @@ def build_text_references(
 def _open_gate(container: Container, readers: Readers | None, deadline: Deadline) -> AnswerGate:
     if readers is None:
         raise Problem(_ASKER_GONE, CHALLENGE)
-    return AnswerGate(index=container.engine.index, readers=readers, deadline=deadline)
+    # Memories are no sources here: the ids are those of documents alone.
+    return AnswerGate(
+        index=container.engine.index,
+        readers=readers,
+        own_memories=lambda _: frozenset(),
+        deadline=deadline,
+    )
 
 
 def _read_sources(

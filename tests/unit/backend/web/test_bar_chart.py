@@ -6,11 +6,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from backend.web.languages import Language
 from hypothesis import given
 from hypothesis import strategies as st
 
 import backend.web
+from backend.api.languages import Language
 from backend.web.bar_chart import (
     HEIGHT,
     PLOT_HEIGHT,
