@@ -29,7 +29,7 @@ def is_for_openai(scope: Scope) -> bool:
 def make_error(found: ProblemDetails) -> OpenAiErrorResponse:
     faults = _list_faults(found)
     param = next(iter(faults), None) or None
-    said = [f"{name}: {message}." for name, message in faults.items()]
+    said = [f"{name}: {message}." if name else f"{message}." for name, message in faults.items()]
     if not faults:
         said = [part for part in (found.detail, found.advice) if part]
     error = OpenAiError(
@@ -49,7 +49,7 @@ def make_response(found: ProblemDetails, headers: Mapping[str, str] | None = Non
 
 
 def _list_faults(found: ProblemDetails) -> dict[str, str]:
-    """Return the first fault of each parameter."""
+    """Return the first fault of each parameter; that of the body as a whole without a name."""
     faults: dict[str, str] = {}
     for one in found.errors:
         faults.setdefault(_name_parameter(one.where), one.message.removesuffix("."))
@@ -59,6 +59,9 @@ def _list_faults(found: ProblemDetails) -> dict[str, str]:
 def _name_parameter(where: str) -> str:
     found = _NAME.match(where)
     name = found[1].removesuffix(".") if found else ""
+    if name.isdecimal():
+        # The place in a body that is no JSON.
+        return ""
     return _INDEX.sub(r"[\1]", name)
 
 

@@ -52,7 +52,8 @@ def test_a_request_may_hold_pictures_and_no_more(client: TestClient) -> None:
 def test_what_is_not_json_is_refused(client: TestClient) -> None:
     answer = client.post(PATH, content=b"{", headers={"Content-Type": "application/json"})
     assert answer.status_code == 400
-    assert answer.json()["error"]["type"] == "invalid_request_error"
+    assert answer.json()["error"]["param"] is None
+    assert answer.json()["error"]["message"] == "JSON decode error."
 
 
 def test_without_a_language_model_the_best_sentences_are_the_answer(client: TestClient) -> None:
