@@ -191,7 +191,8 @@ def ask(
                 command_line.resolve_asker(container, own, readers),
                 file or [],
                 console,
-                command_line.find_owner(container, readers),
+                # Passages are shown without memories.
+                command_line.find_owner(container, readers) if container.chat.model else None,
             ),
         )
         if console is None:
