@@ -211,7 +211,8 @@ def ask(
                 file or [],
                 console,
                 chosen,
-                command_line.find_owner(container, readers),
+                # Passages are shown without memories.
+                command_line.find_owner(container, readers) if container.chat.model else None,
             ),
         )
         if console is None:

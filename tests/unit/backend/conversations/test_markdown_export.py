@@ -23,7 +23,7 @@ SERVER = "https://quarry.example.com"
 ENGLISH = (
     "Question",
     "Answer",
-    "Sources",
+    "References",
     STOPPED,
     WITHHELD,
     PassagesReason.NO_MODEL.sentence,
@@ -31,7 +31,7 @@ ENGLISH = (
 CHINESE = (
     "问题",
     "回答",
-    "来源",
+    "参考文献",
     "回答已停止。",
     "此回答依据了您无权读取的来源。",
     load_messages("zh").translate(PassagesReason.NO_MODEL.sentence),

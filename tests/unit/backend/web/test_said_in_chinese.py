@@ -140,9 +140,8 @@ def test_a_number_of_documents_and_a_name_stay_as_they_are() -> None:
     assert _said("31 documents of Search will be tried again now.") == (
         "现在将重试 Search 的 31 个文档。"
     )
-    assert _said("There is no account of search@example.com. Ask an admin to invite them.") == (
-        "search@example.com 没有账户。请联系管理员发出邀请。"
-    )
+    listing = "There is no account of search@example.com. To list them: quarry users list"
+    assert _said(listing) == "search@example.com 没有账户。列出全部账户：quarry users list"
 
 
 @pytest.mark.parametrize("what", ["The name", "The description", "The instructions", "A starter"])
