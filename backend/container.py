@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from backend.store.sources import Source
     from backend.web_search.browser.browser_reader import BrowserReader
     from backend.web_search.page_reader import PageReader
+    from backend.web_search.page_snippets import EmbeddingModel as UnderstoodEmbedder
     from backend.web_search.search import WebSearch
     from backend.web_search.service import WebSearchService
     from connectors.access import Readers
@@ -276,15 +277,20 @@ class Container:
     def web_sessions(self) -> "WebSessions":
         """Opens the web to turns."""
         from backend.composition.web_search import WebSessions
-        from backend.web_search.page_snippets import EmbeddingModel
-
-        def find_embedding() -> EmbeddingModel:
-            embedding = self.engine.embedding
-            return EmbeddingModel(embedding.embedder, embedding.language_support)
 
         return WebSessions(
-            self.web_search, lambda: self.page_reader, self._find_database, find_embedding
+            self.web_search,
+            lambda: self.page_reader,
+            self._find_database,
+            lambda: self.understood_embedder,
         )
+
+    @property
+    def understood_embedder(self) -> "UnderstoodEmbedder":
+        """The embedder, and the languages that it understands."""
+        from backend.web_search.page_snippets import EmbeddingModel as UnderstoodEmbedder
+
+        return UnderstoodEmbedder(self.embedding.embedder, self.embedding.language_support)
 
     def web_search_service(self, actor: "Actor") -> "WebSearchService":
         """Return what admins do to web search."""
@@ -353,13 +359,21 @@ class Container:
         """Raises ActionRequiredError: its settings or its credential are invalid, no key decrypts that, or it may not
         reach what it is to read."""
         from backend.access.source_owners import limit_owner
-        from connectors.registry import create_connector
+        from connectors.registry import INGEST, create_connector
 
+        if source.kind == INGEST:
+            return self._ingest_connector(source)
         credential = self.vault.open(source.credential) if source.credential else {}
         limit = limit_owner(self.database, source.owner_id, self.find_source_objection)
         return create_connector(
             source.kind, source.name, source.settings, credential, source.id, limit
         )
+
+    def _ingest_connector(self, source: "Source") -> "Connector":
+        from backend.store.pushed_documents import StoredPushedDocuments
+        from connectors.sources.ingest.connector import IngestConnector
+
+        return IngestConnector(source.name, StoredPushedDocuments(self.database, source))
 
     def pipeline(self, source: "Source") -> "Pipeline":
         from indexing.ingestion.pipeline import Pipeline

@@ -33,12 +33,15 @@ _MODULES: Mapping[str, str] = MappingProxyType(
         "git": "connectors.sources.git.connector",
         "github": "connectors.sources.github.connector",
         "imap": "connectors.sources.imap.connector",
+        "ingest": "connectors.sources.ingest.connector",
         "mbox": "connectors.sources.mbox.connector",
         "slack": "connectors.sources.slack.connector",
         "web": "connectors.sources.website.connector",
     }
 )
 """Each module defines a `SOURCE_KIND`."""
+INGEST = "ingest"
+"""The kind whose documents are stored here: the container gives its connector the place."""
 
 
 NOT_STORED = 0

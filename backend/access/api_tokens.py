@@ -34,6 +34,8 @@ class TokenScope(StrEnum):
     """See and change the sources."""
     METRICS = "metrics"
     """Read the metrics of the server."""
+    INGEST = "ingest"
+    """Put documents into the sources of whoever has the token, and delete them there."""
 
 
 ALL_SCOPES = frozenset(TokenScope)

@@ -2,13 +2,13 @@
 
 import html
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from backend.api import problem_details
 from backend.api.server_sent_events import BROKEN, Event
-from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.events import (
     AnswerDone,
@@ -23,12 +23,7 @@ from backend.chat.events import (
 )
 from backend.chat.given_files import FilesGiven
 from backend.chat.passages import PassagesShown
-from backend.chat.rights_watch import (
-    AskerGoneError,
-    DocumentWithdrawnError,
-    RightsWatch,
-)
-from backend.chat.turn import ChatTurn
+from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
 from backend.conversations.followed_turn import WithheldError
 from backend.conversations.turn_events import EncodedEvent
 from backend.conversations.turn_runner import TurnRefusedError
@@ -81,25 +76,18 @@ _WITHDRAWN = problem_details.problem(
 )
 
 
-AnswerTurn: TypeAlias = Callable[[ChatStateContainer], Iterator[ChatEvent]]
-"""Answers the turn, and records what it does."""
-
-
 def answer_events(
-    answer: AnswerTurn, turn: ChatTurn, answer_html: AnswerHtml, watch: RightsWatch
+    events: Generator[ChatEvent, None, None], question: str, answer_html: AnswerHtml
 ) -> Generator[Event, None, None]:
     """The events of a turn, as they are sent; the last is `done` or `error`."""
-    encoder = TurnEncoder(turn.message, answer_html)
-    events = answer(ChatStateContainer())
+    encoder = TurnEncoder(question, answer_html)
     try:
-        for event in watch.follow(events):
-            if (step := encoder.make_event(event)) is not None:
-                yield step
+        with closing(events):
+            for event in events:
+                if (step := encoder.make_event(event)) is not None:
+                    yield step
     except FAILURES as error:
         yield Event("error", describe_failure(error))
-    finally:
-        if isinstance(events, Generator):
-            events.close()
 
 
 def describe_failure(error: Exception) -> ProblemDetails:

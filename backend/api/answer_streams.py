@@ -1,7 +1,8 @@
 """Answers that are sent as they come about, to one who waits for them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from fastapi import Request
 
@@ -9,8 +10,15 @@ from backend.access.held_readers import resolve_in
 from backend.api.answer_events import answer_events
 from backend.api.authorization import Asker
 from backend.api.dependencies import AppState
+from backend.api.languages import find_language
 from backend.api.readers_now import make_readers_now
-from backend.api.server_sent_events import EventStream, SentEvents, from_thread
+from backend.api.server_sent_events import (
+    BROKEN,
+    EventStream,
+    SentEvent,
+    SentEvents,
+    from_thread,
+)
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
 from backend.chat.readable_ids import make_own_memories
@@ -18,9 +26,15 @@ from backend.chat.rights_watch import RightsWatch
 from backend.chat.turn import ChatTurn
 from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
-from backend.files.attached_files import find_attached
+from backend.files.attached_files import AttachedFiles, find_attached
 from backend.store.database import Database
 from backend.store.held_files import NO_HOLDERS
+
+RunTurn: TypeAlias = Callable[[ChatStateContainer], Generator[ChatEvent, None, None]]
+"""Answers a turn within the rights that its asker has at each moment, and records what it does; raises
+`answer_events.FAILURES`."""
+EncodeTurn: TypeAlias = Callable[[RunTurn], Generator[SentEvent, None, None]]
+"""Runs a turn, and yields what is sent of it; the last is the last one of the stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +45,58 @@ class AnswerStream:
     database: Database
 
     def open(self, turn: ChatTurn, asker: Asker) -> EventStream:
-        """Return the response that runs a turn; closing the connection stops it.
+        """Return the response that runs a turn; closing the connection stops it."""
+
+        def encode(run: RunTurn) -> Generator[SentEvent, None, None]:
+            return answer_events(run(ChatStateContainer()), turn.message, self.state.answer_html)
+
+        begin = self.prepare(turn, asker, encode)
+        return EventStream(begin, self.state.pools.answers, asker.turn_key)
+
+    def prepare(
+        self, turn: ChatTurn, asker: Asker, encode: EncodeTurn, broken: SentEvent = BROKEN
+    ) -> Callable[[], SentEvents]:
+        """Return what begins a turn, to be called on the event loop.
 
         Of an assistant, it draws on the files that the asker may read.
+
+        Args:
+            broken: the last event where the program fails.
         """
-        turn = replace(turn, owner=asker.owner)
+        turn = replace(turn, owner=asker.owner, language=find_language(self.request))
         holders = turn.assistant.holders
         if holders != NO_HOLDERS:
             readers = resolve_in(self.database, asker.readers, asker.owner, holders)
             turn = replace(turn, readers=readers)
         attached = find_attached(self.database, asker.owner, (), holders, turn.readers)
 
-        def answer(record: ChatStateContainer) -> Iterator[ChatEvent]:
-            models = self.chat.choose_models(turn.assistant)
-            return answer_attached(self.chat, models, attached, turn, record)
-
         def begin() -> SentEvents:
-            watch = RightsWatch(
-                readers_now=make_readers_now(self.request, self.state.authenticator, self.database),
-                index=self.chat.engine.index,
-                own_memories=make_own_memories(self.database, asker.owner),
-                deadline=turn.deadline,
+            watch = self._make_watch(turn, asker)
+            return from_thread(
+                lambda: encode(lambda record: self._run(turn, attached, watch, record)), broken
             )
-            return from_thread(lambda: answer_events(answer, turn, self.state.answer_html, watch))
 
-        return EventStream(begin, self.state.pools.answers, asker.turn_key)
+        return begin
+
+    def _make_watch(self, turn: ChatTurn, asker: Asker) -> RightsWatch:
+        return RightsWatch(
+            readers_now=make_readers_now(self.request, self.state.authenticator, self.database),
+            index=self.chat.engine.index,
+            own_memories=make_own_memories(self.database, asker.owner),
+            deadline=turn.deadline,
+        )
+
+    def _run(
+        self,
+        turn: ChatTurn,
+        attached: AttachedFiles | None,
+        watch: RightsWatch,
+        record: ChatStateContainer,
+    ) -> Generator[ChatEvent, None, None]:
+        models = self.chat.choose_models(turn.assistant)
+        events = answer_attached(self.chat, models, attached, turn, record)
+        try:
+            yield from watch.follow(events)
+        finally:
+            if isinstance(events, Generator):
+                events.close()

@@ -33,10 +33,16 @@ from backend.api.routes import (
     files,
     health,
     held_files,
+    ingestion,
     memories,
     metrics,
     models,
+    openai_chat,
+    openai_embeddings,
+    openai_models,
+    openai_responses,
     projects,
+    references,
     search,
     sharing,
     sources,
@@ -44,6 +50,7 @@ from backend.api.routes import (
 )
 from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry, no_other_servers
+from backend.api.translations import FindTranslation, keep_english
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
 from backend.files.file_keeper import FileKeeper
@@ -57,7 +64,7 @@ LAST_STEP = 1.0
 DESCRIPTION = """\
 Search and question the documents in Quarry. Every answer is limited to what the asker may read.
 
-Errors are problem details (RFC 9457). Long answers are server-sent events, of which the last is
+Errors are problem details (RFC 9457), below `/v1` those of OpenAI's API. Long answers are server-sent events, of which the last is
 `done` or `error`. `X-Request-Id` is taken from the request or generated; the log contains it.
 """
 
@@ -87,6 +94,7 @@ def create_app(
     error_page: ErrorPage | None = None,
     processes: ServerProcesses | None = None,
     public_address: PublicAddress | None = None,
+    find_translation: FindTranslation = keep_english,
 ) -> Api:
     """Create the API of a container. It warms up when it starts.
 
@@ -95,6 +103,7 @@ def create_app(
         error_page: renders a problem for browsers, outside of the API.
         processes: of this server, where it has several.
         public_address: under which others reach it; None where this machine alone does.
+        find_translation: of what people download to read it.
     """
     app = Api(
         title="Quarry",
@@ -116,6 +125,7 @@ def create_app(
     # Files that a server before this one took and did not read.
     warmup = Warmup(current.parts(), current.reopen_if_switched, keeper.wake)
     server_metrics = Metrics(current, warmup, processes)
+    current.observe_web(server_metrics)
     pools = RequestPools.of(
         container.settings,
         server_metrics,
@@ -128,6 +138,7 @@ def create_app(
             lambda: current.container, processes.other_servers if processes else no_other_servers
         ),
         answer_html=answer_html,
+        find_translation=find_translation,
         metrics=server_metrics,
         authenticator=authenticator,
         pools=pools,
@@ -144,12 +155,14 @@ def create_app(
     for routes in (
         search,
         ask,
+        references,
         conversations,
         assistants,
         projects,
         sharing,
         feedback,
         document_sets,
+        ingestion,
         documents,
         files,
         held_files,
@@ -159,6 +172,10 @@ def create_app(
         admin,
         models,
         web_search,
+        openai_models,
+        openai_chat,
+        openai_responses,
+        openai_embeddings,
         health,
         metrics,
     ):

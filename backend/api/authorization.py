@@ -94,6 +94,8 @@ class Permission(StrEnum):
     """The route shows or changes what only admins look after."""
     METRICS = "metrics"
     """The route shows the metrics of the server."""
+    INGEST = "ingest"
+    """The route puts documents into the sources that exist for the asker, or says what became of them."""
     ACCOUNTS = "accounts"
     """The route shows or changes people, their groups, or API tokens. An admin reaches it by a session; no token
     does, because it could make one that may more, or outlives it."""
@@ -108,9 +110,11 @@ _SCOPES: Mapping[Permission, TokenScope] = MappingProxyType(
         Permission.SOURCES: TokenScope.ADMIN,
         Permission.ADMIN: TokenScope.ADMIN,
         Permission.METRICS: TokenScope.METRICS,
+        Permission.INGEST: TokenScope.INGEST,
     }
 )
 """What a token must be made for, where a route is not open to anyone."""
+_FOR_MANAGERS = {Permission.SOURCES, Permission.INGEST}
 _FOR_ADMINS = {Permission.ADMIN, Permission.METRICS, Permission.ACCOUNTS}
 
 
@@ -178,7 +182,7 @@ def check_asker(permission: Permission, asker: Asker) -> None:
         raise Problem(problem(403, "Only a person who has signed in may do this."))
     if permission is Permission.ACCOUNTS and asker.kind == "token":
         raise Problem(problem(403, "Only an admin who has signed in may do this."))
-    if permission is Permission.SOURCES and asker.role is Role.MEMBER:
+    if permission in _FOR_MANAGERS and asker.role is Role.MEMBER:
         detail = "Only an admin or a source manager of this Quarry may do this."
         raise Problem(problem(403, detail))
     if permission in _FOR_ADMINS and asker.role is not Role.ADMIN:

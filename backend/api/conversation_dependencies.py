@@ -19,6 +19,7 @@ from backend.api.dependencies import (
     DatabaseDependency,
     OpeningReadersDependency,
 )
+from backend.api.languages import Language, find_language
 from backend.api.problem_details import Problem, problem
 from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
@@ -37,9 +38,11 @@ from backend.conversations.turn_rights import make_owner_readers
 from backend.conversations.turn_runner import Answering
 from backend.files.attached_files import find_attached
 from backend.schemas.search import FiltersBody
+from backend.schemas.turn_mode import load_mode
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.messages import Message
+from backend.store.web_cache import CachedSession
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 
@@ -96,6 +99,7 @@ GateDependency = Annotated[AnswerGate, Depends(get_gate)]
 
 
 def get_conversations(
+    request: Request,
     owner: OwnerDependency,
     asker: AskerDependency,
     gate: GateDependency,
@@ -113,7 +117,7 @@ def get_conversations(
         assistants=assistants,
         projects=projects,
         answering=lambda question, settings: _make_answering(
-            chat, database, owner, question, settings, state.answer_html
+            chat, database, owner, question, settings, find_language(request), state.answer_html
         ),
         files=state.files,
         turn_key=asker.turn_key,
@@ -204,15 +208,23 @@ def _make_answering(
     owner: ConversationOwner,
     question: Message,
     settings: AssistantSettings,
+    language: Language,
     answer_html: AnswerHtml,
 ) -> Answering:
     # Once, in the turn: what an admin changes counts from the next one on.
     choose_models = cache(lambda: chat.choose_models(settings))
+    session = CachedSession(owner, question.conversation_id)
 
     def answer(
         turn: ChatTurn, record: ChatStateContainer, path: Sequence[Message]
     ) -> Iterator[ChatEvent]:
-        turn = replace(turn, owner=owner)
+        turn = replace(
+            turn,
+            mode=load_mode(question.mode),
+            web_session=session,
+            owner=owner,
+            language=language,
+        )
         attached = find_attached(database, owner, path, settings.holders, turn.readers)
         return answer_attached(chat, choose_models(), attached, turn, record)
 

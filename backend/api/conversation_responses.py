@@ -1,5 +1,7 @@
 """Conversations as they are returned: of an answer that is withheld, nothing."""
 
+from typing import Any
+
 from backend.api.answer_events import AnswerHtml
 from backend.api.list_positions import format_position, read_position
 from backend.conversations.answer_gate import WITHHELD
@@ -22,6 +24,7 @@ from backend.schemas.conversation import (
 from backend.schemas.file import FileResponse
 from backend.schemas.search import FiltersBody, StepFailedEvent
 from backend.schemas.system import ProblemDetails
+from backend.schemas.turn_mode import ModeBody, load_mode
 from backend.store.conversations import ListPosition
 
 _NOTICES = {"stopped": STOPPED, "interrupted": INTERRUPTED}
@@ -78,6 +81,7 @@ def make_message(shown: ShownMessage, answer_html: AnswerHtml) -> MessageRespons
         losses=() if shown.withheld else tuple(map(StepFailedEvent.model_validate, message.losses)),
         files=tuple(map(FileResponse.from_file, shown.files)),
         search_scope=message.search_scope,
+        **_read_mode(shown),
     )
 
 
@@ -91,6 +95,12 @@ def _make_answer(shown: ShownMessage) -> AnswerResponse | None:
     return AnswerResponse(
         question=shown.question, answer=message.text, model=None, citations=(), seconds=0
     )
+
+
+def _read_mode(shown: ShownMessage) -> dict[str, Any]:
+    if shown.message.role == "assistant":
+        return {}
+    return ModeBody.from_mode(load_mode(shown.message.mode)).model_dump()
 
 
 def _read_filters(shown: ShownMessage) -> FiltersBody | None:

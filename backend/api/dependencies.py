@@ -34,10 +34,12 @@ from backend.api.request_context import (
 from backend.api.request_pools import RequestPools
 from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry
+from backend.api.translations import FindTranslation
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.chat.llm.stored_models import ModelService
 from backend.composition.chat import ChatService
 from backend.composition.language_models import LanguageModels
+from backend.composition.web_search import WebSessions
 from backend.container import Container
 from backend.conversations.assistant_service import AssistantService, AssistantUser
 from backend.files.file_keeper import FileKeeper
@@ -67,6 +69,7 @@ class AppState:
     warmup: Warmup
     sync_runs: SyncRunRegistry
     answer_html: AnswerHtml
+    find_translation: FindTranslation
     metrics: Metrics
     pools: RequestPools
     turns: ConversationTurns
@@ -128,6 +131,10 @@ async def get_database(container: ContainerDependency) -> Database:
 
 async def get_chat(container: ContainerDependency) -> ChatService:
     return container.chat
+
+
+async def get_web_sessions(container: ContainerDependency) -> WebSessions:
+    return container.web_sessions
 
 
 async def get_search(container: ContainerDependency) -> SearchService:
@@ -192,6 +199,7 @@ FindReadersDependency = Annotated[FindReaders, Depends(get_find_readers)]
 ReadersDependency = Annotated[Readers, Depends(get_readers)]
 OpeningReadersDependency = Annotated[Readers, Depends(get_readers_to_open)]
 ChatDependency = Annotated[ChatService, Depends(get_chat)]
+WebSessionsDependency = Annotated[WebSessions, Depends(get_web_sessions)]
 SearchDependency = Annotated[SearchService, Depends(get_search)]
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from backend.api import problem_details
+from backend.api import openai_errors, problem_details
 from backend.api.server_sent_events import STOPPING, Event, EventStream
 from backend.schemas.answer import (
     AnswerDoneEvent,
@@ -17,9 +17,13 @@ from backend.schemas.answer import (
 )
 from backend.schemas.conversation import TurnEndedEvent
 from backend.schemas.file import FilesGivenResponse
+from backend.schemas.new_document import NewFile
+from backend.schemas.openai_completion import ChatCompletionChunk
+from backend.schemas.openai_error import OpenAiErrorResponse
 from backend.schemas.run import ProgressEvent, SyncReport
 from backend.schemas.search import NarrowedEvent, QueriesEvent, ResultsEvent, StepFailedEvent
 from backend.schemas.system import ProblemDetails, ReadinessResponse
+from backend.schemas.web_lookup import PagesReadEvent, PlannedEvent, WebSearchedEvent
 
 Json: TypeAlias = dict[str, Any]
 
@@ -29,9 +33,12 @@ ANSWER_EVENTS = (
     Event("queries", QueriesEvent.example()),
     Event("narrowed", NarrowedEvent.example()),
     Event("first_results", ResultsEvent.example()),
+    Event("planned", PlannedEvent.example()),
     Event("lost", StepFailedEvent.example()),
     Event("results", ResultsEvent.example()),
     Event("selected", ResultsEvent.example()),
+    Event("web_searched", WebSearchedEvent.example()),
+    Event("pages_read", PagesReadEvent.example()),
     Event("passages", PassagesEvent.example()),
     Event("reasoning", ReasoningEvent.example()),
     Event("citation", CitationEvent.example()),
@@ -84,8 +91,11 @@ def complete(description: Json) -> None:
     shapes |= _schemas()
     description["components"]["securitySchemes"] = {"secret": BEARER}
     description["security"] = [{"secret": []}]
-    for methods in description["paths"].values():
+    for path, methods in description["paths"].items():
         for operation in methods.values():
+            # FastAPI adds it to every route that takes something; below /v1 it is 400.
+            if path.startswith(openai_errors.PREFIX):
+                operation["responses"].pop("422", None)
             for response in operation["responses"].values():
                 content = response.get("content", {})
                 content.get(EVENTS, {}).pop("schema", None)
@@ -118,10 +128,12 @@ def _event_shape(event: Event) -> Json:
 
 
 def _schemas() -> Mapping[str, Any]:
-    """The shapes that no route returns by itself: problems, and the data of events."""
-    models = {type(event.data) for event in (*FOLLOWED_EVENTS, *SYNC_EVENTS)} | {ProblemDetails}
+    """The shapes that no route returns or takes by itself: problems, the data of events, what is said of a file."""
+    models = {type(event.data) for event in (*FOLLOWED_EVENTS, *SYNC_EVENTS)}
+    models |= {ProblemDetails, OpenAiErrorResponse, ChatCompletionChunk}
+    returned = sorted(models, key=lambda model: model.__name__)
     _, described = models_json_schema(
-        [(model, "serialization") for model in sorted(models, key=lambda model: model.__name__)],
+        [*((model, "serialization") for model in returned), (NewFile, "validation")],
         ref_template="#/components/schemas/{model}",
     )
     found: Mapping[str, Any] = described["$defs"]
@@ -180,3 +192,46 @@ PROBLEMS: dict[int | str, Json] = {
     504: describe_problem("The time limit was reached"),
 }
 """Of every route."""
+
+
+def _describe_openai_problem(described: Json) -> Json:
+    example = OpenAiErrorResponse.example().model_dump(mode="json")
+    content = {JSON: {"schema": _reference(OpenAiErrorResponse), "example": example}}
+    return {"description": described["description"], "content": content}
+
+
+OPENAI_PROBLEMS: dict[int | str, Json] = {
+    status: _describe_openai_problem(described) for status, described in PROBLEMS.items()
+}
+"""Of every route below `/v1`."""
+COMPLETION_STREAM: Json = {
+    "description": "The answer; where `stream` is true, its chunks as server-sent events without names, after the last of them `[DONE]`",
+    "content": {
+        EVENTS: {
+            "itemSchema": {
+                "type": "object",
+                "required": ["data"],
+                "properties": {
+                    "data": {
+                        "type": "string",
+                        "contentMediaType": JSON,
+                        "contentSchema": _reference(ChatCompletionChunk),
+                    }
+                },
+            },
+            "example": f"data: {ChatCompletionChunk.example().model_dump_json()}\n\ndata: [DONE]\n\n",
+        }
+    },
+}
+RESPONSE_STREAM: Json = {
+    "description": "The answer; where `stream` is true, as server-sent events with the names of OpenAI's, of which the last is"
+    " `response.completed`, `response.incomplete` or `response.failed`",
+    "content": {
+        EVENTS: {
+            "itemSchema": {"type": "object", "required": ["event", "data"]},
+            "example": "event: response.output_text.delta\ndata: "
+            '{"type": "response.output_text.delta", "sequence_number": 4, "output_index": 0, "item_id": "msg_1",'
+            ' "content_index": 0, "delta": "Parents", "logprobs": []}\n\n',
+        }
+    },
+}

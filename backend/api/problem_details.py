@@ -10,7 +10,9 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Scope
 
+from backend.api import openai_errors
 from backend.api.request_context import get_request_context
 from backend.conversations.assistant_service import AssistantRefusedError
 from backend.conversations.project_service import ProjectRefusedError
@@ -35,7 +37,7 @@ MOST_FAULTS = 20
 ErrorPage: TypeAlias = Callable[[Request, ProblemDetails], Response]
 """Renders the problem as a page for browsers."""
 
-_FOR_PROGRAMS = ("/api/", "/healthz", "/readyz", "/openapi.json")
+_FOR_PROGRAMS = ("/api/", openai_errors.PREFIX, "/healthz", "/readyz", "/openapi.json")
 
 
 class Problem(Exception):
@@ -97,6 +99,15 @@ def response(found: ProblemDetails, headers: Mapping[str, str] | None = None) ->
     return Response(content, found.status, dict(headers or {}), media_type=MEDIA_TYPE)
 
 
+def respond(
+    scope: Scope, found: ProblemDetails, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return a problem in the shape that the program which sent the request reads."""
+    if openai_errors.is_for_openai(scope):
+        return openai_errors.make_response(found, headers)
+    return response(found, headers)
+
+
 def register(app: FastAPI, error_page: ErrorPage | None) -> None:
     """Answer every error of `app` with problem details; outside of the API, to browsers, with a page."""
     handlers = _ErrorHandlers(error_page)
@@ -147,7 +158,7 @@ class _ErrorHandlers:
         self, request: Request, found: ProblemDetails, headers: Mapping[str, str] | None = None
     ) -> Response:
         if self._error_page is None or not _wants_page(request):
-            return response(found, headers)
+            return respond(request.scope, found, headers)
         page = self._error_page(request, found)
         page.headers.update(headers or {})
         return page

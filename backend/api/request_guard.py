@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.api.multipart import OVERHEAD
-from backend.api.problem_details import problem, response
+from backend.api.problem_details import problem, respond
 from backend.api.public_address import PublicAddress
 from backend.files.file_types import LARGEST_FILE
 from backend.schemas.system import ProblemDetails
@@ -23,9 +23,14 @@ from backend.schemas.system import ProblemDetails
 MOST_BYTES = 1_000_000
 """Of a request's body."""
 MOST_UPLOADED = LARGEST_FILE + OVERHEAD
-"""Of the body of a request that uploads a file."""
+"""Of the body of a request that uploads a file, or puts documents in."""
+MOST_WITH_PICTURES = 10_000_000
+"""Of the body of a request whose messages may hold pictures."""
 
-_UPLOADS = re.compile(r"/api/(?:(?:projects|assistants)/[^/]+/)?files")
+_WITH_PICTURES = {"/v1/chat/completions", "/v1/responses"}
+_UPLOADS = re.compile(
+    r"/api/(?:(?:projects|assistants)/[^/]+/)?files|/api/documents(?:/file)?", re.ASCII
+)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self';"
@@ -82,7 +87,7 @@ class RequestGuardMiddleware:
             await send(message)
 
         if refusal := self._refusal(scope):
-            return await response(refusal)(scope, receive, send_with_headers)
+            return await respond(scope, refusal)(scope, receive, send_with_headers)
         if self._site:
             # A proxy may speak TLS for it: addresses that are made of the request are those that people open.
             scope["scheme"] = "https"
@@ -167,8 +172,11 @@ def _from_elsewhere(where: str) -> ProblemDetails:
 
 
 def _find_limit(scope: Scope) -> int:
-    is_upload = scope["method"] == "POST" and _UPLOADS.fullmatch(scope["path"]) is not None
-    return MOST_UPLOADED if is_upload else MOST_BYTES
+    if scope["method"] != "POST":
+        return MOST_BYTES
+    if scope["path"] in _WITH_PICTURES:
+        return MOST_WITH_PICTURES
+    return MOST_UPLOADED if _UPLOADS.fullmatch(scope["path"]) else MOST_BYTES
 
 
 def _too_long(headers: Headers, most: int) -> ProblemDetails | None:

@@ -100,7 +100,7 @@ class EventStream(Response):
             try:
                 await held.enter_async_context(self._pool.slot(self._asker, context.cancel_token))
             except Problem as refusal:
-                refused = problem_details.response(refusal.problem, refusal.headers)
+                refused = problem_details.respond(scope, refusal.problem, refusal.headers)
                 await refused(scope, receive, send)
                 return
             await self._stream(send, context)
@@ -173,10 +173,14 @@ async def _next(events: SentEvents) -> SentEvent | None:
     return await anext(events, None)
 
 
-async def from_thread(make: EventFactory) -> SentEvents:
-    """What `make` yields in a thread of its own. Closing this closes it, as soon as it yields."""
+async def from_thread(make: EventFactory, broken: SentEvent = BROKEN) -> SentEvents:
+    """What `make` yields in a thread of its own. Closing this closes it, as soon as it yields.
+
+    Args:
+        broken: the last event where `make` ends without one.
+    """
     pipe = Pipe(asyncio.get_running_loop())
-    threading.Thread(target=_produce, args=(make, pipe), name="stream", daemon=True).start()
+    threading.Thread(target=_produce, args=(make, pipe, broken), name="stream", daemon=True).start()
     try:
         while (event := await pipe.take()) is not None:
             yield event
@@ -199,7 +203,7 @@ async def until_last(events: SentEvents) -> SentEvents:
         yield BROKEN
 
 
-def _produce(make: EventFactory, pipe: "Pipe") -> None:
+def _produce(make: EventFactory, pipe: "Pipe", broken: SentEvent) -> None:
     last: SentEvent | None = None
     try:
         with closing(make()) as events:
@@ -212,7 +216,7 @@ def _produce(make: EventFactory, pipe: "Pipe") -> None:
         LOG.exception("A stream of events failed.")
     finally:
         if last is None or not last.is_last:
-            pipe.put(BROKEN)
+            pipe.put(broken)
         pipe.end()
 
 

@@ -31,4 +31,5 @@ def _make_message(one: ReadMessage, answer_html: AnswerHtml) -> SharedMessageRes
         html=shown.html,
         withheld=shown.withheld,
         notice=shown.notice or failed,
+        losses=shown.losses,
     )

@@ -18,6 +18,7 @@ from backend.container import Container
 from backend.schemas.system import PartStatus, ReadinessResponse
 from backend.search.query_syntax import parse_query
 from backend.search.search_service import SearchService
+from backend.web_search.session_cache import CacheObserver
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
@@ -44,6 +45,12 @@ class CurrentContainer:
     def __init__(self, container: Container) -> None:
         self.container = container
         self._opened: EmbedderIdentity | None = None
+        self._web_observers: list[CacheObserver] = []
+
+    def observe_web(self, observer: CacheObserver) -> None:
+        """Tell of look-ups in the caches of web sessions, in this container and those that follow it."""
+        self._web_observers.append(observer)
+        self.container.web_sessions.add_observer(observer)
 
     def parts(self) -> tuple[Part, ...]:
         """Each after those that it needs; of the container at the time when it is made."""
@@ -71,8 +78,15 @@ class CurrentContainer:
             return False
         if active is None or active.embedder == opened:
             return False
-        self._opened, self.container = active.embedder, self.container.reopen()
+        self._opened = active.embedder
+        self.reopen()
         return True
+
+    def reopen(self) -> None:
+        """Replace the container by one of the same home, of which nothing is opened yet."""
+        self.container = self.container.reopen()
+        for observer in self._web_observers:
+            self.container.web_sessions.add_observer(observer)
 
 
 class Warmup:

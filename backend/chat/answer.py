@@ -21,12 +21,16 @@ from backend.chat.extractive.answer import (
     extract_answer,
     quote_passage,
 )
+from backend.chat.intent.search_plan import Searches, SwitchedOff, ask_message_itself
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
+from backend.chat.references import map_references
 from backend.chat.turn import ChatTurn
+from backend.chat.web_lookup import WebLookup, start_web_lookup
 from backend.search.events import SearchEvent, StepFailed
 from backend.search.follow_ups import resolve_follow_up
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest
 from backend.search.search_tool import follow_search
+from backend.web_search.web_session import WebSession
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
 from indexing.text.markdown_links import escape_markdown, safe_link
@@ -42,7 +46,8 @@ Search: TypeAlias = Callable[[SearchRequest], Iterator[SearchEvent]]
 class ExtractiveDependencies:
     """What answers a turn without a language model."""
 
-    search: Search
+    search: Search | None
+    """None where company knowledge is switched off."""
     prepare: Callable[[SearchRequest], SearchRequest]
     """Reads words of the message as filters, and corrects those that no readable document contains."""
     numbers: DocumentNumbers
@@ -53,6 +58,8 @@ class ExtractiveDependencies:
     search_seconds: float = 30.0
     reason: PassagesReason = PassagesReason.NO_MODEL
     """Why no language model answers."""
+    web: WebSession | None = None
+    """None where the web is not asked."""
 
 
 def answer_from_sentences(
@@ -70,36 +77,18 @@ def answer_from_sentences(
 def _answer(
     turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
-    follow_up = resolve_follow_up(turn.message, turn.history)
-    if follow_up.unclear:
-        yield StepFailed(FOLLOW_UP, follow_up.unclear)
-    is_resolved = follow_up.question != turn.message
-    request = dependencies.prepare(
-        SearchRequest(
-            message=follow_up.question,
-            readers=turn.readers,
-            deadline=turn.deadline.limited_to(dependencies.search_seconds),
-            budgets=dependencies.budgets,
-            history=() if is_resolved else turn.history,
-            filters=turn.filters,
-        )
-    )
-    result = yield from follow_search(dependencies.search(request))
-    state.add_results(result)
-    found = extract_answer(
-        request.message,
-        result.sections,
-        dependencies.embedder,
-        dependencies.understanding,
-        turn.deadline,
-    )
+    lookup = _start_web_lookup(turn, dependencies)
+    found = yield from _find_sentences(turn, dependencies, state)
+    if lookup is not None:
+        of_web = yield from lookup.follow(dependencies.numbers)
+        state.add_documents(map_references(of_web.references))
     answer = found.sentences
-    reason = _choose_reason(dependencies.reason, found)
+    reason = _choose_reason(dependencies, found)
     passages = quote_closest(found, dependencies.numbers)
     yield PassagesShown(reason, passages)
     citations = [_citation(one, dependencies.numbers) for one in answer]
     text = []
-    for piece in _pieces(answer, citations):
+    for piece in _pieces(answer, citations, _find_empty_reason(dependencies)):
         if isinstance(piece, TextPiece):
             text.append(piece.text)
             state.add_answer(piece.text)
@@ -119,10 +108,55 @@ def _answer(
     yield done
 
 
-def _choose_reason(why: PassagesReason, found: ExtractiveAnswer) -> PassagesReason:
+def _start_web_lookup(turn: ChatTurn, dependencies: ExtractiveDependencies) -> WebLookup | None:
+    """Begin to search the web for the message itself, where the web is asked."""
+    if dependencies.web is None:
+        return None
+    plan = Searches(web=ask_message_itself(turn.message), knowledge=SwitchedOff())
+    deadline = turn.deadline.limited_to(dependencies.search_seconds)
+    return start_web_lookup(dependencies.web, plan, dependencies.budgets.answer, deadline)
+
+
+def _find_sentences(
+    turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
+) -> Generator[ChatEvent, None, ExtractiveAnswer]:
+    if dependencies.search is None:
+        return ExtractiveAnswer((), ())
+    follow_up = resolve_follow_up(turn.message, turn.history)
+    if follow_up.unclear:
+        yield StepFailed(FOLLOW_UP, follow_up.unclear)
+    is_resolved = follow_up.question != turn.message
+    request = dependencies.prepare(
+        SearchRequest(
+            message=follow_up.question,
+            readers=turn.readers,
+            deadline=turn.deadline.limited_to(dependencies.search_seconds),
+            budgets=dependencies.budgets,
+            history=() if is_resolved else turn.history,
+            filters=turn.filters,
+        )
+    )
+    result = yield from follow_search(dependencies.search(request))
+    state.add_results(result)
+    return extract_answer(
+        request.message,
+        result.sections,
+        dependencies.embedder,
+        dependencies.understanding,
+        turn.deadline,
+    )
+
+
+def _choose_reason(dependencies: ExtractiveDependencies, found: ExtractiveAnswer) -> PassagesReason:
     """A budget that is used up is always said: nothing else tells the asker."""
-    says_nothing = why is PassagesReason.NO_MODEL and not found.sentences
-    return PassagesReason.NOTHING_ANSWERS if says_nothing else why
+    says_nothing = dependencies.reason is PassagesReason.NO_MODEL and not found.sentences
+    return _find_empty_reason(dependencies) if says_nothing else dependencies.reason
+
+
+def _find_empty_reason(dependencies: ExtractiveDependencies) -> PassagesReason:
+    """Return what is said where nothing is quoted."""
+    is_web_alone = dependencies.search is None
+    return PassagesReason.WEB_ALONE if is_web_alone else PassagesReason.NOTHING_ANSWERS
 
 
 def quote_closest(found: ExtractiveAnswer, numbers: DocumentNumbers) -> tuple[QuotedPassage, ...]:
@@ -156,10 +190,10 @@ def _citation(sentence: AnswerSentence, numbers: DocumentNumbers) -> Citation:
 
 
 def _pieces(
-    sentences: Sequence[AnswerSentence], citations: Sequence[Citation]
+    sentences: Sequence[AnswerSentence], citations: Sequence[Citation], empty: PassagesReason
 ) -> Iterator[TextPiece | CitationInfo]:
     if not sentences:
-        yield TextPiece(PassagesReason.NOTHING_ANSWERS.sentence)
+        yield TextPiece(empty.sentence)
     seen: set[int] = set()
     for at, (one, citation) in enumerate(zip(sentences, citations, strict=True)):
         yield TextPiece(f"{' ' if at else ''}{escape_markdown(one.text)} ")

@@ -38,6 +38,10 @@ class AssistantSettings:
 
 PLAIN = AssistantSettings()
 """Everything is searched, and the default model answers."""
+NOTHING_SEARCHED = TurnFailed(
+    "No language model answers now, and nothing is searched.",
+    "Switch company knowledge or the web on.",
+)
 NOTHING_ANSWERS = TurnFailed(
     "No language model answers now, and this assistant does not search.",
     "Ask an assistant that searches.",

@@ -7,7 +7,9 @@ from enum import StrEnum
 
 from backend.chat.citations.citation_processor import CitationInfo, CitedDocument, CitedText
 from backend.chat.events import AnswerDone, ShownDocument, TurnFailed
+from backend.chat.llm.metering import UsageMeter
 from backend.search.models import InferenceSection, SearchResult
+from backend.store.model_usage import TokenCounts
 from indexing.text.markdown_links import safe_link
 
 
@@ -71,6 +73,18 @@ class ChatStateContainer:
         self._answer: AnswerDone | None = None
         self._failure: TurnFailed | None = None
         self._replacement: str | None = None
+        self._meter: UsageMeter | None = None
+
+    def follow_usage(self, meter: UsageMeter) -> None:
+        """Take what counts the calls of the turn to language models."""
+        with self._lock:
+            self._meter = meter
+
+    def read_usage(self) -> TokenCounts:
+        """Return what all calls of the turn have used so far."""
+        with self._lock:
+            meter = self._meter
+        return sum(meter.read().values(), TokenCounts()) if meter else TokenCounts()
 
     def add_answer(self, piece: CitedText) -> None:
         with self._lock:

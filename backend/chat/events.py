@@ -18,6 +18,9 @@ from indexing.runtime.deadline import DeadlineExceededError
 SEARCH_ERRORS = (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError)
 """What a search raises where the index does not answer."""
 
+GENERAL_KNOWLEDGE = "From general knowledge, not from a source. Check it before you rely on it."
+"""What is said of an answer that states something and cites nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReasoningStep:

@@ -3,13 +3,18 @@
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
 from backend.chat.agent.tool_calls import TOOL_NAMES
 from backend.chat.chat_state import ChatStateContainer
-from backend.chat.citations.citation_processor import CitedText, DynamicCitationProcessor
+from backend.chat.citations.citation_processor import (
+    CitationMode,
+    CitedText,
+    DynamicCitationProcessor,
+)
+from backend.chat.citations.source_list import SourceListRemover
 from backend.chat.events import ChatEvent, ReasoningStep, TextPiece
 from backend.chat.llm.client import ChatModel, ModelError, ModelTimeoutError
 from backend.chat.llm.messages import (
@@ -101,14 +106,27 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class AnswerWriter:
-    """Writes the text of a turn to its record, with citations."""
+    """Writes the text of a step to the record of its turn, with citations; the list of sources is not the model's to write."""
 
     processor: DynamicCitationProcessor
     state: ChatStateContainer
+    source_list: SourceListRemover = field(default_factory=SourceListRemover)
 
-    def write(self, token: str | None) -> list[ChatEvent]:
+    def write(self, token: str) -> list[ChatEvent]:
         """Add a token to the answer, and return the events of what it adds."""
+        return self._process(self.source_list.add(token) if self._lists_sources else token)
+
+    def end(self) -> list[ChatEvent]:
+        """Return the events of what was held back."""
+        return [*self._process(self.source_list.end()), *self._process(None)]
+
+    def _process(self, token: str | None) -> list[ChatEvent]:
         return [self._record(piece) for piece in self.processor.process_token(token)]
+
+    @property
+    def _lists_sources(self) -> bool:
+        """Whether Quarry lists the sources of this answer itself: where it may cite any."""
+        return self.processor.mode is CitationMode.HYPERLINK
 
     def _record(self, piece: CitedText) -> ChatEvent:
         self.state.add_answer(piece)
@@ -175,6 +193,6 @@ def run_llm_step(
                         finish = reason
                         written.end(calls)
     finally:
-        rest = [*written.release(), *answer.write(None)]
+        rest = [*written.release(), *answer.end()]
     yield from rest
     return StepResult("".join(tokens), tuple(calls), finish)

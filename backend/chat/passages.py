@@ -18,6 +18,8 @@ class PassagesReason(StrEnum):
     """The asker has used the tokens of the day."""
     SHARED_BUDGET_USED = "shared_budget_used"
     """All together have."""
+    WEB_ALONE = "web_alone"
+    """No model answers, and nothing but the web is asked."""
     MODEL_FAILED = "model_failed"
     """It wrote nothing."""
     MODEL_BROKE_OFF = "model_broke_off"
@@ -35,6 +37,8 @@ class PassagesReason(StrEnum):
                 return f"You have used today's budget of language model tokens. {_UNTIL_MIDNIGHT}"
             case PassagesReason.SHARED_BUDGET_USED:
                 return f"Today's budget of language model tokens is used up. {_UNTIL_MIDNIGHT}"
+            case PassagesReason.WEB_ALONE:
+                return "No language model is set. What was found on the web is listed."
             case PassagesReason.MODEL_FAILED:
                 return "The language model did not answer. These passages come closest."
             case PassagesReason.MODEL_BROKE_OFF:

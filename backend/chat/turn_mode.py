@@ -29,6 +29,15 @@ TurnMode: TypeAlias = ChatMode | AgentMode
 DEFAULT_MODE = ChatMode(frozenset({Side.KNOWLEDGE}))
 
 
+def list_sides_without_model(mode: TurnMode) -> frozenset[Side]:
+    """Return where a message is looked up that no model answers; nothing decides about the web then in Agent mode."""
+    match mode:
+        case ChatMode(sides=sides):
+            return sides
+        case AgentMode():
+            return DEFAULT_MODE.sides
+
+
 def may_use_web(mode: TurnMode) -> bool:
     """Whether a turn of this mode asks the web, where that is switched on."""
     match mode:

@@ -2,26 +2,33 @@
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.context_files import ContextFile
 from backend.chat.events import AnswerDone, TextPiece, TurnFailed
-from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage, TextRun
+from backend.chat.passages import PassagesReason, PassagesShown
 from backend.chat.turn import ChatTurn
 from backend.cli import command_line
-from backend.cli.command_line import As, Json, to_safe_text
+from backend.cli.answer_output import (
+    print_general_knowledge,
+    print_passages,
+    print_references,
+    print_step,
+    print_uncited,
+)
+from backend.cli.command_line import As, Json
 from backend.container import Container
 from backend.conversations.assistant_service import read_default_settings
-from backend.schemas.answer import AnswerResponse, CitationResponse, Verdict
-from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
+from backend.schemas.answer import AnswerResponse
+from backend.schemas.turn_mode import ModeBody
+from backend.search.events import Queries, SectionsSelected
 from backend.store.conversations import ConversationOwner
 from backend.store.people import NOBODY
 from connectors.access import EVERYBODY, Readers
@@ -36,17 +43,9 @@ FILES = "files"
 """The source of files that come with a question."""
 
 _CUT = "The answer was cut off: the language model reached its length limit. Ask it to continue, or ask a narrower question."
-_UNCITED = "This answer cites no document. Check it before you rely on it."
-_VERDICTS: Mapping[Verdict, str] = {
-    "verbatim": "",
-    "supported": "",
-    "weak": "supports this only in part",
-    "unsupported": "does not support this",
-    "contradicted": "says otherwise",
-    "unchecked": "not checked",
-}
 _LINKED = re.compile(r"\[\[(\d+)\]\]\([^\s)]*\)")
-_LISTED_CHARACTERS = 100
+USUAL = ModeBody()
+"""Chat mode, with company knowledge and without the web."""
 
 
 def ask_in_terminal(
@@ -55,12 +54,14 @@ def ask_in_terminal(
     readers: Readers,
     paths: Sequence[Path],
     console: Console | None,
+    mode: ModeBody = USUAL,
     owner: ConversationOwner | None = None,
 ) -> AnswerResponse:
     """Answer a question; while it runs, on the console if there is one.
 
     Raises:
         ActionRequiredError: a file cannot be read, or the answer failed.
+        ConflictError: the mode contradicts itself, or asks for the web, which is switched off.
     """
     began = time.perf_counter()
     files = [_read(path) for path in paths]
@@ -72,6 +73,7 @@ def ask_in_terminal(
         owner=owner,
         files=tuple(map(_context_file, files)),
         today=date.today(),
+        mode=mode.read_permitted_mode(lambda: container.web_sessions.is_on),
         assistant=read_default_settings(container.database),
     )
     done = _print_events(container, turn, files, console)
@@ -80,8 +82,9 @@ def ask_in_terminal(
         if answer.cut:
             console.print(_CUT, style="yellow")
         if answer.model is not None:
+            print_general_knowledge(console, answer)
             print_uncited(console, answer)
-            print_citations(console, answer.citations)
+            print_references(console, answer)
     return answer
 
 
@@ -107,20 +110,11 @@ def _print_events(
             case TextPiece(text=text) if console and shows_text:
                 linked = _LINKED.sub(r"[\1]", text)
                 console.print(command_line.to_safe_text(linked), end="", soft_wrap=True)
-            case Queries(variants=variants) if console and has_model:
-                tried = " · ".join(variant.text for variant in variants)
-                console.print(command_line.to_safe_text(f"searching: {tried}", "dim"))
-            case FiltersApplied(inferred=inferred) if console:
-                for one in inferred:
-                    line = f"first, for “{one.words}”: {one.kind}: {one.meaning}"
-                    console.print(command_line.to_safe_text(line, "dim"))
-            case SectionsSelected(sections=sections) if console and has_model:
-                read = " · ".join(dict.fromkeys(s.best.chunk.title for s in sections))
-                console.print(command_line.to_safe_text(f"reading: {read}", "dim"))
-            case StepFailed(step=step, reason=reason) if console:
-                console.print(command_line.to_safe_text(f"done without {step}: {reason}", "yellow"))
-            case _:
+            case Queries() | SectionsSelected() if not has_model:
                 pass
+            case _:
+                if console:
+                    print_step(console, event)
     raise ActionRequiredError("The answer ended before it was complete. Ask again.")
 
 
@@ -172,12 +166,37 @@ def ask(
         list[Path] | None,
         typer.Option(help="A file to answer from. May be repeated.", exists=True, dir_okay=False),
     ] = None,
+    mode: Annotated[
+        Literal["chat", "agent"],
+        typer.Option(
+            help="chat: the question is looked up first. agent: the model decides when to search."
+        ),
+    ] = "chat",
+    web: Annotated[
+        bool | None,
+        typer.Option("--web/--no-web", help="In Chat mode: search the web. Off by default."),
+    ] = None,
+    knowledge: Annotated[
+        bool | None,
+        typer.Option(
+            "--knowledge/--no-knowledge",
+            help="In Chat mode: search company knowledge. On by default.",
+        ),
+    ] = None,
+    rewrite: Annotated[
+        bool | None,
+        typer.Option(
+            "--rewrite/--no-rewrite",
+            help="In Chat mode: let the model write what is searched besides the question. On by default.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Answer a question with sources; without a language model, show the passages that come closest."""
     own = command_line.readers(readers)
     if not is_visible(question):
         raise typer.BadParameter("write a question", param_hint="QUESTION")
+    chosen = ModeBody(mode=mode, knowledge=knowledge, web=web, rewrite=rewrite)
     with command_line.cli_errors(as_json):
         container, console = (
             command_line.open_home(),
@@ -191,6 +210,7 @@ def ask(
                 command_line.resolve_asker(container, own, readers),
                 file or [],
                 console,
+                chosen,
                 # Passages are shown without memories.
                 command_line.find_owner(container, readers) if container.chat.model else None,
             ),
@@ -199,65 +219,3 @@ def ask(
             command_line.print_model(answer)
         else:
             note_model(container, console)
-
-
-def print_uncited(console: Console, answer: AnswerResponse) -> None:
-    """Say which sentences state something and cite nothing."""
-    if not answer.uncited:
-        return
-    if not answer.citations:
-        console.print(_UNCITED, style="yellow")
-        return
-    console.print("Without a source:", style="yellow")
-    for sentence in answer.uncited:
-        console.print(to_safe_text(f"    {sentence}"), soft_wrap=True)
-
-
-def print_citations(console: Console, citations: Sequence[CitationResponse]) -> None:
-    """Print each cited document once, with all its quotes."""
-    by_document: dict[int, list[CitationResponse]] = {}
-    for citation in citations:
-        by_document.setdefault(citation.number, []).append(citation)
-    for number, cited in by_document.items():
-        console.print()
-        console.print(
-            Text.assemble((f"[{number}] ", "bold cyan"), to_safe_text(cited[0].title, "bold"))
-        )
-        for line in dict.fromkeys(map(_format_citation, cited)):
-            console.print(to_safe_text(line))
-        console.print(to_safe_text(f"    {cited[0].link}", "blue"), soft_wrap=True)
-
-
-def print_passages(console: Console, shown: PassagesShown) -> None:
-    """Print passages with their quotes; where nothing seems to answer, one line each."""
-    console.print(shown.reason.sentence, style="bold")
-    if shown.reason is not PassagesReason.NOTHING_ANSWERS:
-        for passage in shown.passages:
-            _print_passage(console, passage)
-    elif shown.passages:
-        console.print("\nThe closest passages:")
-        for passage in shown.passages:
-            text = "".join(run.text for run in passage.runs)
-            short = text if len(text) <= _LISTED_CHARACTERS else f"{text[:_LISTED_CHARACTERS]}…"
-            line = f"  {_format_heading(passage)}: “{short}”"
-            console.print(to_safe_text(line), soft_wrap=True)
-
-
-def _print_passage(console: Console, passage: QuotedPassage) -> None:
-    number = (f"[{passage.number}] ", "bold cyan")
-    quoted = (TextRun("“"), *passage.runs, TextRun("”"))
-    styled = (to_safe_text(run.text, "bold" if run.highlighted else "") for run in quoted)
-    console.print()
-    console.print(Text.assemble(number, to_safe_text(_format_heading(passage), "bold")))
-    console.print(Text.assemble("    ", *styled))
-    console.print(to_safe_text(f"    {passage.link}", "blue"), soft_wrap=True)
-
-
-def _format_heading(passage: QuotedPassage) -> str:
-    return f"{passage.title} › {passage.place}" if passage.place else passage.title
-
-
-def _format_citation(citation: CitationResponse) -> str:
-    quote = f"“{' '.join(citation.quote.split())}”" if citation.quote else ""
-    verdict = _VERDICTS[citation.verdict]
-    return f"    {quote or verdict}" + (f" ({verdict})" if quote and verdict else "")

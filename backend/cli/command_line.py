@@ -75,6 +75,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "ask:ask",
             "Answer a question with sources; without a language model, show the passages that come closest.",
         ),
+        "cite": (
+            "cite:cite",
+            "Write numbered references into a text: which of its sentences each source bears out.",
+        ),
         "show": ("show:show", "Show a document: its sections, their places, and who may read it."),
         "explain": (
             "explain:explain",

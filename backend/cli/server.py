@@ -43,6 +43,7 @@ from backend.web.answer_html import answer_html
 from backend.web.machine_link import mount_link
 from backend.web.openid_pages import OpenIdPages
 from backend.web.password_reset_pages import PasswordResetPages
+from backend.web.sharing_pages import find_translation
 from backend.web.sign_in import SignInPages
 from connectors.access import Readers
 
@@ -76,7 +77,9 @@ def make_app(
     # Whoever reaches it over the network has an account: the secret of the machine is for this machine.
     accounts = AccountPresence(lambda: site is not None or has_people(container.database))
     authenticator = make_authenticator(container, owner, cookies, accounts)
-    app = create_app(container, authenticator, answer_html, routes.error_page, processes, site)
+    app = create_app(
+        container, authenticator, answer_html, routes.error_page, processes, site, find_translation
+    )
     routes.mount(app)
     if site is None:
         mount_link(app, owner.secret, container.database)

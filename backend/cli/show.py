@@ -9,10 +9,8 @@ from rich.console import Console
 from backend.access.document_readers import AllReaders
 from backend.cli import command_line
 from backend.cli.command_line import As, Json, to_safe_text
+from backend.cli.named_documents import find_named
 from backend.schemas.document import DocumentContent, PlaceResponse
-from backend.store import documents as stored
-
-MOST_NAMED = 10
 
 
 def show(
@@ -31,13 +29,7 @@ def show(
         container = command_line.open_home()
         database = container.database
         asker = command_line.resolve_asker(container, own, readers)
-        found = stored.find(database, document, asker)
-        named = [] if found else stored.find_by_name(database, document, asker, MOST_NAMED)
-        if len(named) > 1:
-            ids = "\n".join(f"  {one.id}" for one in named)
-            command_line.fail(f"Several documents have this name. Show one of:\n{ids}", as_json)
-        if named:
-            found = stored.find(database, named[0].id, asker)
+        found = find_named(database, document, asker, as_json)
         if found is None:
             command_line.fail(f"There is no document {document!r} that you may read.", as_json)
         who = AllReaders(database).find(found.document.access)

@@ -53,7 +53,7 @@ def answer_with_files(
     use = _choose_use(turn, attached, whole)
     given = _tell(attached, use, model, {picture.document_id for picture in pictures})
     yield given
-    turn = replace(_restrict(turn, attached, use, whole), pictures=pictures)
+    turn = replace(_restrict(turn, attached, use, whole), pictures=(*turn.pictures, *pictures))
     for event in chat.answer_by(models, turn, whole or (), state):
         if isinstance(event, AnswerDone):
             yield replace(event, files=given)

@@ -12,11 +12,13 @@ from backend.composition.index import IndexEngine
 from backend.settings import Settings
 
 if TYPE_CHECKING:
+    from backend.chat.answer import ExtractiveDependencies
     from backend.chat.assistant_settings import AssistantSettings
     from backend.chat.chat_state import ChatStateContainer
     from backend.chat.citations.judgement import ClaimJudge
     from backend.chat.context_files import ContextFile
-    from backend.chat.events import ChatEvent
+    from backend.chat.events import ChatEvent, TurnFailed
+    from backend.chat.intent.search_plan import Side
     from backend.chat.llm.client import ChatModel
     from backend.chat.passages import PassagesReason
     from backend.chat.turn import ChatDependencies, ChatTurn
@@ -146,7 +148,7 @@ class ChatService:
 
         Files that do not fit the model's window, or that no model reads, are searched instead of the index.
         """
-        from backend.chat.assistant_settings import NOTHING_ANSWERS
+        from backend.chat.answer import answer_from_sentences
         from backend.chat.passages import PassagesReason
         from backend.search.models import DocumentNumbers
 
@@ -157,18 +159,21 @@ class ChatService:
         if chosen and (used := self.models.find_used_budget(turn.person_id)):
             chosen, why = None, used
             models = replace(models, chosen=None)
-        if chosen is None and not assistant.searches:
-            yield state.fail(NOTHING_ANSWERS)
+        if chosen is None and (objection := _object_to_answer(turn)):
+            yield state.fail(objection)
             return
         fits = not _exceeds_window(turn.files, models)
         with self._index_for(() if fits else files, assistant.scope) as index:
             if chosen is None:
-                yield from self._answer_from_sentences(turn, index, numbers, state, why)
+                with self._open_web(turn) as web:
+                    quoting = self._choose_extractive_parts(turn, index, numbers, why, web)
+                    yield from answer_from_sentences(turn, quoting, state)
                 return
             with (
                 self.models.metering(turn.person_id) as meter,
                 self._open_web(turn) as web,
             ):
+                state.follow_usage(meter)
                 metered = chosen.metered(meter, models.count_tokens)
                 parts = self._choose_parts(turn, index, metered, models.count_tokens, web)
                 judge = _make_judge(turn, metered, models.count_tokens)
@@ -205,20 +210,24 @@ class ChatService:
 
         return self.engine.index if scope == Filters() else ScopedIndex(self.engine.index, scope)
 
-    def _answer_from_sentences(
+    def _choose_extractive_parts(
         self,
         turn: "ChatTurn",
         index: "Index",
         numbers: "DocumentNumbers",
-        state: "ChatStateContainer",
         why: "PassagesReason",
-    ) -> Iterator["ChatEvent"]:
-        from backend.chat.answer import ExtractiveDependencies, answer_from_sentences
+        web: "WebSession | None",
+    ) -> "ExtractiveDependencies":
+        from backend.chat.answer import ExtractiveDependencies
+        from backend.chat.intent.search_plan import Side
         from backend.search.search_service import correct_request
 
+        sides = _list_sides_without_model(turn)
         infer = self._inference_over(index).infer_from_message
-        parts = ExtractiveDependencies(
-            search=self._search_over(index, self.count_tokens).tool(None, numbers).run,
+        search = self._search_over(index, self.count_tokens).tool(None, numbers).run
+        return ExtractiveDependencies(
+            search=search if Side.KNOWLEDGE in sides else None,
+            web=web if Side.WEB in sides else None,
             prepare=lambda request: correct_request(infer(request), index),
             numbers=numbers,
             embedder=self.engine.embedding.embedder,
@@ -227,7 +236,6 @@ class ChatService:
             search_seconds=self.settings.search_seconds,
             reason=why,
         )
-        return answer_from_sentences(turn, parts, state)
 
     def _choose_parts(
         self,
@@ -289,6 +297,23 @@ class ChatService:
         )
         answered = fallback.follow(turn, answer_by_model(turn, parts, state))
         return checker.check_citations(answered)
+
+
+def _list_sides_without_model(turn: "ChatTurn") -> "frozenset[Side]":
+    from backend.chat.intent.search_plan import Side
+    from backend.chat.turn_mode import list_sides_without_model
+
+    unsearched = frozenset() if turn.assistant.searches else {Side.KNOWLEDGE}
+    return list_sides_without_model(turn.mode) - unsearched
+
+
+def _object_to_answer(turn: "ChatTurn") -> "TurnFailed | None":
+    """Return why nothing can answer a turn where no language model does."""
+    from backend.chat.assistant_settings import NOTHING_ANSWERS, NOTHING_SEARCHED
+
+    if _list_sides_without_model(turn):
+        return None
+    return NOTHING_SEARCHED if turn.assistant.searches else NOTHING_ANSWERS
 
 
 def _make_judge(

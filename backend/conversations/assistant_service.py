@@ -23,6 +23,7 @@ from backend.store.audit import Actor
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.held_files import FileHolders
+from backend.web_search.domains import DomainRules
 from connectors.access import Readers
 from connectors.errors import (
     ActionRequiredError,
@@ -287,4 +288,5 @@ def make_settings(values: AssistantValues) -> AssistantSettings:
         model=values.model,
         temperature=values.temperature,
         searches=values.searches,
+        domains=DomainRules.of(values.allowed_domains, values.blocked_domains),
     )

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from backend.store.assistants import AssistantValues, Visibility
+from backend.web_search.domains import parse_domain
 from connectors.errors import InvalidInputError
 from indexing.text.normalization import is_storable
 
@@ -31,6 +32,8 @@ def validate_values(values: AssistantValues) -> AssistantValues:
         starters=_check_starters(values.starters),
         sources=_check_number(values.sources, "sources"),
         sets=_check_set_names(values.sets),
+        allowed_domains=_check_domains(values.allowed_domains),
+        blocked_domains=_check_domains(values.blocked_domains),
         groups=_check_groups(values),
     )
     temperature = values.temperature
@@ -79,6 +82,10 @@ def _check_starters(starters: Iterable[str]) -> tuple[str, ...]:
     if len(kept) > MOST_STARTERS:
         raise InvalidInputError(f"There are at most {MOST_STARTERS} starters.")
     return kept
+
+
+def _check_domains(domains: Iterable[str]) -> tuple[str, ...]:
+    return _check_number(map(parse_domain, domains), "domains")
 
 
 def _check_groups(values: AssistantValues) -> tuple[str, ...]:

@@ -5,14 +5,17 @@ or run on into what follows it.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 
+from backend.chat.citations.citation_processor import SourceKind
+from backend.chat.events import GENERAL_KNOWLEDGE
+from backend.chat.passages import PassagesReason
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.sharing import ReadConversation, ReadMessage
 from backend.conversations.turn_events import INTERRUPTED, STOPPED
@@ -21,6 +24,8 @@ from indexing.text.markdown_links import escape_markdown, safe_link
 
 FAILED = "This answer is not complete: it failed."
 _NOTICES = {"stopped": STOPPED, "interrupted": INTERRUPTED, "failed": FAILED}
+_REASONS = frozenset(reason.sentence for reason in PassagesReason)
+"""Where nothing else was written, one of these is the answer."""
 _WEB = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 _MARKER = re.compile(r"\[\[(\d{1,9})\]\]\(([^()\s]*)\)|(?<![\\\[])\[(\d{1,9})\](?![(\[\]])")
 _CODE = re.compile(r"\\[^\n]|(?P<ticks>`+)(?P<code>[^\n]*?(?<!`)(?P=ticks)(?!`))?")
@@ -32,6 +37,9 @@ _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 _HTML_PARSER = MarkdownIt("commonmark").enable("table")
 _END = "end of the answer"
 _NOTHING = re.compile(r"(?!)(?P<code>)")
+
+Translate: TypeAlias = Callable[[str], str]
+"""Returns a text that is written here in the language of a reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,50 +61,62 @@ class _Sources:
         document_id = citation["document_id"]
         if document_id not in self.numbers:
             self.numbers[document_id] = len(self.found) + 1
-            self.found.append(
-                _Source(citation["title"], self._find_link(document_id, citation["link"]))
-            )
+            self.found.append(_Source(citation["title"], self._find_link(citation)))
         return self.numbers[document_id]
 
-    def _find_link(self, document_id: str, link: str) -> str:
-        """Return where a document is on the web; of any other its page in Quarry."""
-        link = link.strip()
+    def _find_link(self, citation: Mapping[str, Any]) -> str:
+        """Return where a source is on the web; of any other its page in Quarry."""
+        document_id, link = citation["document_id"], citation["link"].strip()
         if _WEB.match(link):
             return safe_link(link)
+        if citation.get("kind") == SourceKind.MEMORY:
+            return f"{self.server.rstrip('/')}/memories"
         return f"{self.server.rstrip('/')}/document/{quote(document_id, safe='', errors='replace')}"
 
-    def write(self) -> list[str]:
+    def write(self, translate: Translate) -> list[str]:
         if not self.found:
             return []
+        untitled = translate("Untitled")
         lines = [
-            f"{number}. [{_on_one_line(one.title) or 'Untitled'}]({one.link})"
+            f"{number}. [{_on_one_line(one.title) or untitled}]({one.link})"
             for number, one in enumerate(self.found, start=1)
         ]
-        return ["## Sources", "\n".join(lines)]
+        return [f"## {translate('References')}", "\n".join(lines)]
 
 
-def export_markdown(read: ReadConversation, server: str) -> str:
-    """Return a conversation as its reader may see it."""
+def export_markdown(read: ReadConversation, server: str, translate: Translate) -> str:
+    """Return a conversation as its reader may see it; headings and notices in the language of the reader."""
     sources = _Sources(server)
     blocks = [f"# {_on_one_line(read.title)}"]
     for one in read.messages:
         blocks += (
-            _write_question(one) if one.message.role == "user" else _write_answer(one, sources)
+            _write_question(one, translate)
+            if one.message.role == "user"
+            else _write_answer(one, sources, translate)
         )
-    return "\n\n".join([*blocks, *sources.write()]) + "\n"
+    return "\n\n".join([*blocks, *sources.write(translate)]) + "\n"
 
 
-def _write_question(one: ReadMessage) -> list[str]:
+def _write_question(one: ReadMessage, translate: Translate) -> list[str]:
     lines = [_on_one_line(line) for line in one.message.text.splitlines()]
-    return ["## Question", "\n".join(f"> {line}  " if line else ">" for line in lines)]
+    return [
+        f"## {translate('Question')}",
+        "\n".join(f"> {line}  " if line else ">" for line in lines),
+    ]
 
 
-def _write_answer(one: ReadMessage, sources: _Sources) -> list[str]:
+def _write_answer(one: ReadMessage, sources: _Sources, translate: Translate) -> list[str]:
+    heading = f"## {translate('Answer')}"
     if one.withheld:
-        return ["## Answer", f"*{WITHHELD}*"]
-    text = _write_text(one.message.text, one.message.answer or {}, sources)
-    notice = _NOTICES.get(one.message.status or "")
-    return ["## Answer", *([text] if text else []), *([f"*{notice}*"] if notice else [])]
+        return [heading, f"*{translate(WITHHELD)}*"]
+    said = one.message.text
+    if said in _REASONS:
+        said = translate(said)
+    text = _write_text(said, one.message.answer or {}, sources)
+    is_general = (one.message.answer or {}).get("general_knowledge", False)
+    notices = (GENERAL_KNOWLEDGE if is_general else None, _NOTICES.get(one.message.status or ""))
+    said_of_it = [f"*{translate(each)}*" for each in notices if each]
+    return [heading, *([text] if text else []), *said_of_it]
 
 
 def _write_text(text: str, answer: Mapping[str, Any], sources: _Sources) -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
-from pydantic import JsonValue
+from pydantic import JsonValue, computed_field
 
 from backend.schemas.base import Schema, SpanPair, with_example
 from backend.schemas.file import FilesGivenResponse
@@ -111,6 +111,7 @@ class PassagesEvent(Schema):
         "nothing_answers",
         "budget_used",
         "shared_budget_used",
+        "web_alone",
         "model_failed",
         "model_broke_off",
     ]
@@ -160,6 +161,16 @@ class ShownDocumentResponse(Schema):
         )
 
 
+class ReferenceResponse(Schema):
+    """A source that the answer cites, as the list at its end has it."""
+
+    number: int
+    title: str
+    link: str
+    kind: SourceKindName
+    document_id: str
+
+
 class AnswerResponse(Schema):
     question: str
     answer: str
@@ -180,6 +191,13 @@ class AnswerResponse(Schema):
     """All that the answer could cite, by number: what was shown to the model, or quoted from."""
     files: FilesGivenResponse | None = None
     """What became of the files that came with the question; null where none did."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def references(self) -> tuple[ReferenceResponse, ...]:
+        """The cited sources, each once, in the order of their numbers; none where nothing is cited."""
+        cited = {citation.number: citation for citation in reversed(self.citations)}
+        return tuple(ReferenceResponse.model_validate(cited[number]) for number in sorted(cited))
 
     @classmethod
     def from_answer(cls, question: str, done: "AnswerDone", seconds: float) -> Self:
@@ -254,6 +272,8 @@ class AnswerDoneEvent(Schema):
             "answered": True,
             "passages": [_PASSAGE],
             "uncited": [],
+            "general_knowledge": False,
+            "references": [{**_CITED, "kind": "document"}],
             "documents": [
                 {
                     **_CITED,

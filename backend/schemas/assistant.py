@@ -24,6 +24,8 @@ class AssistantResponse(Schema):
         model=None,
         temperature=0.2,
         searches=True,
+        allowed_domains=["example.com"],
+        blocked_domains=[],
         visibility="all",
         groups=[],
         default=False,
@@ -54,6 +56,9 @@ class AssistantResponse(Schema):
     temperature: float | None
     """Null for that of the model."""
     searches: bool
+    allowed_domains: tuple[str, ...]
+    """Of the web, with their subdomains; none: all that the admins allow."""
+    blocked_domains: tuple[str, ...]
     visibility: Visibility
     """Who besides its owner may use it."""
     groups: tuple[str, ...]
@@ -81,6 +86,8 @@ class AssistantResponse(Schema):
             model=values.model,
             temperature=values.temperature,
             searches=values.searches,
+            allowed_domains=values.allowed_domains,
+            blocked_domains=values.blocked_domains,
             visibility=values.visibility,
             groups=values.groups,
             default=shown.is_default,

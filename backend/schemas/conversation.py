@@ -11,6 +11,7 @@ from backend.schemas.base import Schema, with_example
 from backend.schemas.file import FileResponse
 from backend.schemas.search import FiltersBody, StepFailedEvent
 from backend.schemas.system import ProblemDetails
+from backend.schemas.turn_mode import ModeName
 from backend.store.assistants import DEFAULT_ID
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ _QUESTION: dict[str, JsonValue] = {
     "losses": [],
     "files": [],
     "search_scope": "files",
+    "mode": "chat",
+    "knowledge": True,
+    "web": False,
+    "rewrite": True,
 }
 _RUNNING: dict[str, JsonValue] = {
     **_QUESTION,
@@ -56,6 +61,10 @@ _RUNNING: dict[str, JsonValue] = {
     "siblings": [2],
     "filters": None,
     "search_scope": None,
+    "mode": None,
+    "knowledge": None,
+    "web": None,
+    "rewrite": None,
 }
 _DONE = AnswerDoneEvent.example()
 _FINISHED: dict[str, JsonValue] = {
@@ -142,6 +151,12 @@ class MessageResponse(Schema):
     """That came with a question."""
     search_scope: Literal["files", "everything"] | None
     """Of a question: what is searched where its files are too long to be read whole; null for an answer."""
+    mode: ModeName | None = None
+    """Of a question: the mode in which it is answered; null for an answer, as the switches."""
+    knowledge: bool | None = None
+    """Whether company knowledge is searched; null in Agent mode, as the other switches."""
+    web: bool | None = None
+    rewrite: bool | None = None
 
 
 class OpenedConversationResponse(Schema):

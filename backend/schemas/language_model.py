@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from backend.chat.llm.model_settings import ModelSettings
     from backend.composition.language_models import LanguageModels
     from backend.store.language_models import StoredModel
-    from backend.store.model_usage import ModelUsage
+    from backend.store.model_usage import ModelUsage, TokenCounts
 
 _MILLION = 1_000_000
 
@@ -161,17 +161,17 @@ def price_usage(
             input_tokens=one.counts.input_tokens,
             output_tokens=one.counts.output_tokens,
             calls=one.counts.calls,
-            cost=_price(one, by_name.get(one.model)),
+            cost=price_tokens(one.counts, by_name.get(one.model)),
         )
         for one in used
     ]
 
 
-def _price(used: "ModelUsage", model: "StoredModel | None") -> float | None:
+def price_tokens(counts: "TokenCounts", model: "StoredModel | None") -> float | None:
+    """Return what tokens cost by the present prices of a model; None where they are not known."""
     if model is None:
         return None
     read, written = model.values.input_price, model.values.output_price
     if read is None or written is None:
         return None
-    counts = used.counts
     return round((counts.input_tokens * read + counts.output_tokens * written) / _MILLION, 6)

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from backend.schemas.answer import AnswerDoneEvent, AnswerResponse
 from backend.schemas.base import Schema, with_example
+from backend.schemas.search import StepFailedEvent
 
 if TYPE_CHECKING:
     from backend.store.conversation_shares import Share
@@ -25,6 +26,7 @@ _QUESTION: dict[str, JsonValue] = {
     "html": None,
     "withheld": False,
     "notice": None,
+    "losses": [],
 }
 _ANSWER: dict[str, JsonValue] = {
     **_QUESTION,
@@ -76,6 +78,8 @@ class SharedMessageResponse(Schema):
     """Whether the answer rests on a document that you may not read now. Nothing of it is returned then."""
     notice: str | None
     """What to say of an answer that is withheld or not complete."""
+    losses: tuple[StepFailedEvent, ...]
+    """What an answer was written without."""
 
 
 class SharedConversationResponse(Schema):

@@ -20,6 +20,8 @@ assistants = Table(
     Column("model_id", ForeignKey("language_models.id", ondelete="SET NULL")),
     Column("temperature", Float),  # NULL: that of the model
     Column("searches", Boolean, nullable=False),
+    Column("allowed_domains", JSON(none_as_null=True)),  # of the web; NULL limits nothing
+    Column("blocked_domains", JSON(none_as_null=True)),
     Column("visibility", Text, nullable=False),  # `mine`, `groups` or `all`
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),

@@ -60,6 +60,9 @@ class AssistantValues:
     temperature: float | None = None
     """None for that of the model."""
     searches: bool = True
+    allowed_domains: tuple[str, ...] = ()
+    """Of the web, with their subdomains; none: all that the admins allow."""
+    blocked_domains: tuple[str, ...] = ()
     visibility: Visibility = Visibility.MINE
     groups: tuple[str, ...] = ()
     """The names of those whose members may use it, where the visibility says so."""
@@ -163,6 +166,8 @@ def _to_row(connection: Connection, values: AssistantValues, now: datetime) -> d
         "model_id": None if values.model is None else connection.scalar(wanted),
         "temperature": values.temperature,
         "searches": values.searches,
+        "allowed_domains": list(values.allowed_domains) or None,
+        "blocked_domains": list(values.blocked_domains) or None,
         "visibility": values.visibility,
         "updated_at": now,
     }
@@ -215,6 +220,8 @@ def _to_assistant(row: RowMapping, named: tuple[str, ...]) -> StoredAssistant:
             model=row["model"],
             temperature=row["temperature"],
             searches=row["searches"],
+            allowed_domains=tuple(row["allowed_domains"] or ()),
+            blocked_domains=tuple(row["blocked_domains"] or ()),
             visibility=Visibility(row["visibility"]),
             groups=named,
         ),

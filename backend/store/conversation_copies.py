@@ -45,6 +45,7 @@ def _copy_message(
         "text": message.text,
         "folded_text": fold(message.text) if is_question else None,
         "filters": {} if is_question else None,
+        "mode": message.mode and dict(message.mode),
         "created_at": message.created_at,
         "status": message.status,
         "answer": message.answer and dict(message.answer),

@@ -36,6 +36,8 @@ messages = Table(
     Column("folded_text", Text),  # as it is searched; of questions only
     Column("filters", JSON(none_as_null=True)),  # of questions only
     Column("search_scope", Text),  # of questions only: `files`, or `everything`
+    # Of questions only: the mode and its switches, as they were asked for. NULL: the default.
+    Column("mode", JSON(none_as_null=True)),
     Column("created_at", Moment, nullable=False),
     Column("status", Text),  # of answers only, as the following columns
     Column("answer", JSON(none_as_null=True)),  # NULL until it is finished

@@ -36,6 +36,8 @@ class Message:
     """What a question is narrowed to."""
     search_scope: SearchScope | None
     """Of a question with files; None for an answer."""
+    mode: Json | None = None
+    """How the sources of a question are found, as it was asked for; None for the default, and for an answer."""
     created_at: datetime
     status: AnswerStatus | None
     """None for a question."""
@@ -68,6 +70,7 @@ MESSAGE_COLUMNS = (
     messages.c.text,
     messages.c.filters,
     messages.c.search_scope,
+    messages.c.mode,
     messages.c.created_at,
     messages.c.status,
     messages.c.answer,

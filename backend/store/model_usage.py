@@ -11,7 +11,8 @@ from backend.store.language_model_tables import model_usage
 from backend.store.tables import people
 
 DAYS_KEPT = 400
-"""A year can be compared with the one before. Budgets need today alone, the page of models a week."""
+"""A year can be compared with the one before. Budgets need today alone, the page of models three months at most."""
+_COUNTS = ("input_tokens", "output_tokens", "calls")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,27 @@ class ModelUsage:
     counts: TokenCounts
 
 
+@dataclass(frozen=True, slots=True)
+class ModelDay:
+    """What all have used of a model on a day."""
+
+    day: date
+    model: str
+    counts: TokenCounts
+
+
+@dataclass(frozen=True, slots=True)
+class PersonDay:
+    """The tokens that a person, or all but those who used most, have used on a day."""
+
+    day: date
+    person_id: int | None
+    """None: all but those who used most."""
+    email: str | None
+    """None: nobody's."""
+    tokens: int
+
+
 def add(database: Database, person_id: int, day: date, used: Mapping[str, TokenCounts]) -> None:
     """Add what a person used, by model, in one statement; forget the days that are kept no longer."""
     if not used:
@@ -57,10 +79,7 @@ def add(database: Database, person_id: int, day: date, used: Mapping[str, TokenC
     ]
     with database.writing() as connection:
         given = inserting(connection, model_usage)
-        sums = {
-            name: model_usage.c[name] + given.excluded[name]
-            for name in ("input_tokens", "output_tokens", "calls")
-        }
+        sums = {name: model_usage.c[name] + given.excluded[name] for name in _COUNTS}
         keys = ["day", "person_id", "model"]
         connection.execute(given.on_conflict_do_update(index_elements=keys, set_=sums), rows)
         _forget(connection, day - timedelta(days=DAYS_KEPT))
@@ -110,5 +129,53 @@ def list_since(database: Database, since: date, most: int | None = None) -> list
                     calls=row.calls,
                 ),
             )
+            for row in connection.execute(query)
+        ]
+
+
+def list_days_by_model(database: Database, since: date) -> list[ModelDay]:
+    """Return what all have used since a day, by day and model."""
+    sums = (func.sum(model_usage.c[name]).label(name) for name in _COUNTS)
+    query = (
+        select(model_usage.c.day, model_usage.c.model, *sums)
+        .where(model_usage.c.day >= since)
+        .group_by(model_usage.c.day, model_usage.c.model)
+        .order_by(model_usage.c.day, model_usage.c.model)
+    )
+    with database.reading() as connection:
+        return [
+            ModelDay(
+                row.day,
+                row.model,
+                TokenCounts(**{name: int(getattr(row, name)) for name in _COUNTS}),
+            )
+            for row in connection.execute(query)
+        ]
+
+
+def list_days_by_person(database: Database, since: date, most: int) -> list[PersonDay]:
+    """Return the tokens since a day by day and person: of so many who used most, and of all others together."""
+    recent = model_usage.c.day >= since
+    largest = (
+        select(model_usage.c.person_id)
+        .where(recent)
+        .group_by(model_usage.c.person_id)
+        .order_by(func.sum(_TOKENS).desc(), model_usage.c.person_id)
+        .limit(most)
+        .subquery()
+    )
+    of_day = (model_usage.c.day, largest.c.person_id, people.c.email)
+    query = (
+        select(*of_day, func.sum(_TOKENS).label("tokens"))
+        .select_from(model_usage)
+        .join(largest, largest.c.person_id == model_usage.c.person_id, isouter=True)
+        .join(people, people.c.id == largest.c.person_id, isouter=True)
+        .where(recent)
+        .group_by(*of_day)
+        .order_by(*of_day)
+    )
+    with database.reading() as connection:
+        return [
+            PersonDay(row.day, row.person_id, row.email, int(row.tokens))
             for row in connection.execute(query)
         ]

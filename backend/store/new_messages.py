@@ -32,6 +32,8 @@ class NewQuestion:
     files: tuple[str, ...] = ()
     """Ids of the asker's files."""
     search_scope: SearchScope = "files"
+    mode: Mapping[str, Any] | None = None
+    """How its sources are found; None for the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,7 @@ def _ask(
         folded_text=fold(question.text),
         filters=dict(question.filters),
         search_scope=question.search_scope,
+        mode=question.mode and dict(question.mode),
         created_at=writer.now,
     )
     user_files.attach(connection, owner, asked.id, question.files)

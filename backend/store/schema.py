@@ -6,6 +6,7 @@ from backend.store.document_set_tables import document_sets
 from backend.store.language_model_tables import language_models
 from backend.store.memory_tables import memories
 from backend.store.project_tables import projects
+from backend.store.push_tables import pushed_documents
 from backend.store.sharing_tables import conversation_shares
 from backend.store.user_file_tables import user_files
 from backend.store.web_cache_tables import web_cache_entries
@@ -24,5 +25,6 @@ from backend.store.web_search_tables import web_providers
         user_files,
         web_providers,
         web_cache_entries,
+        pushed_documents,
     )
 }

@@ -20,6 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database, exclusive
+from backend.store.push_tables import pushed_documents, pushes
 from backend.store.tables import (
     batches,
     group_listings,
@@ -248,7 +249,17 @@ def set_paused(database: Database, name: str, at: datetime | None) -> None:
         connection.execute(update(sources).where(sources.c.name == name).values(paused_at=at))
 
 
-_TABLES = (batches, listings, group_listings, schedule, memberships, source_groups, runs)
+_TABLES = (
+    batches,
+    listings,
+    group_listings,
+    schedule,
+    memberships,
+    source_groups,
+    runs,
+    pushed_documents,
+    pushes,
+)
 """What belongs to a source besides its documents and failures."""
 
 

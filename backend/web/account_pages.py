@@ -14,18 +14,19 @@ from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.api.account_authentication import AccountCookies
 from backend.api.authorization import Asker, AskerDependency, Permission, requires
+from backend.api.languages import parse_language
 from backend.api.problem_details import Problem, problem
 from backend.container import Container
 from backend.store import api_tokens
 from backend.store.people import Person
 from backend.web.forms import NO_FORM, Form, FormDependency
-from backend.web.languages import parse_language
 from backend.web.templates import page
 from connectors.errors import ConflictError, InvalidInputError
 
 ACCOUNT = "/account"
 _LIFETIME = timedelta(days=90)
 _OF_READERS = (TokenScope.SEARCH, TokenScope.ASK)
+_OF_MANAGERS = (*_OF_READERS, TokenScope.INGEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,13 @@ class AccountPages:
 
 def list_scopes(asker: Asker) -> tuple[TokenScope, ...]:
     """Return what a token of the asker may be made for: what the asker may do."""
-    return tuple(TokenScope) if asker.role is Role.ADMIN else _OF_READERS
+    match asker.role:
+        case Role.ADMIN:
+            return tuple(TokenScope)
+        case Role.SOURCE_MANAGER:
+            return _OF_MANAGERS
+        case Role.MEMBER:
+            return _OF_READERS
 
 
 def read_own_tokens(form: Form) -> OwnTokens:

@@ -18,6 +18,7 @@ from markdown_it.token import Token
 from backend.schemas.answer import AnswerResponse, CitationResponse
 from backend.web import urls
 from backend.web.sanitizing import shorten
+from backend.web_search.addresses import get_host
 from connectors.document import Span
 from connectors.text_cleaning import replace_controls
 
@@ -26,7 +27,7 @@ _TAGS = {
     *("ul", "ol", "li", "blockquote", "table", "thead", "tbody", "tr", "th", "td", "a", "sup"),
 }
 _ATTRIBUTES = {
-    "a": {"href", "class", "data-at", "data-verdict", "aria-label", "target"},
+    "a": {"href", "class", "data-at", "data-verdict", "data-host", "aria-label", "target"},
     "ol": {"start"},
     "sup": {"class", "title"},
 }
@@ -100,14 +101,14 @@ def _find_sentence(text: str, sentence: str, start: int) -> int | None:
 
 
 def sanitize(html: str) -> str:
-    """Keep only allowed tags and attributes; links send no referrer."""
+    """Keep only allowed tags and attributes; links send no referrer, and vouch for nothing."""
     return nh3.clean(
         html,
         tags=_TAGS,
         clean_content_tags={"script", "style"},
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
-        link_rel="noopener noreferrer",
+        link_rel="noopener noreferrer nofollow",
     )
 
 
@@ -192,13 +193,25 @@ def _numbered(content: str, cited: _CitationsByNumber) -> Iterator[Token]:
 
 
 def _chip(at: int, citation: CitationResponse) -> Token:
-    span = Span(*citation.span) if citation.quote else None
-    href = urls.document(citation.document_id, citation.section, span)
     label = f"Source {citation.number}: {shorten(citation.title, 120)}"
     return _html(
-        f'<a class="cite" href="{escape(href)}" data-at="{at}" data-verdict="{citation.verdict}"'
+        f'<a class="cite" {_lead_to(citation)} data-at="{at}" data-verdict="{citation.verdict}"'
         f' aria-label="{escape(label)}">{citation.number}</a>'
     )
+
+
+def _lead_to(citation: CitationResponse) -> str:
+    """Return the attributes that lead to a source: a page of the web opens beside this one."""
+    match citation.kind:
+        case "url":
+            target, host = urls.elsewhere(citation.link) or "", get_host(citation.link) or ""
+            return f'href="{escape(target)}" target="_blank" data-host="{escape(host)}"'
+        case "memory":
+            return f'href="{urls.MEMORIES}"'
+        case "document" | "file" | "image":
+            span = Span(*citation.span) if citation.quote else None
+            href = urls.document(citation.document_id, citation.section, span)
+            return f'href="{escape(href)}"'
 
 
 def _image(token: Token) -> Iterator[Token]:

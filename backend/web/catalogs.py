@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -13,9 +13,10 @@ from types import MappingProxyType
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
+from babel.numbers import format_compact_decimal
 
+from backend.api.languages import Language
 from backend.store.file_source import NAMES_OF_SOURCE
-from backend.web.languages import Language
 from backend.web.sentences import SentenceTranslator
 from indexing.text.plural_forms import pluralize
 
@@ -57,12 +58,24 @@ class Messages:
             case "zh":
                 return "、".join(names)
 
-    def format_day(self, moment: datetime) -> str:
+    def format_day(self, moment: date) -> str:
         match self.language:
             case "en":
                 return f"{moment.day} {moment:%b} {moment.year}"
             case "zh":
                 return f"{moment.year}年{moment.month}月{moment.day}日"
+
+    def format_day_of_year(self, moment: date) -> str:
+        """Without the year, for the marks of an axis."""
+        match self.language:
+            case "en":
+                return f"{moment.day} {moment:%b}"
+            case "zh":
+                return f"{moment.month}月{moment.day}日"
+
+    def format_compact(self, number: float) -> str:
+        """Return such as `12.5K`, for the marks of an axis."""
+        return format_compact_decimal(number, locale=self.language, fraction_digits=1)
 
     def format_minute(self, moment: datetime) -> str:
         """With the zone: the server does not know that of the reader."""

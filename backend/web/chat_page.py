@@ -12,6 +12,7 @@ from backend.api.dependencies import (
     ChatDependency,
     DatabaseDependency,
     ReadersDependency,
+    WebSessionsDependency,
 )
 from backend.store.assistants import DEFAULT_ID
 from backend.web.ask_page import list_examples, name_model, reasons_json
@@ -34,6 +35,7 @@ def chat_page(
     asker: AskerDependency,
     readers: ReadersDependency,
     database: DatabaseDependency,
+    web_sessions: WebSessionsDependency,
     conversation_id: str = "",
 ) -> HTMLResponse:
     """Render the page, alike for every conversation: whether there is one, the API says."""
@@ -44,6 +46,7 @@ def chat_page(
         "projects": projects.list_own(),
         "owner": asker.turn_key,
         "model": name_model(chat),
+        "web_is_on": web_sessions.is_on,
         "is_admin": asker.role is Role.ADMIN,
         "reasons": reasons_json(),
         "examples": assistants.get(DEFAULT_ID).values.starters or list_examples(database, readers),

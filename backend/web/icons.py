@@ -24,6 +24,7 @@ _OF_SOURCE_KINDS: Mapping[str, str] = MappingProxyType(
         "git": "branch",
         "github": "branch",
         "imap": "mail",
+        "ingest": "code",
         "mbox": "mail",
         "slack": "chat",
         "confluence": "pages",

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from backend.api.authorization import Permission, requires
@@ -13,6 +13,7 @@ from backend.api.dependencies import (
     LanguageModelsDependency,
     ModelServiceDependency,
 )
+from backend.api.languages import find_language
 from backend.api.request_context import CancelTokenDependency
 from backend.chat.llm.model_check import CHECK_SECONDS, check_model
 from backend.chat.llm.stored_models import SMALLEST_WINDOW, ModelChange
@@ -26,13 +27,16 @@ from backend.schemas.language_model import (
 from backend.store import language_models, model_usage
 from backend.store.database import Database
 from backend.store.language_models import ModelRole, ModelValues
+from backend.web.bar_chart import HEIGHT
+from backend.web.catalogs import load_messages
 from backend.web.forms import Form, FormDependency
 from backend.web.templates import page
+from backend.web.usage_charts import UsagePeriod, draw_usage
 from connectors.errors import ConflictError, InvalidInputError, NotConfiguredError
 from indexing.runtime.deadline import Deadline
 
 MODELS = "/models"
-USAGE_DAYS, USAGE_ROWS = 7, 200
+USAGE_ROWS = 200
 _NEW = ModelValues(
     name="",
     base_url="",
@@ -52,9 +56,14 @@ router = APIRouter(include_in_schema=False)
 @router.get(MODELS)
 @requires(Permission.ADMIN)
 def models_page(
-    request: Request, models: LanguageModelsDependency, database: AccountDatabaseDependency
+    request: Request,
+    models: LanguageModelsDependency,
+    database: AccountDatabaseDependency,
+    days: Annotated[UsagePeriod, Query()] = UsagePeriod.WEEK,
 ) -> Response:
-    return _show_models(request, models, database)
+    """Show the models, and what was used of them in the last days."""
+    values = {**_EMPTY, **_show_usage(request, models, database, days), "trouble": ""}
+    return page(request, "models.html", "people", values)
 
 
 @router.post(MODELS)
@@ -69,7 +78,9 @@ def add_model(
     try:
         service.add(_read_values(form), form.get("key") or None, _read_roles(form))
     except (InvalidInputError, ConflictError) as error:
-        return _show_models(request, models, database, form, str(error))
+        shown = _show_usage(request, models, database, UsagePeriod.WEEK)
+        values = {**_keep_form(form, has_key=False), **shown, "trouble": str(error)}
+        return page(request, "models.html", "people", values, 422)
     return RedirectResponse(MODELS, 303)
 
 
@@ -122,26 +133,22 @@ def remove_model(name: str, service: ModelServiceDependency) -> Response:
     return RedirectResponse(MODELS, 303)
 
 
-def _show_models(
-    request: Request,
-    models: LanguageModels,
-    database: Database,
-    form: Form | None = None,
-    trouble: str = "",
-) -> Response:
-    since = datetime.now(UTC).date() - timedelta(days=USAGE_DAYS - 1)
-    rows = model_usage.list_since(database, since, USAGE_ROWS + 1)
-    used = price_usage(rows, models.list_stored())
-    values = {
-        **(_EMPTY if form is None else _keep_form(form, has_key=False)),
+def _show_usage(
+    request: Request, models: LanguageModels, database: Database, period: UsagePeriod
+) -> dict[str, object]:
+    """Return what the page shows beside its form."""
+    days, stored = period.days, models.list_stored()
+    rows = model_usage.list_since(database, days[0], USAGE_ROWS + 1)
+    return {
         "models": list_models(models),
-        "usage": used[:USAGE_ROWS],
-        "has_more": len(used) > USAGE_ROWS,
-        "days": USAGE_DAYS,
+        "usage": price_usage(rows[:USAGE_ROWS], stored),
+        "has_more": len(rows) > USAGE_ROWS,
+        "charts": draw_usage(database, stored, days, load_messages(find_language(request))),
+        "chart_height": HEIGHT,
+        "days": period.value,
+        "periods": [one.value for one in UsagePeriod],
         "smallest": SMALLEST_WINDOW,
-        "trouble": trouble,
     }
-    return page(request, "models.html", "people", values, 422 if trouble else 200)
 
 
 def _show_model(

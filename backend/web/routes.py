@@ -1,7 +1,7 @@
 """The pages and their fragments: each route reads the address, calls one function, and renders."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, Query, Request
@@ -17,7 +17,9 @@ from backend.api.dependencies import (
     ReadersDependency,
     SearchDependency,
     SourcesDependency,
+    WebSessionsDependency,
 )
+from backend.api.languages import find_language
 from backend.api.request_context import CancelTokenDependency, get_request_context
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
@@ -39,13 +41,13 @@ from backend.web import (
     set_pages,
     sharing_pages,
     token_pages,
+    urls,
     web_search_pages,
 )
 from backend.web.ask_page import filters_json, list_chips, list_examples, name_model
 from backend.web.audit_page import audit_page
 from backend.web.document_view import Passage, build_view
 from backend.web.explain_page import explain_page
-from backend.web.languages import find_language
 from backend.web.look_page import look_page
 from backend.web.machine_link import link_command
 from backend.web.search_results import search
@@ -190,12 +192,15 @@ def ask_page(
     asker: AskerDependency,
     readers: ReadersDependency,
     database: DatabaseDependency,
+    web_sessions: WebSessionsDependency,
     address: AddressDependency,
 ) -> HTMLResponse:
     """Render the page; its script sends the question to the API."""
     values = {
         "question": address.text,
         "model": name_model(chat),
+        "owner": asker.turn_key,
+        "web_is_on": web_sessions.is_on,
         "is_admin": asker.role is Role.ADMIN,
         "chips": list_chips(address),
         "filters": filters_json(address),
@@ -230,8 +235,13 @@ def document_page(
     passage: PassageDependency,
     begin: Annotated[int, Query(alias="from", ge=0, le=10**9)] = 0,
     q: Annotated[str, Query(max_length=search_url.LONGEST_QUERY)] = "",
+    form: Literal["page", "pane"] = "page",
 ) -> HTMLResponse:
-    """Render a document at a passage; a missing one and one the asker may not read look alike."""
+    """Render a document at a passage; a missing one and one the asker may not read look alike.
+
+    Args:
+        form: `pane`: the text alone, for another page to show.
+    """
     stored = documents.find(database, document_id, readers)
     values: dict[str, object] = {"query": q, "is_admin": asker.role is Role.ADMIN}
     if stored is None:
@@ -240,7 +250,8 @@ def document_page(
     view = build_view(stored, who.describe() or ["nobody"], passage, begin)
     if stored.document.source == FILES_SOURCE:
         view = replace(view, source=held_files.name_source(database, asker.owner, document_id))
-    return page(request, "document.html", "search", {**values, "document": view})
+    shown = {"document": view, "form": form, "address": urls.document(document_id)}
+    return page(request, "document.html", "search", {**values, **shown})
 
 
 @requires(Permission.SOURCES)

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from backend.api.authorization import Permission, requires
 from backend.api.dependencies import SetsDependency
+from backend.api.languages import find_language
 from backend.schemas.document_set import DocumentSetResponse
 from backend.sources.document_sets import (
     LONGEST_DESCRIPTION,
@@ -19,7 +20,6 @@ from backend.sources.document_sets import (
 )
 from backend.store import sources
 from backend.web.forms import read_fields
-from backend.web.languages import find_language
 from backend.web.templates import page, part
 from connectors.access import PUBLIC
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError

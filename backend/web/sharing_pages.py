@@ -8,11 +8,14 @@ from fastapi.responses import HTMLResponse
 from backend.api.authorization import Permission, requires
 from backend.api.conversation_dependencies import HIGHEST, get_owner
 from backend.api.dependencies import AppStateDependency
+from backend.api.languages import find_language
 from backend.api.routes.feedback import ReviewDependency
 from backend.api.routes.sharing import ShareId
+from backend.conversations.markdown_export import Translate
 from backend.schemas.feedback import ReviewedFeedbackResponse
 from backend.store.answer_feedback import Rating
 from backend.web.ask_page import REASONS, reasons_json
+from backend.web.catalogs import load_messages
 from backend.web.templates import page
 
 router = APIRouter(include_in_schema=False)
@@ -29,6 +32,11 @@ def shared_page(request: Request, share_id: ShareId) -> HTMLResponse:
         "reasons": reasons_json(),
     }
     return page(request, "shared.html", "chat", values)
+
+
+def find_translation(request: Request) -> Translate:
+    """Return what says the headings and notices of an export as the pages of the asker would."""
+    return load_messages(find_language(request)).translate
 
 
 @router.get("/feedback")

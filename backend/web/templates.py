@@ -12,11 +12,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from backend.access.roles import Role
 from backend.api.authorization import Asker, find_asker
+from backend.api.languages import LANGUAGES, TAGS, Language, find_language
 from backend.api.request_context import get_request_context
 from backend.sources.status_text import format_details
 from backend.web.assets import StaticFiles, read_static_files
 from backend.web.catalogs import load_messages, sentences_json
-from backend.web.languages import LANGUAGES, TAGS, Language, find_language
 from backend.web.translated_environment import TranslatedEnvironment
 from connectors.text_cleaning import replace_controls
 from indexing.text.plural_forms import pluralize
@@ -62,6 +62,7 @@ def _environment(language: Language) -> Environment:
         "translated": messages.translate,
         "source_name": messages.name_source,
         "day": messages.format_day,
+        "day_of_year": messages.format_day_of_year,
         "minute": messages.format_minute,
         "iso": iso,
         "counted": messages.count if language != "en" else pluralize,

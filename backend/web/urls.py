@@ -2,18 +2,21 @@
 
 import re
 from typing import Literal, TypeAlias
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
+from backend.api.document_addresses import quote_id
 from connectors.document import Span
 
 CITED = "cited"
 """The id of the first marked piece on the page of a document."""
 
+MEMORIES = "/memories"
+"""Where the memories of whoever looks are listed."""
+
 OneTimePage: TypeAlias = Literal["/invitation", "/password-reset"]
 """What a link leads to that is valid once."""
 
 _ELSEWHERE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
-_DOTS = {".", ".."}
 
 
 def document(
@@ -25,7 +28,7 @@ def document(
         parameters |= {"section": section, "start": span.start, "end": span.end}
     query_string = f"?{urlencode(parameters)}" if parameters else ""
     fragment = f"#{CITED}" if "section" in parameters else ""
-    return f"/document/{_path(document_id)}{query_string}{fragment}"
+    return f"/document/{quote_id(document_id)}{query_string}{fragment}"
 
 
 def make_link(server: str, path: OneTimePage, code: str) -> str:
@@ -38,13 +41,13 @@ def original(document_id: str, link: str) -> str | None:
     A browser opens no file of the disk from a page, so that Quarry hands it out.
     """
     if _is_file(link):
-        return f"/api/documents/{_path(document_id)}/original"
+        return f"/api/documents/{quote_id(document_id)}/original"
     return elsewhere(link)
 
 
 def page_image(document_id: str, link: str, number: int) -> str | None:
     """The image of a page of a PDF file; None where Quarry does not have the file."""
-    return f"/api/documents/{_path(document_id)}/pages/{number}" if _is_file(link) else None
+    return f"/api/documents/{quote_id(document_id)}/pages/{number}" if _is_file(link) else None
 
 
 def elsewhere(link: str) -> str | None:
@@ -55,9 +58,3 @@ def elsewhere(link: str) -> str | None:
 
 def _is_file(link: str) -> bool:
     return link.lower().startswith("file:")
-
-
-def _path(document_id: str) -> str:
-    # Browsers resolve "." and ".." in a path before they ask, and a backslash is a slash to them.
-    resolved = not _DOTS.isdisjoint(document_id.split("/"))
-    return quote(document_id, safe=":" if resolved else "/:", errors="replace")

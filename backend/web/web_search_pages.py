@@ -8,12 +8,12 @@ from fastapi.responses import Response
 
 from backend.api.authorization import Permission, requires
 from backend.api.dependencies import WebSearchServiceDependency
+from backend.api.languages import find_language
 from backend.schemas.web_search import (
     WebProviderKindResponse,
     WebProviderResponse,
     WebSettingsResponse,
 )
-from backend.web.languages import find_language
 from backend.web.source_forms import NOTHING, SourceForm, build_model_form
 from backend.web.templates import page, part
 from backend.web_search.providers.registry import PROVIDER_KINDS

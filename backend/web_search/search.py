@@ -35,6 +35,7 @@ LOG = logging.getLogger("quarry.web_search")
 
 LONGEST_QUERY = 400
 """Characters; search engines cut or refuse longer ones."""
+SWITCHED_OFF = "The web search is switched off. An admin can switch it on: quarry web on"
 _MOST_WANTED = 20
 """Results that are asked for where rules leave some of them out."""
 _MOST_SITES = 10
@@ -246,9 +247,7 @@ def get_limit(provider: StoredProvider) -> int:
 
 def _check_is_on(rules: WebRules) -> None:
     if not rules.is_on:
-        raise ConflictError(
-            "The web search is switched off. An admin can switch it on: quarry web on"
-        )
+        raise ConflictError(SWITCHED_OFF)
 
 
 def _read_domains(rules: WebRules) -> DomainRules:

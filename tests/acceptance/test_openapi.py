@@ -17,6 +17,12 @@ SAMPLE = ("support", "finance")
 EXAMPLES = 12
 """Of each operation, valid ones and others."""
 
+OPENAI_BODIES = {
+    "ChatCompletionBody": "/v1/chat/completions",
+    "ResponseBody": "/v1/responses",
+    "EmbeddingsBody": "/v1/embeddings",
+}
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
@@ -79,12 +85,12 @@ def test_every_route_has_examples_of_what_is_sent_and_answered(description: Any)
     [
         (
             "/api/ask",
-            "queries narrowed first_results results selected lost passages reasoning text citation done error",
+            "queries narrowed first_results planned lost results selected web_searched pages_read passages reasoning text citation done error",
         ),
         ("/api/sources/{name}/sync", "progress done error"),
         (
             "/api/conversations/{conversation_id}/messages/{message_id}/events",
-            "queries narrowed first_results results selected lost passages reasoning text citation done error"
+            "queries narrowed first_results planned lost results selected web_searched pages_read passages reasoning text citation done error"
             " files stopped interrupted",
         ),
     ],
@@ -107,6 +113,9 @@ def test_the_examples_of_requests_are_valid(server: Serving, description: Any) -
     shapes = description["components"]["schemas"]
     (search,) = shapes["SearchBody"]["examples"]
     assert server.client.post("/api/search", json=search).status_code == 200
+    for shape, path in OPENAI_BODIES.items():
+        (body,) = shapes[shape]["examples"]
+        assert server.client.post(path, json=body).status_code == 200
     (ask,) = shapes["AskBody"]["examples"]
     with server.client.stream("POST", "/api/ask", json=ask) as response:
         assert isinstance(response, httpx.Response)

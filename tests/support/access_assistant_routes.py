@@ -11,6 +11,7 @@ _ONE = "/api/assistants/{assistant_id}"
 _PAGE = "/assistants/{assistant_id}"
 _DESK = {"name": "Travel desk"}
 _NEW = {"name": "New name"}
+_COMPLETION = {"model": OBJECT, "messages": [{"role": "user", "content": QUESTION}]}
 _TRY = {"assistant": {}, "question": QUESTION}
 _KINDS: Mapping[str, Kind] = {
     "": Kind.ASSISTANT,
@@ -64,6 +65,9 @@ ROUTES_OF_ASSISTANTS = {
     **_of_own(f"DELETE {_ONE}", 204),
     **_of_asking("POST /api/search", _SEARCH, {"query": "leave"}),
     **_of_asking("POST /api/ask", _ASK, {"question": QUESTION}),
+    **_of_each("GET /v1/models/{model}"),
+    **_of_each("POST /v1/chat/completions#assistant", json=_COMPLETION),
+    **_of_each("POST /v1/responses#assistant", json={"model": OBJECT, "input": QUESTION}),
     "POST /api/conversations#assistant": answers_people(
         Kind.ASSISTANT, 202, json={"question": QUESTION, "assistant_id": OBJECT}
     ),

@@ -13,6 +13,8 @@ from backend.access.people import PeopleService
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session
+from backend.schemas.new_document import NewDocument
+from backend.sources.ingestion import IngestService, RequestMark
 from backend.store import (
     assistants,
     conversation_shares,
@@ -28,6 +30,7 @@ from backend.store import (
     web_search,
 )
 from backend.store.assistants import AssistantValues, Visibility
+from backend.store.audit import OWNER
 from backend.store.conversations import ConversationOwner
 from backend.store.file_source import FILES_SOURCE
 from backend.store.held_files import FileHolder
@@ -40,6 +43,7 @@ from backend.store.new_messages import (
     begin_conversation,
 )
 from backend.store.people import Person
+from backend.store.sources import EVERY_SOURCE
 from backend.store.user_files import NewFile
 from backend.store.web_search import ProviderValues
 from indexing.ingestion.ledger import Failed
@@ -77,6 +81,22 @@ def _make_source(world: "World", owner: str) -> str:
     failed = Failed(source=name, document_id=f"{name}:x", item="x", reason="It is empty.")
     StoredLedger(world.database).save([failed])
     return name
+
+
+def _make_ingest_source(world: "World", owner: str) -> str:
+    name, person = world.name_new(), world.find_person(owner)
+    is_of_admins = person is None or person.role == Role.ADMIN
+    owner_id = None if person is None or is_of_admins else person.id
+    sources.add(world.database, name, "ingest", {}, owner_id=owner_id)
+    return name
+
+
+def _make_pushed_document(world: "World", owner: str) -> str:
+    source = _make_ingest_source(world, owner)
+    service = IngestService(world.database, OWNER, EVERY_SOURCE)
+    given = {"id": "x", "title": "X", "text": "It is pushed.", "readers": ["group:nobodys"]}
+    service.push(source, [NewDocument.model_validate(given)], RequestMark(digest=source))
+    return f"{source}:x"
 
 
 def _make_person(world: "World", owner: str) -> str:
@@ -322,6 +342,8 @@ MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
         Kind.NOTHING: _name_nothing,
         Kind.DOCUMENT: _name_document,
         Kind.SOURCE: _make_source,
+        Kind.INGEST_SOURCE: _make_ingest_source,
+        Kind.PUSHED_DOCUMENT: _make_pushed_document,
         Kind.PERSON: _make_person,
         Kind.GROUP: _make_group,
         Kind.INVITATION: _make_invitation,

@@ -25,6 +25,7 @@ from tests.support.access_expected import (
     Kind,
     answers,
 )
+from tests.support.access_ingest_routes import ROUTES_OF_INGESTION
 from tests.support.access_set_routes import ROUTES_OF_SETS
 from tests.support.access_web_routes import ROUTES_OF_WEB_SEARCH
 
@@ -41,6 +42,7 @@ _MODEL_FORM = {
     "model": "large",
     "context_window": "32000",
 }
+_COMPLETION = {"model": "default", "messages": [{"role": "user", "content": QUESTION}]}
 _IDENTITY = {"issuer": ISSUER, "subject": OBJECT}
 
 # A route beside itself with something else in its query or body has a mark, which is not sent.
@@ -87,6 +89,19 @@ _FOR_READERS = {
         missing=200,
         json={"query": "leave", "filters": _FILTER},
     ),
+    "POST /api/references": answers(
+        _ASK, json={"text": QUESTION, "sources": [{"text": "Leave is 25 days."}]}
+    ),
+    "POST /api/references#document": answers(
+        _ASK,
+        Kind.DOCUMENT,
+        json={"text": QUESTION, "sources": [{"document_id": OBJECT}]},
+    ),
+    "GET /v1/models": answers(_ASK),
+    "POST /v1/chat/completions": answers(_ASK, json=_COMPLETION),
+    "POST /v1/chat/completions#stream": answers(_ASK, json=_COMPLETION | {"stream": True}),
+    "POST /v1/responses": answers(_ASK, json={"model": "default", "input": QUESTION}),
+    "POST /v1/embeddings": answers(_SEARCH, json={"model": "default", "input": "leave"}),
     "POST /api/ask": answers(_ASK, json={"question": QUESTION}),
     "POST /api/ask#source": answers(
         _ASK,
@@ -208,6 +223,7 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | ROUTES_OF_HELD_FILES
     | ROUTES_OF_ASSISTANTS
     | _FOR_OWNERS_OF_SOURCES
+    | ROUTES_OF_INGESTION
     | ROUTES_OF_SETS
     | _FOR_ADMINS
     | _FOR_WHO_SETS_MODELS

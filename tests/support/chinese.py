@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page
 
 _WORD = re.compile(r"[A-Za-z]{3,}")
-_NAMES = frozenset({"Quarry", "API", "CSV", "JSON", "UTC", "JavaScript", "OpenAI", "URL", "handbook", "scripted", "warranty"})  # fmt: skip
+_NAMES = frozenset({"Quarry", "Agent", "API", "CSV", "JSON", "UTC", "JavaScript", "OpenAI", "URL", "handbook", "scripted", "warranty"})  # fmt: skip
 _EXAMPLES = re.compile(
     r"[\w.]+@[\w.]+|\b\w+[:=/][\w:=/.*@-]*|\bQUARRY_\w+|quarry \w+( \w+)*|文件夹 people|\bJSON lines\b|/v1\b"
 )

@@ -53,7 +53,7 @@ class Serving:
     process: subprocess.Popen[str]
     url: str
     link: str
-    """Lets a browser in; the line of standard output that announces it."""
+    """Lets a browser in; empty where there are accounts."""
     authorization: dict[str, str]
     """The header that lets a program in; `client` sends it."""
     client: httpx.Client
@@ -97,7 +97,7 @@ def serving(home: Home, *arguments: str, **settings: str) -> Iterator[Serving]:
     reader = threading.Thread(target=_read, args=(process, log), daemon=True)
     reader.start()
     try:
-        url, link = _address(process, log), _address(process, log)
+        url, link = _address(process, log), _read_link(process)
         _SECRETS[url] = Path(environment["QUARRY_HOME"]) / _SECRET
         secret = authorization(Path(environment["QUARRY_HOME"]))
         with httpx.Client(base_url=url, timeout=60, headers=secret) as client:
@@ -173,6 +173,12 @@ def authorization(home: Path) -> dict[str, str]:
 def link_to(url: str) -> str:
     """A new link that lets a browser in to the server at an address; each does so once."""
     return make_link(url, read_machine_secret(_SECRETS[url]))
+
+
+def _read_link(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    found = re.search(r"http://\S+", process.stdout.readline())
+    return found[0] if found else ""
 
 
 def _address(process: subprocess.Popen[str], log: list[str]) -> str:

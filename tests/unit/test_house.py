@@ -56,6 +56,14 @@ UNUSED = {
     f"{_CITATIONS}.citation_utils.collapse_citations",
     f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_cited_documents",
     f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_next_citation_number",
+    # research learns by these, gives what it knows to the model, and keeps it
+    "backend.research.knowledge_builders.learn_from_history",
+    "backend.research.knowledge_builders.learn_from_pages",
+    "backend.research.knowledge_builders.learn_from_results",
+    "backend.research.knowledge_messages.compose_messages",
+    "backend.research.knowledge_messages.fit_knowledge",
+    "backend.schemas.knowledge.export_knowledge",
+    "backend.schemas.knowledge.import_knowledge",
     # an embedder without a model, for programs and tests that only need some vector
     "indexing.embedding.hash_embedder.HashingEmbedder",
     # the languages of such an embedder: all of them
@@ -76,18 +84,7 @@ UNUSED = {
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
     # a turn that searches the web plans, asks, reads, remembers and shows by these, once the switch is there
-    "backend.chat.intent.intent_step.start_intent_step",
     "backend.chat.intent.search_plan.BOTH_SIDES",
-    "backend.chat.intent.search_plan.web_queries",
-    "backend.web_search.page_reader.PageReader.read_all",
-    "backend.web_search.page_snippets.choose_snippets",
-    "backend.web_search.session_cache.ConversationEntries",
-    "backend.web_search.session_cache.SessionCache",
-    "backend.web_search.session_cache.SessionCache.find_page",
-    "backend.web_search.session_cache.SessionCache.find_results",
-    "backend.web_search.session_cache.SessionCache.keep_page",
-    "backend.web_search.session_cache.SessionCache.keep_results",
-    "backend.web_search.session_cache.TurnEntries",
 }
 TO_BE_REMOVED = {
     # or called: nothing else may be added here

@@ -17,11 +17,13 @@ from backend.api.dependencies import (
     ChatDependency,
     DatabaseDependency,
     ReadersDependency,
+    WebSessionsDependency,
 )
 from backend.api.request_context import RequestContextDependency
 from backend.api.server_sent_events import EventStream
 from backend.chat.turn import ChatTurn
 from backend.schemas.search import FiltersBody
+from backend.schemas.turn_mode import ModeBody
 from backend.search.llm_protocol import ChatMessage
 from backend.store.assistants import DEFAULT_ID
 from backend.store.people import NOBODY
@@ -32,6 +34,9 @@ router = APIRouter()
 LONGEST_QUESTION = 8_000
 LONGEST_MESSAGE = 40_000
 MOST_MESSAGES = 100
+MODE_CONFLICT = openapi.describe_problem(
+    "A switch is set in Agent mode, or the web is switched off by the admins"
+)
 
 
 def _check_question(text: str) -> str:
@@ -54,7 +59,7 @@ class MessageBody(BaseModel):
     text: str = Field(max_length=LONGEST_MESSAGE)
 
 
-class AskBody(BaseModel):
+class AskBody(ModeBody):
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
@@ -87,7 +92,7 @@ def read_history(history: Iterable[MessageBody]) -> tuple[ChatMessage, ...]:
     "/api/ask",
     status_code=200,
     response_class=EventStream,
-    responses={200: openapi.describe_stream(openapi.ANSWER_EVENTS)},
+    responses={200: openapi.describe_stream(openapi.ANSWER_EVENTS), 409: MODE_CONFLICT},
     summary="Answer a question, each sentence with its source",
 )
 @requires(Permission.ASK)
@@ -97,19 +102,23 @@ def ask(
     asker: AskerDependency,
     readers: ReadersDependency,
     chat: ChatDependency,
+    web_sessions: WebSessionsDependency,
     database: DatabaseDependency,
     assistants: AssistantsDependency,
     state: AppStateDependency,
     context: RequestContextDependency,
 ) -> EventStream:
     """Server-sent events, in this order: `queries`, `narrowed` where filters apply or were read from words, `first_results`; with
-    a language model again `queries` and `lost` steps; `results`, `selected`; `passages` where no language
+    a language model in Chat mode `planned`, with what the question is looked up as, and `lost` steps; again `queries`, then `results`
+    and `selected`, where company knowledge is asked; `web_searched` and `pages_read` where the web is; `passages` where no language
     model answers; `reasoning`, `citation` and `text` as they are written; at the end `done`, or `error`
-    with problem details. A greeting or a writing task may be answered without `results`. Where the language
+    with problem details. In Agent mode the model searches as often as it likes, and there is no `planned`. A greeting or a writing
+    task may be answered without `results`. Where the language
     model fails, `passages` and `done` with `answered: false` follow, or `error` if nothing was found.
     The rights of the asker are read again before each citation: where a document that the answer draws on is withdrawn, or the session or
     token has ended, the last event is an `error` with the status 403 or 401. Closing the connection stops the answer, and the language model."""
     context.query = body.question
+    mode = body.read_permitted_mode(lambda: web_sessions.is_on)
     turn = ChatTurn(
         message=body.question,
         readers=readers,
@@ -118,6 +127,7 @@ def ask(
         history=read_history(body.history),
         filters=body.filters.filters(),
         today=date.today(),
+        mode=mode,
         assistant=assistants.find_settings(body.assistant),
     )
     return AnswerStream(request, state, chat, database).open(turn, asker)

@@ -59,6 +59,9 @@ Starters: TypeAlias = Annotated[
 Names: TypeAlias = Annotated[
     tuple[Annotated[str, Field(max_length=200)], ...], Field(max_length=MOST_NAMES)
 ]
+Domains: TypeAlias = Annotated[
+    tuple[Annotated[str, Field(max_length=300)], ...], Field(max_length=MOST_NAMES)
+]
 ModelName: TypeAlias = Annotated[
     str, Field(max_length=100, description="A language model; null for the default one")
 ]
@@ -87,6 +90,10 @@ class AssistantBody(BaseModel):
     model: ModelName | None = None
     temperature: Temperature | None = None
     searches: bool = Field(default=True, strict=True)
+    allowed_domains: Domains = Field(
+        default=(), description="Of the web, with their subdomains; none: all that the admins allow"
+    )
+    blocked_domains: Domains = Field(default=(), description="Of the web, with their subdomains")
     visibility: Visibility = Field(
         default=Visibility.MINE, description="Only admins share: with `groups`, or with `all`"
     )
@@ -115,6 +122,8 @@ class ChangeAssistantBody(BaseModel):
     model: ModelName | None = None
     temperature: Temperature | None = None
     searches: bool | None = None
+    allowed_domains: Domains | None = None
+    blocked_domains: Domains | None = None
     visibility: Visibility | None = None
     groups: Names | None = None
 

@@ -18,11 +18,12 @@ from backend.api.conversation_dependencies import (
     FollowerDependency,
     MessageId,
 )
-from backend.api.dependencies import AppStateDependency, AssistantIdField
+from backend.api.dependencies import AppStateDependency, AssistantIdField, WebSessionsDependency
 from backend.api.followed_answer import open_stream
 from backend.api.request_context import RequestContextDependency
-from backend.api.routes.ask import Question
+from backend.api.routes.ask import MODE_CONFLICT, Question
 from backend.api.server_sent_events import EventStream
+from backend.composition.web_search import WebSessions
 from backend.files.file_types import MOST_OF_QUESTION
 from backend.schemas.conversation import (
     AnswerBegunResponse,
@@ -32,6 +33,7 @@ from backend.schemas.conversation import (
     QuestionBegunResponse,
 )
 from backend.schemas.search import FiltersBody
+from backend.schemas.turn_mode import ModeBody, dump_mode
 from backend.store.assistants import DEFAULT_ID
 from backend.store.new_messages import NewQuestion
 from indexing.text.normalization import INVISIBLE, is_visible
@@ -44,6 +46,9 @@ _LONGEST_QUERY = 1_000
 _ONE = "/api/conversations/{conversation_id}"
 _MESSAGE = f"{_ONE}/messages/{{message_id}}"
 _CONFLICT = openapi.describe_problem("Too much is being answered in this conversation already")
+_MODE_CONFLICT = openapi.describe_problem(
+    "Too much is being answered in this conversation already, a switch is set in Agent mode, or the web is switched off"
+)
 
 MessageIdField: TypeAlias = Annotated[int, Field(ge=1, le=HIGHEST)]
 
@@ -54,7 +59,7 @@ def _check_title(title: str) -> str:
     return " ".join(title.split())
 
 
-class QuestionBody(BaseModel):
+class QuestionBody(ModeBody):
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
@@ -71,13 +76,16 @@ class QuestionBody(BaseModel):
         description="What is searched where the files are too long to be read whole",
     )
 
-    def read(self) -> NewQuestion:
+    def read(self, web_sessions: WebSessions) -> NewQuestion:
+        """Raises ConflictError: its mode contradicts itself, or asks for the web, which is switched off."""
+        mode = self.read_permitted_mode(lambda: web_sessions.is_on)
         filters = self.filters.model_dump(mode="json", exclude_none=True)
         return NewQuestion(
             text=self.question,
             filters=filters,
             files=self.files,
             search_scope=self.search_scope,
+            mode=dump_mode(mode),
         )
 
 
@@ -147,17 +155,23 @@ def list_conversations(
     return responses.make_page(found)
 
 
-@router.post("/api/conversations", status_code=202, summary="Begin a conversation with a question")
+@router.post(
+    "/api/conversations",
+    status_code=202,
+    responses={409: MODE_CONFLICT},
+    summary="Begin a conversation with a question",
+)
 @requires(Permission.ASK)
 def begin_conversation(
     body: FirstQuestionBody,
     conversations: ConversationsDependency,
+    web_sessions: WebSessionsDependency,
     state: AppStateDependency,
     context: RequestContextDependency,
 ) -> QuestionBegunResponse:
     """The answer is written whether anybody follows it or not; its events are at .../messages/{id}/events."""
     context.query = body.question
-    begun = conversations.begin(body.read(), body.assistant_id, body.project_id)
+    begun = conversations.begin(body.read(web_sessions), body.assistant_id, body.project_id)
     return responses.make_begun(begun, state.answer_html)
 
 
@@ -214,7 +228,7 @@ def delete_conversation(
 @router.post(
     f"{_ONE}/messages",
     status_code=202,
-    responses={409: _CONFLICT},
+    responses={409: _MODE_CONFLICT},
     summary="Ask in a conversation",
 )
 @requires(Permission.ASK)
@@ -222,12 +236,14 @@ def ask_in_conversation(
     conversation_id: ConversationId,
     body: FollowUpBody,
     conversations: ConversationsDependency,
+    web_sessions: WebSessionsDependency,
     state: AppStateDependency,
     context: RequestContextDependency,
 ) -> QuestionBegunResponse:
-    """A question behind an answer that has others already, or another first question, begins a branch."""
+    """A question behind an answer that has others already, or another first question, begins a branch. Its mode is its own: where none is
+    given, it is asked in Chat mode with the usual switches."""
     context.query = body.question
-    begun = conversations.ask(conversation_id, body.parent_id, body.read())
+    begun = conversations.ask(conversation_id, body.parent_id, body.read(web_sessions))
     return responses.make_begun(begun, state.answer_html)
 
 
@@ -244,7 +260,7 @@ def regenerate_answer(
     conversations: ConversationsDependency,
     state: AppStateDependency,
 ) -> AnswerBegunResponse:
-    """The id is that of a question, or of one of its answers, which all are kept."""
+    """The id is that of a question, or of one of its answers, which all are kept. It is answered in the mode in which it was asked."""
     begun = conversations.regenerate(conversation_id, message_id)
     return AnswerBegunResponse(answer=responses.make_message(begun.answer, state.answer_html))
 

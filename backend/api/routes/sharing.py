@@ -128,7 +128,8 @@ def export_conversation(
         int | None, Query(ge=1, le=HIGHEST, description="A message: the path to it")
     ] = None,
 ) -> Response:
-    """The path that is shown, or the one to a message. Each source is listed once at the end."""
+    """The path that is shown, or the one to a message. Each source is listed once at the end. Headings and notices are in the
+    language that the account chooses, else in the one that the client prefers."""
     return _export(request, state, sharing.read_own(conversation_id, leaf))
 
 
@@ -148,4 +149,5 @@ def export_shared(
 def _export(request: Request, state: AppStateDependency, read: ReadConversation) -> Response:
     address = state.public_address
     server = str(request.base_url) if address is None else address.url
-    return MarkdownResponse(export_markdown(read, server), headers=_FILE)
+    translate = state.find_translation(request)
+    return MarkdownResponse(export_markdown(read, server, translate), headers=_FILE)

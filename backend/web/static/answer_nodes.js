@@ -10,6 +10,12 @@ export function answerNodes(html) {
   return nodes;
 }
 
+/** What a chip is called; of a page of the web with its host. */
+export function chipLabel(number, title, host) {
+  if (host) return translate("Source {number}, on the web at {host}: {title}", { number, host, title });
+  return translate("Source {number}: {title}", { number, title });
+}
+
 function localize(root) {
   for (const mark of root.querySelectorAll("sup.uncited")) {
     mark.title = translate("This sentence cites no document");
@@ -17,6 +23,6 @@ function localize(root) {
   }
   for (const chip of root.querySelectorAll("a.cite")) {
     const [, number, title] = LABEL.exec(chip.getAttribute("aria-label") ?? "") ?? [];
-    if (number) chip.setAttribute("aria-label", translate("Source {number}: {title}", { number, title }));
+    if (number) chip.setAttribute("aria-label", chipLabel(number, title, chip.dataset.host));
   }
 }

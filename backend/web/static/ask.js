@@ -4,6 +4,7 @@ import { copied } from "./copying.js";
 import { isTyping } from "./keys.js";
 import { keep, kept } from "./keeping.js";
 import { translate } from "./messages.js";
+import { ModeChoice } from "./modes.js";
 import { Problem, stream } from "./stream.js";
 import { replaceControls } from "./text.js";
 import { Turn } from "./turn.js";
@@ -12,6 +13,7 @@ const element = (id) => document.getElementById(id);
 const form = element("ask");
 const box = element("q");
 const filters = JSON.parse(form.dataset.filters);
+const modes = new ModeChoice(element("modes"), say);
 
 let turn = null;
 let underway = null;
@@ -23,7 +25,7 @@ async function ask(question) {
   busy(true);
   say(translate("Searching"));
   try {
-    for await (const { name, data } of stream("/api/ask", { question, filters }, mine.signal)) {
+    for await (const { name, data } of stream("/api/ask", { question, filters, ...modes.body }, mine.signal)) {
       if (mine.signal.aborted) return;
       turn.hear(name, data);
     }

@@ -39,6 +39,8 @@ function values() {
     name: element("name").value.trim() || undefined,
     model: element("model").value || null,
     temperature: temperature === "" ? null : Number(temperature),
+    allowed_domains: lines("allowed_domains"),
+    blocked_domains: lines("blocked_domains"),
     ...(element("visibility") ? { visibility: chosen("visibility"), groups: checked("group") } : {}),
   };
 }

@@ -1,6 +1,7 @@
 // The card of a citation, for pointer, focus and tap alike: what is quoted, from where, how well.
 import { sourceName } from "./cited.js";
 import { listed, translate } from "./messages.js";
+import { kindName } from "./source_kinds.js";
 import { day, replaceControls, isolated, make } from "./text.js";
 
 const VERDICTS = {
@@ -92,8 +93,8 @@ export function watchCards(root, card, describe) {
   return close;
 }
 
-function content({ title, source, date, quote, verdict }) {
-  const where = listed([sourceName(source), day(date)]);
+function content({ title, source, date, quote, verdict, kind, link }) {
+  const where = listed([kindName({ kind, link }), sourceName(source), day(date)]);
   return [
     make("p", { class: "name" }, isolated(title)),
     where && make("p", { class: "dim" }, make("bdi", {}, where)),
@@ -103,7 +104,9 @@ function content({ title, source, date, quote, verdict }) {
 }
 
 function opener(chip) {
-  return make("a", { class: "button", href: chip.getAttribute("href") }, translate("Open the document"));
+  const { target, rel, dataset } = chip;
+  const said = dataset.host ? translate("Open the page") : translate("Open the document");
+  return make("a", { class: "button", href: chip.getAttribute("href"), target: target || false, rel: rel || false }, said);
 }
 
 /** Below the chip, or above it where there is no room; the card is fixed to the window. */

@@ -12,6 +12,8 @@ import { follow } from "./follow.js";
 import { KeptFiles } from "./kept_files.js";
 import { isTyping } from "./keys.js";
 import { translate } from "./messages.js";
+import { ModeChoice, modeOf } from "./modes.js";
+import { watchPane } from "./pane.js";
 import { keepPlace, restorePlace, toEnd, watchPlace } from "./place.js";
 import { offerSharing, watchSharing } from "./share.js";
 import { Problem } from "./stream.js";
@@ -22,6 +24,7 @@ import { awaitTitle } from "./titles.js";
 const element = (id) => document.getElementById(id);
 const box = element("q");
 const drafts = new Drafts(element("chat").dataset.owner);
+const modes = new ModeChoice(element("modes"), say);
 const others = new BroadcastChannel("quarry conversations");
 /** Between two looks at an answer whose events the server does not have (any more). */
 const LOOK_AGAIN = 1_000;
@@ -48,7 +51,7 @@ const list = new ConversationList({
 });
 const feedback = new FeedbackButtons(say);
 const thread = new Thread(element("thread"), JSON.parse(element("chat").dataset.reasons), {
-  edit: (message, text) => ask(text, message.parent_id, filesOf(message)),
+  edit: (message, text) => ask(text, message.parent_id, choicesOf(message)),
   search: searchIn,
   again,
   choose,
@@ -87,6 +90,7 @@ async function attempt(act) {
 
 function go(id) {
   closeDrawer();
+  closePane();
   keepPlace();
   if (idOf(location.pathname) !== id) history.pushState(null, "", id ? `/chat/${encodeURIComponent(id)}` : "/chat");
   open();
@@ -98,14 +102,18 @@ async function open() {
   const mine = ++opened;
   keepDraft();
   element("missing").hidden = true;
-  if (id !== conversation?.id) leave();
-  if (!id) show(null, []);
-  else {
+  const isOther = id !== conversation?.id;
+  if (isOther) leave();
+  if (!id) {
+    show(null, []);
+    modes.recall();
+  } else {
     list.mark(id);
     await attempt(async () => {
       const found = await readConversation(id).catch((error) => missing(error, mine));
       if (mine !== opened || !found) return;
       shown(found);
+      if (isOther) modes.follow(messages.findLast((message) => message.role === "user") ?? {});
       restorePlace();
     });
   }
@@ -230,10 +238,10 @@ function sayLost(isLost, why) {
 }
 
 /** Ask behind the answer `parent`; null begins a conversation anew, or its first question in another way. */
-async function ask(question, parent, files = {}) {
+async function ask(question, parent, choices) {
   say(translate("Searching"));
   return attempt(async () => {
-    const begun = conversation ? await postQuestion(conversation.id, question, parent, files) : await beginConversation(question, { assistant_id: assistant.id, project_id: chosenProject(null), ...files });
+    const begun = conversation ? await postQuestion(conversation.id, question, parent, choices) : await beginConversation(question, { assistant_id: assistant.id, project_id: chosenProject(null), ...choices });
     const before = messages.slice(0, messages.findIndex((message) => message.id === parent) + 1);
     const one = begun.conversation ?? conversation;
     if (!conversation) {
@@ -244,12 +252,13 @@ async function ask(question, parent, files = {}) {
   });
 }
 
-const filesOf = ({ files = [], search_scope }) => ({ files: files.map((file) => file.id), search_scope: search_scope ?? "files" });
+/** What a question was asked with. */
+const choicesOf = ({ files = [], search_scope, ...message }) => ({ files: files.map((file) => file.id), search_scope: search_scope ?? "files", ...modeOf(message) });
 
 /** Ask the question of an answer once more: in everything, or in its files only. */
 function searchIn(answer, search_scope) {
   const question = messages.find((message) => message.id === answer.parent_id);
-  return ask(question.text, question.parent_id, { ...filesOf(question), search_scope });
+  return ask(question.text, question.parent_id, { ...choicesOf(question), search_scope });
 }
 
 /** Another answer to the same question. */
@@ -322,7 +331,7 @@ async function submit() {
   if (attachments.objection) return say(attachments.objection);
   box.value = "";
   const before = conversation?.id ?? null;
-  if (await ask(question, messages.at(-1)?.id ?? null, { files: attachments.ids })) {
+  if (await ask(question, messages.at(-1)?.id ?? null, { files: attachments.ids, ...modes.body })) {
     drafts.drop(before);
     attachments.clear();
   } else box.value ||= question;
@@ -384,5 +393,6 @@ document.addEventListener("keydown", (event) => {
 });
 watchSharing(() => ({ id: conversation.id, messages }));
 watchPlace(element("thread"), () => running().length > 0);
-watchCards(element("room"), element("card"), (chip) => thread.facts(chip));
+const closeCard = watchCards(element("room"), element("card"), (chip) => thread.facts(chip));
+const closePane = watchPane(element("chat"), closeCard);
 open();

@@ -1,6 +1,7 @@
 // What an answer stands on, beside it.
 import { listed, translate } from "./messages.js";
-import { day, documentUrl, gist, replaceControls, isolated, make } from "./text.js";
+import { kindName, sourceLink } from "./source_kinds.js";
+import { day, gist, replaceControls, isolated, make } from "./text.js";
 
 /** A source with its first quote, where it opens. */
 export function quoted(known, citation) {
@@ -19,9 +20,8 @@ export function sourceName(name) {
 
 /** A source in the list beside the answer. */
 export function entry(source) {
-  const link = make("a", { href: documentUrl(source.document_id, source.section, source.span) });
-  link.append(isolated(source.title));
-  const where = listed([sourceName(source.source), day(source.updated_at)]);
+  const link = sourceLink(source, {}, isolated(source.title));
+  const where = listed([kindName(source), sourceName(source.source), day(source.updated_at)]);
   return make(
     "li",
     { class: source.number ? "cited" : false },

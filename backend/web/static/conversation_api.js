@@ -12,11 +12,11 @@ function searchOf(values = {}) {
 
 export const listConversations = (values, signal) => send("GET", ALL + searchOf(values), undefined, signal);
 export const readConversation = (id, values, signal) => send("GET", url(id, searchOf(values)), undefined, signal);
-/** `choices`: assistant_id, project_id, files, search_scope. */
+/** `choices`: assistant_id, project_id, files, search_scope, mode and its switches. */
 export const beginConversation = (question, choices) => send("POST", ALL, { question, ...choices });
 export const changeConversation = (id, changes) => send("PATCH", url(id), changes);
 export const deleteConversation = (id) => send("DELETE", url(id));
-export const postQuestion = (id, question, parent_id, files) => send("POST", url(id, "/messages"), { question, parent_id, ...files });
+export const postQuestion = (id, question, parent_id, choices) => send("POST", url(id, "/messages"), { question, parent_id, ...choices });
 export const regenerate = (id, messageId) => send("POST", message(id, messageId, "regenerate"));
 export const stopAnswer = (id, messageId) => send("POST", message(id, messageId, "stop"));
 export const eventsUrl = (id, messageId) => message(id, messageId, "events");

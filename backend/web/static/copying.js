@@ -28,10 +28,13 @@ export function asText({ text, answer, question }) {
     if (citation.quote) quotes.add(citation.quote.replace(/\s+/g, " ").trim());
     sources.set(citation.number, { ...citation, quotes });
   }
-  const listed = [...sources.values()].map(({ number, title, link, quotes }) =>
+  const byNumber = [...sources.values()].sort((one, other) => one.number - other.number);
+  const listed = byNumber.map(({ number, title, link, quotes }) =>
     [`[${number}] ${title}`, ...[...quotes].map((quote) => `    “${quote}”`), link && `    ${link}`]
       .filter(Boolean)
       .join("\n"),
   );
-  return [question, body, listed.join("\n")].filter(Boolean).join("\n\n") + "\n";
+  const heading = listed.length > 0 && translate("References");
+  const origin = answer?.general_knowledge && translate("From general knowledge, not from a source. Check it before you rely on it.");
+  return [question, body, origin, heading, listed.join("\n")].filter(Boolean).join("\n\n") + "\n";
 }

@@ -1,9 +1,7 @@
-// The image of a page is absent where its file was changed or removed since it was synced.
-for (const image of document.querySelectorAll(".page-image img")) {
-  const hide = () => image.parentElement.classList.add("missing");
-  if (image.complete && image.naturalWidth === 0) hide();
-  image.addEventListener("error", hide);
-}
+// The page of a document.
+import { hideMissing } from "./page_images.js";
+
+hideMissing(document);
 
 // A document opens at the passage that it was opened for.
 const cited = document.getElementById("cited");

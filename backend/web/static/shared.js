@@ -2,6 +2,7 @@
 import { watchCards } from "./cards.js";
 import { copied } from "./copying.js";
 import { translate } from "./messages.js";
+import { watchPane } from "./pane.js";
 import { Problem, send } from "./stream.js";
 import { make, replaceControls } from "./text.js";
 import { made, part, restorable, restorePart } from "./thread.js";
@@ -26,6 +27,7 @@ function answer(message, asked) {
   const turn = new Turn(node, asked);
   if (message.answer && !message.withheld) turn.restore(restorable(message, reasons));
   else restorePart(turn, message);
+  message.losses.forEach((loss) => turn.lost(loss));
   part(node, "copy").addEventListener("click", async () => say(await copied(turn, part(node, "copy"))));
   turns.set(node, turn);
   return node;
@@ -74,5 +76,6 @@ element("copy").addEventListener("click", () =>
   ),
 );
 addEventListener("pageshow", (event) => event.persisted && location.reload());
-watchCards(element("room"), element("card"), (chip) => turns.get(chip.closest(".message"))?.facts(chip));
+const closeCard = watchCards(element("room"), element("card"), (chip) => turns.get(chip.closest(".message"))?.facts(chip));
+watchPane(page, closeCard);
 attempt(async () => show(await send("GET", address)), missing);

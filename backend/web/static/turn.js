@@ -1,5 +1,5 @@
 // One turn: its steps, its sources, its answer; a page may show many.
-import { answerNodes } from "./answer_nodes.js";
+import { answerNodes, chipLabel } from "./answer_nodes.js";
 import { showScope } from "./attachments.js";
 import { entry, quoted } from "./cited.js";
 import { Live } from "./live.js";
@@ -7,12 +7,16 @@ import { pluralize, translate } from "./messages.js";
 import { passageNodes } from "./passages.js";
 import { translateSentence } from "./sentences.js";
 import { Problem } from "./stream.js";
-import { documentUrl, replaceControls, make } from "./text.js";
+import { hostOf, showReferences, sourceLink } from "./source_kinds.js";
+import { replaceControls, make } from "./text.js";
+import { plannedSteps, readSteps, searchedSteps } from "./web_steps.js";
 
 const HELP = {
   semantic_query_rephrase: translate("the model's rephrasing"),
   keyword_query_expansion: translate("the model's key words"),
   selection: translate("the model's choice of passages"),
+  intent: translate("the plan of the search"),
+  knowledge: translate("company knowledge"),
   language_model: translate("the chosen language model"),
   follow_up: translate("what was said before"),
   history: translate("the earliest messages of this conversation"),
@@ -25,6 +29,9 @@ const HEARD = {
   files: (turn, data) => turn.files(data),
   queries: (turn, data) => turn.queries(data),
   narrowed: (turn, data) => turn.narrowed(data),
+  planned: (turn, data) => turn.planned(data),
+  web_searched: (turn, data) => turn.webSearched(data),
+  pages_read: (turn, data) => turn.pagesRead(data),
   first_results: (turn, data) => turn.results(data),
   results: (turn, data) => turn.results(data),
   selected: (turn, data) => turn.selected(data),
@@ -37,8 +44,8 @@ const HEARD = {
 };
 
 /** What is said where an answer, or sentences of it, cite nothing. */
-function uncitedNotice({ uncited, citations }) {
-  if (!uncited?.length) return "";
+function uncitedNotice({ uncited, citations, general_knowledge }) {
+  if (!uncited?.length || general_knowledge) return "";
   if (!citations.length) return translate("This answer cites no document. Check it before you rely on it.");
   return pluralize(uncited.length, "One sentence cites no document; it is marked.", "{number} sentences cite no document; they are marked.");
 }
@@ -69,6 +76,8 @@ export class Turn {
   #steps = new Map();
   #sources = new Map();
   #cited = new Map();
+  #web = new Map();
+  #searches = 0;
   #root;
   #live;
   #shown = null;
@@ -81,7 +90,7 @@ export class Turn {
     this.#live = new Live(this.part("answer"), (number) => this.#chip(number));
     for (const name of ["steps", "sources", "answer", "passages"]) this.part(name).replaceChildren();
     for (const name of ["answer", "beside", "work"]) this.part(name).hidden = false;
-    for (const name of ["thinking", "aside", "cut", "uncited", "trouble", "after", "read-too"]) this.part(name).hidden = true;
+    for (const name of ["thinking", "aside", "cut", "uncited", "general", "references", "trouble", "after", "read-too"]) this.part(name).hidden = true;
     this.part("thinking").lastElementChild.textContent = "";
     this.part("work").open = true;
     this.part("answer").setAttribute("aria-busy", "true");
@@ -130,6 +139,26 @@ export class Turn {
     if (read.length) this.step("inferred", translate("Placed first, reading {readings}", { readings: read.join(" · ") }));
   }
 
+  planned(plan) {
+    this.#stepAll(plannedSteps(plan));
+  }
+
+  /** What a search of the web sent and found; its results stand among the sources until the answer says which it was given. */
+  webSearched(searched) {
+    this.#searches += 1;
+    this.#stepAll(searchedSteps(searched, this.#searches));
+    for (const { title, url, summary } of searched.results) this.#web.set(url, { document_id: url, title: title || url, link: url, content: summary, kind: "url" });
+    this.#draw();
+  }
+
+  pagesRead(read) {
+    this.#stepAll(readSteps(read));
+  }
+
+  #stepAll(steps) {
+    for (const step of steps) this.step(...step);
+  }
+
   results({ results }) {
     this.step("found", pluralize(results.length, "Found {number} passage", "Found {number} passages"));
     this.#list(results);
@@ -156,16 +185,17 @@ export class Turn {
 
   citation(citation) {
     this.#cited.set(citation.number, citation);
-    const known = this.#sources.get(citation.document_id) ?? { ...citation };
+    const known = this.#sources.get(citation.document_id) ?? { ...this.#web.get(citation.link), ...citation };
     this.#sources.set(citation.document_id, { ...known, number: citation.number });
+    this.#web.delete(citation.link);
     this.#draw();
   }
 
-  /** Passages where no language model answers: they take the place of its answer and of the sources. */
+  /** Passages where no language model answers: they take the place of its answer and of the sources, but for pages of the web. */
   passages(shown) {
     this.#shown = shown;
     this.part("passages").replaceChildren(...passageNodes(shown));
-    this.part("beside").hidden = true;
+    this.#draw();
     this.part("answer").hidden = shown.reason !== "model_broke_off";
   }
 
@@ -184,6 +214,9 @@ export class Turn {
     if (answer.documents?.length === 0) this.part("beside").hidden = true;
     this.part("uncited").textContent = uncitedNotice(answer);
     this.part("uncited").hidden = !this.part("uncited").textContent;
+    this.part("general").hidden = !answer.general_knowledge;
+    showReferences(this.part("references"), answer.references ?? []);
+    this.#takeWeb(answer.documents ?? []);
     for (const citation of answer.citations) {
       const known = this.#sources.get(citation.document_id) ?? { ...citation };
       this.#sources.set(citation.document_id, { ...known, ...quoted(known, citation) });
@@ -192,16 +225,25 @@ export class Turn {
     this.#draw();
   }
 
+  /** Of what was found on the web, keep what the answer was given, under the ids by which it is cited. */
+  #takeWeb(documents) {
+    for (const { number, cited, sections, ...document } of documents.filter((one) => one.kind === "url")) {
+      const known = this.#sources.get(document.document_id) ?? { ...this.#web.get(document.link), ...document };
+      this.#sources.set(document.document_id, { ...known, number: cited ? number : undefined });
+    }
+    this.#web.clear();
+  }
+
   /** Leave nothing of what was read: not in the answer, its sources or the steps. */
   #clear() {
     this.#live.draw();
     this.#live = new Live(this.part("answer"), (number) => this.#chip(number));
     for (const name of ["steps", "sources", "answer", "passages"]) this.part(name).replaceChildren();
-    for (const name of ["thinking", "beside"]) this.part(name).hidden = true;
+    for (const name of ["thinking", "beside", "general", "references"]) this.part(name).hidden = true;
     document.getElementById("card").hidden = true;
     this.part("thinking").lastElementChild.textContent = "";
     this.part("read-too").lastElementChild.replaceChildren();
-    for (const known of [this.#steps, this.#sources, this.#cited]) known.clear();
+    for (const known of [this.#steps, this.#sources, this.#cited, this.#web]) known.clear();
     this.#shown = null;
   }
 
@@ -281,9 +323,8 @@ export class Turn {
   #chip(number) {
     const citation = this.#cited.get(number);
     if (!citation) return `[${number}]`;
-    const label = translate("Source {number}: {title}", { number, title: replaceControls(citation.title) });
-    const href = documentUrl(citation.document_id);
-    return make("a", { class: "cite", href, "aria-label": label }, String(number));
+    const label = chipLabel(number, replaceControls(citation.title), citation.kind === "url" ? hostOf(citation.link) : "");
+    return sourceLink(citation, { class: "cite", "aria-label": label, "data-host": citation.kind === "url" && hostOf(citation.link) }, String(number));
   }
 
   #list(results) {
@@ -297,10 +338,12 @@ export class Turn {
 
   #draw() {
     const order = (source) => source.number ?? Infinity;
-    const listed = [...this.#sources.values()].sort((a, b) => order(a) - order(b) || 0).slice(0, 12);
-    const cited = this.answer ? listed.filter((source) => source.number) : listed;
+    const found = [...this.#sources.values(), ...this.#web.values()].filter((source) => !this.#shown || source.kind === "url");
+    const listed = found.sort((a, b) => order(a) - order(b) || 0).slice(0, 12);
+    const cited = this.answer && !this.#shown ? listed.filter((source) => source.number) : listed;
     this.part("sources").replaceChildren(...cited.map(entry));
-    if (this.answer) this.#fold(listed.filter((source) => !source.number), cited.length > 0);
+    if (this.#shown) this.part("beside").hidden = !listed.length;
+    else if (this.answer) this.#fold(listed.filter((source) => !source.number), cited.length > 0);
   }
 
   /** What the answer does not cite is folded; where it cites nothing, nothing stands beside it. */

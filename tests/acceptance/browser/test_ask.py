@@ -202,6 +202,9 @@ def test_a_question_from_a_search_keeps_its_filters(
         assert sent.value.post_data_json == {
             "question": QUESTION,
             "filters": {"sources": ["handbook"], "media_types": ["text/html"]},
+            "mode": "chat",
+            "knowledge": True,
+            "web": False,
         }
         expect(page).to_have_url(re.compile(r"q=What\+should.*source=handbook&type=web$"))
         expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")
@@ -339,7 +342,7 @@ def test_an_answer_without_any_source_says_so(
     model.play(_answering("Spare lasers lie in hall four."))
     with opens(address) as watched:
         page = watched.open(ASKED)
-        expect(page.get_by_text("This answer cites no document.")).to_be_visible()
+        expect(page.get_by_text("From general knowledge, not from a source.")).to_be_visible()
         expect(page.locator("#answer .uncited")).to_have_count(0)
         page.screenshot(path=pictures / "uncited-all.png")
         model.play(lambda _: Say("Hello. What would you like to know?"))
@@ -347,7 +350,7 @@ def test_an_answer_without_any_source_says_so(
         page.keyboard.press("Enter")
         expect(page.locator("#answer")).to_have_text("Hello. What would you like to know?")
         expect(page.get_by_role("status")).to_have_text("The answer is complete. 0 citations.")
-        expect(page.get_by_text("This answer cites no document.")).to_be_hidden()
+        expect(page.get_by_text("From general knowledge, not from a source.")).to_be_hidden()
         page.screenshot(path=pictures / "greeting.png")
 
 

@@ -101,6 +101,7 @@ def test_three_files_are_read_whole_and_cited(opens: Opens, address: str, pictur
         page.reload()
         expect(asked.get_by_role("listitem")).to_have_count(3)
         page.locator(".answer .cite").first.click()
+        page.get_by_role("link", name="Open on its own page").click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("plan-1.md")
         expect(page.get_by_text("the person who added it, and those in a project")).to_be_visible()
         page.screenshot(path=pictures / "files-document-light.png")

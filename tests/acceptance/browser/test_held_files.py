@@ -128,7 +128,7 @@ def test_three_files_of_a_project_fit_and_thirty_become_the_scope(
         expect(bob.locator(".scope")).to_be_hidden()
         conversation = bob.url
         bob.locator(".answer .cite").first.click()
-        expect(bob.get_by_role("heading", level=1)).to_contain_text("plan-")
+        expect(bob.locator("#pane-title")).to_contain_text("plan-")
         bob.goto(f"{server.url}/?q=Nantmoor")
         expect(bob.get_by_role("main")).not_to_contain_text("plan-")
 

@@ -90,7 +90,7 @@ ALLOWED = """() => {
     for (const { name: attribute, value } of element.attributes) {
       if (/^on|^style$|^srcdoc$/.test(attribute)) bad.push(element.outerHTML.slice(0, 200));
       const leads = /^(href|src|action|xlink:href|formaction)$/.test(attribute);
-      const followed = element.localName === 'a' && element.rel === 'noopener noreferrer' && /^https?:/.test(value);
+      const followed = element.localName === 'a' && /^noopener noreferrer( nofollow)?$/.test(element.rel) && /^https?:/.test(value);
       if (leads && !followed && !/^[/#?]/.test(value)) bad.push(`${attribute}=${value}`);
       if (leads && value.startsWith('//')) bad.push(`${attribute}=${value}`);
     }
@@ -184,7 +184,7 @@ def test_a_model_that_obeys_them_does_no_harm(opens: Opens, address: str, pictur
         expect(answer).to_contain_text(f"<script>{RUN}</script>")
         expect(answer).to_contain_text("{{7*7}}")
         expect(answer.get_by_role("link", name="pixel")).to_have_attribute(
-            "rel", "noopener noreferrer"
+            "rel", "noopener noreferrer nofollow"
         )
         page.get_by_text("Reasoning of the model").click()
         _check_no_script_ran(page)

@@ -1,7 +1,9 @@
 """Two people in a browser: one shares a conversation and says what they think of an answer, the other reads both, as far as they may."""
 
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,12 @@ class Company:
         page.keyboard.press("Enter")
         expect(page.get_by_label("Your question", exact=True)).to_be_focused()
         return context, page
+
+    def lose_history(self) -> None:
+        """As if no model had summarised the earliest messages of the conversations so far."""
+        loss = '[{"step": "history", "reason": "The summary was not written in time."}]'
+        with closing(sqlite3.connect(self.home.path / "state" / "quarry.db")) as database, database:
+            database.execute("UPDATE messages SET losses = ? WHERE role = 'assistant'", (loss,))
 
 
 @pytest.fixture
@@ -113,7 +121,11 @@ def test_shared_and_judged_by_one_read_by_another(
     _judge(bob, pictures)
     link = _share(bob, pictures)
 
-    ann.goto(link)
+    company.lose_history()
+    said = "Done without the earliest messages of this conversation: "
+    for page, address in ((bob, bob.url), (ann, link)):
+        page.goto(address)
+        expect(page.locator(".aside")).to_have_text(f"{said}The summary was not written in time.")
     expect(ann.locator(".answer strong")).to_have_text("interlock of the laser")
     expect(ann.get_by_role("heading", level=1)).to_have_text(QUESTION)
     expect(ann.get_by_label("Your question", exact=True)).to_have_count(0)
@@ -121,12 +133,20 @@ def test_shared_and_judged_by_one_read_by_another(
     ann.locator(".answer .cite").first.hover()
     expect(ann.locator("#card")).to_contain_text("scanners")
     ann.locator(".answer .cite").first.click()
+    pane = ann.get_by_role("region", name="Document")
+    expect(pane.locator("#pane-cited")).to_contain_text("interlock of the laser")
+    _look_at_both(ann, pictures)
+    ann.keyboard.press("Escape")
+    expect(pane).to_be_hidden()
+    ann.set_viewport_size(PHONE)
+    ann.locator(".answer .cite").first.click()
     expect(ann).to_have_url(re.compile("/document/"))
+    ann.set_viewport_size(DESK)
     ann.goto(link)
     with ann.expect_download() as downloading:
         ann.get_by_role("link", name="Download").click()
     written = downloading.value.path().read_text(encoding="utf-8")
-    assert "is open [1].\n\n## Sources\n\n1. [" in written
+    assert "is open [1].\n\n## References\n\n1. [" in written
 
     company.let_read(f"user:{BOB}")
     ann.reload()
@@ -134,6 +154,7 @@ def test_shared_and_judged_by_one_read_by_another(
     expect(ann.locator(".bubble")).to_have_text(QUESTION)
     assert "interlock" not in ann.content()
     assert "scanners" not in ann.content()
+    expect(ann.locator(".aside")).to_be_hidden()
     check_looks(ann, pictures, "shared-withheld")
     ann.get_by_role("button", name="Ask on from here").click()
     expect(ann.locator("#status")).to_contain_text("You may read none of its answers")
@@ -161,6 +182,12 @@ def test_shared_and_judged_by_one_read_by_another(
     check_looks(ann, pictures, "shared-missing")
     bobs.close()
     anns.close()
+
+
+def _look_at_both(page: Page, pictures: Path) -> None:
+    page.screenshot(path=pictures / "shared-with-document.png")
+    assert _objections(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def _judge(page: Page, pictures: Path) -> None:

@@ -8,6 +8,7 @@ from tests.contract.connector_worlds.folder import FolderWorld
 from tests.contract.connector_worlds.git import GitWorld
 from tests.contract.connector_worlds.github import GitHubWorld
 from tests.contract.connector_worlds.imap import ImapWorld
+from tests.contract.connector_worlds.ingest import IngestWorld
 from tests.contract.connector_worlds.mbox import MboxWorld
 from tests.contract.connector_worlds.slack import SlackExportWorld, SlackWorld
 from tests.contract.connector_worlds.website import WebsiteWorld
@@ -20,6 +21,7 @@ WORLDS: tuple[type[World], ...] = (
     GitWorld,
     GitHubWorld,
     ImapWorld,
+    IngestWorld,
     MboxWorld,
     SlackWorld,
     SlackExportWorld,

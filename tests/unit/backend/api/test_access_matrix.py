@@ -34,6 +34,7 @@ NOBODY = frozenset(
 EVERYBODY = PEOPLE | TOKENS | NOBODY
 NONE: frozenset[str] = frozenset()
 ADMINS = frozenset({"ann", "ann admin", "service admin"})
+INGESTING_ADMINS = frozenset({"ann", "ann ingest", "service ingest"})
 
 MAY: Mapping[Permission, frozenset[str]] = MappingProxyType(
     {
@@ -43,6 +44,7 @@ MAY: Mapping[Permission, frozenset[str]] = MappingProxyType(
         Permission.SOURCES: ADMINS | {"sam", "sam admin"},
         Permission.ADMIN: ADMINS,
         Permission.METRICS: frozenset({"ann", "ann metrics", "service metrics"}),
+        Permission.INGEST: frozenset({"ann", "ann ingest", "service ingest", "sam", "sam ingest"}),
         Permission.ACCOUNTS: frozenset({"ann"}),
         Permission.ACCOUNT: PEOPLE,
     }
@@ -53,7 +55,10 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
         (Permission.SEARCH, Kind.DOCUMENT): NONE,
         (Permission.SEARCH, Kind.FILTERED_SOURCE): NONE,
         (Permission.ASK, Kind.FILTERED_SOURCE): NONE,
+        (Permission.ASK, Kind.DOCUMENT): NONE,
         (Permission.SOURCES, Kind.SOURCE): ADMINS,
+        (Permission.INGEST, Kind.INGEST_SOURCE): INGESTING_ADMINS,
+        (Permission.INGEST, Kind.PUSHED_DOCUMENT): INGESTING_ADMINS,
         (Permission.ADMIN, Kind.SOURCE): ADMINS,
         (Permission.ADMIN, Kind.DOCUMENT): ADMINS,
         (Permission.ADMIN, Kind.MODEL): ADMINS,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.api.multipart import read_file
+from backend.api.multipart import read_file, read_file_with
 from backend.api.problem_details import Problem
 
 TYPE = 'multipart/form-data; boundary="b0und"'
@@ -45,3 +45,26 @@ def test_whatever_comes_is_read_or_refused(body: bytes, content_type: str) -> No
 def test_what_is_no_form_with_one_file_is_refused(body: bytes) -> None:
     with pytest.raises(Problem):
         read_file(TYPE, body)
+
+
+@given(st.text().filter(lambda text: "b0und" not in text))
+def test_a_text_beside_the_file_is_kept(text: str) -> None:
+    body = _form(_part('name="metadata"', text.encode()), _part('name="file"; filename="a.txt"'))
+    said, file = read_file_with(TYPE, body, "metadata")
+    assert (said, file.name, file.data) == (text, "a.txt", b"x")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [_part('name="file"; filename="a"')],
+        [_part('name="metadata"'), _part('name="metadata"'), _part('filename="a"')],
+        [_part('name="metadata"', b"\xff"), _part('filename="a"')],
+        [_part('name="metadata"')],
+        [_part('name="metadata"; filename="a"')],
+    ],
+    ids=["no text", "two texts", "no UTF-8", "no file", "the text is the file"],
+)
+def test_a_form_without_one_text_and_one_file_is_refused(parts: list[bytes]) -> None:
+    with pytest.raises(Problem):
+        read_file_with(TYPE, _form(*parts), "metadata")

@@ -69,7 +69,7 @@ async def _never() -> Message:
 async def _streamed(
     stream: EventStream, client: Client, context: RequestContext | None = None
 ) -> None:
-    scope: dict[str, Any] = {"type": "http"}
+    scope: dict[str, Any] = {"type": "http", "path": "/api/ask"}
     begun = create_request_context(scope, "one")
     if context:
         begun.cancel_token = context.cancel_token

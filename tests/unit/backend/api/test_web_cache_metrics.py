@@ -11,6 +11,18 @@ from backend.web_search.session_cache import SessionCache, TurnEntries
 from tests.unit.backend.api.conftest import make_container
 
 
+def test_the_server_counts_for_the_container_that_it_has_now(tmp_path: Path) -> None:
+    current = CurrentContainer(make_container(tmp_path))
+    metrics = Metrics(current, Warmup(current.parts()))
+    current.observe_web(metrics)
+    for _ in range(2):
+        current.container.web_sessions.looked_up_in_web_cache("search", "miss")
+        current.reopen()
+    assert 'quarry_web_cache_lookups_total{kind="search",outcome="miss"} 2.0' in (
+        metrics.render().decode()
+    )
+
+
 def test_look_ups_are_counted_by_kind_and_outcome(tmp_path: Path) -> None:
     current = CurrentContainer(make_container(tmp_path))
     metrics = Metrics(current, Warmup(current.parts()))

@@ -4,35 +4,59 @@ import io
 
 from rich.console import Console
 
-from backend.cli.ask import print_citations
-from backend.schemas.answer import CitationResponse, Verdict
+from backend.chat.events import PagesRead, WebSearched
+from backend.cli.answer_output import (
+    print_general_knowledge,
+    print_references,
+    print_step,
+    print_uncited,
+)
+from backend.schemas.answer import AnswerResponse, CitationResponse, SourceKindName, Verdict
+from backend.web_search.results import BlockedPage, Obstacle, WebPage
+from backend.web_search.web_session import WebFinding
 
 
-def test_a_cited_document_is_named_once_with_all_its_quotes() -> None:
-    def citation(number: int, quote: str, verdict: Verdict = "supported") -> CitationResponse:
-        return CitationResponse(
-            number=number,
-            document_id=f"s:{number}",
-            title=f"Title {number}",
-            link=f"file:///{number}",
-            quote=quote,
-            section=0,
-            span=(0, 1),
-            score=1.0,
-            verdict=verdict,
-        )
+def _citation(
+    number: int, quote: str, verdict: Verdict = "supported", kind: SourceKindName = "document"
+) -> CitationResponse:
+    return CitationResponse(
+        number=number,
+        document_id=f"s:{number}",
+        title=f"Title {number}",
+        link=f"file:///{number}",
+        kind=kind,
+        quote=quote,
+        section=0,
+        span=(0, 1),
+        score=1.0,
+        verdict=verdict,
+    )
 
+
+def _answer(*citations: CitationResponse, **fields: object) -> AnswerResponse:
+    given = {"question": "?", "answer": "!", "model": "m", "seconds": 1.0, **fields}
+    return AnswerResponse.model_validate({**given, "citations": citations})
+
+
+def _console() -> tuple[Console, io.StringIO]:
     shown = io.StringIO()
-    cited = [
-        citation(1, "one"),
-        citation(2, "two", "weak"),
-        citation(1, "three"),
-        citation(1, "one"),
-        citation(3, "", "unchecked"),
-        citation(4, "four", "contradicted"),
-    ]
-    print_citations(Console(file=shown, color_system=None), cited)
+    return Console(file=shown, color_system=None, width=200), shown
+
+
+def test_a_cited_source_is_listed_once_with_all_its_quotes() -> None:
+    console, shown = _console()
+    answer = _answer(
+        _citation(2, "two", "weak"),
+        _citation(1, "one"),
+        _citation(1, "three"),
+        _citation(1, "one"),
+        _citation(3, "", "unchecked", kind="url"),
+        _citation(4, "four", "contradicted", kind="memory"),
+    )
+    print_references(console, answer)
     assert [line.strip() for line in shown.getvalue().splitlines()] == [
+        "",
+        "References",
         "",
         "[1] Title 1",
         "“one”",
@@ -43,11 +67,45 @@ def test_a_cited_document_is_named_once_with_all_its_quotes() -> None:
         "“two” (supports this only in part)",
         "file:///2",
         "",
-        "[3] Title 3",
+        "[3] Title 3 (web)",
         "not checked",
         "file:///3",
         "",
-        "[4] Title 4",
+        "[4] Title 4 (what you asked to remember)",
         "“four” (says otherwise)",
         "file:///4",
+    ]
+
+
+def test_general_knowledge_is_said_and_nothing_is_listed() -> None:
+    console, shown = _console()
+    answer = _answer(uncited=("Water boils at 100 °C.",), general_knowledge=True)
+    print_general_knowledge(console, answer)
+    print_uncited(console, answer)
+    print_references(console, answer)
+    (line,) = shown.getvalue().splitlines()
+    assert line.startswith("From general knowledge, not from a source.")
+
+
+def test_what_was_sent_to_whom_is_printed() -> None:
+    console, shown = _console()
+    finding = WebFinding(query="leave law", results=(), receivers=("Brave Search (a.b)",))
+    print_step(console, WebSearched(finding, withheld=("Alabaster",)))
+    print_step(console, WebSearched(WebFinding(query="leave law", results=())))
+    print_step(
+        console, WebSearched(WebFinding(query="x", results=(), problem="It does not answer."))
+    )
+    pages = (
+        WebPage("https://a.example/1", "One", "text", None, None),
+        BlockedPage("https://b.example/2", Obstacle.CAPTCHA),
+    )
+    print_step(console, PagesRead(pages))
+    assert shown.getvalue().splitlines() == [
+        "on the web: leave law (sent to Brave Search (a.b))",
+        "kept out of it: Alabaster",
+        "on the web: leave law (searched before)",
+        "on the web: x",
+        "done without the web: It does not answer.",
+        "read: https://a.example/1",
+        "not read: https://b.example/2: b.example asks whether a person is there (a captcha), and shows nothing else.",
     ]

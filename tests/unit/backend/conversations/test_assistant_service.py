@@ -29,6 +29,7 @@ from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
 from backend.store.document_sets import SetValues
 from backend.store.people import Person
+from backend.web_search.domains import ANY_DOMAIN
 from connectors.access import Readers
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from indexing.index.protocols import Filters
@@ -286,6 +287,8 @@ def test_models_and_groups_have_to_exist(ann: AssistantService) -> None:
         ({"visibility": Visibility.GROUPS}, "Choose at least one group"),
         ({"sets": (" ",)}, "The name of a document set"),
         ({"sources": tuple(map(str, range(101)))}, "at most 100 sources"),
+        ({"allowed_domains": ("a b",)}, "is not a domain"),
+        ({"blocked_domains": tuple(f"{n}.example.com" for n in range(101))}, "at most 100 domains"),
     ],
 )
 def test_a_value_that_is_not_valid_is_refused(values: dict[str, Any], sentence: str) -> None:
@@ -300,11 +303,16 @@ def test_values_are_cleaned() -> None:
             instructions=" Line\nline \n",
             starters=("Who?", "", " Who? "),
             sets=("a", "a"),
+            allowed_domains=("https://www.Example.com/x", "example.com"),
             groups=("hr",),
         )
     )
     assert cleaned == AssistantValues(
-        name="Travel desk", instructions="Line\nline", starters=("Who?",), sets=("a",)
+        name="Travel desk",
+        instructions="Line\nline",
+        starters=("Who?",),
+        sets=("a",),
+        allowed_domains=("example.com",),
     )
 
 
@@ -312,6 +320,15 @@ def test_an_empty_scope_is_everything() -> None:
     assert make_settings(MINE).scope == Filters()
     both = make_settings(replace(MINE, sources=("wiki",), sets=("hr",)))
     assert both.scope == Filters(sources=frozenset({"wiki"}), sets=frozenset({"hr"}))
+
+
+def test_domains_narrow_the_web() -> None:
+    assert make_settings(MINE).domains == ANY_DOMAIN
+    narrowed = replace(MINE, allowed_domains=("example.com",), blocked_domains=("ads.example.com",))
+    domains = make_settings(narrowed).domains
+    assert domains.permits("https://law.example.com/leave")
+    assert not domains.permits("https://ads.example.com/")
+    assert not domains.permits("https://example.org/")
 
 
 def test_nothing_of_it_is_stored_where_it_is_only_tried(bob: AssistantService) -> None:

@@ -1,6 +1,7 @@
 """A conversation as Markdown: each source once, and nothing that others wrote gets out of its place."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,12 +10,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from backend.chat.events import GENERAL_KNOWLEDGE
+from backend.chat.passages import PassagesReason
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.markdown_export import export_markdown
 from backend.conversations.sharing import ReadConversation, ReadMessage
+from backend.conversations.turn_events import STOPPED
+from backend.web.catalogs import load_messages
 from tests.support.conversations import make_answer, make_message
 
 SERVER = "https://quarry.example.com"
+ENGLISH = (
+    "Question",
+    "Answer",
+    "Sources",
+    STOPPED,
+    WITHHELD,
+    PassagesReason.NO_MODEL.sentence,
+)
+CHINESE = (
+    "问题",
+    "回答",
+    "来源",
+    "回答已停止。",
+    "此回答依据了您无权读取的来源。",
+    load_messages("zh").translate(PassagesReason.NO_MODEL.sentence),
+)
 GITHUB = MarkdownIt("gfm-like", {"linkify": False, "html": True})
 ONE, TWO = "[[1]](https://wiki.example.com/1)", "[[2]](https://wiki.example.com/2)"
 
@@ -30,8 +51,10 @@ def _answered(text: str, *documents: str, title: str | None = None) -> ReadMessa
     return ReadMessage(make_message("assistant", text, answer), "?", withheld=False)
 
 
-def _export(*messages: ReadMessage, title: str = "Leave") -> str:
-    return export_markdown(ReadConversation(title, messages), SERVER)
+def _export(
+    *messages: ReadMessage, title: str = "Leave", translate: Callable[[str], str] = str
+) -> str:
+    return export_markdown(ReadConversation(title, messages), SERVER, translate)
 
 
 def _types(markdown: str) -> set[str]:
@@ -45,7 +68,7 @@ def test_sources_have_one_number_through_the_whole_document() -> None:
     written = _export(_asked("How long\n\nis it?"), first, _asked("And now?"), second)
     assert written == (
         "# Leave\n\n## Question\n\n> How long  \n>\n> is it?  \n\n## Answer\n\nOne [1] and two [2][1].\n\n"
-        "## Question\n\n> And now?  \n\n## Answer\n\nTwo again [2].\n\n## Sources\n\n"
+        "## Question\n\n> And now?  \n\n## Answer\n\nTwo again [2].\n\n## References\n\n"
         "1. [Title of a:x](https://wiki.example.com/1)\n2. [Title of a:y](https://wiki.example.com/2)\n"
     )
 
@@ -57,6 +80,20 @@ def test_a_source_that_is_not_on_the_web_leads_to_its_page() -> None:
     written = _export(_asked("?"), one)
     assert "It is [1].\n" in written
     assert f"]({SERVER}/document/a%3Afolder%2Fx%20y%29.md)\n" in written
+
+
+def test_a_memory_leads_to_the_list_of_memories() -> None:
+    answer = make_answer("It is [1].", "memory/x")
+    answer["citations"][0] |= {"link": "", "kind": "memory"}
+    one = ReadMessage(make_message("assistant", "It is [1].", answer), "?", withheld=False)
+    assert f"]({SERVER}/memories)\n" in _export(_asked("?"), one)
+
+
+def test_general_knowledge_is_marked_and_lists_nothing() -> None:
+    text = "Water boils at 100 degrees."
+    answer = {**make_answer(text), "general_knowledge": True}
+    one = ReadMessage(make_message("assistant", text, answer), "?", withheld=False)
+    assert _export(_asked("?"), one).endswith(f"{text}\n\n*{GENERAL_KNOWLEDGE}*\n")
 
 
 def test_of_an_answer_that_is_withheld_there_is_one_sentence() -> None:
@@ -88,7 +125,7 @@ def test_no_title_and_no_question_breaks_out(text: str) -> None:
     cited = _answered(f"It is {ONE}.", "a:x", title=text)
     written = _export(_asked(text), cited, title=text)
     headings = [line for line in written.splitlines() if line.startswith("#")]
-    assert headings[1:] == ["## Question", "## Answer", "## Sources"]
+    assert headings[1:] == ["## Question", "## Answer", "## References"]
     assert _types(written).isdisjoint({"image", "html_inline", "html_block", "strong_open"})
     links = [
         one.attrGet("href")
@@ -144,7 +181,7 @@ def _assert_is_shut_off(text: str) -> None:
         for token, after in itertools.pairwise(tokens)
         if token.type == "heading_open" and token.level == 0
     ]
-    assert headings[-2:] == ["Question", "Answer"] or headings[-1] == "Sources", written
+    assert headings[-2:] == ["Question", "Answer"] or headings[-1] == "References", written
     assert written.count("\n## Question\n") >= 2
     assert "last" in [one.content for one in tokens if one.type == "inline"], written
 
@@ -154,3 +191,29 @@ def test_code_is_left_as_it_is() -> None:
     assert "Use `List<int>`:" in _export(_answered(text))
     assert "\nif a < b: ![x](y)\n" in _export(_answered(text))
     assert "\n    a < b\n\nso a \\< b." in _export(_answered(text))
+
+
+def test_headings_and_notices_are_in_the_language_of_the_reader_and_nothing_else() -> None:
+    answer = _answered(f"Answer: {ONE}", "a:x", title="\u2067")
+    stopped = replace(answer, message=replace(answer.message, status="stopped"))
+    withheld = replace(answer, withheld=True)
+    passages = ReadMessage(
+        make_message("assistant", PassagesReason.NO_MODEL.sentence), "?", withheld=False
+    )
+    for language, words in (("en", ENGLISH), ("zh", CHINESE)):
+        written = _export(
+            *(_asked("Sources"), stopped, withheld, passages),
+            translate=load_messages(language).translate,
+        )
+        question, said, sources, stop, hidden, why = words
+        assert written == (
+            f"# Leave\n\n## {question}\n\n> Sources  \n\n## {said}\n\nAnswer: [1]\n\n*{stop}*\n\n"
+            f"## {said}\n\n*{hidden}*\n\n## {said}\n\n{why}\n\n"
+            f"## {sources}\n\n1. [\ufffd](https://wiki.example.com/1)\n"
+        )
+
+
+def test_a_source_without_a_title_has_a_name_in_the_language_of_the_reader() -> None:
+    answer = _answered(f"{ONE}", "a:x", title=" ")
+    assert "1. [Untitled](" in _export(answer)
+    assert "1. [无标题](" in _export(answer, translate=load_messages("zh").translate)

@@ -217,7 +217,7 @@ class Office:
         returned = make_shared(opened, plain_html)
         assert len(returned.messages) == 2 * talk.shared
         self._compare(returned.model_dump_json(), expected)
-        exported = export_markdown(opened.read, "https://quarry.example.com")
+        exported = export_markdown(opened.read, "https://quarry.example.com", str)
         self._compare(exported, expected)
         self.shown += len(expected)
         self.hidden += sum(one.withheld for one in returned.messages)
@@ -234,7 +234,7 @@ class Office:
     def _look_at_own(self, talk: Talk) -> None:
         expected = talk.visible(TURNS, self.readable[talk.owner])
         read = self.service(talk.owner).read_own(talk.id, None)
-        self._compare(export_markdown(read, "https://quarry.example.com"), expected)
+        self._compare(export_markdown(read, "https://quarry.example.com", str), expected)
 
     def _look_at_feedback(self, reader: int, talk: Talk) -> None:
         gate = self.gate(reader)

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
+from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.citations.verification import Support, Verdict
 from backend.chat.events import AnswerDone, Citation
 from backend.schemas.answer import AnswerResponse
@@ -34,6 +36,25 @@ def test_a_citation_that_was_not_checked_is_reported_without_a_quote() -> None:
     assert (citation.number, citation.document_id) == (1, "folder:rules.md")
     assert (citation.quote, citation.section, citation.span) == ("", 0, (0, 0))
     assert (citation.score, citation.verdict) == (0.0, Verdict.UNCHECKED.value)
+
+
+def test_the_cited_sources_are_listed_once_by_number() -> None:
+    one = _answer(None).citations[0]
+    law = replace(one, number=2, document_id="https://a.b/c", kind=SourceKind.WEB)
+    done = replace(_answer(None), citations=(law, one, law))
+    answer = AnswerResponse.from_answer("Who signs?", done, 0.1)
+    assert [(each.number, each.kind) for each in answer.references] == [(1, "document"), (2, "url")]
+    assert answer.model_dump()["references"][1] == {
+        "number": 2,
+        "title": "Rules",
+        "link": "https://example.com/rules",
+        "kind": "url",
+        "document_id": "https://a.b/c",
+    }
+    stored = AnswerResponse.model_validate_json(answer.model_dump_json())
+    assert stored.references == answer.references
+    nothing = replace(done, citations=(), is_general_knowledge=True)
+    assert AnswerResponse.from_answer("Who signs?", nothing, 0.1).references == ()
 
 
 def _answer(support: Support | None) -> AnswerDone:

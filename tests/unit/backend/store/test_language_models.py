@@ -125,6 +125,42 @@ def test_tokens_add_up_by_day_person_and_model(database: Database) -> None:
     assert [one.day for one in everything][-1] == TODAY - timedelta(days=1)
 
 
+def test_tokens_of_a_day_are_summed_by_model_and_by_the_people_who_used_most(
+    database: Database,
+) -> None:
+    used = TokenCounts(input_tokens=100, output_tokens=10, calls=2)
+    spent = {NOBODY: 1}
+    for number in range(1, 5):
+        add_person(database, f"p{number}@example.com", Role.ADMIN)
+        spent[people.get_by_email(database, f"p{number}@example.com").id] = number
+    for who, times in spent.items():
+        for _ in range(times):
+            model_usage.add(database, who, TODAY, {"large": used, "small": used})
+    before = TODAY - timedelta(days=1)
+    model_usage.add(database, NOBODY, before, {"large": used})
+    model_usage.add(database, NOBODY, before - timedelta(days=1), {"large": used})
+
+    by_model = model_usage.list_days_by_model(database, before)
+    assert [(one.day, one.model, one.counts.calls) for one in by_model] == [
+        (before, "large", 2),
+        (TODAY, "large", 22),
+        (TODAY, "small", 22),
+    ]
+    assert by_model[1].counts.input_tokens == 1_100
+    by_person = model_usage.list_days_by_person(database, before, 2)
+    ids = {one.email: one.person_id for one in by_person}
+    assert {(one.day, one.email, one.tokens) for one in by_person} == {
+        (before, None, 110),
+        (TODAY, "p4@example.com", 880),
+        (TODAY, "p3@example.com", 660),
+        (TODAY, None, 880),
+    }
+    assert ids[None] is None
+    everybody = model_usage.list_days_by_person(database, before, 9)
+    assert sum(one.tokens for one in everybody) == sum(one.tokens for one in by_person)
+    assert {one.person_id for one in everybody} == set(spent)
+
+
 def test_turns_that_end_at_once_are_all_counted(database: Database) -> None:
     used = TokenCounts(input_tokens=1, output_tokens=1, calls=1)
 

@@ -54,6 +54,28 @@ def test_a_citation_leads_to_the_passage_that_it_quotes() -> None:
     assert chip.get("aria-label") == 'Source 1: <img src=x> "quoted"'
 
 
+def test_a_citation_of_the_web_opens_beside_the_page_and_tells_its_site_nothing() -> None:
+    link = "https://www.Example.com/a?b=1&c"
+    of_web = _citation(1, link=link).model_copy(update={"kind": "url", "document_id": link})
+    (chip,) = html.fromstring(_rendered(f"So [[1]]({link}).", [of_web])).iter("a")
+    assert (chip.get("href"), chip.get("target")) == (link, "_blank")
+    assert chip.get("rel") == "noopener noreferrer nofollow"
+    assert chip.get("data-host") == "example.com"
+
+
+@pytest.mark.parametrize("link", ["javascript:alert(1)", "", "data:text/html,x"])
+def test_a_citation_of_the_web_without_an_address_of_it_leads_nowhere(link: str) -> None:
+    of_web = _citation(1, link=link).model_copy(update={"kind": "url"})
+    (chip,) = html.fromstring(_rendered("So [[1]](x) [1].", [of_web])).iter("a")
+    assert not chip.get("href")
+
+
+def test_a_citation_of_a_memory_leads_to_the_list_of_memories() -> None:
+    memory = _citation(1, link="").model_copy(update={"kind": "memory"})
+    (chip,) = html.fromstring(_rendered("So [1].", [memory])).iter("a")
+    assert (chip.get("href"), chip.get("target")) == ("/memories", None)
+
+
 def _uncited(text: str, uncited: Sequence[str], citations: Sequence[CitationResponse]) -> str:
     answer = AnswerResponse(
         question="?",
@@ -150,7 +172,7 @@ def test_markdown_is_rendered() -> None:
         ("a\u202eb", "<p>a�b</p>\n"),
         (
             "![a](https://b.example/p.png)",
-            '<p><a href="https://b.example/p.png" target="_blank" rel="noopener noreferrer">a</a></p>\n',
+            '<p><a href="https://b.example/p.png" target="_blank" rel="noopener noreferrer nofollow">a</a></p>\n',
         ),
         ("![a](javascript:x)", "<p>a</p>\n"),
     ],
@@ -175,12 +197,12 @@ def test_nothing_but_what_is_allowed_comes_out(text: str) -> None:
         assert not any(name.startswith("on") or name in {"style", "src"} for name in element.attrib)
         if element.tag == "a":
             assert _SAFE.match(element.get("href") or "")
-            assert element.get("rel") == "noopener noreferrer"
+            assert element.get("rel") == "noopener noreferrer nofollow"
 
 
 def test_the_second_wall_stands_alone() -> None:
     hostile = '<p onclick="x">a<script>b</script><img src="c"><a href="javascript:d">e</a></p>'
-    assert sanitize(hostile) == '<p>a<a rel="noopener noreferrer">e</a></p>'
+    assert sanitize(hostile) == '<p>a<a rel="noopener noreferrer nofollow">e</a></p>'
 
 
 def test_an_enormous_answer_ends() -> None:

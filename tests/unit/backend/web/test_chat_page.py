@@ -12,8 +12,10 @@ from fastapi.testclient import TestClient
 from backend.api.app import Api
 from backend.chat.passages import PassagesReason
 from backend.container import Container
+from backend.store.audit import OWNER
 from backend.store.language_models import ModelRole
 from backend.web.templates import list_navigation
+from backend.web_search.service import RulesChange
 from tests.support.language_models import add_model
 from tests.unit.backend.api.conftest import ready
 from tests.unit.backend.web.conftest import ANN, BOB
@@ -61,6 +63,21 @@ def test_it_names_the_model_that_an_admin_has_set(bob: TestClient, container: Co
     add_model(container, "large", "https://llm.example.com/v1", ModelRole.DEFAULT)
     for path in ("/chat", "/ask"):
         assert "written from your documents by <bdi>large</bdi>" in bob.get(path).text
+
+
+@pytest.mark.parametrize("path", ["/chat", "/ask"])
+def test_the_switch_of_the_web_can_be_used_once_an_admin_has_switched_it_on(
+    bob: TestClient, container: Container, path: str
+) -> None:
+    off = "The web is switched off. An admin can switch it on."
+    assert off in bob.get(path).text
+    service = container.web_search_service(OWNER)
+    service.change_rules(RulesChange(is_on=True))
+    try:
+        page = bob.get(path).text
+        assert (_data(page, "web"), off in page) == ("on", False)
+    finally:
+        service.change_rules(RulesChange(is_on=False))
 
 
 def test_only_admins_are_told_of_settings(browse: Any, bob: TestClient) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -152,7 +152,7 @@ def test_a_model_is_tried(container: Container, admin: TestClient, server: Scrip
 
 
 def test_usage_is_listed_by_day_person_and_model(container: Container, admin: TestClient) -> None:
-    assert "None were used." in admin.get("/models").text
+    assert "None were used" in admin.get("/models").text
     bob = people.get_by_email(container.database, BOB)
     today = datetime.now(UTC).date()
     counts = TokenCounts(input_tokens=1_234, output_tokens=56, calls=7)
@@ -162,6 +162,55 @@ def test_usage_is_listed_by_day_person_and_model(container: Container, admin: Te
     assert shown.count("1,234") == 2
     assert BOB in shown
     assert "nobody's" in shown
+
+
+def _chart(shown: str, name: str) -> str:
+    found = re.search(rf'<figure class="plot" aria-labelledby="{name}">.*?</figure>', shown, re.S)
+    return found[0] if found else ""
+
+
+def test_usage_is_drawn_by_model_by_person_and_as_costs(
+    container: Container, admin: TestClient
+) -> None:
+    for name in ("by-model", "by-person", "costs"):
+        assert not _chart(admin.get("/models?days=90").text, name)
+    add_model(container, "large", FORM["base_url"], input_price=2.0, output_price=10.0)
+    bob = people.get_by_email(container.database, BOB)
+    today = datetime.now(UTC).date()
+    counts = TokenCounts(input_tokens=1_000_000, output_tokens=50_000, calls=7)
+    for who, back in ((bob.id, 0), (NOBODY, 20)):
+        used = {"large": counts, "<b>": counts}
+        model_usage.add(container.database, who, today - timedelta(days=back), used)
+    week, month = admin.get("/models").text, admin.get("/models?days=30").text
+    assert 'href="/models?days=7#usage-title" aria-current="true"' in week
+    assert 'href="/models?days=30#usage-title" aria-current="true"' in month
+    models = _chart(week, "by-model")
+    assert models.count("<rect") == 2 + 2
+    assert "<bdi>&lt;b&gt;</bdi>" in models
+    assert "<bdi>large</bdi> " in models
+    assert ">1,050,000<" in models
+    assert "nobody's" not in _chart(week, "by-person").replace("&#39;", "'")
+    assert "nobody's" in _chart(month, "by-person").replace("&#39;", "'")
+    assert "<td>2.5000</td>" in _chart(week, "costs")
+    assert "<td>5.0000</td>" not in week
+    assert "Without the cost of &lt;b&gt;" in week
+
+
+def test_what_has_no_colour_of_its_own_is_drawn_as_one(
+    container: Container, admin: TestClient
+) -> None:
+    today = datetime.now(UTC).date()
+    used = {f"model-{n}": TokenCounts(input_tokens=n, calls=1) for n in range(1, 9)}
+    model_usage.add(container.database, NOBODY, today, used)
+    chart = _chart(admin.get("/models").text, "by-model")
+    shown = re.findall(r"<li>.*?<bdi>(.*?)</bdi> <span class=\"dim\">(.*?)</span>", chart)
+    assert shown == [*((f"model-{n}", f"{n}") for n in range(8, 2, -1)), ("all others", "3")]
+    assert not _chart(admin.get("/models").text, "costs")
+
+
+@pytest.mark.parametrize("days", ["0", "8", "x", "-7", ""])
+def test_no_other_period_is_shown(admin: TestClient, days: str) -> None:
+    assert admin.get(f"/models?days={days}").status_code == 422
 
 
 def test_members_reach_none_of_it(container: Container, browse: Any) -> None:

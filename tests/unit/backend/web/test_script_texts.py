@@ -21,6 +21,7 @@ _NAMES = {
     *("Accept", "Delete", "Enter", "Escape", "End", "Files", "Home", "Tab", "Clear"),
     *("quarry conversations", "state done", "state failed", "notice trouble"),
     *("rate limit", "too slow", "nothing found"),
+    "noopener noreferrer nofollow",
 }
 
 

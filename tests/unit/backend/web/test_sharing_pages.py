@@ -41,6 +41,18 @@ def test_the_page_is_alike_for_every_link(bob: TestClient) -> None:
     assert one.text.replace('"one"', '"other"') == other.text
 
 
+def test_an_export_is_in_the_language_of_its_asker(container: Container, bob: TestClient) -> None:
+    bobs = people.get_by_email(container.database, BOB)
+    begun = begin(container.database, "Why?", ConversationOwner(bobs.id))
+    finish(container.database, begun.answer.id, "Because.")
+    path = f"/api/conversations/{begun.question.conversation_id}/export"
+    chinese = {"Accept-Language": "zh-CN, en;q=0.5"}
+    assert bob.get(path).text.startswith("# Why?\n\n## Question\n\n> Why?  \n\n## Answer\n\n")
+    assert "## 问题\n\n> Why?  \n\n## 回答\n\nBecause.\n" in bob.get(path, headers=chinese).text
+    people.set_language(container.database, bobs.id, "en")
+    assert "## Question\n" in bob.get(path, headers=chinese).text
+
+
 def test_only_admins_see_feedback(browse: Any, bob: TestClient) -> None:
     assert bob.get("/feedback").status_code == 403
     page = browse(ANN).get("/feedback").text

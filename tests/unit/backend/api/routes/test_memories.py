@@ -221,7 +221,7 @@ def test_a_copy_of_the_owner_goes_with_the_memory(world: World) -> None:
 def test_members_of_a_project_and_admins_see_nothing_of_it(world: World) -> None:
     database, bob = world.container.database, world.owner(BOB)
     project = projects.add(database, bob, "Depot", "", START)
-    projects.add_member(database, project, world.owner(CID).person_id or 0)
+    projects.add_member(database, project, CID)
     memory_id = _add(world.clients[BOB])
     conversation, message = _answered(
         world, BOB, make_memory_reference(memory_id), project_id=project

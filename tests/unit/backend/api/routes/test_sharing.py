@@ -42,6 +42,7 @@ SECRETS = ("band five", "finance", "Title of", "Quote of", "1.5", "supported", "
 SHARED = "/api/shared"
 _DAY = timedelta(days=1)
 ADMIN = "/api/admin/feedback"
+LOSS = {"step": "history", "reason": "The finance of the model is at an end."}
 MISSING = "Nothing is shared under this link, or not any more."
 
 
@@ -69,7 +70,7 @@ class World:
             "steps": {"queries": 0.1},
         }
         answer = make_answer(text, PAY, record=record)
-        finish(database, begun.answer.id, text, (PAY,), answer)
+        finish(database, begun.answer.id, text, (PAY,), answer, (LOSS,))
         return begun.question.conversation_id, begun.answer.id
 
     def shared(self, email: str = BOB) -> tuple[str, str]:
@@ -159,7 +160,8 @@ def test_who_may_read_the_sources_reads_what_is_shared(world: World) -> None:
     assert answer["answer"]["citations"][0]["document_id"] == PAY
     assert answer["html"]
     assert not answer["withheld"]
-    assert set(question) == {"role", "text", "answer", "html", "withheld", "notice"}
+    assert set(question) == {"role", "text", "answer", "html", "withheld", "notice", "losses"}
+    assert (question["losses"], answer["losses"]) == ([], [LOSS])
 
 
 def test_who_may_not_is_shown_the_question_alone(world: World) -> None:
@@ -172,6 +174,7 @@ def test_who_may_not_is_shown_the_question_alone(world: World) -> None:
         "html": None,
         "withheld": True,
         "notice": WITHHELD,
+        "losses": [],
     }
     _assert_nothing(found.text)
 

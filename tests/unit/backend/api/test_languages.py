@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from backend.web.languages import LANGUAGES, negotiate_language
+from backend.api.languages import LANGUAGES, negotiate_language
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,31 @@
+"""Where a person opens a source of an answer."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from backend.chat.citations.citation_processor import CitationInfo, SourceKind
+from backend.chat.passages import QuotedPassage
+
+_DOTS = {".", ".."}
+_ELSEWHERE = ("http://", "https://")
+
+
+def quote_id(document_id: str) -> str:
+    """Return the id of a document as a part of a path."""
+    # Browsers resolve "." and ".." in a path before they ask, and a backslash is a slash to them.
+    resolved = not _DOTS.isdisjoint(document_id.split("/"))
+    return quote(document_id, safe=":" if resolved else "/:", errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAddresses:
+    server: str
+    """The address of this server, without a path."""
+
+    def find(self, source: CitationInfo | QuotedPassage) -> str:
+        """Return where a source is; its page here where no browser opens that."""
+        if source.link.lower().startswith(_ELSEWHERE):
+            return source.link
+        if isinstance(source, CitationInfo) and source.kind is SourceKind.MEMORY:
+            return f"{self.server}/memories"
+        return f"{self.server}/document/{quote_id(source.document_id)}"

@@ -1,0 +1,156 @@
+"""Answer what programs for OpenAI's API ask, whichever of its routes they come by."""
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.responses import Response
+
+from backend.api.answer_streams import AnswerStream, RunTurn
+from backend.api.authorization import Asker, AskerDependency
+from backend.api.dependencies import (
+    AppStateDependency,
+    AssistantsDependency,
+    ChatDependency,
+    DatabaseDependency,
+    ReadersDependency,
+)
+from backend.api.document_addresses import SourceAddresses
+from backend.api.openai_messages import ReadMessages, read_pictures
+from backend.api.openai_refusals import refuse_parameter, unknown_model
+from backend.api.openai_text import AnswerText, TextLimit
+from backend.api.openai_turn import (
+    BROKEN,
+    STOPPING,
+    AnswerForm,
+    TurnText,
+    WholeAnswer,
+    WholeResult,
+    collect_answer,
+)
+from backend.api.request_context import RequestContext, RequestContextDependency
+from backend.api.server_sent_events import EventStream, SentEvent
+from backend.chat.assistant_settings import AssistantSettings
+from backend.chat.pictures import Picture
+from backend.chat.turn import ChatTurn
+from backend.conversations.assistant_service import AssistantService
+from backend.store.people import NOBODY
+from connectors.access import Readers
+from connectors.errors import NotFoundError
+from indexing.runtime.deadline import Deadline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRequest:
+    model: str
+    """The id of an assistant."""
+    said: ReadMessages
+    temperature: float | None
+    stops: tuple[str, ...] = ()
+    most_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAiAnswers:
+    """Answers one request."""
+
+    answers: AnswerStream
+    asker: Asker
+    readers: Readers
+    assistants: AssistantService
+    context: RequestContext
+
+    def send_whole(self, wanted: AnswerRequest, form: AnswerForm) -> Response:
+        """Raises Problem: the request cannot be honoured."""
+        assistant = self._find_assistant(wanted)
+        turn = self._make_turn(wanted, assistant)
+
+        def encode(run: RunTurn) -> Generator[SentEvent, None, None]:
+            return collect_answer(self._make_text(run, wanted, assistant), form)
+
+        begin = self.answers.prepare(turn, self.asker, encode, WholeResult(BROKEN))
+        return WholeAnswer(begin, self.answers.state.pools.answers, self.asker.turn_key)
+
+    def stream(self, wanted: AnswerRequest, form: AnswerForm) -> Response:
+        """Raises as `send_whole`."""
+        assistant = self._find_assistant(wanted)
+        turn = self._make_turn(wanted, assistant)
+
+        def encode(run: RunTurn) -> Generator[SentEvent, None, None]:
+            return form.stream(self._make_text(run, wanted, assistant))
+
+        begin = self.answers.prepare(turn, self.asker, encode, form.encode_failure(BROKEN))
+        pool, stopping = self.answers.state.pools.answers, form.encode_failure(STOPPING)
+        return EventStream(begin, pool, self.asker.turn_key, stopping)
+
+    def _find_assistant(self, wanted: AnswerRequest) -> AssistantSettings:
+        """Return how the assistant answers, with what the client adds to it."""
+        try:
+            found = self.assistants.find_settings(wanted.model)
+        except NotFoundError as error:
+            raise unknown_model() from error
+        instructions = "\n\n".join(filter(None, (found.instructions, wanted.said.instructions)))
+        temperature = found.temperature if wanted.temperature is None else wanted.temperature
+        return replace(found, instructions=instructions, temperature=temperature)
+
+    def _make_turn(self, wanted: AnswerRequest, assistant: AssistantSettings) -> ChatTurn:
+        said, person = wanted.said, self.asker.person
+        self.context.query = said.question
+        return ChatTurn(
+            message=said.question,
+            readers=self.readers,
+            deadline=Deadline.after(self.answers.chat.seconds, self.context.cancel_token),
+            person_id=person.id if person else NOBODY,
+            history=said.history,
+            pictures=self._read_seen_pictures(said, assistant),
+            today=date.today(),
+            assistant=assistant,
+        )
+
+    def _read_seen_pictures(
+        self, said: ReadMessages, assistant: AssistantSettings
+    ) -> tuple[Picture, ...]:
+        if not said.images:
+            return ()
+        chosen = self.answers.chat.choose_models(assistant).chosen
+        if chosen is None or not chosen.answering.settings.sees_pictures:
+            message = "image_url: the language model of this assistant does not see pictures."
+            raise refuse_parameter(said.parameter, message)
+        return read_pictures(said)
+
+    def _make_text(
+        self, run: RunTurn, wanted: AnswerRequest, assistant: AssistantSettings
+    ) -> TurnText:
+        count_tokens = self.answers.chat.choose_models(assistant).count_tokens
+        limit = TextLimit(wanted.stops, wanted.most_tokens, count_tokens)
+        return TurnText(run, AnswerText(self._addresses), limit)
+
+    @property
+    def _addresses(self) -> SourceAddresses:
+        public = self.answers.state.public_address
+        url = public.url if public else str(self.answers.request.base_url)
+        return SourceAddresses(url.removesuffix("/"))
+
+
+def get_openai_answers(
+    request: Request,
+    asker: AskerDependency,
+    readers: ReadersDependency,
+    chat: ChatDependency,
+    database: DatabaseDependency,
+    assistants: AssistantsDependency,
+    state: AppStateDependency,
+    context: RequestContextDependency,
+) -> OpenAiAnswers:
+    return OpenAiAnswers(
+        answers=AnswerStream(request, state, chat, database),
+        asker=asker,
+        readers=readers,
+        assistants=assistants,
+        context=context,
+    )
+
+
+OpenAiAnswersDependency = Annotated[OpenAiAnswers, Depends(get_openai_answers)]

@@ -1,0 +1,16 @@
+"""What programs for OpenAI's API are refused, with the name of the parameter."""
+
+from backend.api.problem_details import Problem, problem
+from backend.schemas.system import FieldError
+
+
+def refuse_parameter(name: str, message: str, status: int = 422) -> Problem:
+    error = FieldError(where=f"body.{name}", message=message)
+    found = problem(status, message)
+    return Problem(found.model_copy(update={"errors": (error,)}))
+
+
+def unknown_model() -> Problem:
+    return refuse_parameter(
+        "model", "There is no such model, or it is not for you. GET /v1/models lists yours.", 404
+    )

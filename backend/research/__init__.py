@@ -1,0 +1,1 @@
+"""Research: knowledge with exact quotes, and texts whose sentences refer to their sources."""

@@ -1,0 +1,124 @@
+"""Make knowledge of pages, of what search engines say, and of the conversation before; no language model has a part in it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
+from backend.search.llm_protocol import ChatMessage
+from backend.web_search.page_snippets import (
+    EmbeddingModel,
+    Snippet,
+    SnippetBudget,
+    choose_snippets,
+)
+from backend.web_search.results import Freshness, WebPage, WebResult
+from connectors.document import Span
+from connectors.text_cleaning import remove_invisible
+from indexing.runtime.deadline import Deadline
+from indexing.text.tokenizer import extract_keywords, words
+
+_JOINT = "\n\n"
+
+
+def learn_from_pages(
+    question: str,
+    pages: Iterable[WebPage],
+    model: EmbeddingModel,
+    budget: SnippetBudget,
+    deadline: Deadline,
+) -> list[KnowledgeItem]:
+    """Return an item of each page that says anything: the parts of it that are nearest to the question."""
+    chosen = (
+        (page, choose_snippets(page.text, question, model, budget, deadline)) for page in pages
+    )
+    return [_make_page_item(question, page, snippets) for page, snippets in chosen if snippets]
+
+
+def _make_page_item(question: str, page: WebPage, snippets: Sequence[Snippet]) -> KnowledgeItem:
+    published = page.published.at if page.published else None
+    answer, places = _join([snippet.text for snippet in snippets])
+    references = (
+        Reference(
+            exact_quote=snippet.text,
+            url=page.url,
+            title=page.title,
+            date_time=published,
+            relevance_score=min(1.0, max(0.0, snippet.score)),
+            answer_chunk=snippet.text,
+            answer_chunk_position=place,
+            span=snippet.span,
+        )
+        for snippet, place in zip(snippets, places, strict=True)
+    )
+    return KnowledgeItem(
+        question=f"What do experts say about “{question}”?",
+        answer=answer,
+        type=KnowledgeType.URL,
+        references=tuple(references),
+        updated=published,
+    )
+
+
+def learn_from_results(
+    query: str, results: Iterable[WebResult], freshness: Freshness | None
+) -> KnowledgeItem | None:
+    """Return what the summaries of the results of one query say together; None where they say nothing.
+
+    Args:
+        freshness: the age of results that was asked for.
+    """
+    told = [(one, text) for one in results if (text := _to_line(one.summary))]
+    if not told:
+        return None
+    answer, places = _join([text for _, text in told])
+    references = (
+        Reference(
+            exact_quote=text,
+            url=result.url,
+            title=result.title,
+            date_time=result.published,
+            relevance_score=measure_relevance(query, text),
+            answer_chunk=text,
+            answer_chunk_position=place,
+            span=Span(0, len(text)),
+        )
+        for (result, text), place in zip(told, places, strict=True)
+    )
+    return KnowledgeItem(
+        question=f"What does the internet say about “{query}”?",
+        answer=answer,
+        type=KnowledgeType.SIDE_INFO,
+        references=tuple(references),
+        updated=freshness,
+    )
+
+
+def learn_from_history(history: Sequence[ChatMessage]) -> list[KnowledgeItem]:
+    """Return an item of each question of the conversation that was answered right after it."""
+    return [
+        KnowledgeItem(question=asked.text, answer=answer.text, type=KnowledgeType.CHAT_HISTORY)
+        for asked, answer in pairwise(history)
+        if (asked.role, answer.role) == ("user", "assistant") and answer.text.strip()
+    ]
+
+
+def measure_relevance(question: str, text: str) -> float:
+    """Return the share of the words of a question that a text holds."""
+    wanted = frozenset(words(extract_keywords(question)))
+    return len(wanted & frozenset(words(text))) / len(wanted) if wanted else 0.0
+
+
+def _to_line(summary: str) -> str:
+    return " ".join(remove_invisible(summary).split())
+
+
+def _join(texts: Sequence[str]) -> tuple[str, list[Span]]:
+    return _JOINT.join(texts), list(_place(texts))
+
+
+def _place(texts: Iterable[str]) -> Iterator[Span]:
+    """Yield where each text stands among those joined."""
+    start = 0
+    for text in texts:
+        yield Span(start, start + len(text))
+        start += len(text) + len(_JOINT)

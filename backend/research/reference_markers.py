@@ -1,0 +1,88 @@
+"""The markers of references in a text, and the list of references below it."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import count, islice
+
+from backend.research.knowledge import Reference
+from connectors.document import Span
+from connectors.text_cleaning import replace_controls
+from indexing.text.markdown_links import escape_markdown, safe_link
+
+LONGEST_QUOTE = 300
+"""Characters of a quote in the list."""
+_BRACKETED = re.compile(r"\[[\s^]*(\d{1,9}(?:[\s,;–-]+\d{1,9})*)\s*\]")
+_NUMBER = re.compile(r"\d+")
+
+
+class MarkerStyle(StrEnum):
+    BRACKETS = "brackets"
+    """`[1]`"""
+    FOOTNOTES = "footnotes"
+    """`[^1]`, with the sources as the footnotes of Markdown."""
+
+    def write(self, number: int) -> str:
+        return f"[^{number}]" if self is MarkerStyle.FOOTNOTES else f"[{number}]"
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedReference:
+    number: int
+    marker: Span
+    """In the text with its markers."""
+    reference: Reference
+
+
+def insert_markers(
+    text: str, references: Sequence[Reference], style: MarkerStyle
+) -> tuple[str, tuple[NumberedReference, ...]]:
+    """Put a marker behind the answer chunk of each reference.
+
+    Numbers that the text has in brackets already mean something else: they are passed over.
+
+    Args:
+        references: in the order of the text.
+    """
+    parts: list[str] = []
+    numbered: list[NumberedReference] = []
+    at, inserted = 0, 0
+    numbers = islice(_list_free_numbers(text), len(references))
+    for number, reference in zip(numbers, references, strict=True):
+        end, marker = reference.answer_chunk_position.end, style.write(number)
+        parts += (text[at:end], marker)
+        start, at = end + inserted, end
+        inserted += len(marker)
+        numbered.append(NumberedReference(number, Span(start, end + inserted), reference))
+    return "".join([*parts, text[at:]]), tuple(numbered)
+
+
+def _list_free_numbers(text: str) -> Iterator[int]:
+    taken = {
+        int(number) for found in _BRACKETED.finditer(text) for number in _NUMBER.findall(found[1])
+    }
+    return (number for number in count(1) if number not in taken)
+
+
+def write_reference_list(references: Iterable[NumberedReference], style: MarkerStyle) -> str:
+    """Return the references in Markdown, to stand below the text; nothing of a source can be read as markup."""
+    return "\n".join(_write_item(one, style) for one in references)
+
+
+def _write_item(one: NumberedReference, style: MarkerStyle) -> str:
+    marker = style.write(one.number)
+    lead = f"{marker}:" if style is MarkerStyle.FOOTNOTES else f"- {marker}"
+    source = one.reference
+    title = _to_line(source.title) or _to_line(source.url) or "Untitled"
+    link = safe_link(source.url)
+    date = f", {source.date_time:%Y-%m-%d}" if source.date_time else ""
+    return f"{lead} {f'[{title}]({link})' if link else title}{date}: “{_to_line(_shorten(source.exact_quote))}”"
+
+
+def _shorten(quote: str) -> str:
+    return quote if len(quote) <= LONGEST_QUOTE else f"{quote[:LONGEST_QUOTE].rstrip()}…"
+
+
+def _to_line(text: str) -> str:
+    return escape_markdown(" ".join(replace_controls(text).split()))

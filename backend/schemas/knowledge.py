@@ -1,0 +1,135 @@
+"""JSON of knowledge, as it is exported and imported."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    AwareDatetime,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+
+from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
+from backend.schemas.base import Schema, SpanPair
+from backend.web_search.results import Freshness
+from connectors.document import Span
+from connectors.errors import InvalidInputError
+
+MOST_ITEMS = 10_000
+LONGEST_TEXT = 400_000
+"""Characters of an answer, or of any other text."""
+MOST_REFERENCES = 1_000
+_MOST_FAULTS = 5
+
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Place = Annotated[int, Field(ge=0)]
+
+
+class ReferenceBody(Schema):
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+    exact_quote: Text
+    url: Text
+    document_id: Text | None = None
+    title: Text
+    date_time: AwareDatetime | None = None
+    relevance_score: Annotated[float, Field(ge=0, le=1)]
+    answer_chunk: Text
+    answer_chunk_position: SpanPair
+    section: Place = 0
+    span: SpanPair
+
+    @field_validator("answer_chunk_position", "span")
+    @classmethod
+    def _check_span(cls, span: tuple[int, int], info: ValidationInfo) -> tuple[int, int]:
+        start, end = span
+        if not 0 <= start <= end:
+            raise ValueError("its start comes first, and neither is below 0")
+        quoted = "span" if info.field_name == "span" else "answer_chunk_position"
+        text = info.data.get("exact_quote" if quoted == "span" else "answer_chunk")
+        if text is not None and len(text) != end - start:
+            raise ValueError("it is not as long as its text")
+        return span
+
+    def to_reference(self) -> Reference:
+        return Reference(
+            exact_quote=self.exact_quote,
+            url=self.url,
+            document_id=self.document_id,
+            title=self.title,
+            date_time=self.date_time,
+            relevance_score=self.relevance_score,
+            answer_chunk=self.answer_chunk,
+            answer_chunk_position=Span(*self.answer_chunk_position),
+            section=self.section,
+            span=Span(*self.span),
+        )
+
+
+class KnowledgeItemBody(Schema):
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+    question: Text
+    answer: Text
+    type: KnowledgeType
+    references: tuple[ReferenceBody, ...] = Field(default=(), max_length=MOST_REFERENCES)
+    updated: Freshness | AwareDatetime | None = None
+    source_code: Text | None = None
+
+    def to_item(self) -> KnowledgeItem:
+        updated: datetime | Freshness | None = self.updated
+        return KnowledgeItem(
+            question=self.question,
+            answer=self.answer,
+            type=self.type,
+            references=tuple(one.to_reference() for one in self.references),
+            updated=updated,
+            source_code=self.source_code,
+        )
+
+
+class KnowledgeFile(Schema):
+    """Items that were exported."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+    version: Literal[1] = 1
+    items: tuple[KnowledgeItemBody, ...] = Field(max_length=MOST_ITEMS)
+
+    @classmethod
+    def of(cls, items: Iterable[KnowledgeItem]) -> Self:
+        return cls(items=tuple(map(KnowledgeItemBody.model_validate, items)))
+
+
+def export_knowledge(items: Iterable[KnowledgeItem]) -> str:
+    return KnowledgeFile.of(items).model_dump_json(indent=2)
+
+
+def import_knowledge(text: str | bytes) -> list[KnowledgeItem]:
+    """
+    Raises:
+        InvalidInputError: it is no such file; the message names what is wrong, and where.
+    """
+    try:
+        read = KnowledgeFile.model_validate_json(text)
+    except ValidationError as error:
+        raise InvalidInputError(_describe(error)) from error
+    return [item.to_item() for item in read.items]
+
+
+def _describe(error: ValidationError) -> str:
+    faults = error.errors(include_url=False, include_input=False)
+    named = "; ".join(
+        f"{_describe_place(one['loc'])}: {one['msg']}" for one in faults[:_MOST_FAULTS]
+    )
+    rest = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
+    return f"This is no knowledge that Quarry exported: {named}{rest}."
+
+
+def _describe_place(place: tuple[int | str, ...]) -> str:
+    """Count items and references from 1, as people do."""
+    return " ".join(str(one + 1) if isinstance(one, int) else one for one in place) or "the file"

@@ -1,0 +1,121 @@
+"""JSON of the requests of OpenAI's responses, as far as Quarry takes them: plain text, and pictures of the question."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from backend.schemas.openai_request import (
+    LONGEST_URL,
+    MOST_MESSAGES,
+    MOST_PARTS,
+    Count,
+    Flag,
+    ModelId,
+    Nothing,
+    Number,
+    Refused,
+    Role,
+    Temperature,
+    Text,
+    TextFormat,
+)
+from backend.store.assistants import DEFAULT_ID
+
+
+class InputText(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    type: Literal["input_text", "output_text"]
+    text: Text
+
+
+class InputImage(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    type: Literal["input_image"]
+    image_url: str = Field(
+        max_length=LONGEST_URL, description="A data URL; no address of the web is opened"
+    )
+
+
+InputPart: TypeAlias = Annotated[InputText | InputImage, Field(discriminator="type")]
+InputContent: TypeAlias = Annotated[list[InputPart], Field(max_length=MOST_PARTS)] | Text
+
+
+class InputMessage(BaseModel):
+    """What else a client sends with a message has no effect."""
+
+    model_config = ConfigDict(frozen=True)
+
+    type: Literal["message"] = "message"
+    role: Role
+    content: InputContent
+
+    @property
+    def parts(self) -> Sequence[InputPart]:
+        if isinstance(self.content, str):
+            return [InputText(type="input_text", text=self.content)]
+        return self.content
+
+
+class ResponseTextConfig(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: TextFormat | None = None
+    verbosity: str | None = None
+
+
+class ResponseBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "model": DEFAULT_ID,
+                    "instructions": "Answer in one sentence.",
+                    "input": "How long is parental leave?",
+                }
+            ]
+        },
+    )
+
+    model: ModelId
+    input: Annotated[list[InputMessage], Field(min_length=1, max_length=MOST_MESSAGES)] | Text
+    instructions: Text | None = None
+    stream: Flag | None = None
+    temperature: Temperature | None = None
+    max_output_tokens: Count | None = Field(
+        default=None, description="After so many tokens the answer ends"
+    )
+    text: ResponseTextConfig | None = None
+    tool_choice: Literal["none", "auto"] | None = None
+
+    tools: Refused | Nothing = None
+    include: Refused | Nothing = None
+    background: Refused | Literal[False] = None
+    conversation: Refused = None
+    previous_response_id: Refused = None
+    prompt: Refused = None
+    top_logprobs: Refused = None
+
+    top_p: Number | None = None
+    user: str | None = None
+    store: Flag | None = Field(default=None, description="Nothing is kept, whatever it says")
+    metadata: Mapping[str, JsonValue] | None = None
+    max_tool_calls: Count | None = None
+    parallel_tool_calls: Flag | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_retention: str | None = None
+    reasoning: Mapping[str, JsonValue] | None = None
+    safety_identifier: str | None = None
+    service_tier: str | None = None
+    stream_options: Mapping[str, JsonValue] | None = None
+    truncation: str | None = None
+
+    @property
+    def messages(self) -> Sequence[InputMessage]:
+        if isinstance(self.input, str):
+            return [InputMessage(role="user", content=self.input)]
+        return self.input

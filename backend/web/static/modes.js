@@ -1,0 +1,89 @@
+// How a question finds its sources: looked up first, where the switches say, or by a model that decides.
+import { translate } from "./messages.js";
+
+const USUAL = { mode: "chat", knowledge: true, web: false };
+const SWITCHES = ["knowledge", "web"];
+
+export class ModeChoice {
+  #root;
+  #key;
+  #isWebOn;
+  #say;
+  #chosen = { ...USUAL };
+
+  /** `say` tells why a switch cannot be used. */
+  constructor(root, say) {
+    this.#root = root;
+    this.#key = `mode ${root.dataset.owner}`;
+    this.#isWebOn = Boolean(root.dataset.web);
+    this.#say = say;
+    for (const button of root.querySelectorAll("[data-mode]")) {
+      button.addEventListener("click", () => this.#choose({ mode: button.dataset.mode }));
+    }
+    for (const name of SWITCHES) this.#switch(name).addEventListener("click", () => this.#turn(name));
+    this.recall();
+  }
+
+  /** As a request has it. */
+  get body() {
+    const { mode, knowledge, web } = this.#chosen;
+    return mode === "agent" ? { mode } : { mode, knowledge, web: web && this.#isWebOn };
+  }
+
+  /** What this person chose last. */
+  recall() {
+    this.#take(JSON.parse(localStorage.getItem(this.#key) ?? "{}"));
+  }
+
+  /** As a question was asked; in Agent mode the switches stay as they were. */
+  follow({ mode, knowledge, web }) {
+    this.recall();
+    this.#take(mode === "agent" ? { mode } : { mode: "chat", knowledge: knowledge ?? true, web: web ?? false });
+  }
+
+  #take(choice) {
+    this.#chosen = { ...this.#chosen, ...choice };
+    if (this.#root.querySelector(".mode-choice").hidden) this.#chosen.mode = "chat";
+    this.#draw();
+  }
+
+  #choose(choice) {
+    this.#take(choice);
+    localStorage.setItem(this.#key, JSON.stringify(this.#chosen));
+  }
+
+  #turn(name) {
+    if (this.#objection(name)) return this.#say(this.#objection(name));
+    this.#choose({ [name]: !this.#chosen[name] });
+  }
+
+  /** Why a switch cannot be used now. */
+  #objection(name) {
+    if (this.#chosen.mode === "agent") return translate("In Agent mode the AI decides by itself when to search");
+    return name === "web" && !this.#isWebOn ? translate("The web is switched off. An admin can switch it on.") : "";
+  }
+
+  #draw() {
+    const isAgent = this.#chosen.mode === "agent";
+    for (const button of this.#root.querySelectorAll("[data-mode]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.mode === this.#chosen.mode));
+    }
+    for (const name of SWITCHES) {
+      const button = this.#switch(name);
+      const isOn = this.#chosen[name] && !(name === "web" && !this.#isWebOn);
+      button.setAttribute("aria-checked", String(isOn));
+      button.setAttribute("aria-disabled", String(Boolean(this.#objection(name))));
+      button.title = this.#objection(name);
+    }
+    this.#root.querySelector("#modes-why").hidden = !isAgent;
+  }
+
+  #switch(name) {
+    return this.#root.querySelector(`[data-switch="${name}"]`);
+  }
+}
+
+/** The mode of a question, as a request has it. */
+export function modeOf({ mode, knowledge, web, rewrite }) {
+  return mode === "agent" ? { mode } : { mode: "chat", knowledge, web, rewrite };
+}

@@ -1,0 +1,44 @@
+// What kind of source a citation leads to, and where.
+import { translate } from "./messages.js";
+import { documentUrl, make, replaceControls } from "./text.js";
+
+const NAMES = {
+  url: translate("Web"),
+  memory: translate("Memory"),
+  file: translate("File"),
+  image: translate("Picture"),
+};
+
+/** The name of its kind; of a page of the web its host as well. Documents of the index need none. */
+export function kindName({ kind, link }) {
+  const name = NAMES[kind] ?? "";
+  const host = kind === "url" ? hostOf(link) : "";
+  return host ? `${name} · ${host}` : name;
+}
+
+/** The host of a web address without `www`; nothing for what is none. */
+export function hostOf(link) {
+  const isWeb = /^https?:\/\//i.test(link ?? "") && URL.canParse(link);
+  return isWeb ? replaceControls(new URL(link).host.replace(/^www\./, "")) : "";
+}
+
+/** A link to a source; what is of the web opens beside this page, and is told nothing. */
+export function sourceLink(source, attributes, ...children) {
+  return make("a", { ...targetOf(source), ...attributes }, ...children);
+}
+
+function targetOf({ kind, link, document_id, section, span }) {
+  if (kind === "url") return hostOf(link) ? { href: link, target: "_blank", rel: "noopener noreferrer nofollow" } : {};
+  return { href: kind === "memory" ? "/memories" : documentUrl(document_id, section, span) };
+}
+
+/** The list behind an answer: the cited sources, by number. */
+export function showReferences(root, references) {
+  root.hidden = !references.length;
+  const items = references.map((one) => {
+    const kind = kindName(one);
+    const link = sourceLink(one, {}, make("bdi", {}, replaceControls(one.title || one.link)));
+    return make("li", {}, make("span", { class: "number" }, `[${one.number}]`), make("span", {}, link, kind && make("bdi", { class: "dim" }, ` ${kind}`)));
+  });
+  root.querySelector("ol").replaceChildren(...items);
+}

@@ -1,0 +1,1 @@
+"""The ingest source: documents that programs put in over HTTP."""

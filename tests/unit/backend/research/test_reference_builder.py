@@ -1,0 +1,260 @@
+"""References that are built for a text: where their markers stand, and that nothing else of the text changes."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from itertools import count, islice
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from backend.research.chunk_matching import MOST_REFERENCES
+from backend.research.citable_source import CitableSource, Picture, make_text_source
+from backend.research.reference_builder import ReferencedText, build_references
+from backend.research.reference_markers import MarkerStyle
+from backend.web_search.page_snippets import EmbeddingModel
+from connectors.errors import TemporarilyUnavailableError
+from indexing.embedding.embedder import Embedder, Vectors
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import EVERYTHING, Understanding
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from tests.support.models import minilm
+from tests.support.search import ENGLISH_ONLY
+
+LEAVE = "Each parent is entitled to 26 weeks of paid parental leave, in two parts where the manager agrees."
+TRAVEL = "First class is for journeys above four hours, whether by train or by plane, in whatever country you travel."
+CHINESE = "入职满一年的员工每年享有十五天带薪年假，需要提前两周向直接主管书面申请，未用的天数可以结转到次年三月底。"
+MODEL = EmbeddingModel(HashingEmbedder(), EVERYTHING)
+PATIENCE = 60.0
+_PARSER = MarkdownIt("commonmark").enable("table")
+_UNTOUCHED = ("link", "heading", "th", "td")
+
+
+class FailingEmbedder(HashingEmbedder):
+    def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
+        raise TemporarilyUnavailableError(f"{len(texts)} texts by {deadline}", timedelta())
+
+
+class LateEmbedder(HashingEmbedder):
+    def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
+        raise DeadlineExceededError(f"{len(texts)} texts by {deadline}")
+
+
+def build(
+    text: str,
+    *sources: str,
+    model: EmbeddingModel = MODEL,
+    style: MarkerStyle = MarkerStyle.BRACKETS,
+) -> ReferencedText:
+    given = [make_text_source(f"Source {at}", "", one) for at, one in enumerate(sources, 1)]
+    return build_references(text, given, model, style, Deadline.after(PATIENCE))
+
+
+def remove_markers(built: ReferencedText) -> str:
+    text = built.text
+    for one in reversed(built.references):
+        text = text[: one.marker.start] + text[one.marker.end :]
+    return text
+
+
+def test_each_sentence_refers_to_the_passage_that_says_it() -> None:
+    text = f"{TRAVEL} Nobody has ever said this sentence about the weather in the mountains of the moon. {LEAVE}"
+    built = build(text, f"Of leave.\n\n{LEAVE}\n\nNo more of it.", TRAVEL)
+    assert built.text == (
+        f"{TRAVEL}[1] Nobody has ever said this sentence about the weather in the mountains of the moon. {LEAVE}[2]"
+    )
+    first, second = (one.reference for one in built.references)
+    assert (first.title, first.exact_quote, first.relevance_score) == ("Source 2", TRAVEL, 1.0)
+    assert second.title == "Source 1"
+    assert LEAVE in second.exact_quote
+    assert second.answer_chunk == second.answer_chunk_position.of(text) == LEAVE
+    assert second.span.of(f"Of leave.\n\n{LEAVE}\n\nNo more of it.") == second.exact_quote
+    assert built.notes == ()
+
+
+def test_footnotes_have_the_markers_of_markdown() -> None:
+    assert build(LEAVE, LEAVE, style=MarkerStyle.FOOTNOTES).text == f"{LEAVE}[^1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"# {LEAVE}\n", None),
+        (f"{LEAVE}\n===\n", None),
+        (f"| a | {LEAVE} |\n|---|---|\n| b | {LEAVE} |\n", None),
+        (f"```\n{LEAVE}\n```\n", None),
+        (f"    {LEAVE}\n", None),
+        (f"<div>{LEAVE}</div>\n", None),
+        (f"$$\n{LEAVE}\n$$\n", None),
+        (f"[^2]: {LEAVE}\n", None),
+        ("Leave is paid.\n\nIt is long.\n", None),
+        (f"`{LEAVE} {LEAVE}`", f"`{LEAVE} {LEAVE}`[1]"),
+        (f"See [{LEAVE} {LEAVE}](https://a.example)", f"See [{LEAVE} {LEAVE}](https://a.example)[1]"),
+        (f"- {LEAVE[:-1]}\n- b", f"- {LEAVE[:-1]}[1]\n- b"),
+        (f"12. {LEAVE}\n", f"12. {LEAVE}[1]\n"),
+        (f"> {LEAVE}\n> {LEAVE}\n", f"> {LEAVE}[1]\n> {LEAVE}\n"),
+        (f"**{LEAVE}** And so on.", f"**{LEAVE}** And so on.[1]"),
+        (f"“{LEAVE}” It is so.", f"“{LEAVE}”[1] It is so."),
+        (f"{LEAVE} See https://a.example/x.", f"{LEAVE}[1] See https://a.example/x."),
+        (f"{LEAVE} [3]", f"{LEAVE}[1] [3]"),
+        (f"{LEAVE} So says [1].", f"{LEAVE}[2] So says [1]."),
+        (f"{LEAVE}\r\nIt is so.\r\n", f"{LEAVE}[1]\r\nIt is so.\r\n"),
+        (f"{CHINESE}(见手册)", f"{CHINESE}(见手册)[1]"),
+        (f"{CHINESE}并且如此。", f"{CHINESE}[1]并且如此。"),
+        (f"It is so. {LEAVE}", f"It is so. {LEAVE}[1]"),
+        (f"$$\n{LEAVE}\n\n{LEAVE}\n$$\n\n{LEAVE}\n", f"$$\n{LEAVE}\n\n{LEAVE}\n$$\n\n{LEAVE}[1]\n"),
+        (f"[a `]` {LEAVE} b](x)", f"[a `]` {LEAVE} b](x)[1]"),
+        (f"![a `b](x) {LEAVE} ` {LEAVE}", f"![a `b](x) {LEAVE} ` {LEAVE}[1]"),
+        (f"<b title='`'>{LEAVE} `{TRAVEL} a`", f"<b title='`'>{LEAVE}[1] `{TRAVEL} a`"),
+        (f"It is **so. {LEAVE}**", f"It is **so. {LEAVE}[1]**"),
+        (f"{LEAVE[:-1]} **", f"{LEAVE[:-1]}[1] **"),
+    ],
+)  # fmt: skip
+def test_markers_stand_behind_sentences_and_nowhere_else(text: str, expected: str | None) -> None:
+    assert build(text, LEAVE, CHINESE).text == (text if expected is None else expected)
+
+
+def test_equal_passages_are_used_once_each() -> None:
+    text = f"{LEAVE}\n\n{LEAVE}\n\n{LEAVE}"
+    built = build(text, LEAVE, LEAVE)
+    assert [one.reference.title for one in built.references] == ["Source 1", "Source 2"]
+    assert built.text == f"{LEAVE}[1]\n\n{LEAVE}[2]\n\n{LEAVE}"
+
+
+def test_the_best_ten_are_kept_in_the_order_of_the_text() -> None:
+    said = [f"{LEAVE[:-1]}, says rule {name} of the handbook." for name in "abcdefghijklmno"]
+    built = build("\n\n".join(said), *said)
+    assert [one.number for one in built.references] == list(range(1, MOST_REFERENCES + 1))
+    places = [one.reference.answer_chunk_position for one in built.references]
+    assert places == sorted(places)
+
+
+def test_what_the_embedder_does_not_understand_is_compared_by_words() -> None:
+    model = EmbeddingModel(LateEmbedder(), ENGLISH_ONLY)
+    assert build(CHINESE, CHINESE.replace("需要", "须"), model=model).text == f"{CHINESE}[1]"
+    other = "公司在北京和上海设有办事处，员工可以根据岗位需要申请在不同城市之间调动工作，审批时间约为十个工作日。"
+    assert build(CHINESE, other, model=model).references == ()
+
+
+@pytest.mark.parametrize("embedder", [FailingEmbedder(), LateEmbedder()])
+def test_where_the_embedder_fails_or_is_late_words_decide(embedder: Embedder) -> None:
+    model = EmbeddingModel(embedder, EVERYTHING)
+    built = build(f"{LEAVE} {TRAVEL}", TRAVEL, LEAVE.replace("entitled to", "given"), model=model)
+    assert [one.reference.title for one in built.references] == ["Source 2", "Source 1"]
+
+
+def test_without_time_there_is_no_result() -> None:
+    source = make_text_source("", "", LEAVE)
+    with pytest.raises(DeadlineExceededError):
+        build_references(LEAVE, [source], MODEL, MarkerStyle.BRACKETS, Deadline.after(0))
+
+
+@pytest.mark.parametrize(
+    "understanding",
+    [
+        Understanding({"English": 1.0}, unrelated=0.7, related=0.85),
+        Understanding({"English": 1.0}, unrelated=0.2, related=0.2),
+        Understanding({"English": 1.0}, unrelated=-0.1, related=0.99),
+    ],
+)
+def test_equal_texts_are_equal_to_every_embedder(understanding: Understanding) -> None:
+    model = EmbeddingModel(HashingEmbedder(), understanding)
+    (one,) = build(LEAVE, LEAVE, model=model).references
+    assert one.reference.relevance_score == pytest.approx(1.0)
+
+
+def test_other_words_are_found_by_meaning() -> None:
+    model = EmbeddingModel(minilm(), ENGLISH_ONLY)
+    text = "Mothers and fathers receive half a year of parental leave with pay, which they may split if their boss consents."
+    built = build(text, TRAVEL, LEAVE, model=model)
+    assert [one.reference.title for one in built.references] == ["Source 2"]
+    assert build(text, TRAVEL, model=model).references == ()
+
+
+def test_pictures_are_chosen_by_what_is_said_of_them() -> None:
+    source = CitableSource(
+        title="Handbook",
+        url="https://a.example",
+        texts=("",),
+        pictures=(Picture("https://a.example/leave.png", LEAVE), Picture("x.png", " ** ")),
+    )
+    text = f"{TRAVEL} {LEAVE}"
+    built = build_references(text, [source], MODEL, MarkerStyle.BRACKETS, Deadline.after(PATIENCE))
+    (picture,) = built.pictures
+    assert (picture.url, picture.title) == ("https://a.example/leave.png", "Handbook")
+    assert picture.answer_chunk_position.of(text) == LEAVE
+    assert built.text == text
+    assert built.notes == (
+        "1 picture of the sources has no text to compare with, and no reference.",
+    )
+
+
+def test_pictures_in_markdown_are_no_passages() -> None:
+    built = build(LEAVE, f"![{LEAVE}](leave.png)\n\n![](x.png)")
+    assert built.references == ()
+    assert [picture.url for picture in built.pictures] == ["leave.png"]
+
+
+_SENTENCES = st.sampled_from((LEAVE, TRAVEL, CHINESE, "Short.", "是。", LEAVE[:-1], f"{LEAVE} {TRAVEL}"))  # fmt: skip
+_LINES = st.one_of(
+    _SENTENCES,
+    st.text(max_size=60),
+    st.builds(
+        "{0}{1}{2}".format,
+        st.sampled_from(("- ", "  - ", "> ", "# ", "1. ", "| ", "    ", "**", "`", "[", "$", "\\(", "![", "<b>", "[1] ", "[^1]: ", "```\n", "$$\n", "\\")),
+        _SENTENCES,
+        st.sampled_from(("", " |\n|---|", "**", "`", "](x)", "$", "\\)", "[2]", "</b>", "\n```", "\n$$", "\n---", "  ", "\\", "(x)", "https://a.example", "[")),
+    ),
+)  # fmt: skip
+_TEXTS = st.builds(
+    str.join, st.sampled_from(("\n", "\n\n", " ", "\r\n", "\r")), st.lists(_LINES, max_size=8)
+)
+
+
+@given(_TEXTS, st.lists(_TEXTS, max_size=3), st.sampled_from(MarkerStyle))
+@example(f"{LEAVE}\n\n[1]: https://a.example", [LEAVE], MarkerStyle.BRACKETS)
+def test_nothing_but_markers_is_new_and_each_stands_where_it_may(
+    text: str, others: list[str], style: MarkerStyle
+) -> None:
+    built = build(text, *others, LEAVE, TRAVEL, CHINESE, style=style)
+    assert remove_markers(built) == text
+    markers = [built.text[one.marker.start : one.marker.end] for one in built.references]
+    assert markers == [style.write(one.number) for one in built.references]
+    assert not any(marker in text for marker in markers)
+    assert [one.number for one in built.references] == list(
+        islice((n for n in count(1) if not _is_taken(n, text)), len(markers))
+    )
+    assert len(markers) <= MOST_REFERENCES
+    quotes = [(one.reference.title, one.reference.section, one.reference.span) for one in built.references]  # fmt: skip
+    assert len(set(quotes)) == len(quotes)
+    assert all(one.reference.relevance_score >= 0.7 for one in built.references)
+    ends = [one.reference.answer_chunk_position.end for one in built.references]
+    assert ends == sorted(set(ends))
+    _check_markdown(text, built.text, markers)
+
+
+def _is_taken(number: int, text: str) -> bool:
+    return f"[{number}]" in text or f"[^{number}]" in text
+
+
+def _check_markdown(before: str, after: str, markers: Sequence[str]) -> None:
+    """The text reads as before but for the markers, none of which is in code, a link, a heading or a table."""
+    rendered = _PARSER.render(after)
+    for marker in markers:
+        rendered = rendered.replace(marker, "", 1)
+    assert rendered == _PARSER.render(before)
+    untouched = "".join(_list_untouched(_PARSER.parse(after)))
+    assert not any(marker in untouched for marker in markers)
+
+
+def _list_untouched(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the contents of code, links, headings and tables."""
+    depth = 0
+    for token in tokens:
+        if token.type.startswith(_UNTOUCHED):
+            depth += token.nesting
+        if depth or token.type.startswith(("code", "fence", "html")):
+            yield token.content
+        yield from _list_untouched(token.children or ())
