@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from backend.store.sources import Source
     from backend.web_search.browser.browser_reader import BrowserReader
     from backend.web_search.page_reader import PageReader
-    from backend.web_search.page_snippets import EmbeddingModel as UnderstoodEmbedder
     from backend.web_search.search import WebSearch
     from backend.web_search.service import WebSearchService
     from connectors.access import Readers
     from connectors.connector import Connector, ServerAccess
+    from indexing.embedding.understood_embedder import UnderstoodEmbedder
     from indexing.index.protocols import Selection
     from indexing.index.versions import IndexVersion
     from indexing.ingestion.executor import BatchWorker
@@ -288,7 +288,7 @@ class Container:
     @property
     def understood_embedder(self) -> "UnderstoodEmbedder":
         """The embedder, and the languages that it understands."""
-        from backend.web_search.page_snippets import EmbeddingModel as UnderstoodEmbedder
+        from indexing.embedding.understood_embedder import UnderstoodEmbedder
 
         return UnderstoodEmbedder(self.embedding.embedder, self.embedding.language_support)
 

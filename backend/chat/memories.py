@@ -7,8 +7,9 @@ import numpy as np
 
 from backend.search.futures import run_in_background
 from backend.search.llm_protocol import CompletionError
+from backend.search.word_scores import Scores, score_by_words
 from backend.store.memories import Memory
-from backend.web_search.page_snippets import UNDERSTOOD, Scores, score_by_words
+from backend.web_search.page_snippets import UNDERSTOOD
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import QueryEmbedder
 from indexing.embedding.language_support import Understanding

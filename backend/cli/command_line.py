@@ -77,7 +77,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "cite": (
             "cite:cite",
-            "Write numbered references into a text: which of its sentences each source bears out.",
+            "Write numbered references into a text: which of its sentences each source supports.",
         ),
         "show": ("show:show", "Show a document: its sections, their places, and who may read it."),
         "explain": (

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from backend.store.web_cache import CachedSession, CacheKind
     from backend.web_search.domains import DomainRules
     from backend.web_search.page_reader import PageReader
-    from backend.web_search.page_snippets import EmbeddingModel
     from backend.web_search.providers.provider import SearchProvider
     from backend.web_search.rendering import PageRenderer
     from backend.web_search.session_cache import CacheEntries, CacheObserver, Outcome
     from backend.web_search.web_session import WebSession
+    from indexing.embedding.understood_embedder import UnderstoodEmbedder
     from indexing.runtime.deadline import Deadline
 
 LOG = logging.getLogger("quarry.web_search")
@@ -89,7 +89,7 @@ class WebSessions:
         search: WebSearch,
         open_pages: "Callable[[], PageReader]",
         find_database: "Callable[[], Database | None]",
-        find_embedding: "Callable[[], EmbeddingModel]",
+        find_embedding: "Callable[[], UnderstoodEmbedder]",
     ) -> None:
         self._search = search
         self._open_pages = open_pages

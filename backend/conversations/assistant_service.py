@@ -23,7 +23,7 @@ from backend.store.audit import Actor
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.held_files import FileHolders
-from backend.web_search.domains import DomainRules
+from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from connectors.access import Readers
 from connectors.errors import (
     ActionRequiredError,
@@ -288,5 +288,11 @@ def make_settings(values: AssistantValues) -> AssistantSettings:
         model=values.model,
         temperature=values.temperature,
         searches=values.searches,
-        domains=DomainRules.of(values.allowed_domains, values.blocked_domains),
+        domains=_read_domains(values),
     )
+
+
+def _read_domains(values: AssistantValues) -> DomainRules:
+    if not values.allowed_domains and not values.blocked_domains:
+        return ANY_DOMAIN
+    return DomainRules.of(values.allowed_domains, values.blocked_domains)

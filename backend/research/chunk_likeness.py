@@ -11,10 +11,10 @@ import numpy as np
 
 from backend.research.chunk_matching import Match, Words, match_vectors, match_words
 from backend.research.text_chunks import clean_chunk
-from backend.web_search.page_snippets import EmbeddingModel
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.language_support import MIN_RANGE, REFERENCE_COSINES, Understanding
+from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import words
 
@@ -56,7 +56,7 @@ def calibrate(understanding: Understanding) -> Scale:
 
 
 def compare_chunks(
-    answers: Sequence[str], sources: Sequence[str], model: EmbeddingModel, deadline: Deadline
+    answers: Sequence[str], sources: Sequence[str], model: UnderstoodEmbedder, deadline: Deadline
 ) -> list[Match]:
     """Return pairs of chunks that are alike enough for a reference, each with its relevance.
 
@@ -87,7 +87,7 @@ def _find_understood(texts: Sequence[str], understanding: Understanding) -> list
     return [at for at, text in enumerate(texts) if understanding.share_of(text) >= UNDERSTOOD]
 
 
-def _embed(texts: Sequence[str], model: EmbeddingModel, deadline: Deadline) -> Vectors | None:
+def _embed(texts: Sequence[str], model: UnderstoodEmbedder, deadline: Deadline) -> Vectors | None:
     """Return the vector of each text; None where the embedder fails or is late."""
     distinct = {text: at for at, text in enumerate(dict.fromkeys(texts))}
     limit = deadline.limited_to(deadline.remaining() * EMBEDDING_SHARE)

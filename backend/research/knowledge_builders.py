@@ -6,7 +6,6 @@ from itertools import pairwise
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
 from backend.search.llm_protocol import ChatMessage
 from backend.web_search.page_snippets import (
-    EmbeddingModel,
     Snippet,
     SnippetBudget,
     choose_snippets,
@@ -14,6 +13,7 @@ from backend.web_search.page_snippets import (
 from backend.web_search.results import Freshness, WebPage, WebResult
 from connectors.document import Span
 from connectors.text_cleaning import remove_invisible
+from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import extract_keywords, words
 
@@ -23,7 +23,7 @@ _JOINT = "\n\n"
 def learn_from_pages(
     question: str,
     pages: Iterable[WebPage],
-    model: EmbeddingModel,
+    model: UnderstoodEmbedder,
     budget: SnippetBudget,
     deadline: Deadline,
 ) -> list[KnowledgeItem]:

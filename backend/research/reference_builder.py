@@ -11,8 +11,8 @@ from backend.research.citable_text import split_answer
 from backend.research.knowledge import Reference
 from backend.research.reference_markers import MarkerStyle, NumberedReference, insert_markers
 from backend.research.text_chunks import clean_chunk
-from backend.web_search.page_snippets import EmbeddingModel
 from connectors.document import Span
+from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import is_visible
 
@@ -54,7 +54,7 @@ class _ShownPicture:
 class _Answer:
     text: str
     chunks: Sequence[Span]
-    model: EmbeddingModel
+    model: UnderstoodEmbedder
     deadline: Deadline
 
     def match(
@@ -75,7 +75,7 @@ class _Answer:
 def build_references(
     text: str,
     sources: Sequence[CitableSource],
-    model: EmbeddingModel,
+    model: UnderstoodEmbedder,
     style: MarkerStyle,
     deadline: Deadline,
 ) -> ReferencedText:

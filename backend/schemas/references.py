@@ -29,7 +29,7 @@ class ReferenceResponse(Schema):
     relevance_score: Relevance
     """0.7 to 1."""
     answer_chunk: str
-    """The part of the text that the quote bears out."""
+    """The part of the text that the quote supports."""
     answer_chunk_position: SpanPair
     """In the text that was sent."""
     section: int

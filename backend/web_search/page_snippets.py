@@ -5,23 +5,22 @@ with the best mean are the snippets: a single sentence that sounds like the ques
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.search.futures import run_in_background
 from backend.search.llm_protocol import CompletionError
+from backend.search.word_scores import Scores, score_by_words
 from connectors.document import Span
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.splitter import TokenizedText, find_break, split_sentences, trim_span
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
+from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.runtime.deadline import Deadline
-from indexing.text.tokenizer import extract_keywords, words
 
 MAX_CHARACTERS = 400_000
 """Of a page; what stands behind them is not read."""
@@ -35,19 +34,13 @@ SPECIAL_TOKENS = 8
 """That the embedder may add to a text."""
 RUN_WINDOWS = 4
 """Neighbouring windows of a snippet; fewer where so many are not free or do not fit."""
-MAX_QUESTION_WORDS = 64
 EMBEDDING_SHARE = 0.5
 """Of the time left, after which the windows are compared by their words."""
 UNDERSTOOD = 0.5
 """The share of question and page that the embedder has to understand."""
 SAMPLE_CHARACTERS = 2_000
 
-Scores: TypeAlias = NDArray[np.float64]
-"""One for each window; NaN for one that no snippet may hold."""
-
 _WORD = re.compile(r"[^\W_]")
-_SATURATION = 1.2
-"""How soon another occurrence of a word counts for less (k1 of BM25)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +65,8 @@ class Snippet:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingModel:
-    """An embedder, and the languages that it understands."""
-
-    embedder: Embedder
-    understanding: Understanding
-
-
 def choose_snippets(
-    page: str, question: str, model: EmbeddingModel, budget: SnippetBudget, deadline: Deadline
+    page: str, question: str, model: UnderstoodEmbedder, budget: SnippetBudget, deadline: Deadline
 ) -> list[Snippet]:
     """Return the parts of a page that are nearest to a question, the best first; they do not overlap.
 
@@ -107,7 +92,7 @@ def _cut_windows(text: str, embedder: Embedder) -> list[Span]:
 
 
 def _score_windows(
-    texts: Sequence[str], question: str, model: EmbeddingModel, deadline: Deadline
+    texts: Sequence[str], question: str, model: UnderstoodEmbedder, deadline: Deadline
 ) -> Scores:
     by_words = score_by_words(texts, question)
     blank = np.array([_WORD.search(text) is None for text in texts], dtype=np.bool_)
@@ -158,19 +143,6 @@ def _compare(texts: Sequence[str], question: str, embedder: Embedder, deadline: 
     except (TemporarilyUnavailableError, ActionRequiredError, TimeoutError) as error:
         raise CompletionError(str(error)) from error
     return cosines
-
-
-def score_by_words(texts: Sequence[str], question: str) -> Scores:
-    """Score texts of about equal length by BM25, as a share of the most that is possible."""
-    wanted = list(dict.fromkeys(words(extract_keywords(question))))[:MAX_QUESTION_WORDS]
-    counts = np.zeros((len(texts), len(wanted)))
-    for row, text in zip(counts, texts, strict=True):
-        held = Counter(words(text))
-        row[:] = [held[word] for word in wanted]
-    holders = (counts > 0).sum(axis=0)
-    rarity = np.log1p((len(texts) - holders + 0.5) / (holders + 0.5))
-    scores: Scores = counts / (counts + _SATURATION) @ rarity / max(rarity.sum(), 1e-9)
-    return scores
 
 
 def _pick_snippets(

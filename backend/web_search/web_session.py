@@ -7,7 +7,7 @@ from backend.web_search.addresses import get_host
 from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from backend.web_search.outcome import FailureKind, WebOutcome
 from backend.web_search.page_reader import PageReader
-from backend.web_search.page_snippets import EmbeddingModel, SnippetBudget, choose_snippets
+from backend.web_search.page_snippets import SnippetBudget, choose_snippets
 from backend.web_search.results import (
     PageOutcome,
     UnreadablePage,
@@ -18,6 +18,7 @@ from backend.web_search.results import (
 from backend.web_search.search import LONGEST_QUERY, WebSearch
 from backend.web_search.session_cache import SessionCache
 from connectors.errors import ConflictError, TemporarilyUnavailableError
+from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 TOO_LATE = "There was no time left to search the web."
@@ -54,7 +55,7 @@ class WebSession:
     search: WebSearch
     pages: PageReader
     cache: SessionCache
-    embedding: EmbeddingModel
+    embedding: UnderstoodEmbedder
     domains: DomainRules = ANY_DOMAIN
     language: str | None = None
 

@@ -35,10 +35,10 @@ from backend.research.citable_text import split_answer
 from backend.research.reference_builder import build_references
 from backend.research.reference_markers import MarkerStyle
 from backend.research.text_chunks import clean_chunk, split_source
-from backend.web_search.page_snippets import EmbeddingModel
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.language_support import Understanding, understanding_of
+from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import words
 from tests.benchmarks.citation_verdicts import PATIENCE, Remembering, read_kept
@@ -264,7 +264,7 @@ def describe(scored: Sequence[Scored], least: float) -> str:
     )
 
 
-def print_product(claims: Sequence[Planted], pools: Pools, model: EmbeddingModel) -> None:
+def print_product(claims: Sequence[Planted], pools: Pools, model: UnderstoodEmbedder) -> None:
     """Ask the builder itself."""
     firsts: dict[str, list[bool]] = defaultdict(list)
     nones: list[bool] = []
@@ -284,7 +284,7 @@ def _to_source(one: Statement) -> CitableSource:
 
 
 def _cite(
-    claim: Planted, sources: Sequence[CitableSource], model: EmbeddingModel
+    claim: Planted, sources: Sequence[CitableSource], model: UnderstoodEmbedder
 ) -> list[str | None]:
     deadline = Deadline.after(PATIENCE)
     built = build_references(claim.text, sources, model, MarkerStyle.BRACKETS, deadline)
@@ -315,7 +315,7 @@ def main() -> None:
         print_curve(scored)
         print_halves(scored)
         print(f"at {own}: {describe(scored, own)}")
-        print_product(chosen, pools, EmbeddingModel(embedder, understanding))
+        print_product(chosen, pools, UnderstoodEmbedder(embedder, understanding))
 
 
 if __name__ == "__main__":

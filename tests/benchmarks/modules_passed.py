@@ -49,7 +49,7 @@ class Action:
 
 ACTIONS = (
     Action("quarry search", 34, 42, ("search", QUESTION)),
-    Action("quarry ask, no model", 45, 58, ("ask", QUESTION)),
+    Action("quarry ask, no model", 45, 61, ("ask", QUESTION)),
     Action("quarry sync, one new file", 64, 69, ("sync", "docs")),
     Action("quarry sources pause", 8, 8, ("sources", "pause", "docs")),
     Action("POST /api/search", 36, 56, path="/api/search", body={"query": QUESTION}),

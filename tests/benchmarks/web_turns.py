@@ -54,12 +54,12 @@ from backend.store.web_cache import CachedSession
 from backend.web_search.domains import ANY_DOMAIN
 from backend.web_search.page_fetcher import PageFetcher
 from backend.web_search.page_reader import PageReader
-from backend.web_search.page_snippets import EmbeddingModel
 from backend.web_search.results import WebPage
 from backend.web_search.service import RulesChange
 from backend.web_search.web_session import WebSession
 from connectors.access import Readers
 from connectors.http_client.address_guard import AllowedNetworks
+from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 from tests.benchmarks.first_token import build_home
@@ -160,7 +160,7 @@ def open_world(folder: Path) -> Iterator[World]:
             container.web_search,
             lambda: PageReader(fetcher),
             lambda: container.database,
-            lambda: EmbeddingModel(embedding.embedder, embedding.language_support),
+            lambda: UnderstoodEmbedder(embedding.embedder, embedding.language_support),
         )
         yield World(container, web, pages, model, engine)
         container.close()

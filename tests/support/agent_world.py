@@ -31,7 +31,6 @@ from backend.store.web_search import ProviderValues, StoredProvider, WebRules
 from backend.web_search.pacing import Pacer
 from backend.web_search.page_fetcher import PageFetcher
 from backend.web_search.page_reader import PageReader
-from backend.web_search.page_snippets import EmbeddingModel
 from backend.web_search.plain_fetch import fetch_html
 from backend.web_search.providers.provider import SearchProvider
 from backend.web_search.providers.registry import create_provider
@@ -44,6 +43,7 @@ from connectors.http_client.address_guard import AllowedNetworks
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.token_counting import estimated_tokens
+from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.runtime.deadline import Deadline
 from tests.contract.provider_worlds.api_worlds import SearxngWorld
 from tests.contract.provider_worlds.world import Item
@@ -246,7 +246,7 @@ class AgentWorld:
             search=WebSearch(self._setup, self._open, lambda *_: None, Pacer()),
             pages=PageReader(PageFetcher(AllowedNetworks(hosts=self.allowed), resolve)),
             cache=SessionCache(self.entries, self.lookups),
-            embedding=EmbeddingModel(HashingEmbedder(), EVERYTHING),
+            embedding=UnderstoodEmbedder(HashingEmbedder(), EVERYTHING),
         )
 
     def _setup(self) -> WebSearchSetup:

@@ -15,7 +15,6 @@ from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from backend.web_search.pacing import Pacer
 from backend.web_search.page_fetcher import PageFetcher
 from backend.web_search.page_reader import PageReader
-from backend.web_search.page_snippets import EmbeddingModel
 from backend.web_search.plain_fetch import fetch_html
 from backend.web_search.providers.provider import SearchProvider
 from backend.web_search.providers.registry import create_provider
@@ -24,6 +23,7 @@ from backend.web_search.session_cache import Outcome, SessionCache, TurnEntries
 from backend.web_search.web_session import WebSession
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
+from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.text.tokenizer import plain_words
 from tests.contract.provider_worlds.api_worlds import TavilyWorld
 from tests.contract.provider_worlds.world import SECRET, Item
@@ -103,7 +103,7 @@ class OpenWeb:
             search=self.search,
             pages=self._reader,
             cache=SessionCache(TurnEntries(), self),
-            embedding=EmbeddingModel(HashingEmbedder(), EVERYTHING),
+            embedding=UnderstoodEmbedder(HashingEmbedder(), EVERYTHING),
             domains=domains,
         )
 

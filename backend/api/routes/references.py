@@ -113,7 +113,7 @@ async def get_readers_now(
 
 @router.post(
     "/api/references",
-    summary="Build the references of a text: which of its sentences each source bears out",
+    summary="Build the references of a text: which of its sentences each source supports",
 )
 @requires(Permission.ASK)
 def build_text_references(

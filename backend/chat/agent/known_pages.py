@@ -11,7 +11,7 @@ Once it has, each address that it chooses may say something of it, and only thes
 - at most five links, of those that Quarry lists by the asker's own words (`list_related_links`), on the site that their page
   was asked of.
 
-What remains is the choice among a few pages that somebody else has named: less than a word can be told by it.
+What remains is the choice among a few pages that somebody else has named: a site can learn only which of them was chosen.
 """
 
 import re

@@ -26,8 +26,8 @@ class ReadTexts:
     """The texts that a turn has read so far, and those that its asker wrote in the conversation.
 
     Pages of the web do not make a term public: a page that lists all codes that there could be would let out the right one.
-    Answers of earlier turns are neither: they may rest on the web as well, and a follow-up names what they said. Where the
-    asker has had an answer before, or gave pictures, addresses are restricted all the same.
+    Answers of earlier turns count neither as private nor as public: they may rest on the web as well, and a follow-up names
+    what they said. Where the asker has had an answer before, or gave pictures, addresses are restricted all the same.
     """
 
     def __init__(self, turn: ChatTurn, files: Iterable[ContextFile]) -> None:

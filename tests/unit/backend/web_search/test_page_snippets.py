@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from backend.web_search.page_snippets import (
     MAX_CHARACTERS,
     MAX_WINDOWS,
-    EmbeddingModel,
     Snippet,
     SnippetBudget,
     choose_snippets,
@@ -24,6 +23,7 @@ from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING, Understanding
+from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.models import minilm
 from tests.support.search import ENGLISH_ONLY
@@ -72,7 +72,7 @@ def choose(
     understanding: Understanding = EVERYTHING,
     seconds: float = 3_600,
 ) -> list[Snippet]:
-    model = EmbeddingModel(embedder or HashingEmbedder(), understanding)
+    model = UnderstoodEmbedder(embedder or HashingEmbedder(), understanding)
     return choose_snippets(page, question, model, budget, Deadline.after(seconds))
 
 
