@@ -90,7 +90,7 @@ def test_an_answer_with_sources_that_can_be_checked(
         steps = page.get_by_role("list", name="Steps")
         expect(steps).to_contain_text("Searched:")
         expect(page.locator("#sources li").first).to_be_visible()
-        expect(steps).to_contain_text("QX-4031 interlock")
+        expect(steps).to_contain_text("QX-4031 laser interlock open")
         expect(steps).to_contain_text("Reading Error codes of the Stonesight scanners")
         assert not page.locator("#answer").inner_text()  # sources stand there before the answer
         page.screenshot(path=pictures / "asking.png")

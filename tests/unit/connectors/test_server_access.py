@@ -23,6 +23,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
             "private_hosts": HOSTS,
         },
     ],
+    "ingest": [{"description": "Tickets"}],
     "github": [{"repositories": ["o/n"], "mirror": "/srv/a", "private_hosts": HOSTS}],
     "imap": [{"host": "e.com", "user": "a", "authority": "/srv/a", "private_hosts": HOSTS}],
     "slack": [
