@@ -260,6 +260,26 @@ def test_a_picture_is_shown_to_a_model_that_sees_and_else_refused(
         assert refused.value.param == "messages"
 
 
+def test_an_answer_cites_one_of_the_pictures_of_the_message(
+    office: Office, ann: openai.OpenAI, model: ScriptedModel
+) -> None:
+    def cite_second(request: Request) -> Reply:
+        pictures = [one for one in request.sources if one["type"] == "image"]
+        assert [one["title"] for one in pictures] == ["picture 1.png", "picture 2.png"]
+        return Say(f"It shows a desk [{pictures[1]['id']}].")
+
+    add_model(office.container, "lens", model.base_url, sees_pictures=True)
+    assistant = office.add_assistant(model="lens")
+    model.play(cite_second)
+    picture = {"type": "image_url", "image_url": {"url": PICTURE}}
+    parts = [{"type": "text", "text": QUESTION}, picture, picture]
+    answer = ask(ann, model=assistant, messages=[{"role": "user", "content": parts}])
+    text, (annotation,) = _read_whole(answer)
+    cited = annotation["url_citation"]
+    assert text == f"It shows a desk {text[cited['start_index'] : cited['end_index']]}."
+    assert (cited["title"], cited["url"]) == ("picture 2.png", f"{office.url}/")
+
+
 def test_a_key_that_proves_nothing_is_refused(office: Office) -> None:
     with (
         office.open_with("qry_wrong") as client,
