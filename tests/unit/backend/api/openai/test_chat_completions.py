@@ -345,6 +345,23 @@ def test_a_turn_that_fails_is_an_error_that_is_not_asked_again(
         stream(ann, messages=nothing)
 
 
+def test_what_is_too_long_for_the_model_is_the_fault_of_the_request(
+    office: Office, ann: openai.OpenAI, model: ScriptedModel
+) -> None:
+    add_model(office.container, "narrow", model.base_url, context_window=4_000)
+    said = [{"role": "user", "content": "a b " * 1_990}]
+    long: dict[str, Any] = {"model": office.add_assistant(model="narrow"), "messages": said}
+    with pytest.raises(openai.BadRequestError, match="too long for the language model") as failed:
+        ask(ann, **long)
+    assert (failed.value.type, failed.value.code) == (
+        "invalid_request_error",
+        "context_length_exceeded",
+    )
+    with pytest.raises(openai.APIError, match="too long for the language model") as broken:
+        stream(ann, **long)
+    assert broken.value.code == "context_length_exceeded"
+
+
 def test_closing_the_connection_stops_the_model(ann: openai.OpenAI, model: ScriptedModel) -> None:
     manner = Manner(delay=0.05, stall_after=4)
     model.play(lambda _: Say(["Parents ", "have ", "26 ", "weeks ", "[1]."], manner=manner))
