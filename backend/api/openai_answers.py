@@ -31,7 +31,7 @@ from backend.api.openai_turn import (
     collect_answer,
 )
 from backend.api.request_context import RequestContext, RequestContextDependency
-from backend.api.server_sent_events import EventStream, SentEvent
+from backend.api.server_sent_events import EventStream, LastEvents, SentEvent
 from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.pictures import Picture
 from backend.chat.turn import ChatTurn
@@ -81,9 +81,9 @@ class OpenAiAnswers:
         def encode(run: RunTurn) -> Generator[SentEvent, None, None]:
             return form.stream(self._make_text(run, wanted, assistant))
 
-        begin = self.answers.prepare(turn, self.asker, encode, form.encode_failure(BROKEN))
-        pool, stopping = self.answers.state.pools.answers, form.encode_failure(STOPPING)
-        return EventStream(begin, pool, self.asker.turn_key, stopping)
+        last = LastEvents(form.encode_failure(STOPPING), form.encode_failure(BROKEN))
+        begin = self.answers.prepare(turn, self.asker, encode, last.broken)
+        return EventStream(begin, self.answers.state.pools.answers, self.asker.turn_key, last)
 
     def _find_assistant(self, wanted: AnswerRequest) -> AssistantSettings:
         """Return how the assistant answers, with what the client adds to it."""
