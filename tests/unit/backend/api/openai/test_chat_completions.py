@@ -8,6 +8,9 @@ import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
+from backend.chat.assistant_settings import AssistantSettings
+from backend.composition.chat import ChatService
+from backend.composition.turn_models import TurnModels
 from backend.store import people
 from tests.support.language_models import add_model
 from tests.support.scripted_model import Manner, Refuse, Reply, Request, Say, ScriptedModel
@@ -76,6 +79,23 @@ def test_what_all_calls_have_used_is_counted(ann: openai.OpenAI, model: Scripted
     assert usage.prompt_tokens == 7 * (len(model.requests) + 1)
     assert usage.completion_tokens > 0
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
+
+
+def test_the_models_of_a_request_are_chosen_once(
+    ann: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen: list[TurnModels] = []
+    choose = ChatService.choose_models
+
+    def count(chat: ChatService, assistant: AssistantSettings) -> TurnModels:
+        chosen.append(choose(chat, assistant))
+        return chosen[-1]
+
+    monkeypatch.setattr(ChatService, "choose_models", count)
+    ask(ann)
+    assert len(chosen) == 1
+    stream(ann)
+    assert len(chosen) == 2
 
 
 def test_a_stream_adds_up_to_the_whole_answer(ann: openai.OpenAI) -> None:
