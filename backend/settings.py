@@ -81,14 +81,14 @@ class Settings(BaseSettings):
         default=8,
         ge=1,
         le=1000,
-        description="Requests that each process of quarry serve works on at the same time, answers aside",
+        description="Requests that each process of quarry serve works on at the same time, but for answers, references and embeddings",
     )
     answers_at_once: int | None = Field(
         default=None,
         ge=1,
         le=1000,
-        description="Answers that each process of quarry serve works on at the same time; by default 32 with a language"
-        " model, and 2 without one",
+        description="Answers, references and embeddings that each process of quarry serve works on at the same time; by default 32"
+        " with a language model, and 2 without one",
     )
     requests_waiting: int = Field(
         default=100,

@@ -1,6 +1,6 @@
 """Answers that are sent as they come about, to one who waits for them."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -26,13 +26,15 @@ from backend.chat.rights_watch import RightsWatch
 from backend.chat.turn import ChatTurn
 from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
-from backend.files.attached_files import AttachedFiles, find_attached
+from backend.composition.turn_models import TurnModels
+from backend.files.attached_files import find_attached
 from backend.store.database import Database
 from backend.store.held_files import NO_HOLDERS
 
 RunTurn: TypeAlias = Callable[[ChatStateContainer], Generator[ChatEvent, None, None]]
 """Answers a turn within the rights that its asker has at each moment, and records what it does; raises
 `answer_events.FAILURES`."""
+ChooseModels: TypeAlias = Callable[[], TurnModels]
 EncodeTurn: TypeAlias = Callable[[RunTurn], Generator[SentEvent, None, None]]
 """Runs a turn, and yields what is sent of it; the last is the last one of the stream."""
 
@@ -50,17 +52,23 @@ class AnswerStream:
         def encode(run: RunTurn) -> Generator[SentEvent, None, None]:
             return answer_events(run(ChatStateContainer()), turn.message, self.state.answer_html)
 
-        begin = self.prepare(turn, asker, encode)
+        begin = self.prepare(turn, lambda: self.chat.choose_models(turn.assistant), asker, encode)
         return EventStream(begin, self.state.pools.answers, asker.turn_key)
 
     def prepare(
-        self, turn: ChatTurn, asker: Asker, encode: EncodeTurn, broken: SentEvent = BROKEN
+        self,
+        turn: ChatTurn,
+        choose_models: ChooseModels,
+        asker: Asker,
+        encode: EncodeTurn,
+        broken: SentEvent = BROKEN,
     ) -> Callable[[], SentEvents]:
         """Return what begins a turn, to be called on the event loop.
 
         Of an assistant, it draws on the files that the asker may read.
 
         Args:
+            choose_models: for its assistant; called once the turn begins.
             broken: the last event where the program fails.
         """
         turn = replace(turn, owner=asker.owner, language=find_language(self.request))
@@ -72,9 +80,14 @@ class AnswerStream:
 
         def begin() -> SentEvents:
             watch = self._make_watch(turn, asker)
-            return from_thread(
-                lambda: encode(lambda record: self._run(turn, attached, watch, record)), broken
-            )
+
+            def run(record: ChatStateContainer) -> Generator[ChatEvent, None, None]:
+                models = choose_models()
+                yield from _follow(
+                    watch, answer_attached(self.chat, models, attached, turn, record)
+                )
+
+            return from_thread(lambda: encode(run), broken)
 
         return begin
 
@@ -86,17 +99,10 @@ class AnswerStream:
             deadline=turn.deadline,
         )
 
-    def _run(
-        self,
-        turn: ChatTurn,
-        attached: AttachedFiles | None,
-        watch: RightsWatch,
-        record: ChatStateContainer,
-    ) -> Generator[ChatEvent, None, None]:
-        models = self.chat.choose_models(turn.assistant)
-        events = answer_attached(self.chat, models, attached, turn, record)
-        try:
-            yield from watch.follow(events)
-        finally:
-            if isinstance(events, Generator):
-                events.close()
+
+def _follow(watch: RightsWatch, events: Iterator[ChatEvent]) -> Generator[ChatEvent, None, None]:
+    try:
+        yield from watch.follow(events)
+    finally:
+        if isinstance(events, Generator):
+            events.close()

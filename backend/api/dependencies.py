@@ -18,6 +18,7 @@ from backend.api.authentication import Authenticator
 from backend.api.authorization import (
     Asker,
     AskerDependency,
+    Endpoint,
     Permission,
     get_asker,
     get_permission,
@@ -92,13 +93,25 @@ _WITHOUT_TURN = {Permission.ANYONE, Permission.METRICS}
 """Probes and scrapes are answered however busy the server is."""
 
 
+_AMONG_ANSWERS = "_quarry_waits_among_answers"
+
+
+def waits_among_answers(endpoint: Endpoint) -> Endpoint:
+    """Let the function of a route have a slot of the pool of answers: it takes as long as they do, and searches must not wait for it."""
+    setattr(endpoint, _AMONG_ANSWERS, True)
+    return endpoint
+
+
 async def take_turn(request: Request, state: AppStateDependency) -> AsyncIterator[None]:
-    """Hold a slot of the pool of searches while the function of the route runs."""
-    if get_permission(request.scope.get("endpoint")) in _WITHOUT_TURN:
+    """Hold a slot while the function of the route runs: of the pool of searches, unless it waits among the answers."""
+    endpoint = request.scope.get("endpoint")
+    if get_permission(endpoint) in _WITHOUT_TURN:
         yield
         return
     asker, context = await get_asker(request), get_request_context(request.scope)
-    async with state.pools.searches.slot(asker.turn_key, context.cancel_token):
+    takes_long = hasattr(endpoint, _AMONG_ANSWERS)
+    pool = state.pools.answers if takes_long else state.pools.searches
+    async with pool.slot(asker.turn_key, context.cancel_token):
         yield
 
 

@@ -13,7 +13,14 @@ from starlette.responses import Response
 from backend.api.answer_events import FAILURES, describe_failure
 from backend.api.authorization import Asker
 from backend.api.dependencies import AppState
-from backend.api.server_sent_events import Event, EventStream, SentEvent, SentEvents, until_last
+from backend.api.server_sent_events import (
+    Event,
+    EventStream,
+    LastEvents,
+    SentEvent,
+    SentEvents,
+    until_last,
+)
 from backend.conversations.followed_turn import FollowPosition, TurnFollower, WithheldError
 from backend.conversations.turn_events import NumberedEvent
 
@@ -55,7 +62,9 @@ def open_stream(follower: TurnFollower, after: int, state: AppState, asker: Aske
     def begin() -> SentEvents:
         return until_last(follow_answer(follower, after, state.turns.followers))
 
-    return EventStream(begin, state.pools.followed_answers, asker.turn_key, stopping=None)
+    return EventStream(
+        begin, state.pools.followed_answers, asker.turn_key, LastEvents(stopping=None)
+    )
 
 
 async def follow_answer(

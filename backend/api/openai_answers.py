@@ -1,14 +1,15 @@
 """Answer what programs for OpenAI's API ask, whichever of its routes they come by."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Annotated
+from functools import cache
+from typing import Annotated, TypeAlias
 
 from fastapi import Depends, Request
 from starlette.responses import Response
 
-from backend.api.answer_streams import AnswerStream, RunTurn
+from backend.api.answer_streams import AnswerStream, ChooseModels, RunTurn
 from backend.api.authorization import Asker, AskerDependency
 from backend.api.dependencies import (
     AppStateDependency,
@@ -31,7 +32,7 @@ from backend.api.openai_turn import (
     collect_answer,
 )
 from backend.api.request_context import RequestContext, RequestContextDependency
-from backend.api.server_sent_events import EventStream, SentEvent
+from backend.api.server_sent_events import EventStream, LastEvents, SentEvent, SentEvents
 from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.pictures import Picture
 from backend.chat.turn import ChatTurn
@@ -40,6 +41,9 @@ from backend.store.people import NOBODY
 from connectors.access import Readers
 from connectors.errors import NotFoundError
 from indexing.runtime.deadline import Deadline
+
+EncodeText: TypeAlias = Callable[[TurnText], Generator[SentEvent, None, None]]
+"""Runs a turn, and yields what is sent of its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,26 +68,28 @@ class OpenAiAnswers:
 
     def send_whole(self, wanted: AnswerRequest, form: AnswerForm) -> Response:
         """Raises Problem: the request cannot be honoured."""
-        assistant = self._find_assistant(wanted)
-        turn = self._make_turn(wanted, assistant)
-
-        def encode(run: RunTurn) -> Generator[SentEvent, None, None]:
-            return collect_answer(self._make_text(run, wanted, assistant), form)
-
-        begin = self.answers.prepare(turn, self.asker, encode, WholeResult(BROKEN))
+        broken = WholeResult(BROKEN)
+        begin = self._prepare(wanted, lambda text: collect_answer(text, form), broken)
         return WholeAnswer(begin, self.answers.state.pools.answers, self.asker.turn_key)
 
     def stream(self, wanted: AnswerRequest, form: AnswerForm) -> Response:
         """Raises as `send_whole`."""
+        last = LastEvents(form.encode_failure(STOPPING), form.encode_failure(BROKEN))
+        begin = self._prepare(wanted, form.stream, last.broken)
+        return EventStream(begin, self.answers.state.pools.answers, self.asker.turn_key, last)
+
+    def _prepare(
+        self, wanted: AnswerRequest, encode: EncodeText, broken: SentEvent
+    ) -> Callable[[], SentEvents]:
         assistant = self._find_assistant(wanted)
-        turn = self._make_turn(wanted, assistant)
+        choose_models = cache(lambda: self.answers.chat.choose_models(assistant))
+        turn = self._make_turn(wanted, assistant, choose_models)
 
-        def encode(run: RunTurn) -> Generator[SentEvent, None, None]:
-            return form.stream(self._make_text(run, wanted, assistant))
+        def encode_turn(run: RunTurn) -> Generator[SentEvent, None, None]:
+            limit = TextLimit(wanted.stops, wanted.most_tokens, choose_models().count_tokens)
+            return encode(TurnText(run, AnswerText(self._addresses), limit))
 
-        begin = self.answers.prepare(turn, self.asker, encode, form.encode_failure(BROKEN))
-        pool, stopping = self.answers.state.pools.answers, form.encode_failure(STOPPING)
-        return EventStream(begin, pool, self.asker.turn_key, stopping)
+        return self.answers.prepare(turn, choose_models, self.asker, encode_turn, broken)
 
     def _find_assistant(self, wanted: AnswerRequest) -> AssistantSettings:
         """Return how the assistant answers, with what the client adds to it."""
@@ -95,7 +101,9 @@ class OpenAiAnswers:
         temperature = found.temperature if wanted.temperature is None else wanted.temperature
         return replace(found, instructions=instructions, temperature=temperature)
 
-    def _make_turn(self, wanted: AnswerRequest, assistant: AssistantSettings) -> ChatTurn:
+    def _make_turn(
+        self, wanted: AnswerRequest, assistant: AssistantSettings, choose_models: ChooseModels
+    ) -> ChatTurn:
         said, person = wanted.said, self.asker.person
         self.context.query = said.question
         return ChatTurn(
@@ -104,34 +112,26 @@ class OpenAiAnswers:
             deadline=Deadline.after(self.answers.chat.seconds, self.context.cancel_token),
             person_id=person.id if person else NOBODY,
             history=said.history,
-            pictures=self._read_seen_pictures(said, assistant),
+            pictures=_read_seen_pictures(said, choose_models),
             today=date.today(),
             assistant=assistant,
         )
-
-    def _read_seen_pictures(
-        self, said: ReadMessages, assistant: AssistantSettings
-    ) -> tuple[Picture, ...]:
-        if not said.images:
-            return ()
-        chosen = self.answers.chat.choose_models(assistant).chosen
-        if chosen is None or not chosen.answering.settings.sees_pictures:
-            message = "image_url: the language model of this assistant does not see pictures."
-            raise refuse_parameter(said.parameter, message)
-        return read_pictures(said)
-
-    def _make_text(
-        self, run: RunTurn, wanted: AnswerRequest, assistant: AssistantSettings
-    ) -> TurnText:
-        count_tokens = self.answers.chat.choose_models(assistant).count_tokens
-        limit = TextLimit(wanted.stops, wanted.most_tokens, count_tokens)
-        return TurnText(run, AnswerText(self._addresses), limit)
 
     @property
     def _addresses(self) -> SourceAddresses:
         public = self.answers.state.public_address
         url = public.url if public else str(self.answers.request.base_url)
         return SourceAddresses(url.removesuffix("/"))
+
+
+def _read_seen_pictures(said: ReadMessages, choose_models: ChooseModels) -> tuple[Picture, ...]:
+    if not said.images:
+        return ()
+    chosen = choose_models().chosen
+    if chosen is None or not chosen.answering.settings.sees_pictures:
+        message = "image_url: the language model of this assistant does not see pictures."
+        raise refuse_parameter(said.parameter, message)
+    return read_pictures(said)
 
 
 def get_openai_answers(

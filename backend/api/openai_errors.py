@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
 from starlette.responses import Response
 from starlette.types import Scope
@@ -10,6 +11,8 @@ from backend.schemas.openai_error import ErrorType, OpenAiError, OpenAiErrorResp
 from backend.schemas.system import ProblemDetails
 
 PREFIX = "/v1/"
+TOO_LONG: Final = "context_length_exceeded"
+"""The type of the problem that the language model cannot read all of it; also its code."""
 _NAME = re.compile(r"(?:body|path|query)\.((?:\w+(?:\.|$))*)")
 """Of a parameter, before the names of its types."""
 _INDEX = re.compile(r"\.(\d+)(?=\.|$)")
@@ -36,7 +39,7 @@ def make_error(found: ProblemDetails) -> OpenAiErrorResponse:
         message=" ".join(said),
         type="server_error" if found.status >= 500 else _find_type(found.status),
         param=param,
-        code=_find_code(found.status, param),
+        code=_find_code(found, param),
     )
     return OpenAiErrorResponse(error=error)
 
@@ -69,8 +72,10 @@ def _find_type(status: int) -> ErrorType:
     return _TYPES.get(status, "invalid_request_error")
 
 
-def _find_code(status: int, param: str | None) -> str | None:
-    match status, param:
+def _find_code(found: ProblemDetails, param: str | None) -> str | None:
+    match found.status, param:
+        case 400, _ if found.type == TOO_LONG:
+            return TOO_LONG
         case 401, _:
             return "invalid_api_key"
         case 404, "model":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from backend.api.openai_refusals import refuse_parameter
 from backend.chat.pictures import Picture
+from backend.chat.readable_ids import make_sent_picture_id
 from backend.files.attached_files import MOST_PICTURES
 from backend.files.file_types import UploadedFile, check_file, is_picture
 from backend.schemas.openai_request import Role
@@ -95,4 +96,4 @@ def _read_picture(number: int, url: str) -> Picture:
     name, media_type = check_file(UploadedFile(f"picture {number}.{found[1]}", data))
     if not is_picture(media_type):
         raise InvalidInputError(f"Picture {number} is no PNG, JPEG, GIF or WebP picture.")
-    return Picture("", name, media_type, data)
+    return Picture(make_sent_picture_id(number), name, media_type, data)

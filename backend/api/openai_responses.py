@@ -14,6 +14,7 @@ from backend.api.problem_details import Problem
 from backend.api.server_sent_events import SentEvent
 from backend.schemas.base import Schema
 from backend.schemas.openai_response import (
+    FailureCode,
     IncompleteDetails,
     MessageStatus,
     ModelResponse,
@@ -78,7 +79,8 @@ class ResponseForm:
         )
 
     def encode_failure(self, found: ProblemDetails) -> ResponseEvent:
-        failure = ResponseFailure(message=openai_errors.make_error(found).error.message)
+        message = openai_errors.make_error(found).error.message
+        failure = ResponseFailure(code=_find_code(found), message=message)
         return _encode_response("response.failed", self._make("failed", error=failure))
 
     def _begin(self) -> Iterator[ResponseEvent]:
@@ -126,3 +128,7 @@ class ResponseForm:
 
 def _encode_response(name: str, response: Schema) -> ResponseEvent:
     return ResponseEvent(name, {"response": response.model_dump(mode="json")})
+
+
+def _find_code(found: ProblemDetails) -> FailureCode:
+    return openai_errors.TOO_LONG if found.type == openai_errors.TOO_LONG else "server_error"

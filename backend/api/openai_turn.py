@@ -11,13 +11,14 @@ from starlette.types import Receive, Scope, Send
 from backend.api import openai_errors
 from backend.api.answer_events import FAILURES, describe_failure
 from backend.api.answer_streams import RunTurn
+from backend.api.openai_refusals import describe_length
 from backend.api.openai_text import AnswerText, TextLimit
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import get_request_context
 from backend.api.request_pools import FairPool
 from backend.api.server_sent_events import SentEvent, SentEvents
 from backend.chat.chat_state import ChatStateContainer
-from backend.chat.events import AnswerDone, ChatEvent, TurnFailed
+from backend.chat.events import AnswerDone, ChatEvent, FailureCause, TurnFailed
 from backend.schemas.base import Schema
 from backend.schemas.openai_completion import FinishReason, UrlCitation
 from backend.schemas.system import ProblemDetails
@@ -55,7 +56,7 @@ class TurnText:
     def _follow(self, events: Iterator[ChatEvent]) -> Iterator[str]:
         for event in events:
             if isinstance(event, TurnFailed):
-                raise Problem(problem(503, event.message, event.advice))
+                raise Problem(_describe_failed_turn(event))
             yield self._limit.take(self._text.add(event))
             if isinstance(event, AnswerDone):
                 self.finish = "length" if event.cut else "stop"
@@ -69,6 +70,14 @@ class TurnText:
 
     def usage(self) -> TokenCounts:
         return self._record.read_usage()
+
+
+def _describe_failed_turn(failure: TurnFailed) -> ProblemDetails:
+    match failure.cause:
+        case FailureCause.LENGTH:
+            return describe_length(failure.message, failure.advice)
+        case FailureCause.MODEL | FailureCause.OTHER:
+            return problem(503, failure.message, failure.advice)
 
 
 class AnswerForm(Protocol):

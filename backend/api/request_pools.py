@@ -194,6 +194,7 @@ class RequestPools:
     searches: FairPool
     """Also all other requests, while their functions run."""
     answers: FairPool
+    """Also what takes as long as they do."""
     followed_answers: FairPool
     sync_streams: FairPool
 

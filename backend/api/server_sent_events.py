@@ -67,8 +67,18 @@ BROKEN = Event(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class LastEvents:
+    """What ends a stream that does not come to its own end."""
+
+    stopping: SentEvent | None = STOPPING
+    """Where the server stops; None where the client shall come again."""
+    broken: SentEvent = BROKEN
+    """In place of an event that cannot be encoded."""
+
+
 class EventStream(Response):
-    """An answer of events. The last is `done` or `error`.
+    """An answer of events. The last is `done` or `error`, unless `last` says otherwise.
 
     It begins when the asker has a slot of the pool, and is refused if it gets none.
     """
@@ -80,18 +90,14 @@ class EventStream(Response):
         events: Callable[[], SentEvents],
         pool: FairPool,
         asker: str,
-        stopping: SentEvent | None = STOPPING,
+        last: LastEvents = LastEvents(),
     ) -> None:
-        """
-        Args:
-            stopping: the last event where the server stops; None where the client shall come again.
-        """
         self.status_code = 200
         self.background = None
         self._events = events
         self._pool = pool
         self._asker = asker
-        self._stopping = stopping
+        self._last = last
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,7 +119,7 @@ class EventStream(Response):
         }
         await send(start)
         events = self._events()
-        encoded = _encoded(events, context, self._stopping)
+        encoded = _encoded(events, context, self._last)
         try:
             async for piece in encoded:
                 message = {"type": "http.response.body", "body": piece, "more_body": True}
@@ -128,7 +134,7 @@ class EventStream(Response):
 
 
 async def _encoded(
-    events: SentEvents, context: RequestContext, last: SentEvent | None
+    events: SentEvents, context: RequestContext, last: LastEvents
 ) -> AsyncGenerator[bytes, None]:
     """The events with their numbers, up to the last, and comments where none comes; until it is to stop."""
     loop, stopped, numbers = asyncio.get_running_loop(), asyncio.Event(), count(1)
@@ -141,15 +147,15 @@ async def _encoded(
                     {stopping, coming}, timeout=KEEP_ALIVE, return_when=asyncio.FIRST_COMPLETED
                 )
                 if stopping.done():
-                    if last is not None and not context.is_disconnected:
-                        yield last.encoded(next(numbers))
+                    if last.stopping is not None and not context.is_disconnected:
+                        yield last.stopping.encoded(next(numbers))
                     return
                 if not coming.done():
                     yield KEEPALIVE_COMMENT
                     continue
                 if (event := coming.result()) is None:
                     return
-                event, piece = _encode(event, next(numbers))
+                event, piece = _encode(event, next(numbers), last.broken)
                 yield piece
                 if event.is_last:
                     return
@@ -160,13 +166,13 @@ async def _encoded(
             await asyncio.gather(stopping, coming, return_exceptions=True)
 
 
-def _encode(event: SentEvent, number: int) -> tuple[SentEvent, bytes]:
+def _encode(event: SentEvent, number: int, broken: SentEvent) -> tuple[SentEvent, bytes]:
     """Encode an event, or in place of one that cannot be encoded the one that ends the stream."""
     try:
         return event, event.encoded(number)
     except ValueError:
         LOG.exception("An event could not be encoded.")
-        return BROKEN, BROKEN.encoded(number)
+        return broken, broken.encoded(number)
 
 
 async def _next(events: SentEvents) -> SentEvent | None:

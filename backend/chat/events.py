@@ -1,6 +1,7 @@
 """The events of a turn. The last one is AnswerDone or TurnFailed."""
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TypeAlias
 
 from backend.chat.citations.citation_processor import CitationInfo, SourceKind
@@ -94,15 +95,27 @@ class AnswerDone:
     """What became of the files that came with the question."""
 
 
+class FailureCause(Enum):
+    LENGTH = auto()
+    """What is asked, with what comes with it, does not fit the language model."""
+    MODEL = auto()
+    """The language model or its provider failed, not the search or the message."""
+    OTHER = auto()
+    """Such as a search that failed."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
     message: str
     advice: str
     """What the asker can do about it."""
-    by_model: bool = False
-    """The language model or its provider failed, not the search or the message."""
+    cause: FailureCause = FailureCause.OTHER
     citations: tuple[Citation, ...] = ()
     """Of what was written until then."""
+
+    @property
+    def by_model(self) -> bool:
+        return self.cause is FailureCause.MODEL
 
     @classmethod
     def from_search_error(

@@ -19,7 +19,14 @@ from backend.chat.context_files import (
     load_in_memory_chat_files,
     resolve_context_user_files,
 )
-from backend.chat.events import SEARCH_ERRORS, AnswerDone, ChatEvent, Citation, TurnFailed
+from backend.chat.events import (
+    SEARCH_ERRORS,
+    AnswerDone,
+    ChatEvent,
+    Citation,
+    FailureCause,
+    TurnFailed,
+)
 from backend.chat.history import (
     Conversation,
     MessageTooLongError,
@@ -115,7 +122,7 @@ class ModelTurn:
         except ModelError as error:
             citations = self._read_citations()
             yield self._state.fail(
-                TurnFailed(error.summary, _advice(error), by_model=True, citations=citations)
+                TurnFailed(error.summary, _advice(error), FailureCause.MODEL, citations)
             )
         except MessageTooLongError:
             yield self._state.fail(_TOO_LONG)
@@ -265,12 +272,16 @@ def _advice(error: ModelError) -> str:
 FILES_TOO_LONG = TurnFailed(
     "The files are too long for the language model to read whole, and searching is off.",
     "Switch the search on, or ask about fewer or shorter files.",
+    FailureCause.LENGTH,
 )
 EMPTY = TurnFailed(
-    "The language model gave no answer.", "Ask again, in other words if need be.", by_model=True
+    "The language model gave no answer.",
+    "Ask again, in other words if need be.",
+    FailureCause.MODEL,
 )
 _TOO_LONG = TurnFailed(
     "The message is too long for the language model.",
     "Shorten it, or put the text into a document and ask about that.",
+    FailureCause.LENGTH,
 )
 _FILTERED = TurnFailed("The language model's provider withheld the answer.", "Ask in other words.")

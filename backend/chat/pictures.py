@@ -10,7 +10,7 @@ PICTURE_TOKENS = 1_500
 @dataclass(frozen=True, slots=True)
 class Picture:
     document_id: str
-    """Its id in the index, by which it is known who may see it."""
+    """Its id in the index, by which it is known who may see it; another one if it came with the request itself."""
     name: str
     media_type: str
     data: bytes

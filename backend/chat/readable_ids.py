@@ -15,8 +15,9 @@ from indexing.runtime.deadline import Deadline
 OwnMemories: TypeAlias = Callable[[Collection[str]], frozenset[str]]
 """Returns those of the memories with these ids that exist now and are the asker's."""
 
-# The id of a document has a colon, behind the name of its source: no document has an id of this form.
+# The id of a document has a colon, behind the name of its source: no document has an id of these forms.
 _MEMORY = re.compile(r"memory/([\w-]+)", re.ASCII)
+_SENT_PICTURE = re.compile(r"request/picture/\d+", re.ASCII)
 
 
 def make_memory_reference(memory_id: str) -> str:
@@ -26,6 +27,15 @@ def make_memory_reference(memory_id: str) -> str:
 
 def is_memory_reference(reference: str) -> bool:
     return _MEMORY.fullmatch(reference) is not None
+
+
+def make_sent_picture_id(number: int) -> str:
+    """Return the id of a picture that came with the request itself: nobody else can read it, and nothing withdraws it."""
+    return f"request/picture/{number}"
+
+
+def is_sent_picture(document_id: str) -> bool:
+    return _SENT_PICTURE.fullmatch(document_id) is not None
 
 
 def make_own_memories(database: Database, owner: ConversationOwner | None) -> OwnMemories:

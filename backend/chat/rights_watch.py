@@ -9,7 +9,7 @@ from backend.chat.citations.citation_processor import CitationInfo, SourceKind
 from backend.chat.events import AnswerDone, ChatEvent, MemoriesShown
 from backend.chat.given_files import FilesGiven
 from backend.chat.passages import PassagesShown
-from backend.chat.readable_ids import OwnMemories, find_readable
+from backend.chat.readable_ids import OwnMemories, find_readable, is_sent_picture
 from backend.search.events import SectionsSelected
 from connectors.access import Readers
 from indexing.index.protocols import Index
@@ -51,7 +51,7 @@ class RightsWatch:
         documents = set(self.documents)
         checked = time.monotonic()
         for event in events:
-            shown = list_documents(event)
+            shown = [one for one in list_documents(event) if not is_sent_picture(one)]
             documents.update(shown)
             if shown or time.monotonic() - checked >= EVERY:
                 self._check(documents)

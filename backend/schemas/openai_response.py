@@ -65,8 +65,11 @@ class ResponseUsage(Schema):
         )
 
 
+FailureCode: TypeAlias = Literal["server_error", "context_length_exceeded"]
+
+
 class ResponseFailure(Schema):
-    code: Literal["server_error"] = "server_error"
+    code: FailureCode = "server_error"
     message: str
 
 

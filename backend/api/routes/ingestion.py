@@ -4,6 +4,7 @@ Only sources of the kind `ingest` take documents. Who may manage such a source, 
 """
 
 import hashlib
+from collections.abc import Iterable
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Body, Depends, Header, Query, Request
@@ -79,9 +80,14 @@ Key: TypeAlias = Annotated[
 
 
 async def mark_request(request: Request, key: Key = None) -> RequestMark:
-    """Return by what a request is known again: all of its body and its query."""
-    sent = await request.body() + b"\0" + request.url.query.encode()
-    return RequestMark(digest=hashlib.sha256(request.method.encode() + sent).hexdigest(), key=key)
+    """Return by what a request is known again: its method, its path, its query and all of its body."""
+    asked = (request.method, request.url.path, request.url.query)
+    parts = (*(each.encode() for each in asked), await request.body())
+    return RequestMark(digest=_make_digest(parts), key=key)
+
+
+def _make_digest(parts: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"".join(hashlib.sha256(each).digest() for each in parts)).hexdigest()
 
 
 def get_ingest_service(asker: AskerDependency, database: DatabaseDependency) -> IngestService:
@@ -124,8 +130,7 @@ def push_file(
     said, file = read_file_with(content_type, body, _METADATA)
     # Each try of a form has another boundary: it is known by what it says.
     parts = (said.encode(), file.name.encode(errors="replace"), file.data)
-    digest = hashlib.sha256(b"".join(hashlib.sha256(each).digest() for each in parts))
-    mark = RequestMark(digest=digest.hexdigest(), key=key)
+    mark = RequestMark(digest=_make_digest(parts), key=key)
     return service.push_file(_read_metadata(said), file, mark)
 
 

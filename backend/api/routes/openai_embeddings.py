@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
-from backend.api.dependencies import ChatDependency
+from backend.api.dependencies import ChatDependency, waits_among_answers
 from backend.api.openai_refusals import refuse_parameter
 from backend.api.request_context import RequestContextDependency
 from backend.schemas.openai_embedding import (
@@ -29,6 +29,7 @@ _AT_ONCE = 16
 
 @router.post("/v1/embeddings", summary="Embed texts with the model of the index")
 @requires(Permission.SEARCH)
+@waits_among_answers
 def embed_texts(
     body: EmbeddingsBody, chat: ChatDependency, context: RequestContextDependency
 ) -> EmbeddingsResponse:

@@ -13,6 +13,7 @@ from backend.api.dependencies import (
     ContainerDependency,
     DatabaseDependency,
     OpeningReadersDependency,
+    waits_among_answers,
 )
 from backend.api.problem_details import Problem, problem
 from backend.api.readers_now import make_readers_now
@@ -116,6 +117,7 @@ async def get_readers_now(
     summary="Build the references of a text: which of its sentences each source supports",
 )
 @requires(Permission.ASK)
+@waits_among_answers
 def build_text_references(
     body: ReferencesBody,
     container: ContainerDependency,

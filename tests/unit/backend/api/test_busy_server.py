@@ -17,6 +17,10 @@ from tests.unit.backend.api.routes.test_metrics import scrape
 SOON = 30.0
 QUESTION = {"question": "How long is parental leave?"}
 SEARCH = {"query": "leave"}
+LONG = [
+    ("/v1/embeddings", {"model": "default", "input": "Leave is long."}),
+    ("/api/references", {"text": "Leave is long.", "sources": [{"text": "Leave is long here."}]}),
+]
 
 
 class Model:
@@ -73,6 +77,21 @@ def test_while_the_answers_are_full_a_search_is_answered(crowded: TestClient, mo
     assert counted["quarry_pool_refused_total", "answers"] == 1
     assert counted["quarry_pool_wait_seconds_count", "answers"] == 1
     assert ("quarry_pool_refused_total", "searches") not in counted
+
+
+@pytest.mark.parametrize(("path", "asked"), LONG)
+def test_what_takes_long_waits_among_the_answers_and_no_search_waits_for_it(
+    crowded: TestClient, model: Model, path: str, asked: dict[str, object]
+) -> None:
+    with ThreadPoolExecutor() as threads:
+        answer = threads.submit(crowded.post, "/api/ask", json=QUESTION)
+        assert model.asked.wait(SOON)
+        refused = crowded.post(path, json=asked)
+        model.released.set()
+        assert answer.result(SOON).status_code == 200
+    assert (refused.status_code, "answers" in refused.text) == (503, True)
+    assert crowded.post(path, json=asked).status_code == 200
+    assert ("quarry_pool_refused_total", "searches") not in scrape(crowded)
 
 
 def test_while_the_searches_are_full_probes_and_scrapes_are_answered(

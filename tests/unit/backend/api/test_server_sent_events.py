@@ -19,6 +19,7 @@ from backend.api.server_sent_events import (
     Event,
     Events,
     EventStream,
+    LastEvents,
     Pipe,
     from_thread,
 )
@@ -126,6 +127,19 @@ def test_an_event_that_cannot_be_sent_ends_the_stream(caplog: pytest.LogCaptureF
     assert client.names == ["text", "error"]
     assert client.is_answered
     assert "could not be encoded" in caplog.text
+
+
+def test_a_stream_of_another_shape_ends_in_its_own_way() -> None:
+    def make() -> Generator[Event, None, None]:
+        yield _text("half a character: \ud83d")
+
+    own = Event("error", TextEvent(text="broken"))
+    last = LastEvents(broken=own)
+    stream = EventStream(lambda: from_thread(make), _pool(at_once=8), "ann", last)
+    client = Client()
+    asyncio.run(_streamed(stream, client))
+    (event,) = read(client.body.splitlines())
+    assert event.data == {"text": "broken"}
 
 
 def test_nothing_is_sent_after_the_last_event() -> None:

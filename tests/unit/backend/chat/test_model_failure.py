@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from backend.chat.chat_state import ChatStateContainer
-from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
+from backend.chat.events import AnswerDone, ChatEvent, FailureCause, TextPiece, TurnFailed
 from backend.chat.model_failure import PassageFallback
 from backend.chat.passages import PassagesReason, PassagesShown
 from backend.chat.turn import ChatTurn
@@ -19,7 +19,7 @@ from indexing.index.protocols import Evidence, Hit
 from indexing.runtime.deadline import Deadline
 from tests.support.search import chunk
 
-FAILED = TurnFailed("The language model is busy.", "Ask again.", by_model=True)
+FAILED = TurnFailed("The language model is busy.", "Ask again.", FailureCause.MODEL)
 
 
 def _section(document_id: str, text: str) -> InferenceSection:

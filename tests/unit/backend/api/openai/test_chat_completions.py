@@ -8,6 +8,9 @@ import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
+from backend.chat.assistant_settings import AssistantSettings
+from backend.composition.chat import ChatService
+from backend.composition.turn_models import TurnModels
 from backend.store import people
 from tests.support.language_models import add_model
 from tests.support.scripted_model import Manner, Refuse, Reply, Request, Say, ScriptedModel
@@ -76,6 +79,23 @@ def test_what_all_calls_have_used_is_counted(ann: openai.OpenAI, model: Scripted
     assert usage.prompt_tokens == 7 * (len(model.requests) + 1)
     assert usage.completion_tokens > 0
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
+
+
+def test_the_models_of_a_request_are_chosen_once(
+    ann: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen: list[TurnModels] = []
+    choose = ChatService.choose_models
+
+    def count(chat: ChatService, assistant: AssistantSettings) -> TurnModels:
+        chosen.append(choose(chat, assistant))
+        return chosen[-1]
+
+    monkeypatch.setattr(ChatService, "choose_models", count)
+    ask(ann)
+    assert len(chosen) == 1
+    stream(ann)
+    assert len(chosen) == 2
 
 
 def test_a_stream_adds_up_to_the_whole_answer(ann: openai.OpenAI) -> None:
@@ -260,6 +280,26 @@ def test_a_picture_is_shown_to_a_model_that_sees_and_else_refused(
         assert refused.value.param == "messages"
 
 
+def test_an_answer_cites_one_of_the_pictures_of_the_message(
+    office: Office, ann: openai.OpenAI, model: ScriptedModel
+) -> None:
+    def cite_second(request: Request) -> Reply:
+        pictures = [one for one in request.sources if one["type"] == "image"]
+        assert [one["title"] for one in pictures] == ["picture 1.png", "picture 2.png"]
+        return Say(f"It shows a desk [{pictures[1]['id']}].")
+
+    add_model(office.container, "lens", model.base_url, sees_pictures=True)
+    assistant = office.add_assistant(model="lens")
+    model.play(cite_second)
+    picture = {"type": "image_url", "image_url": {"url": PICTURE}}
+    parts = [{"type": "text", "text": QUESTION}, picture, picture]
+    answer = ask(ann, model=assistant, messages=[{"role": "user", "content": parts}])
+    text, (annotation,) = _read_whole(answer)
+    cited = annotation["url_citation"]
+    assert text == f"It shows a desk {text[cited['start_index'] : cited['end_index']]}."
+    assert (cited["title"], cited["url"]) == ("picture 2.png", f"{office.url}/")
+
+
 def test_a_key_that_proves_nothing_is_refused(office: Office) -> None:
     with (
         office.open_with("qry_wrong") as client,
@@ -323,6 +363,23 @@ def test_a_turn_that_fails_is_an_error_that_is_not_asked_again(
     assert len([one for one in model.requests if one.answers]) == 1
     with pytest.raises(openai.APIError, match="refused the key"):
         stream(ann, messages=nothing)
+
+
+def test_what_is_too_long_for_the_model_is_the_fault_of_the_request(
+    office: Office, ann: openai.OpenAI, model: ScriptedModel
+) -> None:
+    add_model(office.container, "narrow", model.base_url, context_window=4_000)
+    said = [{"role": "user", "content": "a b " * 1_990}]
+    long: dict[str, Any] = {"model": office.add_assistant(model="narrow"), "messages": said}
+    with pytest.raises(openai.BadRequestError, match="too long for the language model") as failed:
+        ask(ann, **long)
+    assert (failed.value.type, failed.value.code) == (
+        "invalid_request_error",
+        "context_length_exceeded",
+    )
+    with pytest.raises(openai.APIError, match="too long for the language model") as broken:
+        stream(ann, **long)
+    assert broken.value.code == "context_length_exceeded"
 
 
 def test_closing_the_connection_stops_the_model(ann: openai.OpenAI, model: ScriptedModel) -> None:

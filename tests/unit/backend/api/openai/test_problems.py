@@ -1,11 +1,13 @@
 """Below `/v1` every problem has OpenAI's shape, whoever finds it."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
+from backend.api.openai_completions import EncodedData
 from backend.api.request_guard import MOST_WITH_PICTURES
 from backend.container import Container
 from tests.support.scripted_model import ScriptedModel
@@ -63,6 +65,23 @@ def test_without_a_language_model_the_best_sentences_are_the_answer(client: Test
     cited = message["annotations"][0]["url_citation"]
     assert message["content"][cited["start_index"] : cited["end_index"]] == "[1]"
     assert answer["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+
+
+def test_a_piece_that_cannot_be_sent_ends_the_stream_as_openai_does(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode = EncodedData.encoded
+
+    def refuse_text(piece: EncodedData, number: int) -> bytes:
+        if "weeks" in piece.data:
+            raise ValueError("half a character")
+        return encode(piece, number)
+
+    monkeypatch.setattr(EncodedData, "encoded", refuse_text)
+    answer = client.post(PATH, json=ASKED | {"stream": True})
+    assert answer.status_code == 200
+    last = answer.text.strip().split("\n\n")[-1]
+    assert json.loads(last.removeprefix("data: "))["error"]["type"] == "server_error"
 
 
 def test_while_the_answers_are_full_a_client_is_told_when_to_come_again(

@@ -13,12 +13,13 @@ from tests.unit.backend.api.openai.conftest import BAND, PICTURE, QUESTION, Offi
 
 
 def ask(client: openai.OpenAI, question: Any = QUESTION, **more: Any) -> Response:
-    found: Response = client.responses.create(model="default", input=question, **more)
+    found: Response = client.responses.create(**({"model": "default", "input": question} | more))
     return found
 
 
 def stream(client: openai.OpenAI, question: Any = QUESTION, **more: Any) -> list[Any]:
-    return list(client.responses.create(model="default", input=question, stream=True, **more))
+    asked = {"model": "default", "input": question, "stream": True}
+    return list(client.responses.create(**(asked | more)))
 
 
 def read_citations(answer: Response) -> list[Any]:
@@ -163,6 +164,18 @@ def test_a_turn_that_fails_is_an_error(ann: openai.OpenAI, model: ScriptedModel)
     last = stream(ann, "zzzqqq xyzzy plugh")[-1]
     assert (last.type, last.response.status) == ("response.failed", "failed")
     assert "refused the key" in last.response.error.message
+
+
+def test_what_is_too_long_for_the_model_is_the_fault_of_the_request(
+    office: Office, ann: openai.OpenAI, model: ScriptedModel
+) -> None:
+    add_model(office.container, "narrow", model.base_url, context_window=4_000)
+    assistant, long = office.add_assistant(model="narrow"), "a b " * 1_990
+    with pytest.raises(openai.BadRequestError) as failed:
+        ask(ann, long, model=assistant)
+    assert failed.value.code == "context_length_exceeded"
+    last = stream(ann, long, model=assistant)[-1]
+    assert (last.type, last.response.error.code) == ("response.failed", "context_length_exceeded")
 
 
 def test_a_member_is_never_told_of_what_others_read(

@@ -367,6 +367,15 @@ def test_a_key_makes_a_request_count_once(sam: TestClient, monkeypatch: pytest.M
     assert _push(sam, _document("once"), key="two words").status_code == 422
 
 
+def test_a_key_of_one_deletion_is_refused_for_another(sam: TestClient) -> None:
+    _take(sam, _document("left"), _document("right"))
+    key = {"Idempotency-Key": "d-1"}
+    for _ in range(2):
+        assert sam.delete(f"{DOCUMENTS}/tickets:left", headers=key).status_code == 204
+    assert sam.delete(f"{DOCUMENTS}/tickets:right", headers=key).status_code == 409
+    assert _state(sam, "right")["state"] == "waiting"
+
+
 def test_a_file_is_read_by_the_sync(sam: TestClient, bob: TestClient, container: Container) -> None:
     about = {"source": SOURCE, "id": "manual", "title": "Manual", "readers": OF_BOB}
     data = b"# Manual\n\nThe frabjous wheel turns left.\n"
