@@ -303,6 +303,16 @@ def test_what_only_internal_documents_say_is_kept_out_of_planned_questions(
     assert withheld["Project market price"] == ("Project Falcon",)
 
 
+@pytest.mark.parametrize("before", [(), ("market rates",), ("market rates", "costs of rivals")])
+def test_a_plan_that_repeats_the_message_lets_no_internal_name_out(
+    falcon: ChatTurns, before: Sequence[str]
+) -> None:
+    message = "Compare the costs"
+    questions = ("Project Falcon price", *before, message.upper())
+    falcon.ask(message, plan=write_plan("|".join(questions), "project price"))
+    assert set(falcon.web.queries) == {message, "price", *before}
+
+
 def test_a_question_of_which_nothing_is_left_is_not_sent(falcon: ChatTurns) -> None:
     falcon.ask("Compare the costs", plan=write_plan("Project Falcon", "project price"))
     assert falcon.web.queries == ["Compare the costs"]
