@@ -26,8 +26,8 @@ class ReadTexts:
     """The texts that a turn has read so far, and those that its asker wrote in the conversation.
 
     Pages of the web do not make a term public: a page that lists all codes that there could be would let out the right one.
-    Answers of earlier turns are neither: they may rest on the web as well, and a follow-up names what they said. Where the
-    asker has had an answer before, or gave pictures, addresses are restricted all the same.
+    Answers of earlier turns are neither, unless they are added: they may rest on the web as well, and a follow-up names what
+    they said. Where the asker has had an answer before, or gave pictures, addresses are restricted all the same.
     """
 
     def __init__(self, turn: ChatTurn, files: Iterable[ContextFile]) -> None:
@@ -59,6 +59,12 @@ class ReadTexts:
             self._texts = None
             public = PUBLIC in section.best.chunk.access.readers
             (self._public if public else self._private).append(_text_of(section))
+
+    def add_answers(self, turn: ChatTurn) -> None:
+        """Note what was answered before as private: the documents behind it may not be at hand to compare."""
+        answers = (message.text for message in turn.history if message.role == "assistant")
+        self._private += filter(None, (turn.summary, *answers))
+        self._texts = None
 
     def check_query(self, query: str) -> CheckedQuery:
         """Take out of a query of the web what only private texts say."""
