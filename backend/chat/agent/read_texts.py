@@ -58,7 +58,7 @@ class ReadTexts:
             self._has_internal = True
             self._texts = None
             public = PUBLIC in section.best.chunk.access.readers
-            (self._public if public else self._private).append(_text_of(section))
+            (self._public if public else self._private).append(join_shown_texts(section))
 
     def add_answers(self, turn: ChatTurn) -> None:
         """Note what was answered before as private: the documents behind it may not be at hand to compare."""
@@ -72,7 +72,7 @@ class ReadTexts:
             return AllowedQuery(query)
         if self._texts is None:
             self._texts = TurnTexts(tuple(self._private), tuple(self._public), self._own)
-        return _check(query, self._texts)
+        return check_query(query, self._texts)
 
     def is_private_address(self, url: str) -> bool:
         """Whether the path or the query of an address says what only private texts say."""
@@ -82,7 +82,7 @@ class ReadTexts:
         return any(self.check_query(one).removed for one in dict.fromkeys(spellings))
 
 
-def _check(query: str, texts: TurnTexts) -> CheckedQuery:
+def check_query(query: str, texts: TurnTexts) -> CheckedQuery:
     """Take out terms that are written plainly, and then words that are such terms in disguise."""
     checked = keep_private_terms_out(query, texts)
     if isinstance(checked, RefusedQuery):
@@ -101,7 +101,8 @@ def _hides_private(text: str, texts: TurnTexts) -> bool:
     return any(keep_private_terms_out(said, texts).removed for said in decode_word(text))
 
 
-def _text_of(section: InferenceSection) -> str:
+def join_shown_texts(section: InferenceSection) -> str:
+    """Return all that a model is shown of a section: its document's names, owners and metadata too."""
     chunk = section.best.chunk
     return "\n".join((chunk.title, *chunk.heading_path, *_describe(chunk), section.text))
 
