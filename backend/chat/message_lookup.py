@@ -38,6 +38,8 @@ from backend.search.search_tool import (
     start_keyword_expansion,
 )
 from backend.store.memories import Memory
+from backend.web_search.web_session import WebSession
+from connectors.errors import TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 WEB_SHARE = 0.3
@@ -171,15 +173,16 @@ class MessageLookup:
     def _make_query_check(self, started: _Started) -> CheckQuery:
         """Return what keeps out of the questions of a model what only documents say that not everybody may read.
 
-        It has read no document, but answers of earlier turns that rest on them.
+        It has read no document, but answers of earlier turns that rest on them. What these say is private too, as far as
+        neither the asker nor a public document says it: where no search was made, nothing else tells what is.
         """
         web = self.dependencies.web
-        if web is None or not isinstance(started, StartedSearch):
-            return AllowedQuery
-        if not web.search.keeps_internal_names:
+        if web is None or not _keeps_internal_names(web):
             return AllowedQuery
         texts = ReadTexts(self.turn, self.files)
-        texts.add_sections(started.ranking.sections)
+        texts.add_answers(self.turn)
+        if isinstance(started, StartedSearch):
+            texts.add_sections(started.ranking.sections)
         return texts.check_query
 
     def _follow_web(
@@ -234,6 +237,13 @@ class MessageLookup:
                 raise
             yield StepFailed(KNOWLEDGE, str(error))
             return None, (prompts.KNOWLEDGE_FAILED,)
+
+
+def _keeps_internal_names(web: WebSession) -> bool:
+    try:
+        return web.search.keeps_internal_names
+    except TemporarilyUnavailableError:
+        return True
 
 
 def _find_knowledge_queries(plan: SearchPlan) -> list[VariantQuery] | None:

@@ -158,12 +158,15 @@ def identify_page(url: str) -> str:
 
 def _check_queries(web: Queries, check: CheckQuery) -> list[CheckedQuery]:
     """Return what search engines are asked, each text once; the message is the asker's own."""
-    message, *questions = web_queries(web)
-    checked = [AllowedQuery(message), *map(check, questions)]
-    by_text = {
-        one.text.casefold(): one for one in reversed(checked) if isinstance(one, AllowedQuery)
-    }
-    return [*reversed(by_text.values()), *(one for one in checked if isinstance(one, RefusedQuery))]
+    allowed: dict[str, CheckedQuery] = {}
+    refused: list[CheckedQuery] = []
+    for text in web_queries(web):
+        match AllowedQuery(text) if text == web.web_message else check(text):
+            case AllowedQuery(left) as one:
+                allowed.setdefault(left.casefold(), one)
+            case RefusedQuery() as one:
+                refused.append(one)
+    return [*allowed.values(), *refused]
 
 
 def _start_search(session: WebSession, query: AllowedQuery, deadline: Deadline) -> RunningSearch:

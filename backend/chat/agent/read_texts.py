@@ -26,8 +26,9 @@ class ReadTexts:
     """The texts that a turn has read so far, and those that its asker wrote in the conversation.
 
     Pages of the web do not make a term public: a page that lists all codes that there could be would let out the right one.
-    Answers of earlier turns count neither as private nor as public: they may rest on the web as well, and a follow-up names
-    what they said. Where the asker has had an answer before, or gave pictures, addresses are restricted all the same.
+    Answers of earlier turns count neither as private nor as public, unless they are added: they may rest on the web as well,
+    and a follow-up names what they said. Where the asker has had an answer before, or gave pictures, addresses are restricted
+    all the same.
     """
 
     def __init__(self, turn: ChatTurn, files: Iterable[ContextFile]) -> None:
@@ -58,7 +59,13 @@ class ReadTexts:
             self._has_internal = True
             self._texts = None
             public = PUBLIC in section.best.chunk.access.readers
-            (self._public if public else self._private).append(_text_of(section))
+            (self._public if public else self._private).append(join_shown_texts(section))
+
+    def add_answers(self, turn: ChatTurn) -> None:
+        """Note what was answered before as private: the documents behind it may not be at hand to compare."""
+        answers = (message.text for message in turn.history if message.role == "assistant")
+        self._private += filter(None, (turn.summary, *answers))
+        self._texts = None
 
     def check_query(self, query: str) -> CheckedQuery:
         """Take out of a query of the web what only private texts say."""
@@ -66,7 +73,7 @@ class ReadTexts:
             return AllowedQuery(query)
         if self._texts is None:
             self._texts = TurnTexts(tuple(self._private), tuple(self._public), self._own)
-        return _check(query, self._texts)
+        return check_query(query, self._texts)
 
     def is_private_address(self, url: str) -> bool:
         """Whether the path or the query of an address says what only private texts say."""
@@ -76,7 +83,7 @@ class ReadTexts:
         return any(self.check_query(one).removed for one in dict.fromkeys(spellings))
 
 
-def _check(query: str, texts: TurnTexts) -> CheckedQuery:
+def check_query(query: str, texts: TurnTexts) -> CheckedQuery:
     """Take out terms that are written plainly, and then words that are such terms in disguise."""
     checked = keep_private_terms_out(query, texts)
     if isinstance(checked, RefusedQuery):
@@ -95,7 +102,8 @@ def _hides_private(text: str, texts: TurnTexts) -> bool:
     return any(keep_private_terms_out(said, texts).removed for said in decode_word(text))
 
 
-def _text_of(section: InferenceSection) -> str:
+def join_shown_texts(section: InferenceSection) -> str:
+    """Return all that a model is shown of a section: its document's names, owners and metadata too."""
     chunk = section.best.chunk
     return "\n".join((chunk.title, *chunk.heading_path, *_describe(chunk), section.text))
 

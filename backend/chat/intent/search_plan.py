@@ -58,6 +58,11 @@ class Queries:
     questions: tuple[str, ...] = ()
     rewrite: str | None = None
 
+    @property
+    def web_message(self) -> str:
+        """The message as search engines are asked it."""
+        return self.message[:MAX_WEB_CHARACTERS].rstrip()
+
 
 SidePlan: TypeAlias = SwitchedOff | NotNeeded | Queries
 
@@ -126,9 +131,11 @@ def ask_message_itself(message: str) -> SidePlan:
 
 
 def web_queries(queries: Queries) -> tuple[str, ...]:
-    """Return what search engines are asked, the message first, each text once."""
-    texts = (queries.message[:MAX_WEB_CHARACTERS].rstrip(), *queries.questions)
-    return tuple({text.casefold(): text for text in reversed(texts)}.values())[::-1]
+    """Return what search engines are asked, the message first, each text once and where it stands first."""
+    distinct: dict[str, str] = {}
+    for text in (queries.web_message, *queries.questions):
+        distinct.setdefault(text.casefold(), text)
+    return tuple(distinct.values())
 
 
 def plan_variants(queries: Queries) -> list[VariantQuery]:

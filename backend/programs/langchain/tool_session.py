@@ -4,7 +4,8 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
-from backend.chat.query_privacy import CheckedQuery, TurnTexts, keep_private_terms_out
+from backend.chat.agent.read_texts import check_query, join_shown_texts
+from backend.chat.query_privacy import CheckedQuery, TurnTexts
 from backend.search.models import DocumentNumbers, InferenceSection
 from backend.web_search.addresses import normalize_address
 from connectors.access import PUBLIC
@@ -43,13 +44,13 @@ class ToolSession:
             for section in sections:
                 is_public = PUBLIC in section.best.chunk.access.readers
                 shown = self._public if is_public else self._private
-                shown[f"{section.best.chunk.title}\n{section.text}"] = None
+                shown[join_shown_texts(section)] = None
 
     def check_query(self, query: str) -> CheckedQuery:
-        """Keep exact terms of private documents out of a query of the web."""
+        """Keep exact terms of private documents out of a query of the web, in disguise too."""
         with self._lock:
             private, public, own = list(self._private), list(self._public), list(self._messages)
-        return keep_private_terms_out(query, TurnTexts(private=private, public=public, own=own))
+        return check_query(query, TurnTexts(private=private, public=public, own=own))
 
     def number_page(self, url: str) -> int:
         """Return the number of a page, one for all spellings of its address."""

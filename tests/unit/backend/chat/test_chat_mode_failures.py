@@ -26,6 +26,7 @@ from backend.chat.query_privacy import AllowedQuery
 from backend.chat.references import fit_references
 from backend.chat.web_lookup import RunningRead, RunningSearch, WebReferences, start_web_lookup
 from backend.search.futures import run_in_background
+from backend.search.llm_protocol import ChatMessage
 from backend.search.models import DocumentNumbers
 from backend.web_search.results import UnreadablePage, WebPage
 from connectors.errors import TemporarilyUnavailableError
@@ -123,6 +124,14 @@ def test_without_the_index_the_web_answers_and_it_is_said(turns: ChatTurns) -> N
     assert LAW in done.text
     assert "knowledge" in turns.lost
     assert "Note: The documents of the organisation could not be searched now." in turns.prompt
+
+
+def test_without_the_index_what_was_answered_before_is_kept_out(turns: ChatTurns) -> None:
+    turns.index = MemoryIndex(CORPUS, _fail_index(0, 1, 2))
+    history = (ChatMessage("user", "What do we build?"), ChatMessage("assistant", "QX-4471 [1]."))
+    turns.ask("And in Denmark?", plan=write_plan("QX-4471 Denmark", "QX-4471"), history=history)
+    assert turns.web.queries == ["And in Denmark?", "Denmark"]
+    assert "knowledge" in turns.lost
 
 
 def test_an_index_that_fails_once_is_asked_again(turns: ChatTurns) -> None:

@@ -3,7 +3,8 @@
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,9 @@ from backend.search.events import Queries
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.store.memories import Memory
 from backend.web_search.domains import DomainRules
+from backend.web_search.search import WebSearch
 from connectors.access import Access, Readers
+from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.token_counting import estimated_tokens
@@ -303,6 +306,16 @@ def test_what_only_internal_documents_say_is_kept_out_of_planned_questions(
     assert withheld["Project market price"] == ("Project Falcon",)
 
 
+@pytest.mark.parametrize("before", [(), ("market rates",), ("market rates", "costs of rivals")])
+def test_a_plan_that_repeats_the_message_lets_no_internal_name_out(
+    falcon: ChatTurns, before: Sequence[str]
+) -> None:
+    message = "Compare the costs"
+    questions = ("Project Falcon price", *before, message.upper())
+    falcon.ask(message, plan=write_plan("|".join(questions), "project price"))
+    assert set(falcon.web.queries) == {message, "price", *before}
+
+
 def test_a_question_of_which_nothing_is_left_is_not_sent(falcon: ChatTurns) -> None:
     falcon.ask("Compare the costs", plan=write_plan("Project Falcon", "project price"))
     assert falcon.web.queries == ["Compare the costs"]
@@ -319,6 +332,53 @@ def test_what_the_asker_wrote_is_sent(falcon: ChatTurns) -> None:
     )
     falcon.ask("Compare the costs", plan=ASKS_SECRET, history=history)
     assert "Project Falcon market price" in falcon.web.queries
+
+
+ANSWERED = (
+    ChatMessage("user", "How does it go?"),
+    ChatMessage("assistant", "Project Falcon costs 4,300 EUR [1]."),
+)
+ASKS_ANSWERED = write_plan("Project Falcon rivals|4,300 EUR in dollars|prices of rivals")
+
+
+@pytest.mark.parametrize(
+    "told", [{"history": ANSWERED}, {"summary": "Project Falcon costs 4,300 EUR."}]
+)
+def test_what_was_answered_before_is_kept_out_where_no_document_is_searched(
+    turns: ChatTurns, told: dict[str, Any]
+) -> None:
+    turns.ask("And the rivals?", plan=ASKS_ANSWERED, sides=WEB, **told)
+    assert turns.web.queries == ["And the rivals?", "in dollars", "prices of rivals", "rivals"]
+    assert ("Project Falcon",) in [one.withheld for one in turns.of_kind(WebSearched)]
+
+
+def test_what_was_answered_before_is_kept_out_where_the_search_finds_nothing_of_it(
+    turns: ChatTurns,
+) -> None:
+    turns.ask("And the rivals?", plan=ASKS_ANSWERED, history=ANSWERED)
+    assert turns.web.queries == ["And the rivals?", "in dollars", "prices of rivals", "rivals"]
+
+
+def test_what_was_answered_before_may_be_asked_by_the_asker(turns: ChatTurns) -> None:
+    message = "Who are rivals of Project Falcon?"
+    turns.ask(message, plan=ASKS_ANSWERED, sides=WEB, history=ANSWERED)
+    assert turns.web.queries == [
+        "Project Falcon rivals",
+        message,
+        "in dollars",
+        "prices of rivals",
+    ]
+
+
+def test_internal_names_are_kept_in_where_it_cannot_be_read_whether_they_may_go_out(
+    turns: ChatTurns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: WebSearch) -> bool:
+        raise TemporarilyUnavailableError("the database is busy", timedelta(seconds=1))
+
+    monkeypatch.setattr(WebSearch, "keeps_internal_names", property(fail))
+    turns.ask("And the rivals?", plan=ASKS_ANSWERED, sides=WEB, history=ANSWERED)
+    assert turns.web.queries == ["And the rivals?", "in dollars", "prices of rivals", "rivals"]
 
 
 def test_admins_may_let_internal_names_out(falcon: ChatTurns) -> None:

@@ -27,7 +27,7 @@ DOCUMENTS = {
     "sick-leave.md": "# Sick leave\n\nWho takes sick leave tells the team on the same day.\n",
     "parental-leave.md": "# Parental leave\n\nParental leave is fourteen weeks of paid leave.\n",
     "travel.md": "# Travel\n\nTrains are booked in second class.\n",
-    "ann/project.md": "# Project QX-4471\n\nThe budget of Project QX-4471 is 4,711 euros.\n",
+    "ann/project.md": "---\nauthor: Gerda Krummholz\ntags: [HB-2290]\n---\n# Project QX-4471\n\nThe budget of Project QX-4471 is 4,711 euros.\n",
 }
 ACCESS = {
     "rules": [

@@ -255,6 +255,37 @@ def test_no_exact_term_of_a_private_document_is_sent_to_a_provider(
     assert len(company.web_queries) == 1
 
 
+@pytest.mark.parametrize("name", ["Gerda Krummholz", "HB-2290"])
+def test_no_owner_or_metadata_of_a_private_document_is_sent(
+    anns_home: OpenedHome, company: Company, name: str
+) -> None:
+    internal, web = anns_home.make_tools(ToolSession())
+    assert name in call(internal, queries="budget of Project QX-4471").text
+    call(web, query=f"{name} competitors in Europe")
+    assert company.web_queries == ["competitors in Europe"]
+
+
+@pytest.mark.parametrize("disguise", ["UVgtNDQ3MQ==", "51582d34343731"])
+def test_no_term_in_disguise_is_sent(
+    anns_home: OpenedHome, company: Company, disguise: str
+) -> None:
+    internal, web = anns_home.make_tools(ToolSession())
+    call(internal, queries="budget of Project QX-4471")
+    sent = call(web, query=f"{disguise} competitors in Europe")
+    assert company.web_queries == ["competitors in Europe"]
+    assert "Left out of the query" in sent.text
+
+
+@pytest.mark.parametrize("disguise", ["1744-XQ", "QX%2D4471"])
+def test_a_query_that_is_a_term_in_disguise_as_a_whole_is_refused(
+    anns_home: OpenedHome, company: Company, disguise: str
+) -> None:
+    internal, web = anns_home.make_tools(ToolSession())
+    call(internal, queries="budget of Project QX-4471")
+    assert "was not sent" in failed(call(web, query=f"{disguise} competitors in Europe"))
+    assert company.web_queries == []
+
+
 def test_what_the_asker_wrote_is_sent(anns_home: OpenedHome, company: Company) -> None:
     session = ToolSession(["What is QX-4471?"])
     internal, web = anns_home.make_tools(session)
