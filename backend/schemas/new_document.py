@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -10,6 +10,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    FailFast,
     Field,
     JsonValue,
     ValidationError,
@@ -18,11 +19,14 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
 
 from backend.schemas.system import FieldError
 from connectors.access import parse_reader_token
 from connectors.text_cleaning import to_one_line
 from indexing.text.normalization import is_storable
+
+_Value = TypeVar("_Value")
 
 MOST_DOCUMENTS = 100
 """Of one request."""
@@ -33,6 +37,9 @@ _MOST_NAMES = 100
 """Authors, or tags, of one document."""
 _MOST_CLAUSES = 20
 _MOST_TOKENS = 1_000
+"""Of one list of readers."""
+_MOST_READERS = 2_000
+"""Of all lists of a document together."""
 _MOST_FAULTS = 5
 _EARLIEST, _LATEST = datetime(1000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 _MOMENT = "2026-03-02T09:30:00Z"
@@ -109,9 +116,20 @@ def _check_reader(text: str) -> str:
 
 def _to_clauses(value: object) -> object:
     """Put a single list of tokens into a list."""
-    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+    if not isinstance(value, list):
+        return value
+    if value and all(isinstance(each, str) for each in value):
         return [value]
+    if sum(len(each) for each in value if isinstance(each, list)) > _MOST_READERS:
+        raise ValueError(f"all lists together have more than {_MOST_READERS:,} readers")
     return value
+
+
+def _check_not_empty(values: tuple[_Value, ...]) -> tuple[_Value, ...]:
+    """Not by `min_length`, which would call a list with a fault empty as well."""
+    if not values:
+        raise PydanticCustomError("too_short", "it is empty")
+    return values
 
 
 LocalId: TypeAlias = Annotated[
@@ -126,10 +144,18 @@ _Text: TypeAlias = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator
 _Link: TypeAlias = Annotated[str, Field(max_length=2_000), AfterValidator(_check_link)]
 _Moment: TypeAlias = Annotated[AwareDatetime, AfterValidator(_check_moment)]
 _Token: TypeAlias = Annotated[str, Field(max_length=1_000), AfterValidator(_check_reader)]
-_Clause: TypeAlias = Annotated[tuple[_Token, ...], Field(min_length=1, max_length=_MOST_TOKENS)]
+# Lists end with their first fault: one for each element would keep the server busy.
+_Clause: TypeAlias = Annotated[
+    tuple[_Token, ...],
+    FailFast(),
+    Field(max_length=_MOST_TOKENS),
+    AfterValidator(_check_not_empty),
+]
 _Clauses: TypeAlias = Annotated[
     tuple[_Clause, ...],
-    Field(min_length=1, max_length=_MOST_CLAUSES),
+    FailFast(),
+    Field(max_length=_MOST_CLAUSES),
+    AfterValidator(_check_not_empty),
     BeforeValidator(_to_clauses),
     WithJsonSchema(_READERS),
 ]
@@ -150,7 +176,7 @@ class NewSection(BaseModel):
     text: _Text
     link: _Link = ""
     """Where a person reads this part; by default that of the document."""
-    headings: Annotated[tuple[_Name, ...], Field(max_length=10)] = ()
+    headings: Annotated[tuple[_Name, ...], FailFast(), Field(max_length=10)] = ()
     """Its heading and those above it, outermost first."""
 
 
@@ -160,8 +186,8 @@ class _Metadata(BaseModel):
     link: _Link = ""
     created_at: _Moment | None = None
     updated_at: _Moment | None = None
-    authors: Annotated[tuple[Author, ...], Field(max_length=_MOST_NAMES)] = ()
-    tags: Annotated[tuple[_Name, ...], Field(max_length=_MOST_NAMES)] = ()
+    authors: Annotated[tuple[Author, ...], FailFast(), Field(max_length=_MOST_NAMES)] = ()
+    tags: Annotated[tuple[_Name, ...], FailFast(), Field(max_length=_MOST_NAMES)] = ()
     readers: _Clauses
 
 
@@ -173,7 +199,7 @@ class NewDocument(_Metadata):
     )
 
     text: _Text | None = None
-    sections: Annotated[tuple[NewSection, ...], Field(max_length=_MOST_SECTIONS)] = ()
+    sections: Annotated[tuple[NewSection, ...], FailFast(), Field(max_length=_MOST_SECTIONS)] = ()
     media_type: Literal["text/plain", "text/markdown", "text/html"] = "text/plain"
     """How `text` is to be read."""
 
