@@ -7,10 +7,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 from pydantic import (
     AfterValidator,
     AwareDatetime,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
-    FailFast,
     Field,
     JsonValue,
     ValidationError,
@@ -21,6 +19,7 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
+from backend.schemas.base import RequestObject
 from backend.schemas.system import FieldError
 from connectors.access import parse_reader_token
 from connectors.text_cleaning import to_one_line
@@ -147,59 +146,53 @@ _Token: TypeAlias = Annotated[str, Field(max_length=1_000), AfterValidator(_chec
 # Lists end with their first fault: one for each element would keep the server busy.
 _Clause: TypeAlias = Annotated[
     tuple[_Token, ...],
-    FailFast(),
-    Field(max_length=_MOST_TOKENS),
+    Field(fail_fast=True, max_length=_MOST_TOKENS),
     AfterValidator(_check_not_empty),
 ]
 _Clauses: TypeAlias = Annotated[
     tuple[_Clause, ...],
-    FailFast(),
-    Field(max_length=_MOST_CLAUSES),
+    Field(fail_fast=True, max_length=_MOST_CLAUSES),
     AfterValidator(_check_not_empty),
     BeforeValidator(_to_clauses),
     WithJsonSchema(_READERS),
 ]
 
 
-class Author(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class Author(RequestObject):
     name: _Name
     email: Annotated[str | None, Field(max_length=300)] = None
 
 
-class NewSection(BaseModel):
+class NewSection(RequestObject):
     """A part of a document."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: _Text
     link: _Link = ""
     """Where a person reads this part; by default that of the document."""
-    headings: Annotated[tuple[_Name, ...], FailFast(), Field(max_length=10)] = ()
+    headings: Annotated[tuple[_Name, ...], Field(fail_fast=True, max_length=10)] = ()
     """Its heading and those above it, outermost first."""
 
 
-class _Metadata(BaseModel):
+class _Metadata(RequestObject):
     id: LocalId
     title: _Line
     link: _Link = ""
     created_at: _Moment | None = None
     updated_at: _Moment | None = None
-    authors: Annotated[tuple[Author, ...], FailFast(), Field(max_length=_MOST_NAMES)] = ()
-    tags: Annotated[tuple[_Name, ...], FailFast(), Field(max_length=_MOST_NAMES)] = ()
+    authors: Annotated[tuple[Author, ...], Field(fail_fast=True, max_length=_MOST_NAMES)] = ()
+    tags: Annotated[tuple[_Name, ...], Field(fail_fast=True, max_length=_MOST_NAMES)] = ()
     readers: _Clauses
 
 
 class NewDocument(_Metadata):
     """A document with its text, whole or in sections."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", json_schema_extra={"examples": [dict(_DOCUMENT)]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [dict(_DOCUMENT)]})
 
     text: _Text | None = None
-    sections: Annotated[tuple[NewSection, ...], FailFast(), Field(max_length=_MOST_SECTIONS)] = ()
+    sections: Annotated[
+        tuple[NewSection, ...], Field(fail_fast=True, max_length=_MOST_SECTIONS)
+    ] = ()
     media_type: Literal["text/plain", "text/markdown", "text/html"] = "text/plain"
     """How `text` is to be read."""
 
@@ -215,9 +208,7 @@ class NewDocument(_Metadata):
 class NewFile(_Metadata):
     """What is said of a file; what it says is read from it."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", json_schema_extra={"examples": [dict(_FILE)]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [dict(_FILE)]})
 
     source: Annotated[str, Field(max_length=100)]
 
@@ -264,10 +255,8 @@ _Item: TypeAlias = Annotated[
 ]
 
 
-class DocumentsBody(BaseModel):
+class DocumentsBody(RequestObject):
     model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
         json_schema_extra={"examples": [{"source": "tickets", "documents": [_DOCUMENT]}]},
     )
 
