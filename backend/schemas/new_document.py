@@ -31,7 +31,8 @@ MOST_DOCUMENTS = 100
 """Of one request."""
 LONGEST_ID = 500
 LONGEST_TEXT = 2_000_000
-_MOST_SECTIONS = 1_000
+MOST_SECTIONS = 1_000
+"""Of one document."""
 _MOST_NAMES = 100
 """Authors, or tags, of one document."""
 _MOST_CLAUSES = 20
@@ -191,7 +192,7 @@ class NewDocument(_Metadata):
 
     text: _Text | None = None
     sections: Annotated[
-        tuple[NewSection, ...], Field(fail_fast=True, max_length=_MOST_SECTIONS)
+        tuple[NewSection, ...], Field(fail_fast=True, max_length=MOST_SECTIONS)
     ] = ()
     media_type: Literal["text/plain", "text/markdown", "text/html"] = "text/plain"
     """How `text` is to be read."""
