@@ -73,14 +73,14 @@ def compare_chunks(
     vectors = _embed(texts, model, deadline) if candidates else None
     deadline.check()
     if vectors is None:
-        return _compare_words(answers, sources, range(len(answers)))
+        return _compare_words(answers, sources, range(len(answers)), deadline)
     scale, count = calibrate(model.understanding), len(understood)
-    found = match_vectors(vectors[:count], vectors[count:], scale.least)
+    found = match_vectors(vectors[:count], vectors[count:], scale.least, deadline)
     by_meaning = [
         replace(one, answer=understood[one.answer], source=candidates[one.source]) for one in found
     ]
     rest = sorted(set(range(len(answers))) - set(understood))
-    return [*scale.rate(by_meaning), *_compare_words(answers, sources, rest)]
+    return [*scale.rate(by_meaning), *_compare_words(answers, sources, rest, deadline)]
 
 
 def _find_understood(texts: Sequence[str], understanding: Understanding) -> list[int]:
@@ -99,12 +99,15 @@ def _embed(texts: Sequence[str], model: UnderstoodEmbedder, deadline: Deadline) 
 
 
 def _compare_words(
-    answers: Sequence[str], sources: Sequence[str], chosen: Sequence[int]
+    answers: Sequence[str], sources: Sequence[str], chosen: Sequence[int], deadline: Deadline
 ) -> list[Match]:
     if not chosen:
         return []
     found = match_words(
-        [_to_words(answers[at]) for at in chosen], list(map(_to_words, sources)), LEAST_JACCARD
+        [_to_words(answers[at]) for at in chosen],
+        list(map(_to_words, sources)),
+        LEAST_JACCARD,
+        deadline,
     )
     return WORD_SCALE.rate(replace(one, answer=chosen[one.answer]) for one in found)
 

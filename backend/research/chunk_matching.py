@@ -1,9 +1,10 @@
 """Pair the chunks of an answer with those of its sources: the most alike first, each at most once.
 
-All of an answer is compared with a block of the sources at a time, by one matrix product, so that memory does not grow
-with the number of sources.
+A block of the answer is compared with all sources at a time, so that memory does not grow with their numbers multiplied, and
+the deadline is looked at between blocks.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from connectors.document import Span
 from indexing.embedding.embedder import Vectors
+from indexing.runtime.deadline import Deadline
 
 MOST_REFERENCES = 10
 BLOCK_VALUES = 1 << 22
@@ -32,74 +34,98 @@ class Match:
     score: float
 
 
-def match_vectors(answers: Vectors, sources: Vectors, least: float) -> list[Match]:
-    """Return pairs with a cosine of at least `least`: of each answer chunk its best."""
-    return list(
-        _find_best(
-            lambda block: answers @ sources[block.start : block.end].T,
-            _Shape(len(answers), len(sources)),
-            least,
-        )
-    )
+def match_vectors(
+    answers: Vectors, sources: Vectors, least: float, deadline: Deadline
+) -> list[Match]:
+    """Return pairs with a cosine of at least `least`: of each answer chunk its best.
 
-
-def match_words(answers: Sequence[Words], sources: Sequence[Words], least: float) -> list[Match]:
-    """Return pairs whose words have a Jaccard index of at least `least`: of each answer chunk its best."""
-    vocabulary = {word: at for at, word in enumerate(frozenset[str]().union(*answers))}
-    held = _mark_words(answers, vocabulary)
-    sizes = np.array([len(words) for words in answers], np.float32)[:, None]
+    Raises:
+        DeadlineExceededError: the time was too short.
+    """
 
     def compare(block: Span) -> Scores:
-        compared = sources[block.start : block.end]
-        common = held @ _mark_words(compared, vocabulary).T
-        others = np.array([len(words) for words in compared], np.float32)
-        either = np.maximum(sizes + others - common, 1)
-        scores: Scores = (common / either).astype(np.float32, copy=False)
+        scores: Scores = answers[block.start : block.end] @ sources.T
         return scores
 
-    shape = _Shape(len(answers), len(sources), max(1, len(vocabulary)))
-    return list(_find_best(compare, shape, least))
+    return list(_find_best(compare, _Shape(len(answers), len(sources)), least, deadline))
 
 
-def _mark_words(texts: Sequence[Words], vocabulary: Mapping[str, int]) -> Scores:
-    marks = np.zeros((len(texts), len(vocabulary)), np.float32)
-    for row, words in zip(marks, texts, strict=True):
-        row[[vocabulary[word] for word in words if word in vocabulary]] = 1
-    return marks
+def match_words(
+    answers: Sequence[Words], sources: Sequence[Words], least: float, deadline: Deadline
+) -> list[Match]:
+    """Return pairs whose words have a Jaccard index of at least `least`: of each answer chunk its best.
+
+    Raises:
+        DeadlineExceededError: the time was too short.
+    """
+    index = _WordIndex(
+        postings=_list_postings(sources, frozenset[str]().union(*answers)),
+        sizes=np.array([len(words) for words in sources], np.float32),
+    )
+
+    def compare(block: Span) -> Scores:
+        return np.stack([index.rate(words) for words in answers[block.start : block.end]])
+
+    return list(_find_best(compare, _Shape(len(answers), len(sources)), least, deadline))
+
+
+@dataclass(frozen=True, slots=True)
+class _WordIndex:
+    """Which sources hold a word: that most pairs of chunks have no word in common costs nothing."""
+
+    postings: Mapping[str, NDArray[np.intp]]
+    sizes: Scores
+    """How many words each source has."""
+
+    def rate(self, words: Words) -> Scores:
+        """Return the Jaccard index of these words and those of each source."""
+        holders = [self.postings[word] for word in words if word in self.postings]
+        found = np.concatenate([np.empty(0, np.intp), *holders])
+        common = np.bincount(found, minlength=len(self.sizes)).astype(np.float32)
+        scores: Scores = common / np.maximum(len(words) + self.sizes - common, 1)
+        return scores
+
+
+def _list_postings(sources: Sequence[Words], vocabulary: Words) -> Mapping[str, NDArray[np.intp]]:
+    postings: defaultdict[str, list[int]] = defaultdict(list)
+    for at, words in enumerate(sources):
+        for word in words & vocabulary:
+            postings[word].append(at)
+    return {word: np.array(holders, np.intp) for word, holders in postings.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
     answers: int
     sources: int
-    features: int = 1
-    """Numbers that are made anew for each source chunk."""
 
     def blocks(self) -> Iterator[Span]:
-        width = max(1, BLOCK_VALUES // max(self.answers, self.features, 1))
-        for start in range(0, self.sources if self.answers else 0, width):
-            yield Span(start, min(start + width, self.sources))
+        """Yield ranges of the answer."""
+        height = max(1, BLOCK_VALUES // max(self.sources, 1))
+        for start in range(0, self.answers if self.sources else 0, height):
+            yield Span(start, min(start + height, self.answers))
 
 
-def _find_best(compare: Callable[[Span], Scores], shape: _Shape, least: float) -> Iterator[Match]:
-    """Yield what `choose_matches` may need: of each answer chunk the best of every block."""
+def _find_best(
+    compare: Callable[[Span], Scores], shape: _Shape, least: float, deadline: Deadline
+) -> Iterator[Match]:
+    """Yield what `choose_matches` may need: of each answer chunk the best."""
     for block in shape.blocks():
+        deadline.check()
         scores = compare(block)
         rows = np.flatnonzero(scores.max(axis=1) >= least)
         if len(rows):
-            yield from _take_best(scores[rows], rows, block, least)
+            yield from _take_best(scores[rows], rows + block.start, least)
 
 
-def _take_best(
-    scores: Scores, rows: NDArray[np.intp], block: Span, least: float
-) -> Iterator[Match]:
+def _take_best(scores: Scores, rows: NDArray[np.intp], least: float) -> Iterator[Match]:
     if scores.shape[1] > MOST_REFERENCES:
         columns = np.argpartition(scores, -MOST_REFERENCES, axis=1)[:, -MOST_REFERENCES:]
     else:
         columns = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
     best = np.take_along_axis(scores, columns, axis=1)
     for row, place in np.argwhere(best >= least):
-        yield Match(int(rows[row]), block.start + int(columns[row, place]), float(best[row, place]))
+        yield Match(int(rows[row]), int(columns[row, place]), float(best[row, place]))
 
 
 def choose_matches(matches: Iterable[Match], most: int = MOST_REFERENCES) -> list[Match]:

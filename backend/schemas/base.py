@@ -1,9 +1,19 @@
 """The base of all JSON shapes, and the types of their fields."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    JsonValue,
+    model_validator,
+)
+
+MOST_KEYS = 100
+"""Of an object that is sent."""
 
 
 class Schema(BaseModel):
@@ -16,6 +26,19 @@ class Schema(BaseModel):
         """The example that the OpenAPI description shows."""
         extra: Any = cls.model_config["json_schema_extra"]
         return cls.model_validate(extra["examples"][0])
+
+
+class RequestObject(BaseModel):
+    """An object of a request that may be long: unknown keys are refused, and not one by one where they are many."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_keys(cls, value: object) -> object:
+        if isinstance(value, Mapping) and len(value) > MOST_KEYS:
+            raise ValueError(f"an object has at most {MOST_KEYS} keys here")
+        return value
 
 
 def with_example(**values: JsonValue) -> ConfigDict:

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
     AwareDatetime,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -18,21 +17,29 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
 
+from backend.schemas.base import RequestObject
 from backend.schemas.system import FieldError
 from connectors.access import parse_reader_token
 from connectors.text_cleaning import to_one_line
 from indexing.text.normalization import is_storable
 
+_Value = TypeVar("_Value")
+
 MOST_DOCUMENTS = 100
 """Of one request."""
 LONGEST_ID = 500
 LONGEST_TEXT = 2_000_000
-_MOST_SECTIONS = 1_000
+MOST_SECTIONS = 1_000
+"""Of one document."""
 _MOST_NAMES = 100
 """Authors, or tags, of one document."""
 _MOST_CLAUSES = 20
 _MOST_TOKENS = 1_000
+"""Of one list of readers."""
+_MOST_READERS = 2_000
+"""Of all lists of a document together."""
 _MOST_FAULTS = 5
 _EARLIEST, _LATEST = datetime(1000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 _MOMENT = "2026-03-02T09:30:00Z"
@@ -109,9 +116,20 @@ def _check_reader(text: str) -> str:
 
 def _to_clauses(value: object) -> object:
     """Put a single list of tokens into a list."""
-    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+    if not isinstance(value, list):
+        return value
+    if value and all(isinstance(each, str) for each in value):
         return [value]
+    if sum(len(each) for each in value if isinstance(each, list)) > _MOST_READERS:
+        raise ValueError(f"all lists together have more than {_MOST_READERS:,} readers")
     return value
+
+
+def _check_not_empty(values: tuple[_Value, ...]) -> tuple[_Value, ...]:
+    """Not by `min_length`, which would call a list with a fault empty as well."""
+    if not values:
+        raise PydanticCustomError("too_short", "it is empty")
+    return values
 
 
 LocalId: TypeAlias = Annotated[
@@ -126,54 +144,56 @@ _Text: TypeAlias = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator
 _Link: TypeAlias = Annotated[str, Field(max_length=2_000), AfterValidator(_check_link)]
 _Moment: TypeAlias = Annotated[AwareDatetime, AfterValidator(_check_moment)]
 _Token: TypeAlias = Annotated[str, Field(max_length=1_000), AfterValidator(_check_reader)]
-_Clause: TypeAlias = Annotated[tuple[_Token, ...], Field(min_length=1, max_length=_MOST_TOKENS)]
+# Lists end with their first fault: one for each element would keep the server busy.
+_Clause: TypeAlias = Annotated[
+    tuple[_Token, ...],
+    Field(fail_fast=True, max_length=_MOST_TOKENS),
+    AfterValidator(_check_not_empty),
+]
 _Clauses: TypeAlias = Annotated[
     tuple[_Clause, ...],
-    Field(min_length=1, max_length=_MOST_CLAUSES),
+    Field(fail_fast=True, max_length=_MOST_CLAUSES),
+    AfterValidator(_check_not_empty),
     BeforeValidator(_to_clauses),
     WithJsonSchema(_READERS),
 ]
 
 
-class Author(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class Author(RequestObject):
     name: _Name
     email: Annotated[str | None, Field(max_length=300)] = None
 
 
-class NewSection(BaseModel):
+class NewSection(RequestObject):
     """A part of a document."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: _Text
     link: _Link = ""
     """Where a person reads this part; by default that of the document."""
-    headings: Annotated[tuple[_Name, ...], Field(max_length=10)] = ()
+    headings: Annotated[tuple[_Name, ...], Field(fail_fast=True, max_length=10)] = ()
     """Its heading and those above it, outermost first."""
 
 
-class _Metadata(BaseModel):
+class _Metadata(RequestObject):
     id: LocalId
     title: _Line
     link: _Link = ""
     created_at: _Moment | None = None
     updated_at: _Moment | None = None
-    authors: Annotated[tuple[Author, ...], Field(max_length=_MOST_NAMES)] = ()
-    tags: Annotated[tuple[_Name, ...], Field(max_length=_MOST_NAMES)] = ()
+    authors: Annotated[tuple[Author, ...], Field(fail_fast=True, max_length=_MOST_NAMES)] = ()
+    tags: Annotated[tuple[_Name, ...], Field(fail_fast=True, max_length=_MOST_NAMES)] = ()
     readers: _Clauses
 
 
 class NewDocument(_Metadata):
     """A document with its text, whole or in sections."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", json_schema_extra={"examples": [dict(_DOCUMENT)]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [dict(_DOCUMENT)]})
 
     text: _Text | None = None
-    sections: Annotated[tuple[NewSection, ...], Field(max_length=_MOST_SECTIONS)] = ()
+    sections: Annotated[
+        tuple[NewSection, ...], Field(fail_fast=True, max_length=MOST_SECTIONS)
+    ] = ()
     media_type: Literal["text/plain", "text/markdown", "text/html"] = "text/plain"
     """How `text` is to be read."""
 
@@ -189,9 +209,7 @@ class NewDocument(_Metadata):
 class NewFile(_Metadata):
     """What is said of a file; what it says is read from it."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", json_schema_extra={"examples": [dict(_FILE)]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [dict(_FILE)]})
 
     source: Annotated[str, Field(max_length=100)]
 
@@ -238,10 +256,8 @@ _Item: TypeAlias = Annotated[
 ]
 
 
-class DocumentsBody(BaseModel):
+class DocumentsBody(RequestObject):
     model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
         json_schema_extra={"examples": [{"source": "tickets", "documents": [_DOCUMENT]}]},
     )
 

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
-from backend.schemas.base import Schema, with_example
+from backend.schemas.base import RequestObject, Schema, with_example
 
 MOST_TEXTS = 128
 LONGEST_TEXT = 40_000
@@ -15,10 +15,8 @@ Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
 InputType: TypeAlias = Literal["passage", "query"]
 
 
-class EmbeddingsBody(BaseModel):
+class EmbeddingsBody(RequestObject):
     model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
         json_schema_extra={
             "examples": [{"model": "default", "input": ["Parents have 26 weeks of paid leave."]}]
         },

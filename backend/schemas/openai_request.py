@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 from pydantic_core import PydanticCustomError
 
+from backend.schemas.base import MOST_KEYS, RequestObject
 from backend.store.assistants import DEFAULT_ID
 
 LONGEST_TEXT = 40_000
@@ -19,6 +20,7 @@ LONGEST_URL = 8_000_000
 _LONGEST_MODEL = 100
 _LONGEST_STOP = 200
 _MOST_STOPS = 4
+_MOST_MODALITIES = 10
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant"]
 Text: TypeAlias = Annotated[str, Field(max_length=LONGEST_TEXT)]
@@ -44,6 +46,9 @@ Refused: TypeAlias = Annotated[
 ]
 
 Nothing: TypeAlias = Annotated[list[JsonValue], Field(max_length=0)]
+Ignored: TypeAlias = Annotated[
+    Mapping[str, JsonValue], Field(max_length=MOST_KEYS, description="It has no effect")
+]
 
 
 class TextPart(BaseModel):
@@ -69,7 +74,7 @@ class ImagePart(BaseModel):
 
 
 Part: TypeAlias = Annotated[TextPart | ImagePart, Field(discriminator="type")]
-Content: TypeAlias = Annotated[list[Part], Field(max_length=MOST_PARTS)] | Text
+Content: TypeAlias = Annotated[list[Part], Field(fail_fast=True, max_length=MOST_PARTS)] | Text
 
 
 class CompletionMessage(BaseModel):
@@ -99,10 +104,8 @@ class TextFormat(BaseModel):
     type: Literal["text"]
 
 
-class ChatCompletionBody(BaseModel):
+class ChatCompletionBody(RequestObject):
     model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
         json_schema_extra={
             "examples": [
                 {
@@ -117,7 +120,9 @@ class ChatCompletionBody(BaseModel):
     )
 
     model: ModelId
-    messages: Annotated[list[CompletionMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
+    messages: Annotated[
+        list[CompletionMessage], Field(fail_fast=True, min_length=1, max_length=MOST_MESSAGES)
+    ]
     stream: Flag | None = None
     stream_options: StreamOptions | None = None
     temperature: Temperature | None = None
@@ -125,11 +130,13 @@ class ChatCompletionBody(BaseModel):
     max_completion_tokens: Count | None = Field(
         default=None, description="After so many tokens the answer ends"
     )
-    stop: Stop | Annotated[list[Stop], Field(max_length=_MOST_STOPS)] | None = Field(
-        default=None, description="Before such a text the answer ends"
+    stop: Stop | Annotated[list[Stop], Field(fail_fast=True, max_length=_MOST_STOPS)] | None = (
+        Field(default=None, description="Before such a text the answer ends")
     )
     response_format: TextFormat | None = None
-    modalities: list[Literal["text"]] | None = None
+    modalities: (
+        Annotated[list[Literal["text"]], Field(fail_fast=True, max_length=_MOST_MODALITIES)] | None
+    ) = None
     n: Annotated[int, Field(strict=True, ge=1, le=1)] | None = None
     tool_choice: Literal["none", "auto"] | None = None
 
@@ -148,9 +155,9 @@ class ChatCompletionBody(BaseModel):
     seed: Annotated[int, Field(strict=True)] | None = None
     user: str | None = None
     store: Flag | None = None
-    metadata: Mapping[str, JsonValue] | None = None
+    metadata: Ignored | None = None
     parallel_tool_calls: Flag | None = None
-    prediction: Mapping[str, JsonValue] | None = None
+    prediction: Ignored | None = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: str | None = None
     reasoning_effort: str | None = None

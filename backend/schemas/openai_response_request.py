@@ -1,16 +1,18 @@
 """JSON of the requests of OpenAI's responses, as far as Quarry takes them: plain text, and pictures of the question."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field
 
+from backend.schemas.base import RequestObject
 from backend.schemas.openai_request import (
     LONGEST_URL,
     MOST_MESSAGES,
     MOST_PARTS,
     Count,
     Flag,
+    Ignored,
     ModelId,
     Nothing,
     Number,
@@ -40,7 +42,9 @@ class InputImage(BaseModel):
 
 
 InputPart: TypeAlias = Annotated[InputText | InputImage, Field(discriminator="type")]
-InputContent: TypeAlias = Annotated[list[InputPart], Field(max_length=MOST_PARTS)] | Text
+InputContent: TypeAlias = (
+    Annotated[list[InputPart], Field(fail_fast=True, max_length=MOST_PARTS)] | Text
+)
 
 
 class InputMessage(BaseModel):
@@ -59,17 +63,13 @@ class InputMessage(BaseModel):
         return self.content
 
 
-class ResponseTextConfig(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class ResponseTextConfig(RequestObject):
     format: TextFormat | None = None
     verbosity: str | None = None
 
 
-class ResponseBody(BaseModel):
+class ResponseBody(RequestObject):
     model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
         json_schema_extra={
             "examples": [
                 {
@@ -82,7 +82,10 @@ class ResponseBody(BaseModel):
     )
 
     model: ModelId
-    input: Annotated[list[InputMessage], Field(min_length=1, max_length=MOST_MESSAGES)] | Text
+    input: (
+        Annotated[list[InputMessage], Field(fail_fast=True, min_length=1, max_length=MOST_MESSAGES)]
+        | Text
+    )
     instructions: Text | None = None
     stream: Flag | None = None
     temperature: Temperature | None = None
@@ -103,15 +106,15 @@ class ResponseBody(BaseModel):
     top_p: Number | None = None
     user: str | None = None
     store: Flag | None = Field(default=None, description="Nothing is kept, whatever it says")
-    metadata: Mapping[str, JsonValue] | None = None
+    metadata: Ignored | None = None
     max_tool_calls: Count | None = None
     parallel_tool_calls: Flag | None = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: str | None = None
-    reasoning: Mapping[str, JsonValue] | None = None
+    reasoning: Ignored | None = None
     safety_identifier: str | None = None
     service_tier: str | None = None
-    stream_options: Mapping[str, JsonValue] | None = None
+    stream_options: Ignored | None = None
     truncation: str | None = None
 
     @property

@@ -32,10 +32,13 @@ from backend.sync import wakeup_messages
 from connectors.errors import ConflictError, NotFoundError
 from connectors.extraction.result import ExtractionError
 from connectors.registry import INGEST
+from indexing.runtime.deadline import Deadline
 
 _Taken: TypeAlias = EncodedDocument | Refusal
 _TWICE = "another document of this request has the same id: send one of them"
 PROGRESS = "/api/ingestion"
+LONGEST_READING = 60.0
+"""Seconds for the Markdown and HTML of one request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +70,8 @@ class IngestService:
             ConflictError: another request came with the same key.
         """
         self._find(self.database, source)
-        taken = [_encode(source, each) for each in _refuse_repeated(given)]
+        deadline = Deadline.after(LONGEST_READING)
+        taken = [_encode(source, each, deadline) for each in _refuse_repeated(given)]
         return self._save(source, taken, mark)
 
     def push_file(self, about: NewFile, file: UploadedFile, mark: RequestMark) -> PushResponse:
@@ -209,11 +213,11 @@ def _refuse_repeated(given: Sequence[NewDocument | Refusal]) -> list[NewDocument
     ]
 
 
-def _encode(source: str, given: NewDocument | Refusal) -> _Taken:
+def _encode(source: str, given: NewDocument | Refusal, deadline: Deadline) -> _Taken:
     if isinstance(given, Refusal):
         return given
     try:
-        return pushes.encode(from_document(source, given))
+        return pushes.encode(from_document(source, given, deadline))
     except ExtractionError as error:
         return Refusal(given.id, (FieldError(where="text", message=f"{error}"),))
 

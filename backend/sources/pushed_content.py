@@ -1,21 +1,27 @@
 """What programs put in, as documents: texts are read at once, files by the sync."""
 
 from backend.files.file_types import LARGEST_FILE, UploadedFile
-from backend.schemas.new_document import NewDocument, NewFile
+from backend.schemas.new_document import MOST_SECTIONS, NewDocument, NewFile
 from connectors.access import Access
 from connectors.document import Document, Metadata, Person, Place, Section
 from connectors.errors import InvalidInputError
+from connectors.extraction.isolated import extract_isolated
 from connectors.extraction.registry import HEAD_SIZE, TEXT, detect_media_type, extract, is_supported
 from connectors.extraction.result import ExtractionError
 from connectors.sources.ingest.pushed_documents import PushedDocument
 from connectors.text_cleaning import to_one_line, to_utc
+from indexing.runtime.deadline import Deadline
+
+LONGEST_MARKUP = 200_000
+"""Bytes of Markdown or HTML that are read in this process."""
+_LATE = "there was no time to read it: send it again, with fewer documents in a request"
+_TOO_MANY = f"it has more than {MOST_SECTIONS:,} sections: put it in as several documents"
 
 
-def from_document(source: str, given: NewDocument) -> PushedDocument:
-    """Raises ExtractionError: its text cannot be read."""
-    return PushedDocument(
-        document=_make_document(source, given, given.media_type, _read_sections(given))
-    )
+def from_document(source: str, given: NewDocument, deadline: Deadline) -> PushedDocument:
+    """Raises ExtractionError: its text cannot be read, or there is no time left for it."""
+    sections = _read_sections(given, deadline)
+    return PushedDocument(document=_make_document(source, given, given.media_type, sections))
 
 
 def from_file(about: NewFile, file: UploadedFile) -> PushedDocument:
@@ -62,7 +68,7 @@ def _make_document(
     )
 
 
-def _read_sections(given: NewDocument) -> tuple[Section, ...]:
+def _read_sections(given: NewDocument, deadline: Deadline) -> tuple[Section, ...]:
     if given.text is None:
         return tuple(
             Section(text=each.text, link=each.link or None, place=Place(heading_path=each.headings))
@@ -72,4 +78,17 @@ def _read_sections(given: NewDocument) -> tuple[Section, ...]:
         if not given.text.strip():
             raise ExtractionError("it is empty")
         return (Section(text=given.text),)
-    return extract(given.text.encode(), given.media_type).sections
+    return _read_markup(given.text.encode(), given.media_type, deadline)
+
+
+def _read_markup(data: bytes, media_type: str, deadline: Deadline) -> tuple[Section, ...]:
+    seconds = deadline.remaining()
+    if not seconds:
+        raise ExtractionError(_LATE)
+    if len(data) > LONGEST_MARKUP:
+        sections = extract_isolated(data, media_type, seconds).sections
+    else:
+        sections = extract(data, media_type).sections
+    if len(sections) > MOST_SECTIONS:
+        raise ExtractionError(_TOO_MANY)
+    return sections

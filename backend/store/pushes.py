@@ -24,7 +24,14 @@ KEY_LASTS = timedelta(days=1)
 """How long a key makes the same request count once."""
 MOST_WAITING_BYTES = 200_000_000
 """Of all files that wait to be read."""
-_FULL = "Too many files wait to be read."
+_SHARES = 4
+"""One source may have one of so many shares of these bytes: it may be paused."""
+_RETRY_AFTER = timedelta(seconds=5)
+_FULL = "Too many files wait to be read. Send this one again in a while."
+_SOURCE_FULL = (
+    "Too many files of this source wait to be read. Send this one again once a sync has read some of them: if the source is"
+    " paused, resume it; if it is not, see under Sources why it is not synced."
+)
 _OTHER_REQUEST = "This Idempotency-Key came with another request within the last day. Send each request with a key of its own."
 
 
@@ -107,7 +114,7 @@ def save(
     Raises:
         TemporarilyUnavailableError: too many files wait to be read.
     """
-    _check_space(database, changed)
+    _check_space(database, push, changed)
     number = _add(database, push, answer)
     with database.writing() as connection:
         upsert(connection, pushed_documents, [_to_row(push, number, each) for each in changed])
@@ -177,11 +184,25 @@ def _add(database: Database, push: Push, answer: Mapping[str, Any]) -> int:
         return int(added.scalar_one())
 
 
-def _check_space(database: Database, changed: Sequence[EncodedDocument]) -> None:
+def _check_space(database: Database, push: Push, changed: Sequence[EncodedDocument]) -> None:
     more = sum(len(each.file or b"") for each in changed)
     if not more:
         return
+    of_source, of_all = _sum_waiting(database, push, [each.id for each in changed])
+    # One file of each source always has room: whatever waits elsewhere may be paused.
+    if not of_source:
+        return
+    if of_source + more > MOST_WAITING_BYTES // _SHARES:
+        raise TemporarilyUnavailableError(_SOURCE_FULL, _RETRY_AFTER)
+    if of_all + more > MOST_WAITING_BYTES:
+        raise TemporarilyUnavailableError(_FULL, _RETRY_AFTER)
+
+
+def _sum_waiting(database: Database, push: Push, replaced: Sequence[str]) -> tuple[int, int]:
+    """Return the bytes that wait of the source, and of all sources, without documents that are replaced."""
+    columns = pushed_documents.c
+    of_this = func.sum(columns.file_size).filter(columns.source_id == push.source_id)
+    query = select(of_this, func.sum(columns.file_size)).where(columns.id.not_in(replaced))
     with database.reading() as connection:
-        waiting = connection.scalar(select(func.sum(pushed_documents.c.file_size))) or 0
-    if waiting + more > MOST_WAITING_BYTES:
-        raise TemporarilyUnavailableError(_FULL, timedelta(seconds=5))
+        of_source, of_all = connection.execute(query).one()
+    return int(of_source or 0), int(of_all or 0)

@@ -175,9 +175,16 @@ class Comparer:
         chunks = self.chunks(statement)
         text = clean_chunk(claim.text)
         if self.by_words:
-            found = match_words([_to_words(text)], [_to_words(one) for one in chunks], -1.0)
+            found = match_words(
+                [_to_words(text)],
+                [_to_words(one) for one in chunks],
+                -1.0,
+                Deadline.after(PATIENCE),
+            )
         else:
-            found = match_vectors(self._embed([text]), self._embed(chunks), -1.0)
+            found = match_vectors(
+                self._embed([text]), self._embed(chunks), -1.0, Deadline.after(PATIENCE)
+            )
         return max(found, key=lambda one: one.score, default=Match(0, 0, -1.0)).score
 
     def _embed(self, texts: Sequence[str]) -> Vectors:

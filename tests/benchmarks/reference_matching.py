@@ -18,11 +18,14 @@ import numpy as np
 from backend.research.chunk_likeness import LEAST_COSINE
 from backend.research.chunk_matching import Match, choose_matches, match_vectors
 from indexing.embedding.embedder import Vectors
+from indexing.runtime.deadline import Deadline
 
 SOURCES, ANSWERS, DIMENSION = 100_000, 500, 384
 CENTRES = 2_000
 SPREAD = 0.03
 RUNS = 5
+PATIENCE = 600.0
+"""Seconds for one run."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,9 @@ def multiply(given: Given) -> Vectors:
 
 
 def pair(given: Given) -> list[Match]:
-    return choose_matches(match_vectors(given.answers, given.sources, LEAST_COSINE))
+    return choose_matches(
+        match_vectors(given.answers, given.sources, LEAST_COSINE, Deadline.after(PATIENCE))
+    )
 
 
 def measure_time(call: Callable[[Given], object], given: Given) -> float:
@@ -77,7 +82,9 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=ANSWERS)
     options = parser.parse_args()
     given = draw_vectors(options.answers, options.sources)
-    candidates = len(match_vectors(given.answers, given.sources, LEAST_COSINE))
+    candidates = len(
+        match_vectors(given.answers, given.sources, LEAST_COSINE, Deadline.after(PATIENCE))
+    )
     times = [(measure_time(multiply, given), measure_time(pair, given)) for _ in range(RUNS)]
     product, pairing = (min(each) for each in zip(*times, strict=True))
     print(f"{options.answers} × {options.sources}, {candidates} candidates")

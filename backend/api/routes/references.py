@@ -155,9 +155,14 @@ def _open_gate(container: Container, readers: Readers | None, deadline: Deadline
 def _read_sources(
     given: Sequence[SourceBody], database: Database, readers: Readers
 ) -> list[CitableSource]:
-    sources = [_read_source(one, database, readers) for one in given]
-    if sum(len(text) for source in sources for text in source.texts) > LONGEST_SOURCES:
-        raise InvalidInputError(_describe_limit())
+    sources, length = list[CitableSource](), 0
+    for one in given:
+        source = _read_source(one, database, readers)
+        length += sum(map(len, source.texts))
+        # At once: all fifty may be the longest documents that there are.
+        if length > LONGEST_SOURCES:
+            raise InvalidInputError(_describe_limit())
+        sources.append(source)
     return sources
 
 

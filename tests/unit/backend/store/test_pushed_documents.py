@@ -219,15 +219,33 @@ def test_what_was_read_of_a_file_that_was_replaced_since_is_not_kept(
     assert pushes.find_unchanged(store.database, desk.id, [file]) == frozenset()
 
 
+def _encode_file(name: str, source: str = "desk", size: int = 6) -> EncodedDocument:
+    document = replace(_document(name), id=f"{source}:{name}", source=source)
+    return pushes.encode(PushedDocument(document=document, file=b"x" * size))
+
+
 def test_too_many_waiting_files_are_refused(
     store: Store, desk: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pushes, "MOST_WAITING_BYTES", 10)
-    _save(store, desk, pushes.encode(PushedDocument(document=_document("a"), file=b"123456")))
-    with pytest.raises(TemporarilyUnavailableError):
-        _save(store, desk, pushes.encode(PushedDocument(document=_document("b"), file=b"123456")))
+    monkeypatch.setattr(pushes, "MOST_WAITING_BYTES", 40)
+    _save(store, desk, _encode_file("a"))
+    with pytest.raises(TemporarilyUnavailableError, match="paused, resume it"):
+        _save(store, desk, _encode_file("b"))
     _save(store, desk, _encode("c"))
-    assert _list_changes(store, desk) == ["a", "c"]
+    _save(store, desk, _encode_file("a", size=9))
+    assert _list_changes(store, desk) == ["c", "a"], "a file may take the place of one that waits"
+
+
+def test_files_of_a_source_that_is_not_read_leave_room_for_others(
+    store: Store, desk: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pushes, "MOST_WAITING_BYTES", 40)
+    for name in ("one", "two", "three"):
+        _save(store, sources.add(store.database, name, "ingest", {}), _encode_file("a", name, 12))
+    _save(store, desk, _encode_file("a"))
+    with pytest.raises(TemporarilyUnavailableError, match="in a while"):
+        _save(store, desk, _encode_file("b", size=3))
+    assert _list_changes(store, desk) == ["a"]
 
 
 def test_a_damaged_text_is_named_and_ends_nothing(store: Store, desk: Source) -> None:

@@ -126,6 +126,9 @@ def test_documents_count_for_the_limit_too(client: TestClient) -> None:
     refused = post(client, "Short.", full, {"document_id": OPEN})
     assert refused.status_code == 422
     assert "400,000 characters" in refused.json()["detail"]
+    # Those behind it are not read any more.
+    further = [{"document_id": OPEN}, {"document_id": "there is none"}]
+    assert post(client, "Short.", full, *further).status_code == 422
 
 
 @dataclass(frozen=True)
