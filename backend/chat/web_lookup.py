@@ -75,14 +75,14 @@ class RunningSearch:
 
 @dataclass(frozen=True, slots=True)
 class RunningRead:
-    urls: Sequence[str]
-    pages: PendingCompletion[Sequence[_Read]]
+    url: str
+    page: PendingCompletion[_Read]
 
-    def result(self) -> Sequence[_Read]:
+    def result(self) -> _Read:
         try:
-            return self.pages.result()
+            return self.page.result()
         except CompletionError:
-            return [UnreadablePage(url, describe_delay(url)) for url in self.urls]
+            return UnreadablePage(self.url, describe_delay(self.url))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,8 @@ class WebLookup:
 
     searches: Sequence[RunningSearch]
     refused: Sequence[RefusedQuery]
-    read: RunningRead | None
+    reads: Sequence[RunningRead]
+    """Each waits for its own page alone: a slow one holds up no other."""
 
     def follow(self, numbers: DocumentNumbers) -> Generator[ChatEvent, None, "WebReferences"]:
         """Wait for all of it, and return what was found under the next free numbers; pages that were asked for come first."""
@@ -102,7 +103,7 @@ class WebLookup:
         for search in self.searches:
             findings.append(search.result())
             yield WebSearched(findings[-1], search.query.removed)
-        read = self.read.result() if self.read else ()
+        read = [one.result() for one in self.reads]
         if read:
             yield PagesRead(tuple(one.page if isinstance(one, ReadPage) else one for one in read))
         return _make_references(findings, read, numbers)
@@ -144,11 +145,9 @@ def start_web_lookup(
     ]
     refused = [query for query in queries if isinstance(query, RefusedQuery)]
     urls = list(dict.fromkeys(link.url for link in links))[:MAX_PAGES]
-    if not urls:
-        return WebLookup(searches, refused, None)
-    tokens = int(room * (PAGES_SHARE if searches else 1)) // len(urls)
-    read = partial(_read, session, urls, question, tokens, deadline)
-    return WebLookup(searches, refused, RunningRead(urls, run_in_background(read, deadline)))
+    tokens = int(room * (PAGES_SHARE if searches else 1)) // max(1, len(urls))
+    reads = [_start_read(session, url, question, tokens, deadline) for url in urls]
+    return WebLookup(searches, refused, reads)
 
 
 def identify_page(url: str) -> str:
@@ -171,20 +170,20 @@ def _start_search(session: WebSession, query: AllowedQuery, deadline: Deadline) 
     return RunningSearch(query, run_in_background(find, deadline))
 
 
-def _read(
-    session: WebSession, urls: Sequence[str], question: str, tokens: int, deadline: Deadline
-) -> Sequence[_Read]:
-    """Read pages; `tokens` is what each may come to."""
-    return [
-        ReadPage(
-            outcome,
-            session.choose_snippets(outcome, question, _limit_snippets(outcome, tokens), deadline),
-            url,
-        )
-        if isinstance(outcome, WebPage)
-        else outcome
-        for url, outcome in zip(urls, session.read(urls, deadline), strict=True)
-    ]
+def _start_read(
+    session: WebSession, url: str, question: str, tokens: int, deadline: Deadline
+) -> RunningRead:
+    read = partial(_read, session, url, question, tokens, deadline)
+    return RunningRead(url, run_in_background(read, deadline))
+
+
+def _read(session: WebSession, url: str, question: str, tokens: int, deadline: Deadline) -> _Read:
+    """Read a page; `tokens` is what it may come to."""
+    [outcome] = session.read([url], deadline)
+    if not isinstance(outcome, WebPage):
+        return outcome
+    budget = _limit_snippets(outcome, tokens)
+    return ReadPage(outcome, session.choose_snippets(outcome, question, budget, deadline), url)
 
 
 def _limit_snippets(page: WebPage, tokens: int) -> SnippetBudget:

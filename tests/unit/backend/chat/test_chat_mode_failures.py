@@ -215,6 +215,17 @@ def test_pages_that_come_too_late_are_named(turns: ChatTurns) -> None:
     assert isinstance(read.pages[0], UnreadablePage)
 
 
+def test_a_page_that_is_slow_costs_itself_alone(turns: ChatTurns) -> None:
+    slow, quick = turns.web.pages.url("/slow/silent"), turns.web.pages.url("/en/pool")
+    plan = Searches(Asked("tidal pool"), SwitchedOff(), (LinkToRead(slow), LinkToRead(quick)))
+    lookup = start_web_lookup(turns.web.session(), plan, 4_000, Deadline.after(3))
+    events, found = _follow(lookup.follow(DocumentNumbers()))
+    [read] = [one for one in events if isinstance(one, PagesRead)]
+    assert [type(one) for one in read.pages] == [UnreadablePage, WebPage]
+    assert [one.document.title for one in found.references] == ["A tidal pool"]
+    assert found.notes == ("news.test takes too long to answer.",)
+
+
 def test_a_page_that_is_linked_twice_is_one_reference(turns: ChatTurns) -> None:
     url = turns.web.pages.url("/en/pool")
     links = (LinkToRead(url), LinkToRead(f"{url}?utm_source=mail"))
@@ -232,10 +243,10 @@ def test_what_does_not_end_in_time_is_named() -> None:
     def hang() -> Any:
         released.wait(10)
 
-    read = RunningRead(["https://a.example/x"], run_in_background(hang, over))
-    assert read.result() == [
-        UnreadablePage("https://a.example/x", "a.example takes too long to answer.")
-    ]
+    read = RunningRead("https://a.example/x", run_in_background(hang, over))
+    assert read.result() == UnreadablePage(
+        "https://a.example/x", "a.example takes too long to answer."
+    )
     search = RunningSearch(AllowedQuery("Lyon"), run_in_background(hang, over))
     assert (search.result().query, search.result().results) == ("Lyon", ())
     assert search.result().problem == "There was no time left to search the web."
