@@ -94,7 +94,7 @@ class _ChatModeTurn(ModelTurn):
         return (prompts.FROM_REFERENCES, rest)
 
     def _answer(self) -> Generator[ChatEvent, None, None]:
-        if self._files.use_as_search_filter and Side.KNOWLEDGE not in self._sides:
+        if self._searches_files and Side.KNOWLEDGE not in self._sides:
             raise TurnFailedError(FILES_TOO_LONG)
         found = yield from self._make_lookup().run()
         self._material = material = self._join(found)
@@ -119,7 +119,7 @@ class _ChatModeTurn(ModelTurn):
             complete=self._dependencies.complete if self._mode.rewrites else None,
             make_request=self._make_request,
             files=self._files.files if self._loaded else (),
-            searches_files=self._files.use_as_search_filter,
+            searches_files=self._searches_files,
             room=self._find_room(),
         )
 

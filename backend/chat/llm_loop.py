@@ -75,7 +75,7 @@ class _AgentTurn(ModelTurn):
         return super()._instructions if self._dependencies.web is None else (prompts.FROM_SOURCES,)
 
     def _answer(self) -> Generator[ChatEvent, None, None]:
-        if self._files.use_as_search_filter and self._dependencies.search is None:
+        if self._searches_files and self._dependencies.search is None:
             raise TurnFailedError(FILES_TOO_LONG)
         if self._tools and not self._model.settings.calls_tools:
             self._begun = True
