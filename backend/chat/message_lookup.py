@@ -176,7 +176,7 @@ class MessageLookup:
         web = self.dependencies.web
         if web is None or not isinstance(started, StartedSearch):
             return AllowedQuery
-        if not web.search.keeps_internal_names:
+        if not web.keeps_internal_names:
             return AllowedQuery
         texts = ReadTexts(self.turn, self.files)
         texts.add_sections(started.ranking.sections)

@@ -27,7 +27,9 @@ from backend.chat.references import fit_references
 from backend.chat.web_lookup import RunningRead, RunningSearch, WebReferences, start_web_lookup
 from backend.search.futures import run_in_background
 from backend.search.models import DocumentNumbers
+from backend.web_search.pacing import Pacer
 from backend.web_search.results import UnreadablePage, WebPage
+from backend.web_search.search import WebSearch, WebSearchSetup
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
@@ -99,6 +101,16 @@ def test_without_the_web_knowledge_answers_and_it_is_said(
     assert f"\nNote: {problem}" in turns.prompt
     assert all(one.finding.problem.startswith(problem) for one in turns.of_kind(WebSearched))
     assert [kind for _, kind in turns.shown if kind == "url"] == []
+
+
+def test_a_database_that_is_busy_costs_the_web_alone(turns: ChatTurns) -> None:
+    def read_setup() -> WebSearchSetup:
+        raise TemporarilyUnavailableError("The database is busy.", timedelta(seconds=1))
+
+    turns.web.search = WebSearch(read_setup, turns.web._open, turns.web._store_wait, Pacer())
+    done = turns.ask(MESSAGE, plan=PLAN)
+    assert OWN in done.text
+    assert "\nNote: The web search does not answer now." in turns.prompt
 
 
 def test_without_the_web_alone_what_fails_is_told_to_the_model(turns: ChatTurns) -> None:
