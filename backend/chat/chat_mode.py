@@ -31,6 +31,7 @@ from backend.chat.references import (
 )
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.chat.turn_mode import ChatMode
+from backend.chat.web_lookup import WEB_SWITCHED_OFF
 from backend.search.models import Budgets, SearchRequest, SearchResult
 from backend.search.prompts import INCOMPLETE
 
@@ -96,6 +97,8 @@ class _ChatModeTurn(ModelTurn):
     def _answer(self) -> Generator[ChatEvent, None, None]:
         if self._searches_files and Side.KNOWLEDGE not in self._sides:
             raise TurnFailedError(FILES_TOO_LONG)
+        if Side.WEB in self._mode.sides - self._sides:
+            yield WEB_SWITCHED_OFF
         found = yield from self._make_lookup().run()
         self._material = material = self._join(found)
         shown = self._show(material)

@@ -11,6 +11,7 @@ from backend.chat.events import ChatEvent, PagesRead, WebSearched
 from backend.chat.intent.search_plan import Queries, Searches, SearchPlan, Summary, web_queries
 from backend.chat.query_privacy import AllowedQuery, CheckedQuery, RefusedQuery
 from backend.chat.references import GAP, Reference
+from backend.search.events import StepFailed
 from backend.search.futures import PendingCompletion, run_in_background
 from backend.search.llm_protocol import CompletionError
 from backend.search.models import DocumentNumbers
@@ -19,6 +20,7 @@ from backend.web_search.describing import describe_date, describe_failure
 from backend.web_search.page_fetcher import describe_delay
 from backend.web_search.page_snippets import SnippetBudget
 from backend.web_search.results import BlockedPage, UnreadablePage, WebPage, WebResult
+from backend.web_search.search import SWITCHED_OFF
 from backend.web_search.web_session import TOO_LATE, WebFinding, WebSession
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.runtime.deadline import Deadline
@@ -43,6 +45,9 @@ SNIPPETS = 4
 NOT_SENT = (
     "This question was not sent to the web: only internal documents say what it would have asked."
 )
+
+WEB_SWITCHED_OFF = StepFailed("web", SWITCHED_OFF)
+"""The step that is lost where the asker chose the web, and an admin has switched it off since."""
 
 CheckQuery: TypeAlias = Callable[[str], CheckedQuery]
 """Takes out of a query what may not be sent."""

@@ -25,11 +25,12 @@ from backend.chat.pictures import Picture
 from backend.chat.query_privacy import AllowedQuery
 from backend.chat.references import fit_references
 from backend.chat.web_lookup import RunningRead, RunningSearch, WebReferences, start_web_lookup
+from backend.search.events import StepFailed
 from backend.search.futures import run_in_background
 from backend.search.models import DocumentNumbers
 from backend.web_search.pacing import Pacer
 from backend.web_search.results import UnreadablePage, WebPage
-from backend.web_search.search import WebSearch, WebSearchSetup
+from backend.web_search.search import SWITCHED_OFF, WebSearch, WebSearchSetup
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
@@ -101,6 +102,20 @@ def test_without_the_web_knowledge_answers_and_it_is_said(
     assert f"\nNote: {problem}" in turns.prompt
     assert all(one.finding.problem.startswith(problem) for one in turns.of_kind(WebSearched))
     assert [kind for _, kind in turns.shown if kind == "url"] == []
+
+
+@pytest.mark.parametrize("sides", [WEB, BOTH_SIDES])
+def test_a_web_that_was_switched_off_since_is_named(
+    turns: ChatTurns, sides: frozenset[Side]
+) -> None:
+    turns.ask(MESSAGE, plan=PLAN, sides=sides, parts=replace(turns.make_parts(), web=None))
+    assert turns.of_kind(StepFailed) == [StepFailed("web", SWITCHED_OFF)]
+
+
+def test_a_side_that_was_not_chosen_is_not_missed(turns: ChatTurns) -> None:
+    parts = replace(turns.make_parts(), web=None)
+    turns.ask(MESSAGE, plan=PLAN, sides=KNOWLEDGE, parts=parts)
+    assert turns.lost == []
 
 
 def test_a_database_that_is_busy_costs_the_web_alone(turns: ChatTurns) -> None:
