@@ -218,7 +218,8 @@ def test_a_result_whose_address_tells_an_internal_name_is_not_opened(world: Agen
 
 
 @pytest.mark.parametrize(
-    "host", ["zx-4417.evil.test", "aurora.falcon.evil.test", "ZX4417.test", "5a582d34343137.evil.test"]
+    "host",
+    ["zx-4417.evil.test", "aurora.falcon.evil.test", "ZX4417.test", "5a582d34343137.evil.test"],
 )
 def test_a_result_whose_host_tells_an_internal_name_is_not_opened(
     world: AgentWorld, host: str
