@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from backend.chat.assistant_settings import NOTHING_SEARCHED
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.citations.verification import Support, Verdict
@@ -21,11 +22,12 @@ from backend.chat.extractive.answer import (
     extract_answer,
     quote_passage,
 )
-from backend.chat.intent.search_plan import Searches, SwitchedOff, ask_message_itself
+from backend.chat.intent.search_plan import Searches, Side, SwitchedOff, ask_message_itself
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.chat.references import map_references
 from backend.chat.turn import ChatTurn
-from backend.chat.web_lookup import WebLookup, start_web_lookup
+from backend.chat.turn_mode import list_sides_without_model
+from backend.chat.web_lookup import WEB_SWITCHED_OFF, WebLookup, start_web_lookup
 from backend.search.events import SearchEvent, StepFailed
 from backend.search.follow_ups import resolve_follow_up
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest
@@ -77,6 +79,11 @@ def answer_from_sentences(
 def _answer(
     turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
+    if dependencies.web is None and Side.WEB in list_sides_without_model(turn.mode):
+        yield WEB_SWITCHED_OFF
+        if dependencies.search is None:
+            yield state.fail(NOTHING_SEARCHED)
+            return
     lookup = _start_web_lookup(turn, dependencies)
     found = yield from _find_sentences(turn, dependencies, state)
     if lookup is not None:

@@ -31,6 +31,7 @@ from backend.chat.references import (
 )
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.chat.turn_mode import ChatMode
+from backend.chat.web_lookup import WEB_SWITCHED_OFF
 from backend.search.models import Budgets, SearchRequest, SearchResult
 from backend.search.prompts import INCOMPLETE
 
@@ -94,8 +95,10 @@ class _ChatModeTurn(ModelTurn):
         return (prompts.FROM_REFERENCES, rest)
 
     def _answer(self) -> Generator[ChatEvent, None, None]:
-        if self._files.use_as_search_filter and Side.KNOWLEDGE not in self._sides:
+        if self._searches_files and Side.KNOWLEDGE not in self._sides:
             raise TurnFailedError(FILES_TOO_LONG)
+        if Side.WEB in self._mode.sides - self._sides:
+            yield WEB_SWITCHED_OFF
         found = yield from self._make_lookup().run()
         self._material = material = self._join(found)
         shown = self._show(material)
@@ -119,7 +122,7 @@ class _ChatModeTurn(ModelTurn):
             complete=self._dependencies.complete if self._mode.rewrites else None,
             make_request=self._make_request,
             files=self._files.files if self._loaded else (),
-            searches_files=self._files.use_as_search_filter,
+            searches_files=self._searches_files,
             room=self._find_room(),
         )
 

@@ -98,9 +98,9 @@ class Conversation:
     def add_exchange(self, exchange: ToolExchange) -> None:
         self._exchanges.append(exchange)
 
-    def put_results(self, results: str) -> None:
-        """Put results into the question, for a model that has not called the search itself."""
-        self._results = results
+    def add_results(self, results: str) -> None:
+        """Add results to the question, for a model that has not called the search itself."""
+        self._results = "\n\n".join(filter(None, [self._results, results]))
 
     def put_references(self, question: str) -> None:
         """Put this in the place of the message with its files."""
@@ -117,8 +117,9 @@ class Conversation:
             MessageTooLongError: those of the last call do not fit.
         """
         kept = self._fit_exchanges(self._available(()) - self._count(self._results))
-        texts = [result.text for exchange in kept for result in exchange.results]
-        self._results = "\n\n".join(filter(None, [self._results, *texts]))
+        for exchange in kept:
+            for result in exchange.results:
+                self.add_results(result.text)
         self._exchanges = []
 
     def budgets(self, tools: Sequence[ToolSpec], pending: Sequence[ToolExchange] = ()) -> Budgets:

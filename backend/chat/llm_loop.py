@@ -19,10 +19,11 @@ from backend.chat.agent.tool_work import InternalSearch
 from backend.chat.agent.turn_tools import FinishedStep, TurnTools
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import SEARCH_ERRORS, ChatEvent
-from backend.chat.history import ToolExchange
+from backend.chat.history import MessageTooLongError, ToolExchange
 from backend.chat.intent.search_plan import needs_no_search, to_query
 from backend.chat.llm.messages import CallMessage, ToolCall, ToolResult
 from backend.chat.llm_step import ModelStream, StepRequest, StepResult, start_stream
+from backend.chat.message_lookup import WEB_SHARE
 from backend.chat.model_turn import EMPTY, FILES_TOO_LONG, ModelTurn, TurnFailedError
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.search.models import Budgets, SearchResult
@@ -75,7 +76,7 @@ class _AgentTurn(ModelTurn):
         return super()._instructions if self._dependencies.web is None else (prompts.FROM_SOURCES,)
 
     def _answer(self) -> Generator[ChatEvent, None, None]:
-        if self._files.use_as_search_filter and self._dependencies.search is None:
+        if self._searches_files and self._dependencies.search is None:
             raise TurnFailedError(FILES_TOO_LONG)
         if self._tools and not self._model.settings.calls_tools:
             self._begun = True
@@ -124,23 +125,33 @@ class _AgentTurn(ModelTurn):
     def _continue_without_tools(self) -> Generator[ChatEvent, None, None]:
         """Put in what the message itself finds if nothing was searched yet, and offer no tools from now on."""
         self._tools = ()
+        asks_web = self._asks_web_for_message
         if self._dependencies.search is not None and not self._searched:
             budgets = self._conversation.budgets(())
-            result = yield from self._search(InternalSearch(()), budgets)
+            share = int(budgets.answer * (1 - WEB_SHARE)) if asks_web else budgets.answer
+            result = yield from self._search(InternalSearch(()), replace(budgets, answer=share))
             self._add_results(result)
-            self._conversation.put_results(result.for_model or prompts.NOTHING_FITS)
-        elif self._dependencies.web is not None and not self._has_looked:
+            self._conversation.add_results(result.for_model or prompts.NOTHING_FITS)
+        if asks_web:
             yield from self._search_web_for_message()
 
+    @property
+    def _asks_web_for_message(self) -> bool:
+        is_unused = self._dependencies.web is not None and not self._has_looked
+        return is_unused and not needs_no_search(self._turn.message)
+
     def _search_web_for_message(self) -> Generator[ChatEvent, None, None]:
-        if needs_no_search(self._turn.message):
-            return
+        """Where documents leave no room in a small window, they stand alone."""
+        try:
+            room = self._conversation.budgets(()).answer - self._dependencies.count_tokens(FRAME)
+        except MessageTooLongError:
+            if self._searched:
+                return
+            raise
         call = WebSearchCall(ToolCall("", WEB_SEARCH, ""), to_query(self._turn.message), 1)
-        plans = self._turn_tools.plan([call], frozenset())
-        room = self._conversation.budgets(()).answer - self._dependencies.count_tokens(FRAME)
-        step = yield from self._run_plans(plans, room)
+        step = yield from self._run_plans(self._turn_tools.plan([call], frozenset()), room)
         [reply] = self._show(step)
-        self._conversation.put_results(reply)
+        self._conversation.add_results(reply)
 
     def _run_calls(self, step: StepResult) -> Generator[ChatEvent, None, None]:
         """Run the calls of a step side by side; invalid calls may be corrected once."""

@@ -10,7 +10,6 @@ from typing import TypeAlias
 from backend.chat.agent.tool_calls import TOOL_NAMES
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import (
-    CitationMode,
     CitedText,
     DynamicCitationProcessor,
 )
@@ -114,7 +113,7 @@ class AnswerWriter:
 
     def write(self, token: str) -> list[ChatEvent]:
         """Add a token to the answer, and return the events of what it adds."""
-        return self._process(self.source_list.add(token) if self._lists_sources else token)
+        return self._process(self.source_list.add(token))
 
     def end(self) -> list[ChatEvent]:
         """Return the events of what was held back."""
@@ -122,11 +121,6 @@ class AnswerWriter:
 
     def _process(self, token: str | None) -> list[ChatEvent]:
         return [self._record(piece) for piece in self.processor.process_token(token)]
-
-    @property
-    def _lists_sources(self) -> bool:
-        """Whether Quarry lists the sources of this answer itself: where it may cite any."""
-        return self.processor.mode is CitationMode.HYPERLINK
 
     def _record(self, piece: CitedText) -> ChatEvent:
         self.state.add_answer(piece)

@@ -38,8 +38,6 @@ from backend.search.search_tool import (
     start_keyword_expansion,
 )
 from backend.store.memories import Memory
-from backend.web_search.web_session import WebSession
-from connectors.errors import TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 WEB_SHARE = 0.3
@@ -177,7 +175,7 @@ class MessageLookup:
         neither the asker nor a public document says it: where no search was made, nothing else tells what is.
         """
         web = self.dependencies.web
-        if web is None or not _keeps_internal_names(web):
+        if web is None or not web.keeps_internal_names:
             return AllowedQuery
         texts = ReadTexts(self.turn, self.files)
         texts.add_answers(self.turn)
@@ -237,13 +235,6 @@ class MessageLookup:
                 raise
             yield StepFailed(KNOWLEDGE, str(error))
             return None, (prompts.KNOWLEDGE_FAILED,)
-
-
-def _keeps_internal_names(web: WebSession) -> bool:
-    try:
-        return web.search.keeps_internal_names
-    except TemporarilyUnavailableError:
-        return True
 
 
 def _find_knowledge_queries(plan: SearchPlan) -> list[VariantQuery] | None:

@@ -6,8 +6,16 @@ from dataclasses import dataclass
 from backend.chat.answer import quote_closest
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_utils import remove_citations
-from backend.chat.events import SEARCH_ERRORS, AnswerDone, ChatEvent, TextPiece, TurnFailed
+from backend.chat.events import (
+    SEARCH_ERRORS,
+    AnswerDone,
+    ChatEvent,
+    SearchPlanned,
+    TextPiece,
+    TurnFailed,
+)
 from backend.chat.extractive.answer import extract_answer
+from backend.chat.intent.search_plan import Queries, Searches, SearchPlan
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.chat.turn import ChatTurn
 from backend.search.events import FirstResults, FusedResults, SectionsSelected
@@ -42,6 +50,9 @@ class PassageFallback:
             match event:
                 case FirstResults(found) | FusedResults(found) | SectionsSelected(found):
                     sections = found or sections
+                    yield event
+                case SearchPlanned(plan) if not _asks_knowledge(plan):
+                    sections = ()
                     yield event
                 case TurnFailed(by_model=True) if passages := self._choose(turn, sections):
                     yield from self._show(event, passages)
@@ -78,3 +89,8 @@ class PassageFallback:
             passages=passages,
             documents=record.shown_documents,
         )
+
+
+def _asks_knowledge(plan: SearchPlan) -> bool:
+    """Whether what the search of the message itself has found is used."""
+    return isinstance(plan, Searches) and isinstance(plan.knowledge, Queries)

@@ -95,6 +95,11 @@ class ModelTurn:
         self._searched = False
 
     @property
+    def _searches_files(self) -> bool:
+        """Whether files that came with questions are searched: without a search nothing of them is read."""
+        return self._files.use_as_search_filter or self._turn.searches_files
+
+    @property
     def _may_search(self) -> bool:
         """Whether documents may be found that an answer can cite."""
         return self._dependencies.search is not None

@@ -44,6 +44,8 @@ class ChatTurn:
     """Of what was said before the history."""
     filters: Filters = field(default_factory=Filters)
     files: tuple[ContextFile, ...] = ()
+    searches_files: bool = False
+    """Files that came with questions are too long to be read whole, and what is searched holds them."""
     pictures: tuple[Picture, ...] = ()
     """Shown to a model that sees."""
     today: date | None = None

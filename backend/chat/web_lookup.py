@@ -11,6 +11,7 @@ from backend.chat.events import ChatEvent, PagesRead, WebSearched
 from backend.chat.intent.search_plan import Queries, Searches, SearchPlan, Summary, web_queries
 from backend.chat.query_privacy import AllowedQuery, CheckedQuery, RefusedQuery
 from backend.chat.references import GAP, Reference
+from backend.search.events import StepFailed
 from backend.search.futures import PendingCompletion, run_in_background
 from backend.search.llm_protocol import CompletionError
 from backend.search.models import DocumentNumbers
@@ -19,6 +20,7 @@ from backend.web_search.describing import describe_date, describe_failure
 from backend.web_search.page_fetcher import describe_delay
 from backend.web_search.page_snippets import SnippetBudget
 from backend.web_search.results import BlockedPage, UnreadablePage, WebPage, WebResult
+from backend.web_search.search import SWITCHED_OFF
 from backend.web_search.web_session import TOO_LATE, WebFinding, WebSession
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.runtime.deadline import Deadline
@@ -43,6 +45,9 @@ SNIPPETS = 4
 NOT_SENT = (
     "This question was not sent to the web: only internal documents say what it would have asked."
 )
+
+WEB_SWITCHED_OFF = StepFailed("web", SWITCHED_OFF)
+"""The step that is lost where the asker chose the web, and an admin has switched it off since."""
 
 CheckQuery: TypeAlias = Callable[[str], CheckedQuery]
 """Takes out of a query what may not be sent."""
@@ -75,14 +80,14 @@ class RunningSearch:
 
 @dataclass(frozen=True, slots=True)
 class RunningRead:
-    urls: Sequence[str]
-    pages: PendingCompletion[Sequence[_Read]]
+    url: str
+    page: PendingCompletion[_Read]
 
-    def result(self) -> Sequence[_Read]:
+    def result(self) -> _Read:
         try:
-            return self.pages.result()
+            return self.page.result()
         except CompletionError:
-            return [UnreadablePage(url, describe_delay(url)) for url in self.urls]
+            return UnreadablePage(self.url, describe_delay(self.url))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,8 @@ class WebLookup:
 
     searches: Sequence[RunningSearch]
     refused: Sequence[RefusedQuery]
-    read: RunningRead | None
+    reads: Sequence[RunningRead]
+    """Each waits for its own page alone: a slow one holds up no other."""
 
     def follow(self, numbers: DocumentNumbers) -> Generator[ChatEvent, None, "WebReferences"]:
         """Wait for all of it, and return what was found under the next free numbers; pages that were asked for come first."""
@@ -102,7 +108,7 @@ class WebLookup:
         for search in self.searches:
             findings.append(search.result())
             yield WebSearched(findings[-1], search.query.removed)
-        read = self.read.result() if self.read else ()
+        read = [one.result() for one in self.reads]
         if read:
             yield PagesRead(tuple(one.page if isinstance(one, ReadPage) else one for one in read))
         return _make_references(findings, read, numbers)
@@ -144,11 +150,9 @@ def start_web_lookup(
     ]
     refused = [query for query in queries if isinstance(query, RefusedQuery)]
     urls = list(dict.fromkeys(link.url for link in links))[:MAX_PAGES]
-    if not urls:
-        return WebLookup(searches, refused, None)
-    tokens = int(room * (PAGES_SHARE if searches else 1)) // len(urls)
-    read = partial(_read, session, urls, question, tokens, deadline)
-    return WebLookup(searches, refused, RunningRead(urls, run_in_background(read, deadline)))
+    tokens = int(room * (PAGES_SHARE if searches else 1)) // max(1, len(urls))
+    reads = [_start_read(session, url, question, tokens, deadline) for url in urls]
+    return WebLookup(searches, refused, reads)
 
 
 def identify_page(url: str) -> str:
@@ -174,20 +178,20 @@ def _start_search(session: WebSession, query: AllowedQuery, deadline: Deadline) 
     return RunningSearch(query, run_in_background(find, deadline))
 
 
-def _read(
-    session: WebSession, urls: Sequence[str], question: str, tokens: int, deadline: Deadline
-) -> Sequence[_Read]:
-    """Read pages; `tokens` is what each may come to."""
-    return [
-        ReadPage(
-            outcome,
-            session.choose_snippets(outcome, question, _limit_snippets(outcome, tokens), deadline),
-            url,
-        )
-        if isinstance(outcome, WebPage)
-        else outcome
-        for url, outcome in zip(urls, session.read(urls, deadline), strict=True)
-    ]
+def _start_read(
+    session: WebSession, url: str, question: str, tokens: int, deadline: Deadline
+) -> RunningRead:
+    read = partial(_read, session, url, question, tokens, deadline)
+    return RunningRead(url, run_in_background(read, deadline))
+
+
+def _read(session: WebSession, url: str, question: str, tokens: int, deadline: Deadline) -> _Read:
+    """Read a page; `tokens` is what it may come to."""
+    [outcome] = session.read([url], deadline)
+    if not isinstance(outcome, WebPage):
+        return outcome
+    budget = _limit_snippets(outcome, tokens)
+    return ReadPage(outcome, session.choose_snippets(outcome, question, budget, deadline), url)
 
 
 def _limit_snippets(page: WebPage, tokens: int) -> SnippetBudget:

@@ -154,6 +154,7 @@ def _restrict(
     if use == "whole":
         return replace(turn, files=tuple(map(to_context_file, whole or ())))
     assistant = turn.assistant
+    turn = replace(turn, searches_files=bool(attached.own_texts))
     if use == "scope":
         # The files stand in the place of what the assistant is limited to, which they are no part of.
         only = _accept_any(_accept_files(attached))

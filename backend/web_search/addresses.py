@@ -15,6 +15,29 @@ _TRACKING = re.compile(
     re.IGNORECASE,
 )
 _USUAL_PORTS = {80, 443}
+_REGISTRIES = frozenset(
+    (
+        "ac",
+        "co",
+        "com",
+        "edu",
+        "go",
+        "gob",
+        "gov",
+        "govt",
+        "ltd",
+        "me",
+        "mil",
+        "ne",
+        "net",
+        "nom",
+        "or",
+        "org",
+        "plc",
+        "sch",
+    )
+)
+"""Under the domains of countries, the labels under which names are registered, such as co.uk."""
 
 
 def normalize_address(url: str) -> str | None:
@@ -42,6 +65,28 @@ def get_host(url: str) -> str | None:
         return strip_www(validate_url(url.strip()).raw_host.decode("ascii"))
     except AddressNotAllowedError:
         return None
+
+
+def list_own_labels(url: str) -> list[str]:
+    """Return the labels of a host that its owner chooses, as they are read: neither the top-level domain nor co.uk and the like."""
+    return _split_host(url)[0]
+
+
+def get_domain(url: str) -> str:
+    """Return the domain that the owner of a host has registered, as far as names tell; all hosts below it may be theirs."""
+    own, registry = _split_host(url)
+    return ".".join((*own[-1:], *registry))
+
+
+def _split_host(url: str) -> tuple[list[str], list[str]]:
+    """Return the labels that an owner chooses, and those under which names are registered."""
+    try:
+        labels = validate_url(url.strip()).host.split(".")
+    except AddressNotAllowedError:
+        return [], []
+    is_below_registry = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _REGISTRIES
+    at = len(labels) - (2 if is_below_registry else 1)
+    return labels[:at], labels[at:]
 
 
 def strip_www(host: str) -> str:

@@ -59,6 +59,14 @@ class WebSession:
     domains: DomainRules = ANY_DOMAIN
     language: str | None = None
 
+    @property
+    def keeps_internal_names(self) -> bool:
+        """Whether queries are kept free of internal names; so it is where the database does not say."""
+        try:
+            return self.search.keeps_internal_names
+        except TemporarilyUnavailableError:
+            return True
+
     def find(self, query: str, limit: int, deadline: Deadline) -> WebFinding:
         """Search the web; whatever fails is a finding too."""
         text = " ".join(query.split())[:LONGEST_QUERY]

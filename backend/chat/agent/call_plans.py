@@ -22,7 +22,6 @@ from backend.chat.query_privacy import AllowedQuery, CheckedQuery, RefusedQuery
 from backend.search.retrieval import MAX_MODEL_QUERIES
 from backend.web_search.result_text import NO_SEARCH_NEEDED
 from backend.web_search.web_session import WebSession
-from connectors.errors import TemporarilyUnavailableError
 from indexing.text.tokenizer import plain_words
 
 FEWEST_LETTERS = 2
@@ -115,10 +114,7 @@ class CallPlanner:
 
     def _check_query(self, query: str) -> CheckedQuery:
         """Keep internal names out, unless an admin has decided otherwise."""
-        try:
-            keeps = self.session is None or self.session.search.keeps_internal_names
-        except TemporarilyUnavailableError:
-            keeps = True
+        keeps = self.session is None or self.session.keeps_internal_names
         return self.texts.check_query(query) if keeps else AllowedQuery(query)
 
     def _plan_page(self, reference: str) -> PageReading | RefusedPage:

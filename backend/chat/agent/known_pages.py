@@ -7,7 +7,8 @@ there, whatever the model adds to it. As long as the model has read nothing inte
 Once it has, each address that it chooses may say something of it, and only these are opened:
 
 - what the asker typed in the conversation;
-- what a search returned, at most five pages of a site, unless its path or its query holds what only private documents say;
+- what a search returned, at most five pages of a domain, unless the names of its host, its path or its query hold what only
+  private documents say;
 - at most five links, of those that Quarry lists by the asker's own words (`list_related_links`), on the site that their page
   was asked of.
 
@@ -20,11 +21,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from backend.chat import prompts
-from backend.chat.agent.link_choice import get_site, list_links, list_related_links
+from backend.chat.agent.link_choice import list_links, list_related_links
 from backend.chat.agent.read_texts import ReadTexts
 from backend.chat.intent.message_links import find_links
 from backend.chat.web_lookup import identify_page
 from backend.search.models import DocumentNumbers
+from backend.web_search.addresses import get_domain
 from backend.web_search.results import PageLink, WebPage
 
 MAX_LINKS_FOLLOWED = 5
@@ -128,7 +130,7 @@ class KnownPages:
             return OpenablePage(url)
         if self._texts.is_private_address(url):
             return RefusedPage(reference, prompts.PRIVATE_ADDRESS)
-        of_site = {one for one in self._opened if get_site(one) == get_site(url)}
+        of_site = {one for one in self._opened if get_domain(one) == get_domain(url)}
         if len(of_site | {url}) > MAX_RESULTS_OF_SITE:
             return RefusedPage(reference, prompts.TOO_MANY_OF_SITE)
         self._opened.add(url)

@@ -15,6 +15,7 @@ from backend.chat.query_privacy import (
 )
 from backend.chat.turn import ChatTurn
 from backend.search.models import InferenceSection
+from backend.web_search.addresses import list_own_labels
 from connectors.access import PUBLIC
 from indexing.chunking.chunk import Chunk
 
@@ -76,9 +77,14 @@ class ReadTexts:
         return check_query(query, self._texts)
 
     def is_private_address(self, url: str) -> bool:
-        """Whether the path or the query of an address says what only private texts say."""
+        """Whether an address says what only private texts say, in the names of its host or behind it.
+
+        The domain as a whole is nobody's secret: documents link to pages of it.
+        """
         parts = urlsplit(url)
-        said = f"{parts.path} {parts.query} {parts.fragment}"
+        user = parts.netloc.rpartition("@")[0]
+        host = " ".join(list_own_labels(url))
+        said = f"{user} {host} {parts.path} {parts.query} {parts.fragment}"
         spellings = [said := unquote_plus(said) for _ in range(MAX_ENCODINGS)]
         return any(self.check_query(one).removed for one in dict.fromkeys(spellings))
 

@@ -80,10 +80,6 @@ class DynamicCitationProcessor:
         self._length = 0
         self._marks: list[MarkerOffset] = []
 
-    @property
-    def mode(self) -> CitationMode:
-        return self._mode
-
     def update_citation_mapping(self, mapping: Mapping[int, CitedDocument]) -> None:
         """Add documents by their numbers; a number in use keeps its document."""
         # An earlier document keeps its number: the model may have cited it already.

@@ -17,6 +17,7 @@ const HELP = {
   selection: translate("the model's choice of passages"),
   intent: translate("the plan of the search"),
   knowledge: translate("company knowledge"),
+  web: translate("the web"),
   language_model: translate("the chosen language model"),
   follow_up: translate("what was said before"),
   history: translate("the earliest messages of this conversation"),

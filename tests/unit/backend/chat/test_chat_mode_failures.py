@@ -25,10 +25,13 @@ from backend.chat.pictures import Picture
 from backend.chat.query_privacy import AllowedQuery
 from backend.chat.references import fit_references
 from backend.chat.web_lookup import RunningRead, RunningSearch, WebReferences, start_web_lookup
+from backend.search.events import StepFailed
 from backend.search.futures import run_in_background
 from backend.search.llm_protocol import ChatMessage
 from backend.search.models import DocumentNumbers
+from backend.web_search.pacing import Pacer
 from backend.web_search.results import UnreadablePage, WebPage
+from backend.web_search.search import SWITCHED_OFF, WebSearch, WebSearchSetup
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
@@ -100,6 +103,30 @@ def test_without_the_web_knowledge_answers_and_it_is_said(
     assert f"\nNote: {problem}" in turns.prompt
     assert all(one.finding.problem.startswith(problem) for one in turns.of_kind(WebSearched))
     assert [kind for _, kind in turns.shown if kind == "url"] == []
+
+
+@pytest.mark.parametrize("sides", [WEB, BOTH_SIDES])
+def test_a_web_that_was_switched_off_since_is_named(
+    turns: ChatTurns, sides: frozenset[Side]
+) -> None:
+    turns.ask(MESSAGE, plan=PLAN, sides=sides, parts=replace(turns.make_parts(), web=None))
+    assert turns.of_kind(StepFailed) == [StepFailed("web", SWITCHED_OFF)]
+
+
+def test_a_side_that_was_not_chosen_is_not_missed(turns: ChatTurns) -> None:
+    parts = replace(turns.make_parts(), web=None)
+    turns.ask(MESSAGE, plan=PLAN, sides=KNOWLEDGE, parts=parts)
+    assert turns.lost == []
+
+
+def test_a_database_that_is_busy_costs_the_web_alone(turns: ChatTurns) -> None:
+    def read_setup() -> WebSearchSetup:
+        raise TemporarilyUnavailableError("The database is busy.", timedelta(seconds=1))
+
+    turns.web.search = WebSearch(read_setup, turns.web._open, turns.web._store_wait, Pacer())
+    done = turns.ask(MESSAGE, plan=PLAN)
+    assert OWN in done.text
+    assert "\nNote: The web search does not answer now." in turns.prompt
 
 
 def test_without_the_web_alone_what_fails_is_told_to_the_model(turns: ChatTurns) -> None:
@@ -224,6 +251,17 @@ def test_pages_that_come_too_late_are_named(turns: ChatTurns) -> None:
     assert isinstance(read.pages[0], UnreadablePage)
 
 
+def test_a_page_that_is_slow_costs_itself_alone(turns: ChatTurns) -> None:
+    slow, quick = turns.web.pages.url("/slow/silent"), turns.web.pages.url("/en/pool")
+    plan = Searches(Asked("tidal pool"), SwitchedOff(), (LinkToRead(slow), LinkToRead(quick)))
+    lookup = start_web_lookup(turns.web.session(), plan, 4_000, Deadline.after(3))
+    events, found = _follow(lookup.follow(DocumentNumbers()))
+    [read] = [one for one in events if isinstance(one, PagesRead)]
+    assert [type(one) for one in read.pages] == [UnreadablePage, WebPage]
+    assert [one.document.title for one in found.references] == ["A tidal pool"]
+    assert found.notes == ("news.test takes too long to answer.",)
+
+
 def test_a_page_that_is_linked_twice_is_one_reference(turns: ChatTurns) -> None:
     url = turns.web.pages.url("/en/pool")
     links = (LinkToRead(url), LinkToRead(f"{url}?utm_source=mail"))
@@ -241,10 +279,10 @@ def test_what_does_not_end_in_time_is_named() -> None:
     def hang() -> Any:
         released.wait(10)
 
-    read = RunningRead(["https://a.example/x"], run_in_background(hang, over))
-    assert read.result() == [
-        UnreadablePage("https://a.example/x", "a.example takes too long to answer.")
-    ]
+    read = RunningRead("https://a.example/x", run_in_background(hang, over))
+    assert read.result() == UnreadablePage(
+        "https://a.example/x", "a.example takes too long to answer."
+    )
     search = RunningSearch(AllowedQuery("Lyon"), run_in_background(hang, over))
     assert (search.result().query, search.result().results) == ("Lyon", ())
     assert search.result().problem == "There was no time left to search the web."

@@ -451,3 +451,12 @@ def test_a_result_that_does_not_fit_leaves_no_gap_in_the_numbers(turns: ChatTurn
     numbers = [number for number, _ in turns.shown]
     assert numbers == list(range(1, len(numbers) + 1))
     assert _squeeze(turns.shown) == ["url", "document"]
+
+
+def test_a_list_of_sources_is_left_out_where_nothing_is_looked_up_too(turns: ChatTurns) -> None:
+    """It would name what nobody has looked up."""
+    said = "Leave is paid by the state [1]"
+    turns.server.play([Say(f"{said}.\n\n## References\n\n[1] The law of leave\n")])
+    done = turns.ask("Who pays for leave?", sides=NONE)
+    assert done.text == turns.text == f"{said}."
+    assert done.citations == ()

@@ -5,7 +5,23 @@ from collections.abc import Sequence
 import pytest
 
 from backend.chat.chat_state import ChatStateContainer
-from backend.chat.events import AnswerDone, ChatEvent, FailureCause, TextPiece, TurnFailed
+from backend.chat.events import (
+    AnswerDone,
+    ChatEvent,
+    FailureCause,
+    SearchPlanned,
+    TextPiece,
+    TurnFailed,
+)
+from backend.chat.intent.search_plan import (
+    LinkToRead,
+    NotNeeded,
+    Queries,
+    Searches,
+    SearchPlan,
+    Summary,
+    SwitchedOff,
+)
 from backend.chat.model_failure import PassageFallback
 from backend.chat.passages import PassagesReason, PassagesShown
 from backend.chat.turn import ChatTurn
@@ -88,3 +104,23 @@ def test_where_nothing_was_found_the_failure_stays() -> None:
 def test_a_failure_of_the_search_or_the_message_stays() -> None:
     other = TurnFailed("The message is too long for the language model.", "Shorten it.")
     assert _follow([FirstResults((LEAVE,)), other])[-1] == other
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Searches(web=Queries("annual leave"), knowledge=NotNeeded()),
+        Searches(web=Queries("annual leave"), knowledge=SwitchedOff()),
+        Summary("annual leave", (LinkToRead("https://law.example/dk"),)),
+    ],
+)
+def test_what_was_found_before_the_plan_needed_none_of_it_is_not_quoted(plan: SearchPlan) -> None:
+    planned = SearchPlanned(plan)
+    assert _follow([FirstResults((LEAVE,)), planned, FAILED])[-1] == FAILED
+
+
+def test_what_the_plan_asks_for_is_quoted() -> None:
+    planned = SearchPlanned(Searches(web=NotNeeded(), knowledge=Queries("annual leave")))
+    done = _follow([FirstResults((LEAVE,)), planned, FAILED])[-1]
+    assert isinstance(done, AnswerDone)
+    assert done.passages[0].document_id == "kb:leave"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.web_search.addresses import get_host, normalize_address
+from backend.web_search.addresses import get_domain, get_host, list_own_labels, normalize_address
 
 HOSTS = st.sampled_from(
     ["example.com", "docs.example.co.uk", "例え.jp", "xn--r8jz45g.jp", "8.8.8.8", "a-b.example.org"]
@@ -121,3 +121,20 @@ def test_what_is_no_web_address_is_none(url: str) -> None:
 def test_the_host_is_read_without_www() -> None:
     assert get_host("https://www.例え.jp/a") == "xn--r8jz45g.jp"
     assert get_host("mailto:ann@example.com") is None
+
+
+@pytest.mark.parametrize(
+    ("url", "own", "domain"),
+    [
+        ("https://evil.example/x", ["evil"], "evil.example"),
+        ("https://BX-4471.evil.example:8443/x", ["bx-4471", "evil"], "evil.example"),
+        ("https://www.bbc.co.uk/news", ["www", "bbc"], "bbc.co.uk"),
+        ("https://co.uk/", ["co"], "co.uk"),
+        ("https://a.ab.de/", ["a", "ab"], "ab.de"),
+        ("https://xn--r8jz45g.example/", ["例え"], "例え.example"),
+        ("mailto:ann@evil.example", [], ""),
+    ],
+)
+def test_the_domain_is_what_its_owner_has_registered(url: str, own: list[str], domain: str) -> None:
+    assert list_own_labels(url) == own
+    assert get_domain(url) == domain

@@ -114,6 +114,7 @@ def test_a_database_that_does_not_answer_is_a_finding_too(web: OpenWeb) -> None:
 
     search = WebSearch(read_setup, web._open, web._store_wait, Pacer())
     session = replace(web.session(), search=search)
+    assert session.keeps_internal_names
     assert session.find("Lyon", 5, soon()).problem == "The web search does not answer now."
     [outcome] = session.read([web.pages.url("/en/pool")], soon())
     assert outcome == UnreadablePage(web.pages.url("/en/pool"), "The database does not answer.")

@@ -39,6 +39,7 @@ from indexing.embedding.token_counting import rough_tokens
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 from tests.support.accounts import add_person
+from tests.support.chat_turns import write_plan
 from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
 from tests.support.serving import Event
 from tests.unit.backend.api.conftest import ADDRESS, connected, make_container
@@ -227,6 +228,26 @@ def test_files_that_do_not_fit_are_the_scope_until_everything_is_searched(
     assert "wiki:page.html" in _found(everything)
     for one in long:
         assert bob.delete(f"{FILES}/{one['id']}").status_code == 204
+
+
+def test_a_file_that_does_not_fit_is_searched_whatever_the_plan_says_and_needs_knowledge(
+    bob: TestClient, server: ScriptedModel, modelled: Container, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.play(_citing)
+    monkeypatch.setattr(server, "plan", write_plan())
+    text = b"# Quay\n\n" + b"Nantmoor has a quay. " * (modelled.settings.llm_window // 3)
+    long = _add(bob, text, "quay.md")
+    for scope in ("files", "everything"):
+        _, _, streamed = _ask(bob, long, question="Sum up this quay", search_scope=scope)
+        (planned,) = [one.data for one in streamed if one.name == "planned"]
+        assert planned["knowledge"]["use"] == "searched"
+        assert streamed[-1].name == "done", streamed[-1]
+        cited = streamed[-1].data["answer"]["citations"]
+        assert [one["document_id"] for one in cited] == [long["document_id"]]
+        _, _, refused = _ask(bob, long, search_scope=scope, knowledge=False)
+        assert refused[-1].name == "error"
+        assert "too long for the language model to read whole" in refused[-1].data["detail"]
+    assert bob.delete(f"{FILES}/{long['id']}").status_code == 204
 
 
 def test_files_stand_in_the_place_of_what_an_assistant_is_limited_to(

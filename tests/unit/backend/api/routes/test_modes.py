@@ -284,3 +284,21 @@ def test_without_a_model_the_web_is_searched_for_the_message_itself(
     agent = _ask(unmodelled, mode="agent")
     assert "web_searched" not in _names(agent)
     assert "26 weeks" in _data(agent, "done")["answer"]["answer"]
+
+
+def test_a_web_question_that_is_asked_again_once_the_web_is_off_says_so(
+    unmodelled: TestClient,
+) -> None:
+    begun = {
+        knowledge: _begin(unmodelled, web=True, knowledge=knowledge) for knowledge in (True, False)
+    }
+    for one in begun.values():
+        _wait(unmodelled, one)
+    assert unmodelled.patch("/api/admin/web", json={"is_on": False}).status_code == 200
+    for knowledge, one in begun.items():
+        path = f"/api/conversations/{one['conversation']['id']}/messages/{one['answer']['id']}"
+        assert unmodelled.post(f"{path}/regenerate").status_code == 202
+        answer = _wait(unmodelled, one)[-1]
+        assert answer["status"] == ("finished" if knowledge else "failed")
+        assert "What was found on the web" not in str(answer)
+        assert knowledge == ("26 weeks" in str(answer["answer"]))

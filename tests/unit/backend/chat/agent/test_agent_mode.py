@@ -562,6 +562,29 @@ def test_a_model_without_tools_is_given_what_the_web_says_of_the_message(world: 
     assert answered.citations[0].kind is SourceKind.WEB
 
 
+def test_a_model_without_tools_is_given_what_both_sides_say_of_the_message(
+    world: AgentWorld,
+) -> None:
+    find_pages(world, "/a")
+
+    def play(request: Request) -> ModelReply:
+        if request.tool_names:
+            return Refuse(400, "no support for tools")
+        prompt = request.messages[-1]["content"]
+        assert "Annual leave is 25 days a year." in prompt
+        return Say(f"Both [1] [{found_number(prompt, 'Page 1')}].")
+
+    answered = done(world.ask(play, message="annual leave law"))
+    assert world.queries == ["annual leave law"]
+    kinds = [one.kind for one in answered.citations]
+    assert kinds == [SourceKind.DOCUMENT, SourceKind.WEB]
+
+
+def test_a_greeting_asks_no_web_for_a_model_without_tools(world: AgentWorld) -> None:
+    done(world.ask([Refuse(400, "no support for tools"), Say("Hello.")], message="Hello!"))
+    assert world.queries == []
+
+
 def test_every_prompt_fits_a_small_window() -> None:
     with agent_world(window=4_000) as world:
         long = "".join(f"<p>Annual leave rule {n}: people have {n} days.</p>" for n in range(500))

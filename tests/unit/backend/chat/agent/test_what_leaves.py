@@ -11,6 +11,7 @@ from backend.search.llm_protocol import ChatMessage
 from backend.web_search.results import WebPage
 from tests.contract.provider_worlds.world import Item
 from tests.support.agent_world import (
+    PRIVATE,
     AgentWorld,
     find_pages,
     found_number,
@@ -216,6 +217,38 @@ def test_a_result_whose_address_tells_an_internal_name_is_not_opened(world: Agen
     assert pages_in(results[2])[0]["not_opened"] == prompts.PRIVATE_ADDRESS
 
 
+@pytest.mark.parametrize(
+    "host",
+    ["zx-4417.evil.test", "aurora.falcon.evil.test", "ZX4417.test", "5a582d34343137.evil.test"],
+)
+def test_a_result_whose_host_tells_an_internal_name_is_not_opened(
+    world: AgentWorld, host: str
+) -> None:
+    world.allowed |= {host.lower()}
+    url = world.put(host.lower(), "/leave", page("The law", "<p>Leave is 20 days.</p>"))
+    world.engine.items = [Item("The law", url, "Leave is 20 days.")]
+    world.ask([Call(READING_PRIVATE), Call(web_search("leave law")), Call(open_url(url)), Say("x")])
+    assert world.pages_asked == []
+    assert pages_in(world.results(-1)[2])[0]["not_opened"] == prompts.PRIVATE_ADDRESS
+
+
+def test_a_domain_that_documents_link_to_is_opened(world: AgentWorld) -> None:
+    world.index = MemoryIndex(
+        (replace(world.index.corpus[0], text="See http://law.test/x", access=PRIVATE),)
+    )
+    url = world.put("law.test", "/leave", page("The law", "<p>Leave is 20 days.</p>"))
+    world.engine.items = [Item("The law", url, "Leave is 20 days.")]
+    world.ask(
+        [
+            Call(internal_search("leave")),
+            Call(web_search("leave law")),
+            Call(open_url(url)),
+            Say("x"),
+        ]
+    )
+    assert world.pages_asked == ["law.test/leave"]
+
+
 def test_pages_that_were_read_are_events_with_what_they_are(world: AgentWorld) -> None:
     url = world.put("law.test", "/leave", page("The law", "<p>Leave is 20 days.</p>"))
     world.ask([Call(open_url(url)), Say("20 days [1].")], message=f"Read {url}")
@@ -225,11 +258,15 @@ def test_pages_that_were_read_are_events_with_what_they_are(world: AgentWorld) -
     assert outcome.title == "The law"
 
 
-def test_no_more_than_five_pages_of_a_site_are_opened_for_what_was_read(world: AgentWorld) -> None:
+@pytest.mark.parametrize("place", ["evil.test/letter/{}", "{}.evil.test/letter/x"])
+def test_no_more_than_five_pages_of_a_domain_are_opened_for_what_was_read(
+    world: AgentWorld, place: str
+) -> None:
     """Who has a page found for each letter gets no text by which of them are opened."""
-    letters = [f"/letter/{letter}" for letter in "zx41bq7"]
-    for path in letters:
-        world.put("evil.test", path, page("A letter", "<p>Leave.</p>"))
+    letters = [place.format(letter).partition("/")[::2] for letter in "zx41bq7"]
+    world.allowed |= {host for host, _ in letters}
+    for host, path in letters:
+        world.put(host, f"/{path}", page("A letter", "<p>Leave.</p>"))
 
     def play(request: Request) -> ModelReply:
         results = tool_results(request)
@@ -237,8 +274,8 @@ def test_no_more_than_five_pages_of_a_site_are_opened_for_what_was_read(world: A
             return Call(READING_PRIVATE)
         if len(results) in (1, 3):
             shown = letters[:4] if len(results) == 1 else letters[4:]
-            urls = [world.url("evil.test", path) for path in shown]
-            world.engine.items = [Item(f"Letter {url[-1]}", url, "A letter.") for url in urls]
+            urls = [world.url(host, f"/{path}") for host, path in shown]
+            world.engine.items = [Item("Letter", url, "A letter.") for url in urls]
             return Call(web_search(f"letters {len(results)}"))
         if len(results) in (2, 4):
             return Call(open_url(*re.findall(r"^\[(\d+)\] ", results[-1], re.MULTILINE)))
