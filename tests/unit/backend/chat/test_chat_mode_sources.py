@@ -16,7 +16,7 @@ from backend.chat.events import AnswerDone, MemoriesShown, TextPiece, WebSearche
 from backend.chat.intent.search_plan import Side
 from backend.chat.pictures import Picture
 from backend.chat.rights_watch import DocumentWithdrawnError, RightsWatch, list_documents
-from backend.search.events import Queries
+from backend.search.events import Queries, StepFailed
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.store.memories import Memory
 from backend.web_search.domains import DomainRules
@@ -156,6 +156,19 @@ def test_a_greeting_needs_no_memory(turns: ChatTurns) -> None:
     turns.ask("Hello")
     assert turns.prompt == "Hello"
     assert turns.of_kind(MemoriesShown) == []
+
+
+def test_memories_that_come_too_late_are_not_blamed_on_the_model(turns: ChatTurns) -> None:
+    released = threading.Event()
+
+    def hang(_: str, __: Deadline) -> Sequence[Memory]:
+        released.wait(30)
+        return ()
+
+    turns.find_memories = hang
+    turns.ask("Which law is mine?", sides=NONE)
+    released.set()
+    assert turns.of_kind(StepFailed) == [StepFailed("memory", "it did not end in time")]
 
 
 def test_memories_that_cannot_be_read_cost_the_answer_nothing_else(turns: ChatTurns) -> None:
