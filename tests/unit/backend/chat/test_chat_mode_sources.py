@@ -1,5 +1,6 @@
 """What turns in Chat mode join: files, the web, documents, memories and pictures, under one numbering."""
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -95,6 +96,16 @@ def test_what_the_web_says_is_shown_as_a_list_where_nothing_is_rewritten(turns: 
         "   Summary: Danish law gives parents 24 weeks of leave each." in turns.prompt
     )
     assert "```" not in turns.prompt
+
+
+def test_the_list_of_the_web_stands_in_the_order_of_the_numbers(turns: ChatTurns) -> None:
+    turns.ask(MESSAGE, rewrites=False, files=(FILE,))
+    prompt = turns.prompt.partition("Reference materials:\n")[2]
+    listed = [int(one) for one in re.findall(r'(?m)^(?:(?:\{"id": )|(?=\d+\. Title))(\d+)', prompt)]
+    assert listed == list(range(1, len(listed) + 1))
+    blocks = prompt.split("\n\n")
+    assert [one.startswith("```json") for one in blocks[:3]] == [True, False, True]
+    assert f"2. Title: Leave in Denmark\n   Address: {DENMARK}" in blocks[1]
 
 
 def test_files_come_first_then_the_web_then_documents_then_memories_then_pictures(
