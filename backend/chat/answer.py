@@ -1,7 +1,7 @@
 """Show the passages that come closest where no language model is set."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from backend.chat.assistant_settings import NOTHING_SEARCHED
@@ -23,6 +23,7 @@ from backend.chat.extractive.answer import (
     quote_passage,
 )
 from backend.chat.intent.search_plan import Searches, Side, SwitchedOff, ask_message_itself
+from backend.chat.message_lookup import KNOWLEDGE
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.chat.references import map_references
 from backend.chat.turn import ChatTurn
@@ -69,7 +70,8 @@ def answer_from_sentences(
 ) -> Generator[ChatEvent, None, None]:
     """Show the passages that come closest; the last event is AnswerDone or TurnFailed."""
     try:
-        yield from _answer(turn, dependencies, state)
+        with turn.deadline.ended_with_block() as deadline:
+            yield from _answer(replace(turn, deadline=deadline), dependencies, state)
     except SEARCH_ERRORS as error:
         yield state.fail(TurnFailed.from_search_error(error))
     finally:
@@ -85,17 +87,21 @@ def _answer(
             yield state.fail(NOTHING_SEARCHED)
             return
     lookup = _start_web_lookup(turn, dependencies)
-    found = yield from _find_sentences(turn, dependencies, state)
+    searched = yield from _search_documents(turn, dependencies, state)
     if lookup is not None:
         of_web = yield from lookup.follow(dependencies.numbers)
         state.add_documents(map_references(of_web.references))
+    found = searched or ExtractiveAnswer((), ())
     answer = found.sentences
-    reason = _choose_reason(dependencies, found)
+    empty = PassagesReason.NOTHING_ANSWERS if searched else PassagesReason.WEB_ALONE
+    # A budget that is used up is always said: nothing else tells the asker.
+    says_nothing = dependencies.reason is PassagesReason.NO_MODEL and not answer
+    reason = empty if says_nothing else dependencies.reason
     passages = quote_closest(found, dependencies.numbers)
     yield PassagesShown(reason, passages)
     citations = [_citation(one, dependencies.numbers) for one in answer]
     text = []
-    for piece in _pieces(answer, citations, _find_empty_reason(dependencies)):
+    for piece in _pieces(answer, citations, empty):
         if isinstance(piece, TextPiece):
             text.append(piece.text)
             state.add_answer(piece.text)
@@ -124,11 +130,24 @@ def _start_web_lookup(turn: ChatTurn, dependencies: ExtractiveDependencies) -> W
     return start_web_lookup(dependencies.web, plan, dependencies.budgets.answer, deadline)
 
 
-def _find_sentences(
+def _search_documents(
     turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
-) -> Generator[ChatEvent, None, ExtractiveAnswer]:
+) -> Generator[ChatEvent, None, ExtractiveAnswer | None]:
+    """Return None where documents are not searched, or cannot be and the web is asked as well."""
     if dependencies.search is None:
-        return ExtractiveAnswer((), ())
+        return None
+    try:
+        return (yield from _find_sentences(turn, dependencies, dependencies.search, state))
+    except SEARCH_ERRORS as error:
+        if dependencies.web is None or not turn.deadline.remaining():
+            raise
+        yield StepFailed(KNOWLEDGE, str(error))
+        return None
+
+
+def _find_sentences(
+    turn: ChatTurn, dependencies: ExtractiveDependencies, search: Search, state: ChatStateContainer
+) -> Generator[ChatEvent, None, ExtractiveAnswer]:
     follow_up = resolve_follow_up(turn.message, turn.history)
     if follow_up.unclear:
         yield StepFailed(FOLLOW_UP, follow_up.unclear)
@@ -143,7 +162,7 @@ def _find_sentences(
             filters=turn.filters,
         )
     )
-    result = yield from follow_search(dependencies.search(request))
+    result = yield from follow_search(search(request))
     state.add_results(result)
     return extract_answer(
         request.message,
@@ -152,18 +171,6 @@ def _find_sentences(
         dependencies.understanding,
         turn.deadline,
     )
-
-
-def _choose_reason(dependencies: ExtractiveDependencies, found: ExtractiveAnswer) -> PassagesReason:
-    """A budget that is used up is always said: nothing else tells the asker."""
-    says_nothing = dependencies.reason is PassagesReason.NO_MODEL and not found.sentences
-    return _find_empty_reason(dependencies) if says_nothing else dependencies.reason
-
-
-def _find_empty_reason(dependencies: ExtractiveDependencies) -> PassagesReason:
-    """Return what is said where nothing is quoted."""
-    is_web_alone = dependencies.search is None
-    return PassagesReason.WEB_ALONE if is_web_alone else PassagesReason.NOTHING_ANSWERS
 
 
 def quote_closest(found: ExtractiveAnswer, numbers: DocumentNumbers) -> tuple[QuotedPassage, ...]:

@@ -200,13 +200,14 @@ class _ChatModeTurn(ModelTurn):
         return prompts.references_prompt(self._turn.message, text, notes, gaps)
 
     def _format(self, references: Sequence[Reference]) -> str:
-        """Format the references as one array; results of a message that is searched as it stands are a list."""
+        """Format the references as one array; results of a message that is searched as it stands are a list between two."""
         of_web = [one for one in references if one.kind is SourceKind.WEB]
         if self._mode.rewrites or not of_web:
             return format_references(references)
-        rest = [one for one in references if one.kind is not SourceKind.WEB]
-        listed = format_web_list(of_web)
-        return f"{listed}\n\n{format_references(rest)}" if rest else listed
+        files = [one for one in references if one.kind is SourceKind.FILE]
+        rest = [one for one in references if one.kind not in {SourceKind.FILE, SourceKind.WEB}]
+        before, behind = (format_references(each) if each else "" for each in (files, rest))
+        return "\n\n".join(filter(None, (before, format_web_list(of_web), behind)))
 
 
 def _describe_nothing(material: _Material) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ class PendingCompletion(Generic[T]):
         try:
             return self.future.result(self.deadline.remaining())
         except TimeoutError as error:
-            raise CompletionError("the language model did not answer in time") from error
+            raise CompletionError("it did not end in time") from error
 
 
 def run_in_background(call: Callable[[], T], deadline: Deadline) -> PendingCompletion[T]:

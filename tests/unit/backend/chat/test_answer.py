@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from lxml import html
 
-from backend.chat.answer import ExtractiveDependencies, answer_from_sentences
+from backend.chat.answer import ExtractiveDependencies, Search, answer_from_sentences
 from backend.chat.chat_state import ChatStateContainer
-from backend.chat.events import AnswerDone
+from backend.chat.events import AnswerDone, ChatEvent, TurnFailed
+from backend.chat.intent.search_plan import BOTH_SIDES, Side
+from backend.chat.passages import PassagesReason
 from backend.chat.turn import ChatTurn
+from backend.chat.turn_mode import ChatMode
 from backend.schemas.answer import AnswerResponse
 from backend.search.events import SearchDone, SearchEvent, StepFailed
 from backend.search.llm_protocol import ChatMessage
@@ -24,10 +28,13 @@ from backend.search.models import (
 from backend.store.people import NOBODY
 from backend.web.answer_html import answer_html
 from connectors.access import Readers
+from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import Understanding
 from indexing.index.protocols import Evidence, Hit
 from indexing.runtime.deadline import Deadline
+from tests.support.chat_turns import DENMARK, FOUND
+from tests.support.open_web import OpenWeb, open_web
 from tests.support.search import chunk
 
 FILLER = (
@@ -149,3 +156,58 @@ def test_a_follow_up_is_searched_as_what_it_means(
     assert request.message == (searched or f"{asked} {message}")
     assert bool(request.history) is (request.message == message)
     assert [one.step for one in events if isinstance(one, StepFailed)] == lost
+
+
+@pytest.fixture
+def web() -> Iterator[OpenWeb]:
+    with open_web(FOUND) as opened:
+        yield opened
+
+
+def _answer_with(web: OpenWeb | None, search: Search, deadline: Deadline) -> Iterator[ChatEvent]:
+    parts = ExtractiveDependencies(
+        search=search,
+        prepare=lambda request: request,
+        numbers=DocumentNumbers(),
+        embedder=HashingEmbedder(),
+        understanding=Understanding({"English": 0.0}),
+        budgets=Budgets.for_window(32_000),
+        web=web and web.session(),
+    )
+    turn = ChatTurn(
+        message="Danish leave law",
+        readers=Readers.of(),
+        deadline=deadline,
+        person_id=NOBODY,
+        mode=ChatMode(BOTH_SIDES if web else frozenset({Side.KNOWLEDGE})),
+    )
+    return answer_from_sentences(turn, parts, ChatStateContainer())
+
+
+def _fail(_: SearchRequest) -> Iterator[SearchEvent]:
+    raise TemporarilyUnavailableError("The index does not answer.", timedelta(seconds=1))
+
+
+def test_a_search_that_fails_leaves_what_the_web_says(web: OpenWeb) -> None:
+    *events, done = _answer_with(web, _fail, Deadline.after(20))
+    assert StepFailed("knowledge", "The index does not answer.") in events
+    assert isinstance(done, AnswerDone)
+    assert [one.link for one in done.documents] == [DENMARK]
+    assert done.text == PassagesReason.WEB_ALONE.sentence
+    assert isinstance(list(_answer_with(None, _fail, Deadline.after(20)))[-1], TurnFailed)
+
+
+def test_an_answer_that_is_closed_ends_its_search_of_the_web(web: OpenWeb) -> None:
+    ended: list[Deadline] = []
+
+    def search(request: SearchRequest) -> Iterator[SearchEvent]:
+        ended.append(request.deadline)
+        yield StepFailed("selection", "It failed.")
+        raise AssertionError("nobody reads on")
+
+    events = _answer_with(web, search, Deadline.after(20))
+    next(events)
+    [deadline] = ended
+    assert deadline.remaining()
+    events.close()  # type: ignore[attr-defined]
+    assert not deadline.remaining()

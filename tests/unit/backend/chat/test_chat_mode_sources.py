@@ -1,5 +1,6 @@
 """What turns in Chat mode join: files, the web, documents, memories and pictures, under one numbering."""
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from backend.chat.events import AnswerDone, MemoriesShown, TextPiece, WebSearche
 from backend.chat.intent.search_plan import Side
 from backend.chat.pictures import Picture
 from backend.chat.rights_watch import DocumentWithdrawnError, RightsWatch, list_documents
-from backend.search.events import Queries
+from backend.search.events import Queries, StepFailed
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.store.memories import Memory
 from backend.web_search.domains import DomainRules
@@ -100,6 +101,16 @@ def test_what_the_web_says_is_shown_as_a_list_where_nothing_is_rewritten(turns: 
     assert "```" not in turns.prompt
 
 
+def test_the_list_of_the_web_stands_in_the_order_of_the_numbers(turns: ChatTurns) -> None:
+    turns.ask(MESSAGE, rewrites=False, files=(FILE,))
+    prompt = turns.prompt.partition("Reference materials:\n")[2]
+    listed = [int(one) for one in re.findall(r'(?m)^(?:(?:\{"id": )|(?=\d+\. Title))(\d+)', prompt)]
+    assert listed == list(range(1, len(listed) + 1))
+    blocks = prompt.split("\n\n")
+    assert [one.startswith("```json") for one in blocks[:3]] == [True, False, True]
+    assert f"2. Title: Leave in Denmark\n   Address: {DENMARK}" in blocks[1]
+
+
 def test_files_come_first_then_the_web_then_documents_then_memories_then_pictures(
     turns: ChatTurns,
 ) -> None:
@@ -159,6 +170,19 @@ def test_a_greeting_needs_no_memory(turns: ChatTurns) -> None:
     turns.ask("Hello")
     assert turns.prompt == "Hello"
     assert turns.of_kind(MemoriesShown) == []
+
+
+def test_memories_that_come_too_late_are_not_blamed_on_the_model(turns: ChatTurns) -> None:
+    released = threading.Event()
+
+    def hang(_: str, __: Deadline) -> Sequence[Memory]:
+        released.wait(30)
+        return ()
+
+    turns.find_memories = hang
+    turns.ask("Which law is mine?", sides=NONE)
+    released.set()
+    assert turns.of_kind(StepFailed) == [StepFailed("memory", "it did not end in time")]
 
 
 def test_memories_that_cannot_be_read_cost_the_answer_nothing_else(turns: ChatTurns) -> None:

@@ -58,7 +58,7 @@ def test_a_model_that_does_not_answer_is_not_waited_for() -> None:
 
     done = run(hang, seconds=0.2)
     released.set()
-    assert done == IntentDone(BY_MESSAGE, "the language model did not answer in time")
+    assert done == IntentDone(BY_MESSAGE, "it did not end in time")
 
 
 def test_the_model_has_the_deadline_of_the_step() -> None:
