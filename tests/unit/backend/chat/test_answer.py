@@ -172,7 +172,7 @@ def _answer_with(web: OpenWeb | None, search: Search, deadline: Deadline) -> Ite
         embedder=HashingEmbedder(),
         understanding=Understanding({"English": 0.0}),
         budgets=Budgets.for_window(32_000),
-        web=web and web.session(),
+        web=web.session() if web else None,
     )
     turn = ChatTurn(
         message="Danish leave law",
