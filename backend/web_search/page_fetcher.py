@@ -1,10 +1,13 @@
 """Fetching a page from the public web, with sentences for what may go wrong."""
 
+from collections.abc import Sequence
+from functools import partial
 from http.cookiejar import CookieJar
 from types import MappingProxyType
 
 import httpx
 
+from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from backend.web_search.results import UnreadablePage
 from connectors.http_client.address_guard import (
     PUBLIC_ONLY,
@@ -43,6 +46,10 @@ _HEADERS = MappingProxyType(
 )
 
 
+class _ForbiddenHostError(AddressNotAllowedError):
+    """The rules of domains forbid a host."""
+
+
 class PageFetcher:
     """Fetches pages of the public web. Thread-safe: each page has a client and cookies of its own."""
 
@@ -53,10 +60,12 @@ class PageFetcher:
         self._allowed = allowed
         self._resolver = resolver
 
-    def fetch(self, url: str, deadline: Deadline) -> Response | UnreadablePage:
-        """Send one request, and follow redirects; the response may have any status."""
+    def fetch(
+        self, url: str, deadline: Deadline, domains: DomainRules = ANY_DOMAIN
+    ) -> Response | UnreadablePage:
+        """Send one request, and follow redirects within the domains; the response may have any status."""
         try:
-            return self._get(url, deadline)
+            return self._get(url, deadline, domains)
         except (NotAuthorizedError, ClientError) as error:
             return error.response
         except ServiceUnavailableError as error:
@@ -66,7 +75,7 @@ class PageFetcher:
         except (AddressNotAllowedError, CertificateError, ResponseError) as error:
             return UnreadablePage(url, _describe_failure(url, error))
 
-    def _get(self, url: str, deadline: Deadline) -> Response:
+    def _get(self, url: str, deadline: Deadline, domains: DomainRules) -> Response:
         seconds = min(deadline.remaining(), _LONGEST_WAIT)
         limits = RequestLimits(
             total=seconds, read=seconds, max_bytes=LARGEST_FILE, max_redirects=_MAX_REDIRECTS
@@ -74,7 +83,7 @@ class PageFetcher:
         with (
             WebClient(
                 allowed_networks=self._allowed,
-                resolver=self._resolver,
+                resolver=partial(self._resolve, domains),
                 read_rate_limit=_ignore_rate_limit,
                 headers=_HEADERS,
                 limits=limits,
@@ -85,6 +94,16 @@ class PageFetcher:
             deadline.on_expiry(client.abort),
         ):
             return client.get(url)
+
+    def _resolve(self, domains: DomainRules, host: str, port: int) -> Sequence[str]:
+        """Look up each host that a request leads to, before anything is sent there.
+
+        Raises:
+            _ForbiddenHostError: it is of no permitted domain.
+        """
+        if not domains.permits(f"https://{host}"):
+            raise _ForbiddenHostError(f"Pages of {host} may not be read here.")
+        return self._resolver(host, port)
 
 
 def _ignore_rate_limit(response: Response) -> None:
@@ -116,6 +135,8 @@ def _describe_failure(
     host = get_host(url)
     match error:
         # Not which address it is: what lies within a network is nobody's business.
+        case _ForbiddenHostError():
+            return str(error)
         case AddressNotAllowedError():
             return (
                 f"{host or 'The address'} leads to what is not on the public web (http or https)."

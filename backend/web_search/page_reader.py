@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from backend.web_search.file_content import ServedFile, read_file
 from backend.web_search.isolated_page import read_page
 from backend.web_search.obstacles import find_obstacle, find_refusal
@@ -52,34 +53,40 @@ class PageReader:
         self._fetcher = fetcher
         self._render = render
 
-    def read(self, url: str, deadline: Deadline) -> PageOutcome:
-        """Read one page. Whatever goes wrong is an outcome too."""
-        opened = self._open(url, deadline)
+    def read(self, url: str, deadline: Deadline, domains: DomainRules = ANY_DOMAIN) -> PageOutcome:
+        """Read one page, following redirects within the domains. Whatever goes wrong is an outcome too."""
+        opened = self._open(url, deadline, domains)
         if not isinstance(opened, _Opened):
             return opened
         if self._render is not None and _may_need_scripts(opened.content):
             opened = _render(self._render, opened, deadline)
         return _judge(url, opened)
 
-    def read_all(self, urls: Iterable[str], deadline: Deadline) -> Sequence[PageOutcome]:
+    def read_all(
+        self, urls: Iterable[str], deadline: Deadline, domains: DomainRules = ANY_DOMAIN
+    ) -> Sequence[PageOutcome]:
         """Read pages in parallel, each address once; the outcomes are in the order of the addresses."""
         wanted = list(urls)
         if not wanted:
             return ()
         pool = ThreadPoolExecutor(min(MOST_AT_ONCE, len(set(wanted))), "web-page")
         try:
-            reading = {url: pool.submit(self.read, url, deadline) for url in dict.fromkeys(wanted)}
+            reading = {
+                url: pool.submit(self.read, url, deadline, domains) for url in dict.fromkeys(wanted)
+            }
             _wait_until_read(reading.values(), deadline)
         finally:
             # Each ends by itself soon after the deadline.
             pool.shutdown(wait=False, cancel_futures=True)
         return [_take(reading[url], url) for url in wanted]
 
-    def _open(self, url: str, deadline: Deadline) -> _Opened | BlockedPage | UnreadablePage:
+    def _open(
+        self, url: str, deadline: Deadline, domains: DomainRules
+    ) -> _Opened | BlockedPage | UnreadablePage:
         """Fetch a page, and follow where it sends a browser by itself."""
         visited, target = {url}, url
         while True:
-            response = self._fetcher.fetch(target, deadline)
+            response = self._fetcher.fetch(target, deadline, domains)
             if isinstance(response, UnreadablePage):
                 return UnreadablePage(url, response.reason)
             opened = _open_response(url, response, deadline)

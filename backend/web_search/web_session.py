@@ -88,7 +88,7 @@ class WebSession:
             return [UnreadablePage(url, str(error)) for url in urls]
         known = {url: self.cache.find_page(url) for url in urls if rules.permits(url)}
         missing = [url for url, page in known.items() if page is None]
-        read = dict(zip(missing, self.pages.read_all(missing, deadline), strict=True))
+        read = dict(zip(missing, self.pages.read_all(missing, deadline, rules), strict=True))
         for url, outcome in read.items():
             if isinstance(outcome, WebPage):
                 self.cache.keep_page(url, outcome)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from backend.web_search.page_fetcher import PageFetcher
 from backend.web_search.page_reader import MOST_AT_ONCE, PageReader
 from backend.web_search.rendering import RenderedPage
@@ -37,12 +38,14 @@ class _MeetingFetcher(PageFetcher):
         self.running = self.most = 0
         self._lock = threading.Lock()
 
-    def fetch(self, url: str, deadline: Deadline) -> Response | UnreadablePage:
+    def fetch(
+        self, url: str, deadline: Deadline, domains: DomainRules = ANY_DOMAIN
+    ) -> Response | UnreadablePage:
         with self._lock:
             self.running += 1
             self.most = max(self.most, self.running)
         self._barrier.wait(_SOON)
-        found = super().fetch(url, deadline)
+        found = super().fetch(url, deadline, domains)
         with self._lock:
             self.running -= 1
         return found

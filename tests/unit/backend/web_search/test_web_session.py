@@ -120,6 +120,15 @@ def test_a_database_that_does_not_answer_is_a_finding_too(web: OpenWeb) -> None:
     assert outcome == UnreadablePage(web.pages.url("/en/pool"), "The database does not answer.")
 
 
+def test_a_redirect_to_a_forbidden_domain_is_not_followed(web: OpenWeb) -> None:
+    web.rules = replace(web.rules, blocked_domains=("internal.test",))
+    moved = web.pages.url("/moved/private")
+    [outcome] = web.session().read([moved], soon())
+    assert outcome == UnreadablePage(moved, "Pages of internal.test may not be read here.")
+    assert web.pages.requests == ["/moved/private"]
+    assert web.pages.lookups == ["news.test"]
+
+
 def test_pages_are_read_side_by_side_once_each_and_in_their_order(web: OpenWeb) -> None:
     session = web.session()
     urls = [web.pages.url(path) for path in ("/walls/empty", "/en/pool", "/status/404")]
