@@ -30,7 +30,7 @@ def test_a_failure_arrives() -> None:
 def test_a_call_that_hangs_is_left_at_the_deadline() -> None:
     released = threading.Event()
     began = time.monotonic()
-    with pytest.raises(CompletionError, match="^it did not end in time$"):
+    with pytest.raises(CompletionError, match=r"^it did not end in time$"):
         run_in_background(released.wait, Deadline.after(0.05)).result()
     assert time.monotonic() - began < 5
     released.set()
