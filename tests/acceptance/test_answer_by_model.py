@@ -79,7 +79,7 @@ def test_what_cites_nothing_is_listed(home: Home, server: ScriptedModel) -> None
     assert "Without a source:\n    The laser costs 900 euros.\n" in _ask(home, server).out
     server.play(saying("The laser costs 900 euros."))
     run = _ask(home, server)
-    assert "This answer cites no document." in run.out
+    assert "From general knowledge, not from a source. Check it before you rely on it." in run.out
 
 
 def test_the_terminal_shows_the_answer_with_its_quotes(home: Home, server: ScriptedModel) -> None:
