@@ -52,7 +52,7 @@ def cite(
     readers: As = None,
     as_json: Json = False,
 ) -> None:
-    """Write numbered references into a text: which of its sentences each source bears out."""
+    """Write numbered references into a text: which of its sentences each source supports."""
     own = command_line.readers(readers)
     style = MarkerStyle.FOOTNOTES if footnotes else MarkerStyle.BRACKETS
     with command_line.cli_errors(as_json):
