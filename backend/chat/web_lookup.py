@@ -212,7 +212,7 @@ def _make_references(
     results = [one for one in _merge(findings) if identify_page(one.url) not in known]
     references = (
         *(_refer_to_page(one, numbers) for one in reversed(pages.values())),
-        *(refer_to_result(one, numbers) for one in results[:MAX_RESULTS]),
+        *(_refer_to_result(one, numbers) for one in results[:MAX_RESULTS]),
     )
     problems = dict.fromkeys(one.problem for one in findings if one.problem)
     unread = [describe_failure(one) for one in outcomes if not isinstance(one, ReadPage)]
@@ -231,19 +231,30 @@ def _merge(findings: Iterable[WebFinding]) -> list[WebResult]:
     return list(distinct.values())
 
 
-def refer_to_result(result: WebResult, numbers: DocumentNumbers) -> Reference:
+def cite_page(page_id: str, title: str, url: str) -> CitedDocument:
+    return CitedDocument(page_id, title or url, url, SourceKind.WEB)
+
+
+def join_snippets(snippets: Iterable[str]) -> str:
+    return GAP.join(snippets)
+
+
+def add_date(result: WebResult, text: str) -> str:
+    """Put the day of a result before what is said of it, where the search engine gives one."""
+    return f"({result.published:%Y-%m-%d}) {text}" if result.published else text
+
+
+def _refer_to_result(result: WebResult, numbers: DocumentNumbers) -> Reference:
     """Return a result of a search under the number of its page."""
-    date = f"({result.published:%Y-%m-%d}) " if result.published else ""
-    document = CitedDocument(
-        identify_page(result.url), result.title or result.url, result.url, SourceKind.WEB
+    document = cite_page(identify_page(result.url), result.title, result.url)
+    return Reference(
+        numbers.assign(document.document_id), document, add_date(result, result.summary)
     )
-    return Reference(numbers.assign(document.document_id), document, date + result.summary)
 
 
 def _refer_to_page(read: ReadPage, numbers: DocumentNumbers) -> Reference:
     page = read.page
-    document = CitedDocument(
-        identify_page(page.url), page.title or page.url, page.url, SourceKind.WEB
-    )
+    document = cite_page(identify_page(page.url), page.title, page.url)
     date = f"({describe_date(page.published)})\n" if page.published else ""
-    return Reference(numbers.assign(document.document_id), document, date + GAP.join(read.snippets))
+    content = date + join_snippets(read.snippets)
+    return Reference(numbers.assign(document.document_id), document, content)

@@ -10,9 +10,8 @@ from types import MappingProxyType
 
 from backend.chat import prompts
 from backend.chat.agent.known_pages import KnownPages, ListedLink, RefusedPage
-from backend.chat.agent.web_work import join_snippets
-from backend.chat.citations.citation_processor import CitedDocument, SourceKind
-from backend.chat.web_lookup import ReadPage
+from backend.chat.citations.citation_processor import CitedDocument
+from backend.chat.web_lookup import ReadPage, add_date, cite_page, join_snippets
 from backend.search.budget import to_json
 from backend.search.models import SearchResult
 from backend.web_search.describing import describe_date, describe_failure
@@ -131,7 +130,7 @@ class WebReplies:
         text = self._fit_links(shown, links, room)
         if not content or text is None:
             return ToolReply(to_json({"address": url, "not_read": prompts.NOTHING_FITS}))
-        document = CitedDocument(self.pages.identify(url), title, url, SourceKind.WEB)
+        document = cite_page(self.pages.identify(url), title, url)
         said = f"({date})\n{content}" if date else content
         return ToolReply(text, {number: document}, ((number, said),))
 
@@ -152,10 +151,8 @@ class WebReplies:
         return None
 
     def _cite_result(self, result: WebResult) -> CitedDocument:
-        page = self.pages.identify(result.url)
-        return CitedDocument(page, result.title or result.url, result.url, SourceKind.WEB)
+        return cite_page(self.pages.identify(result.url), result.title, result.url)
 
 
 def _describe_result(result: WebResult) -> str:
-    date = f"({result.published:%Y-%m-%d}) " if result.published else ""
-    return date + (shorten_summary(result.summary) or result.title)
+    return add_date(result, shorten_summary(result.summary) or result.title)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from backend.chat.agent.tool_work import PageReading, WebSearching
 from backend.chat.events import ChatEvent, PagesRead, WebSearched
-from backend.chat.web_lookup import SNIPPETS, TOKEN_CHARACTERS, ReadPage
+from backend.chat.web_lookup import SNIPPETS, TOKEN_CHARACTERS, ReadPage, join_snippets
 from backend.search.budget import to_json
 from backend.web_search.page_snippets import SnippetBudget
 from backend.web_search.result_text import MAX_RESULTS
@@ -19,8 +19,6 @@ MAX_CUTS = 3
 """Of a page whose text has more tokens than characters let expect."""
 CONTENT_SHARE = 0.7
 """Of the room of a page; the rest is for its title, its address and its links."""
-_GAP = "\n[…]\n"
-"""Between two parts of a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,3 @@ class WebWorker:
                 return chosen
             characters = characters * room // (cost + cost // 8)
         return ()
-
-
-def join_snippets(snippets: tuple[str, ...]) -> str:
-    return _GAP.join(snippets)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from tests.benchmarks.claims.rewordings import Rewording
+from tests.benchmarks.claims.rewordings import Rewording, reword_by
 
 _SYNONYM_LIST = """
 因为/由于 所以/因此 但是/不过 但/然而 然而/但是 并且/而且 以及/和 大约/约 约/大概 许多/很多 很多/不少 非常/十分 十分/相当
@@ -76,12 +76,8 @@ REWORDINGS: Sequence[Rewording] = (
 
 
 def reword(text: str, chance: Random) -> str | None:
-    """Apply all rewordings that do apply, in an order of chance, at most three; and sometimes a lead."""
-    applied = 0
-    for rewording in chance.sample(REWORDINGS, len(REWORDINGS)):
-        new = rewording(text, chance)
-        if new and new != text and applied < 3:
-            text, applied = new, applied + 1
-    if applied and chance.random() < 0.3:
-        text = chance.choice(_LEADS).format(text)
-    return text if applied else None
+    return reword_by(REWORDINGS, add_lead, text, chance)
+
+
+def add_lead(text: str, chance: Random) -> str | None:
+    return chance.choice(_LEADS).format(text)

@@ -143,12 +143,18 @@ REWORDINGS: Sequence[Rewording] = (
 
 
 def reword(text: str, chance: Random) -> str | None:
+    return reword_by(REWORDINGS, add_lead, text, chance)
+
+
+def reword_by(
+    rewordings: Sequence[Rewording], lead: Rewording, text: str, chance: Random
+) -> str | None:
     """Apply all rewordings that do apply, in an order of chance, at most three; and sometimes a lead."""
     applied = 0
-    for rewording in chance.sample(REWORDINGS, len(REWORDINGS)):
+    for rewording in chance.sample(rewordings, len(rewordings)):
         new = rewording(text, chance)
         if new and new != text and applied < 3:
             text, applied = new, applied + 1
     if applied and chance.random() < 0.3:
-        text = add_lead(text, chance) or text
+        text = lead(text, chance) or text
     return text if applied else None
