@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from backend.chat.agent.tool_calls import TOOL_NAMES
 from backend.chat.chat_state import ChatStateContainer
+from backend.chat.citations.bibliography import BibliographyFilter
 from backend.chat.citations.citation_processor import (
     CitedText,
     DynamicCitationProcessor,
 )
-from backend.chat.citations.source_list import SourceListRemover
 from backend.chat.events import ChatEvent, ReasoningStep, TextPiece
 from backend.chat.llm.client import ChatModel, ModelError, ModelTimeoutError
 from backend.chat.llm.messages import (
@@ -109,7 +109,7 @@ class AnswerWriter:
 
     processor: DynamicCitationProcessor
     state: ChatStateContainer
-    source_list: SourceListRemover = field(default_factory=SourceListRemover)
+    source_list: BibliographyFilter = field(default_factory=BibliographyFilter)
 
     def write(self, token: str) -> list[ChatEvent]:
         """Add a token to the answer, and return the events of what it adds."""

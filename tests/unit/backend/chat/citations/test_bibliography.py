@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.chat.citations.source_list import SourceListRemover
+from backend.chat.citations.bibliography import BibliographyFilter
 
 ANSWER = "Parents have 26 weeks [1]. The law grants 24 [2]."
 
 
 def _pass_on(*tokens: str) -> str:
-    remover = SourceListRemover()
+    remover = BibliographyFilter()
     return "".join([*map(remover.add, tokens), remover.end()])
 
 
@@ -69,7 +69,7 @@ def test_of_two_lists_the_last_one_is_left_out() -> None:
 
 
 def test_ordinary_text_is_passed_on_at_once() -> None:
-    remover = SourceListRemover()
+    remover = BibliographyFilter()
     assert remover.add("Parents have") == "Parents have"
     assert remover.add(" 26 weeks.\n\nRe") == " 26 weeks."
     assert remover.add("member") == "\n\nRemember"

@@ -66,7 +66,7 @@ class _Place(Enum):
     ENTRIES = auto()
 
 
-class SourceListRemover:
+class BibliographyFilter:
     """Passes a streamed text on, without the list at its end; what is passed on is the same however the text is split."""
 
     def __init__(self) -> None:
