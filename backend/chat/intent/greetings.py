@@ -6,9 +6,9 @@ LONGEST = 60
 """Characters; a longer message says more than a greeting."""
 
 _WORDS = (
-    r"hi|hey|hello|hallo|good (?:morning|afternoon|evening|day)|greetings|thanks|thank you|thank you very much|thanks a lot|many thanks"
+    r"hi|hey|hello|hallo|good morning|good afternoon|good evening|good day|greetings|thanks|thank you|thank you very much|thanks a lot|many thanks"
     r"|bye|goodbye|see you|cheers|how are you"
-    r"|guten (?:morgen|tag|abend)|servus|moin|danke|vielen dank|danke schön|tschüss|auf wiedersehen"
+    r"|guten morgen|guten tag|guten abend|servus|moin|danke|vielen dank|danke schön|tschüss|auf wiedersehen"
     r"|bonjour|bonsoir|salut|merci|merci beaucoup|au revoir"
     r"|hola|buenos días|buenas tardes|buenas noches|gracias|muchas gracias|adiós"
     r"|ciao|buongiorno|grazie|olá|obrigad[oa]"
@@ -16,8 +16,10 @@ _WORDS = (
     r"|こんにちは|こんばんは|おはよう|おはようございます|ありがとう|ありがとうございます|さようなら"
 )
 _FILLERS = r"there|all|everyone|everybody|team|again|so much|zusammen|dir|ihnen|à tous|a todos|大家|みなさん|quarry|吗|呀|啊"
+# The longest first: what was matched is not given back.
+_ALTERNATIVES = "|".join(sorted(_WORDS.split("|"), key=len, reverse=True))
 _GREETING = regex.compile(
-    rf"(?:[\p{{P}}\p{{S}}\s]*+(?:{_WORDS})(?![\p{{Latin}}\d])(?:[\p{{P}}\p{{S}}\s]*+(?:{_FILLERS})(?![\p{{Latin}}\d]))?+)++[\p{{P}}\p{{S}}\s]*+",
+    rf"(?:[\p{{P}}\p{{S}}\s]*+(?:{_ALTERNATIVES})(?![\p{{Latin}}\d])(?:[\p{{P}}\p{{S}}\s]*+(?:{_FILLERS})(?![\p{{Latin}}\d]))?+)++[\p{{P}}\p{{S}}\s]*+",
     regex.IGNORECASE,
 )
 
