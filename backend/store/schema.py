@@ -7,6 +7,7 @@ from backend.store.language_model_tables import language_models
 from backend.store.memory_tables import memories
 from backend.store.project_tables import projects
 from backend.store.push_tables import pushed_documents
+from backend.store.research_tables import research_runs
 from backend.store.sharing_tables import conversation_shares
 from backend.store.user_file_tables import user_files
 from backend.store.web_cache_tables import web_cache_entries
@@ -26,5 +27,6 @@ from backend.store.web_search_tables import web_providers
         web_providers,
         web_cache_entries,
         pushed_documents,
+        research_runs,
     )
 }
