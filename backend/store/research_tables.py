@@ -17,10 +17,11 @@ research_runs = Table(
     Column("question", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("confirms_plan", Boolean, nullable=False),  # the plan waits for the person
-    Column("record", JSON, nullable=False),  # what another process needs to go on
-    Column("findings", Integer, nullable=False),  # finished tasks in the record
+    Column("record", Text, nullable=False),  # JSON: what another process needs to go on
+    Column("tasks", Integer, nullable=False),  # in the record
+    Column("tasks_done", Integer, nullable=False),
     Column("document_ids", JSON, nullable=False),  # what each part of the run rests on
-    Column("report", JSON(none_as_null=True)),  # NULL until it is written
+    Column("has_report", Boolean, nullable=False),
     Column("problem", Text),  # why there is no report
     Column("last_event", Integer, nullable=False),
     Column("fence", Integer, nullable=False),  # increases with every claim
