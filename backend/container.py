@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from backend.composition.index import EmbeddingModel, IndexEngine
     from backend.composition.language_models import LanguageModels, StoredModels
     from backend.composition.memories import MemoryFinder
+    from backend.composition.research import ResearchParts
     from backend.composition.web_search import WebSessions
     from backend.files.file_keeper import FileIndex
     from backend.search.named_sets import Names
@@ -242,6 +243,13 @@ class Container:
             lambda: self.web_sessions,
             lambda: self._memories,
         )
+
+    @property
+    def research(self) -> "ResearchParts":
+        """Opens what research runs work with."""
+        from backend.composition.research import ResearchParts
+
+        return ResearchParts(self.chat, self.database)
 
     @cached_property
     def _memories(self) -> "MemoryFinder":

@@ -25,7 +25,6 @@ from backend.store import runs
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.research_runs import (
-    DocumentIds,
     ResearchRun,
     ResearchState,
     to_research_run,
@@ -77,7 +76,7 @@ class EventPortion:
     first: int
     last: int
     payload: str
-    """JSON: number, name and data of each."""
+    """JSON: number, name, data and documents of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +99,8 @@ class ResearchProgress:
     """What a run did since it was stored last; without anything, its lease alone is renewed."""
 
     portion: EventPortion | None = None
-    document_ids: DocumentIds | None = None
-    """Where that has changed."""
+    document_ids: Sequence[str] | None = None
+    """All that events name, where there are more."""
     checkpoint: Checkpoint | None = None
 
 
@@ -297,8 +296,7 @@ def _list_values(progress: ResearchProgress, now: datetime) -> dict[str, object]
     if progress.portion is not None:
         values |= {"last_event": progress.portion.last, "updated_at": now}
     if progress.document_ids is not None:
-        ids = {part: list(ids) for part, ids in progress.document_ids.items()}
-        values["document_ids"] = ids
+        values["document_ids"] = list(progress.document_ids)
     if progress.checkpoint is not None:
         values |= _list_checkpoint(progress.checkpoint, now)
     return values

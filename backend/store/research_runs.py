@@ -37,9 +37,6 @@ ENDED: frozenset[ResearchState] = frozenset({"done", "failed", "stopped"})
 EVENTS_KEPT = timedelta(days=1)
 """After the end of a run; then the record alone has what was done."""
 
-DocumentIds: TypeAlias = Mapping[str, Sequence[str]]
-"""The documents that each part of a run rests on, by the name of the part."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewResearch:
@@ -53,7 +50,8 @@ class NewResearch:
     """Whether the plan waits for the person."""
     record: str
     """JSON."""
-    document_ids: DocumentIds
+    history_document_ids: Sequence[str]
+    """What the messages before the question rest on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +64,9 @@ class ResearchRun:
     question: str
     state: ResearchState
     confirms_plan: bool
-    document_ids: DocumentIds
+    history_document_ids: tuple[str, ...]
+    document_ids: tuple[str, ...]
+    """What its events name, each by its place in this list."""
     tasks: int
     tasks_done: int
     has_report: bool
@@ -90,7 +90,9 @@ class FollowedResearch:
     """A run as its followers see it."""
 
     state: ResearchState
-    document_ids: DocumentIds
+    history_document_ids: tuple[str, ...]
+    document_ids: tuple[str, ...]
+    """What the events name, each by its place in this list."""
     payloads: tuple[str, ...]
     """Portions that hold events behind the number that was asked for; others may stand in the first of them."""
 
@@ -166,7 +168,8 @@ def _make_row(run_id: str, new: NewResearch, now: datetime) -> dict[str, object]
         "tasks": 0,
         "tasks_done": 0,
         "has_report": False,
-        "document_ids": {part: list(ids) for part, ids in new.document_ids.items()},
+        "history_document_ids": list(new.history_document_ids),
+        "document_ids": [],
         "last_event": 0,
         "fence": 0,
         "queued_at": now,
@@ -269,7 +272,12 @@ def follow(
         if row is None:
             raise missing()
         payloads = tuple(connection.scalars(behind))
-    return FollowedResearch(state=row.state, document_ids=row.document_ids, payloads=payloads)
+    return FollowedResearch(
+        state=row.state,
+        history_document_ids=tuple(row.history_document_ids),
+        document_ids=tuple(row.document_ids),
+        payloads=payloads,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +400,8 @@ def to_research_run(row: Any) -> ResearchRun:
         question=row.question,
         state=row.state,
         confirms_plan=row.confirms_plan,
-        document_ids=row.document_ids,
+        history_document_ids=tuple(row.history_document_ids),
+        document_ids=tuple(row.document_ids),
         tasks=row.tasks,
         tasks_done=row.tasks_done,
         has_report=row.has_report,

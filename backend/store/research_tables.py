@@ -20,7 +20,10 @@ research_runs = Table(
     Column("record", Text, nullable=False),  # JSON: what another process needs to go on
     Column("tasks", Integer, nullable=False),  # in the record
     Column("tasks_done", Integer, nullable=False),
-    Column("document_ids", JSON, nullable=False),  # what each part of the run rests on
+    # What the messages before the question rest on, and so all of the run.
+    Column("history_document_ids", JSON, nullable=False),
+    # What events name, each by its place in this list, which only grows.
+    Column("document_ids", JSON, nullable=False),
     Column("has_report", Boolean, nullable=False),
     Column("problem", Text),  # why there is no report
     Column("last_event", Integer, nullable=False),
@@ -46,5 +49,5 @@ research_events = Table(
     Column("run_id", ForeignKey("research_runs.id", ondelete="CASCADE"), primary_key=True),
     Column("first", Integer, primary_key=True),  # the number of its first event
     Column("last", Integer, nullable=False),
-    Column("payload", Text, nullable=False),  # JSON: number, name and data of each
+    Column("payload", Text, nullable=False),  # JSON: number, name, data and documents of each
 )

@@ -41,6 +41,7 @@ def _create_runs() -> None:
         sa.Column("record", sa.Text, nullable=False),
         sa.Column("tasks", sa.Integer, nullable=False),
         sa.Column("tasks_done", sa.Integer, nullable=False),
+        sa.Column("history_document_ids", sa.JSON, nullable=False),
         sa.Column("document_ids", sa.JSON, nullable=False),
         sa.Column("has_report", sa.Boolean, nullable=False),
         sa.Column("problem", sa.Text),

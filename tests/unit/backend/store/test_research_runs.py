@@ -64,7 +64,7 @@ def _add(
         question="How long is leave?",
         confirms_plan=True,
         record="{}",
-        document_ids={"": ["wiki:a"]},
+        history_document_ids=["wiki:a"],
     )
     return research_runs.add(database, new, NOW + timedelta(minutes=minute))
 
@@ -149,7 +149,7 @@ def test_a_run_goes_with_its_conversation_and_stays_without_its_project(database
     in_conversation = _add(database, conversation_id=conversation)
     projects.remove(database, project)
     assert research_runs.get(database, OWNER, run_id).run.project_id is None
-    conversations.delete(database, OWNER, conversation)
+    conversations.remove(database, OWNER, conversation)
     with pytest.raises(NotFoundError):
         research_runs.get(database, OWNER, in_conversation)
 
@@ -221,15 +221,16 @@ def test_an_event_and_the_checkpoint_after_it_are_stored_together_or_not_at_all(
     lost = ResearchClaim(run_id, claimed.claim.fence + 1)
     progress = ResearchProgress(
         portion=_portion(1, "task_done"),
-        document_ids={"1": ["wiki:b"]},
+        document_ids=["wiki:b"],
         checkpoint=_checkpoint().checkpoint,
     )
     assert _store(database, lost, progress) is ResearchSignal.LOST
     found = research_runs.follow(database, OWNER, run_id, 0)
-    assert (found.payloads, found.document_ids) == ((), {"": ["wiki:a"]})
+    assert (found.payloads, found.document_ids) == ((), ())
     assert _store(database, claimed.claim, progress) is ResearchSignal.RUNNING
     found = research_runs.follow(database, OWNER, run_id, 0)
-    assert (len(found.payloads), found.document_ids) == (1, {"1": ["wiki:b"]})
+    assert (len(found.payloads), found.document_ids) == (1, ("wiki:b",))
+    assert found.history_document_ids == ("wiki:a",)
     assert research_runs.get(database, OWNER, run_id).run.tasks_done == 1
 
 
