@@ -124,6 +124,11 @@ class ChatService:
         is_of_all = index is self.engine.index or isinstance(index, ScopedIndex)
         return self._inference if is_of_all else self._make_inference(index)
 
+    @property
+    def inference(self) -> "FilterInference":
+        """Reads words of a question as filters, over the index of all documents."""
+        return self._inference
+
     @cached_property
     def _inference(self) -> "FilterInference":
         """Over the index of all documents: it keeps the names that each asker may see for a while."""

@@ -82,7 +82,7 @@ class ResearchParts:
             embedding=self._find_embedding(),
             sentence_embedder=self.chat.engine.embedding.sentence_vectors,
             person_id=find_person_id(run),
-            infer=self.chat.search.inference.infer_from_message,
+            infer=self.chat.inference.infer_from_message,
             search_seconds=self.chat.settings.search_seconds,
         )
 
