@@ -9,6 +9,7 @@ from backend.chat.llm.client import ChatModel
 from backend.research.events import ResearchEvent
 from backend.research.knowledge import KnowledgeItem
 from backend.research.record.research_record import ResearchRecord
+from backend.search.llm_protocol import Complete
 from backend.search.models import DocumentNumbers, SearchRequest
 from backend.search.search_tool import SearchTool
 from backend.web_search.web_session import WebSession
@@ -23,8 +24,8 @@ from indexing.runtime.deadline import CancelToken, Deadline
 ReadersNow: TypeAlias = Callable[[], Readers | None]
 """Returns what the person may read as of now; None where the account or the session has ended."""
 
-OpenSearch: TypeAlias = Callable[[DocumentNumbers], SearchTool]
-"""Makes what searches documents for one agent; it keeps the numbers of what it finds there."""
+OpenSearch: TypeAlias = Callable[[Complete | None, DocumentNumbers], SearchTool]
+"""As `SearchService.tool`: makes what searches documents for one agent, with the model that it is to ask."""
 
 Calculate: TypeAlias = Callable[[str, str, Deadline], KnowledgeItem | str]
 """Runs a program for a question, and returns what is known by it, or a sentence that says why it gave nothing."""
@@ -32,6 +33,18 @@ Calculate: TypeAlias = Callable[[str, str, Deadline], KnowledgeItem | str]
 
 class ResearchInterruptedError(QuarryError):
     """The process that runs it has to end; the run goes on from its record elsewhere."""
+
+
+class ResearchFailedError(QuarryError):
+    """There is nothing to report of.
+
+    Attributes:
+        advice: What the person can do about it.
+    """
+
+    def __init__(self, message: str, advice: str) -> None:
+        super().__init__(message)
+        self.advice = advice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,10 @@ class ActionDone:
     """New sources, pages, questions or answers; 0: the action is off in the next step."""
     notes: tuple[str, ...] = ()
     """Sentences on what failed or was refused, and why."""
+    sent: tuple[str, ...] = ()
+    """Queries of the web as they were sent."""
+    receivers: tuple[str, ...] = ()
+    """Whom they were sent to; nobody where they had been searched before."""
     documents: tuple[str, ...] = ()
     """Ids of documents that the agent has read until now."""
 

@@ -1,64 +1,35 @@
-"""The steps of a research run. Each takes the record as the steps before have left it, and returns the next one.
+"""A research run, step by step, from wherever its record stands.
 
-A step that was broken off may be repeated: nothing of it is in the record until it has ended.
+Each step takes the record as the steps before have left it, and returns the next one. A step that was broken off may be
+repeated: nothing of it is in the record until it has ended.
 """
 
-from backend.research.dependencies import ResearchControl, ResearchDependencies
-from backend.research.record.budget import TaskBudget
-from backend.research.record.plan import ResearchTask
+from backend.research.agent.run_task import ASKER_GONE
+from backend.research.dependencies import (
+    ResearchControl,
+    ResearchDependencies,
+    ResearchFailedError,
+)
+from backend.research.events import ResearchDone, ResearchFailed
+from backend.research.orchestration import choose_next_tasks
+from backend.research.planning import make_plan
+from backend.research.readable_documents import RightsUnknownError
 from backend.research.record.request import ResearchRequest
 from backend.research.record.research_record import ResearchRecord
-from backend.research.record.task_report import TaskReport
+from backend.research.reporting import write_report
+from backend.research.step_time import check_interrupted
+from backend.research.task_pool import run_pending_tasks
+
+MAX_WITHDRAWALS = 3
+"""After so many times that documents were withdrawn in mid-run, there is no report."""
+WITHDRAWN = "Documents that the report rests on may not be read any more."
 
 
-def clarify(
-    record: ResearchRecord, dependencies: ResearchDependencies, control: ResearchControl
+def run_research(
+    request: ResearchRequest, dependencies: ResearchDependencies, control: ResearchControl
 ) -> ResearchRecord:
-    """Ask the model what is unclear of the question; emits ClarificationAsked where anything is."""
-    raise NotImplementedError
-
-
-def make_plan(
-    record: ResearchRecord, dependencies: ResearchDependencies, control: ResearchControl
-) -> ResearchRecord:
-    """Divide the question into tasks; emits PlanMade. Where the model fails, the question itself is the one task."""
-    raise NotImplementedError
-
-
-def run_task(
-    record: ResearchRecord,
-    task: ResearchTask,
-    budget: TaskBudget,
-    dependencies: ResearchDependencies,
-    control: ResearchControl,
-) -> TaskReport:
-    """Let one agent work on a task; whatever fails is a report too."""
-    raise NotImplementedError
-
-
-def run_pending_tasks(
-    record: ResearchRecord, dependencies: ResearchDependencies, control: ResearchControl
-) -> ResearchRecord:
-    """Run all tasks that have no report yet, side by side; `control.save` is called after each."""
-    raise NotImplementedError
-
-
-def choose_next_tasks(
-    record: ResearchRecord, dependencies: ResearchDependencies, control: ResearchControl
-) -> ResearchRecord:
-    """Let the orchestrator read the reports and add a round of tasks, or none; emits RoundDecided."""
-    raise NotImplementedError
-
-
-def write_report(
-    record: ResearchRecord, dependencies: ResearchDependencies, control: ResearchControl
-) -> ResearchRecord:
-    """Write the final report, check its citations, and show it; emits ReportChecked and ReportPiece.
-
-    Raises:
-        ResearchFailedError: there is nothing to report of.
-    """
-    raise NotImplementedError
+    """Do all steps but the clarification, which needs a person to answer; see `continue_research`."""
+    return continue_research(ResearchRecord(request=request), dependencies, control)
 
 
 def continue_research(
@@ -66,16 +37,54 @@ def continue_research(
 ) -> ResearchRecord:
     """Go on from where a record stands until the report is written; the last event is ResearchDone or ResearchFailed.
 
-    A record without a plan gets one; the plan is not shown to anybody before.
+    A record without a plan gets one; the plan is not shown to anybody before. `control.save` is called after each step.
 
     Raises:
         ResearchInterruptedError: `control.interrupt` was cancelled.
     """
-    raise NotImplementedError
+    try:
+        record = _run_steps(record, dependencies, control)
+    except ResearchFailedError as error:
+        control.emit(ResearchFailed(str(error), error.advice))
+        return record
+    except RightsUnknownError as error:
+        control.emit(ResearchFailed(str(error), "Ask again later."))
+        return record
+    if record.report is not None:
+        control.emit(ResearchDone(record.report))
+    return record
 
 
-def run_research(
-    request: ResearchRequest, dependencies: ResearchDependencies, control: ResearchControl
+def _run_steps(
+    record: ResearchRecord, dependencies: ResearchDependencies, control: ResearchControl
 ) -> ResearchRecord:
-    """Do all steps but the clarification, which needs a person to answer."""
-    raise NotImplementedError
+    withdrawals = 0
+    while record.report is None:
+        check_interrupted(control)
+        _check_asker(dependencies)
+        before = record.written_reports
+        record = _take_step(record, dependencies, control)
+        withdrawals += len(record.written_reports) < len(before)
+        if withdrawals > MAX_WITHDRAWALS:
+            raise ResearchFailedError(WITHDRAWN, "Ask again, for what may be read now.")
+        control.save(record)
+    return record
+
+
+def _take_step(
+    record: ResearchRecord, dependencies: ResearchDependencies, control: ResearchControl
+) -> ResearchRecord:
+    if record.plan is None:
+        return make_plan(record, dependencies, control)
+    left = record.request.budget.left_after(record.spent)
+    may_search = not control.stop.is_cancelled and not left.is_used_up
+    if record.pending_tasks and may_search:
+        return run_pending_tasks(record, dependencies, control)
+    if not record.is_searched and may_search:
+        return choose_next_tasks(record, dependencies, control)
+    return write_report(record, dependencies, control)
+
+
+def _check_asker(dependencies: ResearchDependencies) -> None:
+    if dependencies.resolve_readers() is None:
+        raise ResearchFailedError(ASKER_GONE, "Sign in again, and ask again.")

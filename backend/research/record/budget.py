@@ -39,10 +39,6 @@ class ResearchBudget:
     parallel_tasks: int = PARALLEL_TASKS
     """Agents that work at the same time."""
 
-    @property
-    def report_seconds(self) -> float:
-        return self.seconds * REPORT_SHARE
-
     def left_after(self, spent: Spent) -> "TaskBudget":
         """Return what agents may still spend together; what is held back for the report is no part of it."""
         agents = 1 - REPORT_SHARE

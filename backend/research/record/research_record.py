@@ -59,11 +59,23 @@ class ResearchRecord:
         answer = self.clarification.answer if self.clarification else None
         return tuple(filter(None, (self.request.question, *before, answer)))
 
+    def with_clarification(self, clarification: Clarification) -> "ResearchRecord":
+        return replace(self, clarification=clarification)
+
+    def with_plan(self, plan: ResearchPlan) -> "ResearchRecord":
+        """Set the plan, also in the place of one that was not begun."""
+        return replace(self, plan=plan)
+
     def with_report(self, report: TaskReport) -> "ResearchRecord":
-        """Add the report of a task, in the place of one that the task had before."""
+        """Add the report of a task, in the place of one that the task had before.
+
+        Agents work side by side: their seconds are not those of the run.
+        """
         others = [one for one in self.reports if one.task.number != report.task.number]
         reports = sorted([*others, report], key=lambda one: one.task.number)
-        return replace(self, reports=tuple(reports), spent=self.spent + report.spent)
+        return replace(
+            self, reports=tuple(reports), spent=self.spent + replace(report.spent, seconds=0.0)
+        )
 
     def with_round(self, questions: Collection[str]) -> "ResearchRecord":
         """Add a round of tasks; none ends the search."""

@@ -1,0 +1,202 @@
+"""Run one task: an agent with its own tools, its own share of the budget, and the rights that hold now."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+from backend.research.agent.actions import Place
+from backend.research.agent.agent import AgentWork, FoundAnswer, ResearchAgent
+from backend.research.agent.evidence import Evidence
+from backend.research.agent.intermediate_report import (
+    ReportOrder,
+    generate_intermediate_report,
+    quote_sources,
+)
+from backend.research.agent.private_texts import collect_private_sentences, make_read_texts
+from backend.research.agent.tools import AgentTools, ToolRequest
+from backend.research.cited_text import CitedText, select_sources
+from backend.research.dependencies import ResearchControl, ResearchDependencies
+from backend.research.events import IntermediateReportCitedDocs, TaskDone, TaskStarted
+from backend.research.model_calls import ModelCalls
+from backend.research.readable_documents import RightsUnknownError, list_withdrawn
+from backend.research.record.budget import Spent, TaskBudget
+from backend.research.record.plan import ResearchTask
+from backend.research.record.research_record import ResearchRecord
+from backend.research.record.task_report import TaskReport
+from backend.research.step_time import check_interrupted, ended_by
+from backend.search.llm_protocol import CompletionError
+from backend.search.models import DocumentNumbers
+from connectors.access import Readers
+from indexing.runtime.deadline import CancelToken, Deadline
+
+SEARCH_SHARE = 0.75
+"""Of the tokens and the time of a task; the rest is for its report."""
+MAX_REASONS = 3
+
+ASKER_GONE = "The account or the session of the person who asked has ended."
+WITHDRAWN = "A document that was read for this may not be read any more."
+BUDGET_ENDED = "The budget had ended before this was looked at."
+NOTHING_FOUND = "Nothing was found that answers this."
+STOPPED = "It was stopped before its end."
+NO_MODEL = "The language model did not write this; it is quoted from the sources."
+
+
+def run_task(
+    record: ResearchRecord,
+    task: ResearchTask,
+    budget: TaskBudget,
+    dependencies: ResearchDependencies,
+    control: ResearchControl,
+) -> TaskReport:
+    """Let one agent work on a task; whatever fails is a report too, whose `failure` says why.
+
+    Raises:
+        ResearchInterruptedError: nothing of the task is kept.
+    """
+    control.emit(TaskStarted(task))
+    started = time.monotonic()
+    with ended_by(control.stop, control.interrupt) as token:
+        run = _TaskRun(record, task, budget, dependencies, control, token)
+        report = run.run()
+    check_interrupted(control)
+    spent = replace(report.spent, seconds=time.monotonic() - started)
+    report = replace(report, spent=spent)
+    if report.has_text:
+        cited = tuple(replace(one, texts=()) for one in report.sources)
+        control.emit(IntermediateReportCitedDocs(task.number, cited))
+    control.emit(TaskDone(report))
+    return report
+
+
+class _TaskRun:
+    def __init__(
+        self,
+        record: ResearchRecord,
+        task: ResearchTask,
+        budget: TaskBudget,
+        dependencies: ResearchDependencies,
+        control: ResearchControl,
+        token: CancelToken,
+    ) -> None:
+        self._record = record
+        self._task = task
+        self._budget = budget
+        self._dependencies = dependencies
+        self._control = control
+        self._calls = ModelCalls(dependencies, budget.tokens)
+        self._end = Deadline.after(budget.seconds, token)
+
+    def run(self) -> TaskReport:
+        if self._budget.is_used_up or not self._end.remaining():
+            return TaskReport(task=self._task, failure=self._why_not_begun)
+        readers = self._dependencies.resolve_readers()
+        if readers is None:
+            return TaskReport(task=self._task, failure=ASKER_GONE)
+        tools = self._make_tools(readers)
+        found = self._search(tools)
+        return self._check_rights(self._report(tools, found))
+
+    @property
+    def _why_not_begun(self) -> str:
+        return STOPPED if self._is_stopped() else BUDGET_ENDED
+
+    def _is_stopped(self) -> bool:
+        return self._control.stop.is_cancelled
+
+    def _make_tools(self, readers: Readers) -> AgentTools:
+        dependencies, numbers = self._dependencies, DocumentNumbers()
+        open_search = dependencies.open_search
+        places = list_places(self._record, dependencies)
+        search = open_search(self._calls.judge, numbers) if open_search else None
+        request = ToolRequest(
+            dependencies=dependencies,
+            readers=readers,
+            filters=self._record.request.filters,
+            places=places,
+            asked=self._record.request.question,
+        )
+        return AgentTools(
+            request,
+            search if Place.DOCUMENTS in places else None,
+            numbers,
+            make_read_texts(self._record, self._task, readers, dependencies.person_id),
+            Evidence(self._task.rests_on),
+        )
+
+    def _search(self, tools: AgentTools) -> FoundAnswer:
+        tokens = int(self._budget.tokens * SEARCH_SHARE)
+        work = AgentWork(
+            record=self._record,
+            task=self._task,
+            budget=self._budget,
+            tools=tools,
+            calls=replace(self._calls, most_tokens=tokens),
+            deadline=self._end.limited_to(self._budget.seconds * SEARCH_SHARE),
+            emit=self._control.emit,
+        )
+        return ResearchAgent(work).run()
+
+    def _report(self, tools: AgentTools, found: FoundAnswer) -> TaskReport:
+        evidence = tools.evidence
+        text, note = self._write(tools, found)
+        report = TaskReport(
+            task=self._task,
+            sources=select_sources(evidence.sources, text.seen),
+            knowledge=tuple(evidence.knowledge),
+            gaps=found.gaps,
+            documents=evidence.documents,
+            spent=Spent(tokens=self._calls.tokens, cycles=found.steps, pages=len(tools.opened)),
+        )
+        if not text.seen:
+            return replace(report, failure=self._describe_failure(found.notes))
+        private = collect_private_sentences("\n".join((text.text, *found.gaps)), tools.texts)
+        return replace(report, text=text.text, note=note, private_text=private)
+
+    def _write(self, tools: AgentTools, found: FoundAnswer) -> tuple[CitedText, str]:
+        """Return the report, and how it came about where that matters."""
+        order = ReportOrder(
+            question=self._task.question,
+            answer=found.answer.text if found.answer else "",
+            knowledge=tools.evidence.knowledge,
+            sources=tools.evidence.sources,
+            today=self._record.request.today,
+        )
+        instead = found.answer or quote_sources(order.question, order.sources)
+        if self._is_stopped():
+            return instead, STOPPED
+        if not order.sources:
+            return instead, ""
+        try:
+            ended = "" if found.answer else _join(found.notes[-1:])
+            return generate_intermediate_report(order, self._calls, self._end), ended
+        except CompletionError as error:
+            why = STOPPED if self._is_stopped() else str(error)
+            return instead, why if found.answer else _join((NO_MODEL, why))
+
+    def _describe_failure(self, notes: tuple[str, ...]) -> str:
+        if self._is_stopped():
+            return STOPPED
+        return _join((NOTHING_FOUND, *notes[-MAX_REASONS:]))
+
+    def _check_rights(self, report: TaskReport) -> TaskReport:
+        """Return the report only where all that the agent has read may be read still."""
+        try:
+            if not list_withdrawn(report.documents, self._dependencies):
+                return report
+            failure = WITHDRAWN
+        except RightsUnknownError as error:
+            failure = str(error)
+        return TaskReport(task=self._task, failure=failure, spent=report.spent)
+
+
+def list_places(record: ResearchRecord, dependencies: ResearchDependencies) -> frozenset[Place]:
+    """Return where the person wants to search, as far as there is anything to search with."""
+    request = record.request
+    documents = request.uses_documents and dependencies.open_search is not None
+    web = request.uses_web and dependencies.web is not None
+    places = {Place.DOCUMENTS: documents, Place.WEB: web}
+    return frozenset(place for place, may in places.items() if may)
+
+
+def _join(sentences: Iterable[str]) -> str:
+    return " ".join(filter(None, sentences))
