@@ -65,19 +65,17 @@ class ResearchParts:
         models: "TurnModels",
         web: "WebSession | None",
     ) -> "ResearchDependencies":
-        from backend.chat.llm.client import make_complete
         from backend.research.dependencies import ResearchDependencies
 
         index = self.chat.engine.index
         searches = self.chat.search_with(models.count_tokens)
-        complete = make_complete(chosen.fast)
         return ResearchDependencies(
             writer=chosen.answering,
             fast=chosen.fast,
             count_tokens=models.count_tokens,
             resolve_readers=self.find_rights(run).readers_now,
             index=index,
-            open_search=lambda numbers: searches.tool(complete, numbers),
+            open_search=searches.tool,
             web=web,
             embedding=self._find_embedding(),
             sentence_embedder=self.chat.engine.embedding.sentence_vectors,

@@ -13,11 +13,11 @@ from backend.research.dependencies import (
     ResearchDependencies,
     ResearchInterruptedError,
 )
+from backend.research.planning import clarify, make_plan
 from backend.research.record.record_json import read_record
 from backend.research.record.research_record import ResearchRecord
 from backend.research.runs.run_events import encode_state
 from backend.research.runs.run_journal import LeftRun, ResearchLostError, RunJournal
-from backend.research.planning import clarify, make_plan
 from backend.research.steps import continue_research
 from backend.store.research_leases import ClaimedResearch
 from backend.store.research_runs import ResearchRun, ResearchState
