@@ -30,8 +30,8 @@ class ResearchParts:
     database: "Database"
 
     @contextmanager
-    def open(self, run: "ResearchRun") -> "Iterator[ResearchDependencies]":
-        """Yield what a run works with; what its models use is counted as its owner's.
+    def open(self, run: "ResearchRun", rights: "RunRights") -> "Iterator[ResearchDependencies]":
+        """Yield what a run works with, within these rights; what its models use is counted as its owner's.
 
         Raises:
             NotConfiguredError: no language model is set.
@@ -47,7 +47,8 @@ class ResearchParts:
             self.chat.models.metering(person_id) as meter,
             self.chat.find_web().open(None, ANY_DOMAIN) as web,
         ):
-            yield self._choose(run, chosen.metered(meter, models.count_tokens), models, web)
+            metered = chosen.metered(meter, models.count_tokens)
+            yield self._choose(run, rights, metered, models, web)
 
     def _check_models(self, models: "TurnModels", person_id: int) -> "ChosenModels":
         from connectors.errors import ActionRequiredError, NotConfiguredError
@@ -61,6 +62,7 @@ class ResearchParts:
     def _choose(
         self,
         run: "ResearchRun",
+        rights: "RunRights",
         chosen: "ChosenModels",
         models: "TurnModels",
         web: "WebSession | None",
@@ -73,7 +75,7 @@ class ResearchParts:
             writer=chosen.answering,
             fast=chosen.fast,
             count_tokens=models.count_tokens,
-            resolve_readers=self.find_rights(run).readers_now,
+            resolve_readers=rights.readers_now,
             index=index,
             open_search=searches.tool,
             web=web,

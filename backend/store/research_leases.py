@@ -55,8 +55,8 @@ class ClaimedResearch:
     run: ResearchRun
     record: str
     """JSON."""
-    was_claimed: bool
-    """Whether a process has worked on it before."""
+    is_taken_over: bool
+    """Whether another process had to end while it worked on it."""
 
 
 class ResearchSignal(Enum):
@@ -242,7 +242,7 @@ def _claim(
     connection.execute(update(research_runs).where(this).values(claimed))
     run = to_research_run(row)
     return ClaimedResearch(
-        ResearchClaim(run_id, row.fence + 1), run, row.record, was_claimed=row.fence > 0
+        ResearchClaim(run_id, row.fence + 1), run, row.record, is_taken_over=row.host is not None
     )
 
 

@@ -44,7 +44,9 @@ MOST_RUNS = 200
 MOST_MINUTES = 30
 _ONE = "/api/research/{research_id}"
 _MARKDOWN = "text/markdown"
-_CONFLICT = {409: openapi.describe_problem("Not as the run is now, or the web is switched off")}
+_CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: openapi.describe_problem("Not as the run is now, or the web is switched off")
+}
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: openapi.describe_stream(openapi.RESEARCH_EVENTS),
     204: {"description": "Nothing follows any more: the run has ended"},
@@ -134,7 +136,7 @@ class PlanBody(BaseModel):
     )
 
 
-@router.post("/api/research", status_code=202, responses=dict(_CONFLICT), summary="Start research")
+@router.post("/api/research", status_code=202, responses=_CONFLICT, summary="Start research")
 @requires(Permission.ASK)
 def start_research(
     body: ResearchBody,
@@ -184,7 +186,7 @@ def open_research(research_id: ResearchId, research: ResearchDependency) -> Open
 
 @router.post(
     f"{_ONE}/clarification",
-    responses=dict(_CONFLICT),
+    responses=_CONFLICT,
     summary="Answer questions back, or pass over them",
 )
 @requires(Permission.ASK)
@@ -194,7 +196,7 @@ def clarify_research(
     return responses.make_opened(research.clarify(research_id, body.answer))
 
 
-@router.put(f"{_ONE}/plan", responses=dict(_CONFLICT), summary="Change the plan before it starts")
+@router.put(f"{_ONE}/plan", responses=_CONFLICT, summary="Change the plan before it starts")
 @requires(Permission.ASK)
 def change_research_plan(
     research_id: ResearchId, body: PlanBody, research: ResearchDependency
@@ -202,7 +204,7 @@ def change_research_plan(
     return responses.make_opened(research.change_plan(research_id, body.tasks))
 
 
-@router.post(f"{_ONE}/start", status_code=202, responses=dict(_CONFLICT), summary="Start the plan")
+@router.post(f"{_ONE}/start", status_code=202, responses=_CONFLICT, summary="Start the plan")
 @requires(Permission.ASK)
 def start_research_plan(
     research_id: ResearchId, research: ResearchDependency
@@ -229,7 +231,7 @@ def delete_research(research_id: ResearchId, research: ResearchDependency) -> No
     f"{_ONE}/events",
     status_code=200,
     response_class=EventStream,
-    responses=dict(_EVENTS),
+    responses=_EVENTS,
     summary="Follow research",
 )
 @requires(Permission.ASK)
@@ -249,7 +251,7 @@ def follow_research(
     f"{_ONE}/report",
     status_code=200,
     response_class=Response,
-    responses=dict(_REPORT),
+    responses=_REPORT,
     summary="Return the report as a document",
 )
 @requires(Permission.ASK)

@@ -58,7 +58,7 @@ def _begin_paragraph(
     document: "Document", lists: Sequence[str], heading: int | None
 ) -> "Paragraph":
     if heading is not None:
-        return document.add_heading(level=heading)
+        return document.add_paragraph(style=f"Heading {heading}")
     if not lists:
         return document.add_paragraph()
     depth = min(len(lists), _DEEPEST_LIST)

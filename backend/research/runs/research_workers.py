@@ -61,7 +61,7 @@ class ResearchWorkers:
         self._is_ready = is_ready
         self._pause = pause
         self._stopping = threading.Event()
-        self._lock = threading.Lock()
+        self._lock, self._looking = threading.Lock(), threading.Lock()
         self._journals: set[RunJournal] = set()
         # One more than are worked on at once, to write the reports of runs that are stopped.
         self._threads = [
@@ -73,13 +73,17 @@ class ResearchWorkers:
         for thread in self._threads:
             thread.start()
 
-    def stop(self, seconds: float) -> bool:
-        """Give all runs back at their last finished task; return whether that was done within so many seconds."""
+    def give_back(self) -> None:
+        """Give all runs back at their last finished task, soon, and take no more."""
         self._stopping.set()
         with self._lock:
             journals = list(self._journals)
         for journal in journals:
             journal.interrupt.cancel()
+
+    def stop(self, seconds: float) -> bool:
+        """Do so, and return whether it was done within so many seconds."""
+        self.give_back()
         end = time.monotonic() + seconds
         for thread in self._threads:
             if thread.ident is not None:
@@ -100,7 +104,12 @@ class ResearchWorkers:
                 LOG.exception("Research failed with an internal error.")
                 found = False
             if not found:
-                self._stopping.wait(self._pause)
+                self._rest_in_turn()
+
+    def _rest_in_turn(self) -> None:
+        """Let one of the idle threads look at a time: any of them can work on what it finds."""
+        with self._looking:
+            self._stopping.wait(self._pause)
 
     def _work_on_next(self) -> bool:
         """Return whether there was a run to work on."""
@@ -122,15 +131,6 @@ class ResearchWorkers:
         return True
 
 
-def claim_run(work: ResearchWork, run_id: str) -> ClaimedResearch | None:
+def claim_run(database: Database, run_id: str) -> ClaimedResearch | None:
     """Claim this run for this process, whosever turn it is; None where another one has it."""
-    return research_leases.claim(
-        work.database(), run_id, this_process(), is_dead, datetime.now(UTC)
-    )
-
-
-def is_awaited(work: ResearchWork, claimed: ClaimedResearch) -> bool:
-    """Whether somebody else waits, while all places are taken, who has fewer runs under way."""
-    return research_leases.is_awaited(
-        work.database(), claimed.run.owner, work.limits, datetime.now(UTC)
-    )
+    return research_leases.claim(database, run_id, this_process(), is_dead, datetime.now(UTC))

@@ -16,6 +16,7 @@ from backend.research.runs.run_events import (
     DocumentPlaces,
     Encode,
     encode_portion,
+    encode_state,
     list_documents,
 )
 from backend.store import research_leases
@@ -90,6 +91,7 @@ class RunJournal:
         self._is_left = False
         self._storing = threading.Lock()
         self._stored_at = time.monotonic()
+        self._is_taken_over = claimed.is_taken_over
         if claimed.run.state == "stopping":
             self.stop.cancel()
 
@@ -126,9 +128,11 @@ class RunJournal:
         number = getattr(event, "task", None)
         return self._task_documents.get(number, ()) if isinstance(number, int) else ()
 
-    def note_resumed(self) -> None:
-        """Add the event of a run that goes on after another process, or this one, had to end."""
-        self._note(EncodedEvent("resumed", "{}"))
+    def note_claimed(self) -> None:
+        """Add the event of a run that is worked on, or goes on after its process had to end."""
+        self._note(
+            EncodedEvent("resumed", "{}") if self._is_taken_over else encode_state("running")
+        )
 
     def _note(self, event: EncodedEvent) -> None:
         with self._changed:

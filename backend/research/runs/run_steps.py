@@ -33,9 +33,6 @@ ASKER_GONE = "Your account has ended or was disabled, so this research ends here
 INTERNAL = "An internal error ended this research. Start it again."
 _RIGHTS_SECONDS = 30.0
 
-OpenDependencies: TypeAlias = Callable[[ResearchRun], AbstractContextManager[ResearchDependencies]]
-"""Opens what a run works with; raises ActionRequiredError where it cannot be worked on."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRights:
@@ -43,6 +40,12 @@ class RunRights:
 
     readers_now: ReadersNow
     own_memories: OwnMemories
+
+
+OpenDependencies: TypeAlias = Callable[
+    [ResearchRun, RunRights], AbstractContextManager[ResearchDependencies]
+]
+"""Opens what a run works with; raises ActionRequiredError where it cannot be worked on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +69,7 @@ def work_on(claimed: ClaimedResearch, journal: RunJournal, stepper: RunStepper) 
     """Go on with a run as far as it comes here. Whatever happens to it is stored, unless the run is lost."""
     progress = _Progress(read_record(claimed.record))
     with journal.keeping():
-        if claimed.was_claimed:
-            journal.note_resumed()
+        journal.note_claimed()
         try:
             state, problem = _advance(claimed, journal, stepper, progress)
         except ResearchInterruptedError:
@@ -109,8 +111,9 @@ def _advance(
     control = ResearchControl(
         emit=journal.emit, save=save, stop=journal.stop, interrupt=journal.interrupt
     )
-    with stepper.open_dependencies(claimed.run) as dependencies:
-        if refusal := _find_refusal(claimed.run, dependencies, stepper):
+    rights = stepper.find_rights(claimed.run)
+    with stepper.open_dependencies(claimed.run, rights) as dependencies:
+        if refusal := _find_refusal(claimed.run, dependencies, rights):
             return "failed", refusal
         if waiting := _prepare(claimed.run, dependencies, control, progress):
             return waiting, None
@@ -130,10 +133,9 @@ def _is_between_rounds(record: ResearchRecord) -> bool:
 
 
 def _find_refusal(
-    run: ResearchRun, dependencies: ResearchDependencies, stepper: RunStepper
+    run: ResearchRun, dependencies: ResearchDependencies, rights: RunRights
 ) -> str | None:
     """Return why a run may not go on as of now."""
-    rights = stepper.find_rights(run)
     readers = rights.readers_now()
     if readers is None:
         return ASKER_GONE

@@ -200,7 +200,7 @@ class ResearchService:
 
     def stop(self, run_id: str) -> OpenedResearch:
         """Let one's own run end with a report of what there is. What has ended stays as it is. Raises NotFoundError."""
-        research_runs.stop(self.database, self.owner, run_id, _encode_stop, datetime.now(UTC))
+        research_runs.stop(self.database, self.owner, run_id, encode_stop, datetime.now(UTC))
         return self.open(run_id)
 
     def delete(self, run_id: str) -> None:
@@ -223,7 +223,7 @@ def _make_change(expected: ResearchState, record: ResearchRecord) -> PersonChang
     return PersonChange(expected, write_record(record), len(record.tasks))
 
 
-def _encode_stop(number: int) -> str:
+def encode_stop(number: int) -> str:
     """Return the portion that ends a run of which nothing was found yet."""
     event = encode_state("stopped", "It was stopped before anything was found.")
     return encode_portion(number, [DocumentedEvent(event)])

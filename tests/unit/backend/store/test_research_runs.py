@@ -170,11 +170,11 @@ def test_one_process_has_a_run_and_another_takes_it_over_when_its_lease_ends(
 ) -> None:
     run_id = _add(database)
     first = _claim(database)
-    assert (first.run.id, first.was_claimed) == (run_id, False)
+    assert (first.run.id, first.is_taken_over) == (run_id, False)
     assert research_leases.claim_next(database, THERE, LIMITS, NOW + LEASE / 2) is None
     assert _store(database, first.claim, _checkpoint()) is ResearchSignal.RUNNING
     second = _claim(database, THERE, NOW + LEASE * 2)
-    assert (second.run.id, second.was_claimed, second.record) == (run_id, True, '{"a":1}')
+    assert (second.run.id, second.is_taken_over, second.record) == (run_id, True, '{"a":1}')
     late = _checkpoint("done", '{"late":1}')
     assert _store(database, first.claim, late) is ResearchSignal.LOST
     assert research_runs.get(database, OWNER, run_id).record == '{"a":1}'
