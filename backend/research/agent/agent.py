@@ -66,6 +66,11 @@ class AgentWork:
 
 
 @dataclass(frozen=True, slots=True)
+class _Choice:
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
 class FoundAnswer:
     """How the loop of an agent ended."""
 
@@ -144,20 +149,19 @@ class ResearchAgent:
         """Let the model decide; None where nothing is left to do, or it does not say what."""
         allowed = self._allowed()
 
-        def read(value: object) -> Action | None:
-            return read_action(value, allowed, self._places)
+        def read(value: object) -> _Choice | None:
+            action = read_action(value, allowed, self._places)
+            return _Choice(action) if action else None
 
         if not allowed:
             return None
         try:
             messages = self._compose(allowed)
-            action: Action = ask_for_json(
-                self._work.calls.write, messages, read, self._work.deadline
-            )
+            choice = ask_for_json(self._work.calls.write, messages, read, self._work.deadline)
         except CompletionError as error:
             self._notes.append(f"No further step was decided: {error}")
             return None
-        return action
+        return choice.action
 
     def _compose(self, allowed: frozenset[ActionKind]) -> list[ChatMessage]:
         today = self._work.record.request.today

@@ -187,8 +187,10 @@ class AgentTools:
             model_queries=tuple(queries[1:]),
             filters=self.request.filters,
         )
-        events = self.search_tool.run(self.request.dependencies.infer(request))
-        return (yield from follow_search(events))
+        request = self.request.dependencies.infer(request)
+        # Queries of an agent stand by themselves: no model has to put them in other words.
+        started = yield from self.search_tool.start(request, calls={})
+        return (yield from follow_search(self.search_tool.complete(started, request)))
 
     def _read_page(self, url: str, deadline: Deadline) -> Generator[ChatEvent, None, PageOutcome]:
         web = self.request.dependencies.web

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from backend.chat.citations.citation_processor import CitedDocument
 from backend.chat.citations.citation_utils import collapse_citations
@@ -24,8 +23,8 @@ class MergedReport:
 
 @dataclass(frozen=True, slots=True)
 class MergedReports:
-    reports: tuple[MergedReport, ...] = ()
-    sources: Mapping[int, NumberedSource] = MappingProxyType({})
+    reports: tuple[MergedReport, ...]
+    sources: Mapping[int, NumberedSource]
     """All that a report cites, each once, by its number in all of them."""
 
     @property
