@@ -14,6 +14,7 @@ from tests.support.access_conversation_routes import (
     ROUTES_OF_HELD_FILES,
     ROUTES_OF_MEMORIES,
     ROUTES_OF_PROJECTS,
+    ROUTES_OF_RESEARCH,
     ROUTES_OF_SHARING,
 )
 from tests.support.access_expected import (
@@ -220,6 +221,7 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | ROUTES_OF_PROJECTS
     | ROUTES_OF_FILES
     | ROUTES_OF_MEMORIES
+    | ROUTES_OF_RESEARCH
     | ROUTES_OF_HELD_FILES
     | ROUTES_OF_ASSISTANTS
     | _FOR_OWNERS_OF_SOURCES

@@ -37,7 +37,7 @@ from backend.research.runs.service import LONGEST_ANSWER, ResearchOrder
 from backend.schemas.research import OpenedResearchResponse, ResearchRunsResponse
 from backend.schemas.search import FiltersBody
 from backend.web_search.search import SWITCHED_OFF
-from connectors.errors import ConflictError, NotConfiguredError
+from connectors.errors import ConflictError
 
 router = APIRouter()
 MOST_RUNS = 200
@@ -45,7 +45,7 @@ MOST_MINUTES = 30
 _ONE = "/api/research/{research_id}"
 _MARKDOWN = "text/markdown"
 _CONFLICT: dict[int | str, dict[str, Any]] = {
-    409: openapi.describe_problem("Not as the run is now, or the web is switched off")
+    409: openapi.describe_problem("Not as the run is now; or the web is switched off, or no language model is set")
 }
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: openapi.describe_stream(openapi.RESEARCH_EVENTS),
@@ -151,7 +151,7 @@ def start_research(
     if body.web and not web_sessions.is_on:
         raise ConflictError(SWITCHED_OFF)
     if chat.model is None:
-        raise NotConfiguredError(NO_MODEL)
+        raise ConflictError(NO_MODEL)
     order = ResearchOrder(
         request=body.make_request(request),
         confirms_plan=body.confirm,
