@@ -16,7 +16,6 @@ from tests.support.access_routes import ROUTES
 from tests.support.access_serving import make_world_of_one
 from tests.support.access_world import World
 
-
 pytestmark = pytest.mark.soak("slow")
 
 
