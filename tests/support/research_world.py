@@ -245,7 +245,8 @@ def _reword(values: Json, _: Request) -> Json:
     written = []
     for one in values["sentences"]:
         passage = one["passages"][0]
-        said = find_sentences(one["sentence"], passage["content"]) or [passage["content"]]
+        content = re.sub(r"^About \S+: ", "", passage["content"])
+        said = find_sentences(one["sentence"], content) or [content]
         written.append(
             {"number": one["number"], "text": f"{said[0].rstrip('.')} [{passage['source']}]."}
         )
