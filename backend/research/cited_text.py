@@ -19,7 +19,6 @@ from connectors.document import Span
 class CitedText:
     text: str
     """With its markers."""
-    plain: str
     seen: Mapping[int, CitedDocument]
     """What it cites, in the order of the first citations."""
     sentences: tuple[CitedSentence, ...]
@@ -36,7 +35,6 @@ def keep_markers(text: str, mapping: Mapping[int, CitedDocument]) -> CitedText:
     pieces = [*processor.process_token(bare), *processor.process_token(None)]
     return CitedText(
         text="".join(piece for piece in pieces if isinstance(piece, str)),
-        plain=processor.get_plain_text(),
         seen=processor.get_seen_citations(),
         sentences=tuple(processor.get_cited_sentences()),
         uncited=tuple(processor.get_uncited_sentences()),

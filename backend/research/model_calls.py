@@ -133,7 +133,7 @@ def parse_object(answer: str) -> object:
 def read_texts(value: object, most: int, longest: int) -> list[str]:
     """Return the texts among a value that should be a list of them: on one line each, each once, the first ones."""
     listed = value if isinstance(value, list) else [value]
-    lines = (" ".join(one.split())[:longest] for one in map(_find_text, listed) if one)
+    lines = (" ".join(one.split())[:longest].rstrip() for one in map(_find_text, listed) if one)
     distinct = {line.casefold(): line for line in reversed(list(lines)) if line}
     return list(reversed(distinct.values()))[:most]
 

@@ -12,11 +12,12 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from backend.chat.citations.marker_parser import Marker, split_markers
+from backend.chat.llm.client import LanguageModel
 from backend.chat.prompts import judging_prompt
 from backend.research import prompts
 from backend.research.dependencies import ResearchControl, ResearchDependencies
@@ -244,7 +245,8 @@ def _reword(values: Json, _: Request) -> Json:
     written = []
     for one in values["sentences"]:
         passage = one["passages"][0]
-        said = find_sentences(one["sentence"], passage["content"]) or [passage["content"]]
+        content = re.sub(r"^About \S+: ", "", passage["content"])
+        said = find_sentences(one["sentence"], content) or [content]
         written.append(
             {"number": one["number"], "text": f"{said[0].rstrip('.')} [{passage['source']}]."}
         )
@@ -289,6 +291,7 @@ class ResearchWorld:
 
     world: AgentWorld
     model: ResearchModel
+    writer: LanguageModel
     readers: Readers | None = ANN
     events: list[ResearchEvent] = field(default_factory=list)
     saved: list[ResearchRecord] = field(default_factory=list)
@@ -299,8 +302,8 @@ class ResearchWorld:
     def dependencies(self, **others: Any) -> ResearchDependencies:
         index = self.world.index
         values: dict[str, Any] = {
-            "writer": self.world.model,
-            "fast": self.world.model,
+            "writer": self.writer,
+            "fast": self.writer,
             "count_tokens": estimated_tokens,
             "resolve_readers": lambda: self.readers,
             "index": index,
@@ -382,9 +385,10 @@ def research_world(
         served.index = MemoryIndex(own)
         model = ResearchModel()
         served.server.play(model)
-        world = ResearchWorld(served, model)
-        world.serve_pages(web, seed)
-        yield world
+        with closing(LanguageModel(replace(served.model.settings, first_backoff=0.01))) as writer:
+            world = ResearchWorld(served, model, writer)
+            world.serve_pages(web, seed)
+            yield world
 
 
 def list_markers(text: str) -> list[int]:

@@ -58,6 +58,8 @@ class AgentWork:
     record: ResearchRecord
     task: ResearchTask
     budget: TaskBudget
+    steps: int = 0
+    """That were taken before, and count."""
     tools: AgentTools
     calls: ModelCalls
     deadline: Deadline
@@ -79,6 +81,7 @@ class FoundAnswer:
     gaps: tuple[str, ...]
     notes: tuple[str, ...]
     steps: int
+    """With those before."""
 
 
 class ResearchAgent:
@@ -97,7 +100,7 @@ class ResearchAgent:
         """What brought nothing in the step before."""
         self._notes: list[str] = []
         self._rejected = 0
-        self._steps = 0
+        self._steps = work.steps
         self._answer: CitedText | None = None
 
     def run(self) -> FoundAnswer:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from backend.chat.citations.citation_processor import SourceKind
+from backend.chat.citations.citation_utils import remove_citations
 from backend.chat.citations.cited_sentences import CitedSentence
 from backend.research.cited_text import CitedText, split_source
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
@@ -16,7 +17,7 @@ def learn_from_answer(
     question: str, answer: CitedText, sources: Mapping[int, NumberedSource], now: datetime
 ) -> KnowledgeItem:
     """Return what is known by an answer: each cited sentence with the sentence of its source that is nearest to it."""
-    plain = answer.plain.strip()
+    plain = remove_citations(answer.text).strip()
     return KnowledgeItem(
         question=question,
         answer=plain,

@@ -1,7 +1,7 @@
 """Run one task: an agent with its own tools, its own share of the budget, and the rights that hold now."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from backend.research.agent.actions import Place
@@ -85,16 +85,34 @@ class _TaskRun:
         self._control = control
         self._calls = ModelCalls(dependencies, budget.tokens)
         self._end = Deadline.after(budget.seconds, token)
+        self._steps = 0
+        self._pages = 0
 
     def run(self) -> TaskReport:
+        """Work on the task; where what was read is withdrawn meanwhile, once more, for what may be read then."""
+        report = self._attempt()
+        may_retry = report.failure == WITHDRAWN and self._steps < self._budget.cycles
+        if may_retry and not self._find_rights_fault(self._task.rests_on):
+            return self._attempt()
+        return report
+
+    def _attempt(self) -> TaskReport:
         if self._budget.is_used_up or not self._end.remaining():
-            return TaskReport(task=self._task, failure=self._why_not_begun)
+            return self._fail(self._why_not_begun)
         readers = self._dependencies.resolve_readers()
         if readers is None:
-            return TaskReport(task=self._task, failure=ASKER_GONE)
+            return self._fail(ASKER_GONE)
         tools = self._make_tools(readers)
         found = self._search(tools)
+        self._steps, self._pages = found.steps, self._pages + len(tools.opened)
         return self._check_rights(self._report(tools, found))
+
+    def _fail(self, failure: str) -> TaskReport:
+        return TaskReport(task=self._task, failure=failure, spent=self._spent)
+
+    @property
+    def _spent(self) -> Spent:
+        return Spent(tokens=self._calls.tokens, cycles=self._steps, pages=self._pages)
 
     @property
     def _why_not_begun(self) -> str:
@@ -128,7 +146,8 @@ class _TaskRun:
         work = AgentWork(
             record=self._record,
             task=self._task,
-            budget=self._budget,
+            budget=replace(self._budget, pages=self._budget.pages - self._pages),
+            steps=self._steps,
             tools=tools,
             calls=replace(self._calls, most_tokens=tokens),
             deadline=self._end.limited_to(self._budget.seconds * SEARCH_SHARE),
@@ -145,7 +164,7 @@ class _TaskRun:
             knowledge=tuple(evidence.knowledge),
             gaps=found.gaps,
             documents=evidence.documents,
-            spent=Spent(tokens=self._calls.tokens, cycles=found.steps, pages=len(tools.opened)),
+            spent=self._spent,
         )
         if not text.seen:
             return replace(report, failure=self._describe_failure(found.notes))
@@ -180,13 +199,14 @@ class _TaskRun:
 
     def _check_rights(self, report: TaskReport) -> TaskReport:
         """Return the report only where all that the agent has read may be read still."""
+        failure = self._find_rights_fault(report.documents)
+        return self._fail(failure) if failure else report
+
+    def _find_rights_fault(self, documents: Collection[str]) -> str:
         try:
-            if not list_withdrawn(report.documents, self._dependencies):
-                return report
-            failure = WITHDRAWN
+            return WITHDRAWN if list_withdrawn(documents, self._dependencies) else ""
         except RightsUnknownError as error:
-            failure = str(error)
-        return TaskReport(task=self._task, failure=failure, spent=report.spent)
+            return str(error)
 
 
 def list_places(record: ResearchRecord, dependencies: ResearchDependencies) -> frozenset[Place]:

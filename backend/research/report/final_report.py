@@ -120,20 +120,23 @@ def _finish(record: ResearchRecord, draft: _Draft, notes: Iterable[str]) -> Fina
     """Number the sources by their first citation: in the text, and then in the contradictions."""
     mapping = {number: one.cited_document for number, one in draft.sources.items()}
     collapsed = collapse_citations(draft.checked.text, mapping)
-    new_numbers = _list_numbers(draft, collapsed.mapping)
+    by_document = _list_numbers(draft, collapsed.mapping)
+    numbers = {
+        old: by_document[one.document_id]
+        for old, one in draft.sources.items()
+        if one.document_id in by_document
+    }
+    sources = {new: replace(draft.sources[old], number=new) for old, new in numbers.items()}
     statements = [
         draft.statements[one.number, one.says]
         for each in draft.contradictions
         for one in each.statements
     ]
     citations = [*draft.checked.citations, *statements]
-    cited = {one.number: draft.sources[one.number].document_id for one in citations}
-    numbers = {old: new_numbers[document] for old, document in cited.items()}
-    by_number = {new: replace(draft.sources[old], number=new) for old, new in numbers.items()}
     report = FinalReport(
         markdown="",
         text=collapsed.text,
-        sources=tuple(by_number[number] for number in sorted(by_number)),
+        sources=tuple(sources[number] for number in sorted(sources)),
         citations=tuple(replace(one, number=numbers[one.number]) for one in citations),
         counts=ReportCounts.of(draft.checked.sentences + len(statements), citations),
         not_found=tuple(list_not_found(record)),
