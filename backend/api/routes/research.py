@@ -45,7 +45,9 @@ MOST_MINUTES = 30
 _ONE = "/api/research/{research_id}"
 _MARKDOWN = "text/markdown"
 _CONFLICT: dict[int | str, dict[str, Any]] = {
-    409: openapi.describe_problem("Not as the run is now; or the web is switched off, or no language model is set")
+    409: openapi.describe_problem(
+        "Not as the run is now; or the web is switched off, or no language model is set"
+    )
 }
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: openapi.describe_stream(openapi.RESEARCH_EVENTS),
