@@ -29,6 +29,9 @@ MAY_CATCH_ALL = {
     "backend/sync/worker_threads.py",
     "backend/conversations/turn_keeper.py",
     "backend/conversations/turn_runner.py",
+    # a bug ends one run, with a sentence; the thread goes on with others
+    "backend/research/runs/run_steps.py",
+    "backend/research/runs/research_workers.py",
 }
 HEAVY: dict[str, set[str] | None] = {
     # module, or a package of them: what it may import inside its functions
@@ -49,6 +52,7 @@ HEAVY: dict[str, set[str] | None] = {
     "connectors/extraction/web_page.py": {"trafilatura"},
     "connectors/extraction/pdf_rendering.py": {"pypdfium2"},
     "backend/search/date_periods.py": {"dateparser"},
+    "backend/research/runs/report_docx.py": {"docx"},
 }
 _CITATIONS = "backend.chat.citations"
 UNUSED = {

@@ -58,11 +58,11 @@ class RunStepper:
     """Whether the run has to give its place to somebody else's, once its tasks have ended."""
 
 
-@dataclass(slots=True)
 class _Progress:
-    """The last record of a run that was saved."""
+    """Holds the last record of a run that was saved."""
 
-    record: ResearchRecord
+    def __init__(self, record: ResearchRecord) -> None:
+        self.record = record
 
 
 def work_on(claimed: ClaimedResearch, journal: RunJournal, stepper: RunStepper) -> None:

@@ -93,7 +93,7 @@ def test_json_is_one_document(cli: CliRunner) -> None:
     [
         ([" "], 2, "write a question"),
         ([LEAVE, "--no-knowledge"], 2, "search company knowledge"),
-        ([LEAVE, "--minutes", "31"], 2, "31"),
+        ([LEAVE, "--minutes", "31"], 2, "--minutes"),
         ([LEAVE, "--web"], 1, "switched off"),
     ],
 )
