@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from backend.chat.readable_ids import OwnMemories, find_readable
@@ -31,6 +32,9 @@ HISTORY_WITHDRAWN = (
 )
 ASKER_GONE = "Your account has ended or was disabled, so this research ends here."
 INTERNAL = "An internal error ended this research. Start it again."
+PATIENCE = timedelta(days=1)
+"""So long after it was asked for, a run outlives that the index or a source of the web is away."""
+LONGEST_PAUSE = timedelta(seconds=10)
 _RIGHTS_SECONDS = 30.0
 
 
@@ -79,12 +83,23 @@ def work_on(claimed: ClaimedResearch, journal: RunJournal, stepper: RunStepper) 
         except (ActionRequiredError, DeadlineExceededError) as error:
             state, problem = "failed", str(error) or INTERNAL
         except TemporarilyUnavailableError as error:
-            state, problem = "failed", f"{error} Start it again later."
+            state, problem = _put_off(claimed.run, journal, error)
         except Exception:
             # A bug. The thread goes on with other runs, and the person learns that this one has ended.
             LOG.exception("The research %s failed with an internal error.", claimed.run.id)
             state, problem = "failed", INTERNAL
         _leave(journal, progress.record, state, problem)
+
+
+def _put_off(
+    run: ResearchRun, journal: RunJournal, error: TemporarilyUnavailableError
+) -> tuple[ResearchState, str | None]:
+    """Wait a moment, and let the run go on from its record; once it is old, it ends."""
+    if datetime.now(UTC) - run.created_at > PATIENCE:
+        return "failed", f"{error} Start it again later."
+    LOG.warning("The research %s is put off: %s", run.id, error)
+    journal.interrupt.wait(min(error.retry_after, LONGEST_PAUSE).total_seconds())
+    return "waiting", None
 
 
 def _leave(

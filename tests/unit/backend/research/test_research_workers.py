@@ -26,13 +26,14 @@ from backend.store.research_leases import LEASE, ClaimLimits, ResearchProgress
 from backend.store.research_runs import NewResearch, ResearchRun
 from backend.sync.run_lease import is_dead, this_process
 from connectors.access import Readers
-from connectors.errors import NotConfiguredError
+from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER, own_no_memories
 from tests.support.research_runs import add_run, claim, open_journal
 from tests.support.research_world import ANN, QUESTION, ResearchWorld, research_world
 
 SOON = 60.0
+_AWAY = TemporarilyUnavailableError("The index is away.", timedelta(seconds=0.1))
 TASKS = 3
 """Of a run: two of its plan, and one more that the orchestrator asks for."""
 
@@ -261,6 +262,31 @@ def test_what_cannot_be_opened_and_what_is_broken_end_a_run_with_a_sentence(
         "Research needs a language model.",
     }
     assert {_list_names(database, one)[-1] for one in ids} == {"failed"}
+
+
+def test_a_run_outlives_that_a_service_is_away_for_a_moment(
+    database: Database, world: ResearchWorld
+) -> None:
+    work = _make_work(database, world)
+    inner, errors = work.make_stepper(), [_AWAY, _AWAY]
+
+    @contextmanager
+    def fail_first(run: ResearchRun, rights: RunRights) -> Iterator[ResearchDependencies]:
+        if errors:
+            raise errors.pop()
+        with inner.open_dependencies(run, rights) as dependencies:
+            yield dependencies
+
+    stepper = RunStepper(
+        open_dependencies=fail_first, find_rights=inner.find_rights, is_awaited=inner.is_awaited
+    )
+    late = ResearchWork(
+        database=work.database, make_stepper=lambda: stepper, encode=work.encode, at_once=1
+    )
+    run_id = _add(database)
+    with _working(late):
+        assert _wait(database, run_id).state == "done"
+    assert errors == []
 
 
 def test_the_journal_stores_nothing_after_the_last_event(database: Database) -> None:
