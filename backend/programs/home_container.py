@@ -11,16 +11,16 @@ from connectors.errors import ConflictError
 
 
 class HomeContainer:
-    """Opens a home for one asker. Safe to use from several threads until it is closed.
+    """Holds a home open for one asker. Safe to use from several threads until it is closed.
 
     Args:
         own: the reader tokens of the asker; None for the owner of the machine.
     """
 
-    def __init__(self, settings: Settings, own: Readers | None) -> None:
+    def __init__(self, container: Container, own: Readers | None) -> None:
         self._own = own
         self._lock = threading.Lock()
-        self._container = Container(settings)
+        self._container = container
         self._replaced: list[Container] = []
         self._is_closed = False
 

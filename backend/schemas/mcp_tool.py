@@ -1,6 +1,6 @@
 """JSON of the tools that agents call over the Model Context Protocol."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -88,11 +88,3 @@ class SourcedAnswer(Schema):
         description="False where no language model answered: the sources then are the passages that come closest"
     )
     sources: tuple[AnswerSource, ...]
-
-
-class ToolError(Exception):
-    """A call has no result; the message tells the model why, and what to do next."""
-
-    @classmethod
-    def of(cls, detail: str, advice: str | None) -> Self:
-        return cls(f"{detail} {advice}" if advice else detail)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
+from backend.container import Container
 from backend.programs.home_container import HomeContainer
 from backend.programs.langchain.document_search import DocumentSearch
 from backend.programs.langchain.internal_search import InternalSearchTool
@@ -75,6 +76,6 @@ def open_home(*readers: str, settings: Settings | None = None) -> Iterator[Opene
         ValueError: one of the readers is not valid.
     """
     own = Readers.of(*readers) if readers else None
-    home = OpenedHome(HomeContainer(settings or Settings(), own))
+    home = OpenedHome(HomeContainer(Container(settings or Settings()), own))
     with closing(home):
         yield home
