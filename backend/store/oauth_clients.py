@@ -9,6 +9,7 @@ from sqlalchemy import and_, delete, func, insert, or_, select, update
 from backend.store.database import Database
 from backend.store.oauth_tables import oauth_clients, oauth_grants
 from connectors.errors import NotFoundError
+from indexing.text.normalization import is_storable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,8 @@ def add(database: Database, client: OAuthClient) -> None:
 
 
 def find(database: Database, client_id: str) -> OAuthClient | None:
+    if not is_storable(client_id):
+        return None
     query = select(oauth_clients).where(oauth_clients.c.id == client_id)
     with database.reading() as connection:
         row = connection.execute(query).mappings().one_or_none()
@@ -75,8 +78,9 @@ def count_registered(database: Database, network: str, since: datetime) -> int:
 
 def remove(database: Database, client_id: str) -> None:
     """Remove a client with all its grants. Raises NotFoundError: there is none of this id."""
+    which = oauth_clients.c.id == (client_id if is_storable(client_id) else "")
     with database.writing() as connection:
-        removed = connection.execute(delete(oauth_clients).where(oauth_clients.c.id == client_id))
+        removed = connection.execute(delete(oauth_clients).where(which))
     if not removed.rowcount:
         raise NotFoundError("There is no such program.")
 
