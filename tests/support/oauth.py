@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
@@ -117,7 +117,12 @@ def allow(browser: TestClient, address: str, decision: str = "allow") -> dict[st
 
 
 def read_response(sent: Response) -> dict[str, str]:
-    return dict(parse_qsl(urlsplit(sent.headers["location"]).query))
+    return parse_response(sent.headers["location"])
+
+
+def parse_response(address: str) -> dict[str, str]:
+    """Return what a program reads in the address at which a person comes back."""
+    return dict(parse_qsl(urlsplit(address).query))
 
 
 def connect(browser: TestClient, program: Program, **changed: str | None) -> dict[str, Any]:
@@ -127,6 +132,3 @@ def connect(browser: TestClient, program: Program, **changed: str | None) -> dic
     assert answer.status_code == 200, answer.text
     tokens: dict[str, Any] = answer.json()
     return tokens
-
-
-Browse = Callable[[str], TestClient]

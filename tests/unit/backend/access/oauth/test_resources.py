@@ -53,9 +53,7 @@ def test_a_path_belongs_to_one_resource_at_most(
         ([f"{SITE}/"], ProtectedResource.API),
     ],
 )
-def test_a_resource_is_named_by_its_address(
-    given: list[str], resource: ProtectedResource
-) -> None:
+def test_a_resource_is_named_by_its_address(given: list[str], resource: ProtectedResource) -> None:
     assert read_resource(SITE, given) is resource
 
 
