@@ -60,7 +60,7 @@ class Program:
     def make_address(self, **changed: str | None) -> str:
         return f"/oauth/authorize?{urlencode(self.make_request(**changed))}"
 
-    def redeem(self, code: str, **changed: str | None) -> Response:
+    def redeem(self, code: str, /, **changed: str | None) -> Response:
         fields: Fields = {
             "grant_type": "authorization_code",
             "code": code,
@@ -71,7 +71,7 @@ class Program:
         }
         return self.client.post("/oauth/token", data=_given(fields))
 
-    def refresh(self, token: str, **changed: str | None) -> Response:
+    def refresh(self, token: str, /, **changed: str | None) -> Response:
         fields: Fields = {
             "grant_type": "refresh_token",
             "refresh_token": token,
@@ -80,7 +80,7 @@ class Program:
         }
         return self.client.post("/oauth/token", data=_given(fields))
 
-    def revoke(self, token: str, **changed: str | None) -> Response:
+    def revoke(self, token: str, /, **changed: str | None) -> Response:
         fields: Fields = {"token": token, "client_id": self.id, **changed}
         return self.client.post("/oauth/revoke", data=_given(fields))
 

@@ -366,7 +366,7 @@ def test_nobody_is_led_where_no_program_has_registered(
     bob: TestClient, program: Program, changed: dict[str, str | None]
 ) -> None:
     text = _refusal(bob.get(program.make_address(**changed)))
-    assert "Back to" not in text
+    assert 'rel="noreferrer"' not in text
     assert "evil" not in text
 
 
