@@ -88,8 +88,10 @@ class Flow:
         address = approve(self.database, asked, SITE, self.person, actor, now)
         return parse_response(address)["code"]
 
-    def exchange(self, code: str, verifier: str = VERIFIER) -> CodeExchange:
-        return CodeExchange(code, verifier, CALLBACK, accept_any)
+    def exchange(
+        self, code: str, verifier: str = VERIFIER, redirect_uri: str | None = CALLBACK
+    ) -> CodeExchange:
+        return CodeExchange(code, verifier, redirect_uri, accept_any)
 
     def connect(self, now: datetime = NOW, **changed: str) -> IssuedTokens:
         return self.service.redeem_code(self.exchange(self.approve(now, **changed)), now)
