@@ -39,8 +39,8 @@ class Listener:
                 self.end_headers()
                 self.wfile.write(b"<title>Done</title><h1>You can close this page.</h1>")
 
-            def log_message(self, format: str, *args: object) -> None:
-                del format, args
+            def log_message(self, *args: object) -> None:
+                del args
 
         self.server = HTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self.server.server_port}/callback"
