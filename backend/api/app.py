@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import ModuleType
 from typing import Any
 
 from anyio import to_thread
@@ -35,6 +36,7 @@ from backend.api.routes import (
     health,
     held_files,
     ingestion,
+    llms_text,
     memories,
     metrics,
     models,
@@ -182,10 +184,16 @@ def create_app(
         oauth_metadata,
         oauth,
         health,
+        llms_text,
         metrics,
     ):
-        app.include_router(routes.router)
+        app.include_router(routes.router, tags=[_name_group(routes)])
     return app
+
+
+def _name_group(routes: ModuleType) -> str:
+    """Return what the description, and clients generated from it, call the routes of a module together."""
+    return routes.__name__.rpartition(".")[2].replace("_", " ")
 
 
 @asynccontextmanager
