@@ -26,6 +26,7 @@ from tests.support.access_expected import (
     answers,
 )
 from tests.support.access_ingest_routes import ROUTES_OF_INGESTION
+from tests.support.access_oauth_routes import ROUTES_OF_OAUTH
 from tests.support.access_set_routes import ROUTES_OF_SETS
 from tests.support.access_web_routes import ROUTES_OF_WEB_SEARCH
 
@@ -231,5 +232,6 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | _FOR_ADMINS
     | _FOR_WHO_SETS_MODELS
     | ROUTES_OF_WEB_SEARCH
+    | ROUTES_OF_OAUTH
     | _FOR_WHO_HAS_SIGNED_IN
 )
