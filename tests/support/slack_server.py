@@ -14,10 +14,12 @@ as Slack does, where they are not acknowledged in time.
 import base64
 import itertools
 import json
+import socket
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -136,12 +138,12 @@ class SlackServer:
         self, channel: str, user: str, text: str, thread_ts: str | None = None, **event: Any
     ) -> str:
         """Let somebody mention the bot, and return the `ts` of the message."""
-        said = self._add(channel, user, f"<@{BOT}> {text}", [], thread_ts)
+        said = self.add_message(channel, user, f"<@{BOT}> {text}", thread_ts)
         self.report("app_mention", said, **event)
         return said.ts
 
     def write_to_bot(self, user: str, text: str, thread_ts: str | None = None, **event: Any) -> str:
-        said = self._add(self.open_direct(user), user, text, [], thread_ts)
+        said = self.add_message(self.open_direct(user), user, text, thread_ts)
         self.report("message", said, channel_type="im", **event)
         return said.ts
 
@@ -167,13 +169,13 @@ class SlackServer:
         payload = {"type": "block_actions", "team": {"id": TEAM}, "user": {"id": user}}
         self.send("interactive", {**payload, "container": container, "actions": [pressed]})
 
-    def _add(
-        self, channel: str, user: str, text: str, blocks: list[Json], thread_ts: str | None
+    def add_message(
+        self, channel: str, user: str, text: str, thread_ts: str | None = None
     ) -> Message:
+        """Let somebody say something, without telling the bot."""
         with self._changed:
-            said = Message(
-                channel, f"1700000000.{next(self._numbers):06}", user, text, blocks, thread_ts
-            )
+            ts = f"1700000000.{next(self._numbers):06}"
+            said = Message(channel, ts, user, text, [], thread_ts)
             self._keep(said)
             return said
 
@@ -249,10 +251,10 @@ class SlackServer:
         while time.monotonic() < end:
             with self._changed:
                 self._changed.wait_for(lambda: self._sockets, SOON)
-                socket = self._sockets[-1] if self._sockets else None
+                connection = self._sockets[-1] if self._sockets else None
             try:
-                if socket is not None:
-                    socket.send(text)
+                if connection is not None:
+                    connection.send(text)
                     return
             except ConnectionClosed:
                 time.sleep(0.05)
@@ -266,17 +268,18 @@ class SlackServer:
     def disconnect(self) -> None:
         """Ask the client for another connection, as Slack does about every hour, then close this one."""
         with self._changed:
-            socket = self._sockets[-1]
-        socket.send(json.dumps({"type": "disconnect", "reason": "warning", "debug_info": {}}))
-        self.wait_for(lambda: self._sockets and self._sockets[-1] is not socket)
-        socket.close()
+            former = self._sockets[-1]
+        former.send(json.dumps({"type": "disconnect", "reason": "warning", "debug_info": {}}))
+        self.wait_for(lambda: self._sockets and self._sockets[-1] is not former)
+        former.close()
 
     def cut(self) -> None:
         """Lose all connections without a word."""
         with self._changed:
             sockets = list(self._sockets)
         for each in sockets:
-            each.socket.close()
+            with suppress(OSError):
+                each.socket.shutdown(socket.SHUT_RDWR)
 
     def _serve_socket(self, connection: ServerConnection) -> None:
         assert connection.request is not None

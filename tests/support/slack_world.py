@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -58,11 +59,13 @@ class SlackWorld:
         return user
 
     def add_group(self, name: str, *users: str) -> None:
-        groups = GroupService(self.container.database)
-        groups.create(name)
+        GroupService(self.container.database).create(name)
         for user in users:
-            groups.add_member(name, self.people[user].email)
-            self.rights[user] |= {f"group:{name}"}
+            self.join_group(name, user)
+
+    def join_group(self, name: str, user: str) -> None:
+        GroupService(self.container.database).add_member(name, self.people[user].email)
+        self.rights[user] |= {f"group:{name}"}
 
     def remove_from_group(self, name: str, user: str) -> None:
         GroupService(self.container.database).remove_member(name, self.people[user].email)
@@ -73,7 +76,9 @@ class SlackWorld:
     ) -> None:
         access = Access.all_of(clauses or [["public"]])
         link = f"https://wiki.example.com/{document_id}"
-        self.chunks[document_id] = chunk(document_id, 0, text, access=access, title=title, link=link)
+        self.chunks[document_id] = chunk(
+            document_id, 0, text, access=access, title=title, link=link
+        )
 
     def write(self) -> None:
         """Index the documents that were added."""
@@ -92,7 +97,9 @@ class SlackWorld:
         return {
             name
             for name, one in self.chunks.items()
-            if all(not tokens.isdisjoint(clause) for clause in one.access.clauses for tokens in held)
+            if all(
+                not tokens.isdisjoint(clause) for clause in one.access.clauses for tokens in held
+            )
         }
 
     def start_bot(self) -> SlackService:
@@ -106,6 +113,9 @@ class SlackWorld:
     def stop_bots(self) -> None:
         for stopping, _ in self._bots:
             stopping.set()
+        # The client waits up to three seconds for what the server says before it closes its connection.
+        time.sleep(0.1)
+        self.slack.cut()
         for _, running in self._bots:
             running.join(STOP_SECONDS)
             assert not running.is_alive()
@@ -117,11 +127,16 @@ def open_slack_world(
     folder: Path, model: ScriptedModel | None = None, settings: Mapping[str, object] | None = None
 ) -> Iterator[SlackWorld]:
     """Make a home without documents, and a workspace; its bot is started by the test."""
-    chosen: dict[str, object] = {"home": folder / "home", "public_url": "https://quarry.example.com"}
+    chosen: dict[str, object] = {
+        "home": folder / "home",
+        "public_url": "https://quarry.example.com",
+    }
     if model is not None:
         chosen |= {"llm_url": model.base_url, "llm_model": "scripted"}
     with SlackServer() as slack:
-        container = Container(Settings.model_validate({**chosen, **slack.settings, **(settings or {})}))
+        container = Container(
+            Settings.model_validate({**chosen, **slack.settings, **(settings or {})})
+        )
         index_folder = folder / "index"
         open_writer(index_folder, HashingEmbedder().identity)
         with (
