@@ -444,4 +444,6 @@ class VisibleChunks:
         return [fetched.chunk for fetched in read_chunks(found)]
 
     def _select(self, statement: str, **values: str | int) -> list[Row]:
-        return self._connection.execute(statement, {"tokens": self._tokens, "audience": self._audience, **values}).fetchall()
+        return self._connection.execute(
+            statement, {"tokens": self._tokens, "audience": self._audience, **values}
+        ).fetchall()

@@ -15,11 +15,20 @@ from markdown_it.token import Token
 FindAddress: TypeAlias = Callable[[str, str], str]
 """Returns where a link leads, by its label and its target; empty for a link that is shown as its label alone."""
 
-_PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+def _make_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    # Which addresses may be links is decided by `make_link`: of others, the label is shown.
+    vars(parser)["validateLink"] = lambda _: True
+    return parser
+
+
+_PARSER = _make_parser()
 _MARKS = {"strong": "*", "em": "_", "s": "~"}
 _HARMFUL_IN_LINK = re.compile(r"[<>|\s\x00-\x1f]")
 _FENCE = "```"
-_LONGEST_ADDRESS = 1_500
+_LONGEST_ADDRESS, _LONGEST_LABEL = 1_500, 200
+"""Characters of a link, which is never cut; a longer address is no link."""
 _ZERO_WIDTH_SPACE = "\u200b"
 
 
@@ -31,9 +40,10 @@ def escape(text: str) -> str:
 def make_link(address: str, label: str) -> str:
     """Return a link; the escaped label alone where the address is none of the web."""
     encoded = _HARMFUL_IN_LINK.sub(lambda found: quote(found.group(), safe=""), address)
-    if not encoded.lower().startswith(("http://", "https://")) or len(encoded) > _LONGEST_ADDRESS:
+    target = encoded.replace("&", "&amp;")
+    if not target.lower().startswith(("http://", "https://")) or len(target) > _LONGEST_ADDRESS:
         return escape(label)
-    return f"<{encoded.replace('&', '&amp;')}|{escape(label).replace('|', '¦')}>"
+    return f"<{target}|{escape(label[:_LONGEST_LABEL]).replace('|', '¦')}>"
 
 
 def convert(markdown: str, find_address: FindAddress) -> list[str]:

@@ -91,7 +91,7 @@ class SlackService:
         tokens = SlackTokens.of(settings)
         if not has_people(container.database):
             raise NotConfiguredError(
-                "There are no accounts, so that nobody in Slack is known. Make the first one: quarry users set-up"
+                "There are no accounts, so that nobody in Slack is known. Invite the first admin: quarry users invite ann@example.com --role admin"
             )
         self._database = container.database
         api, self.identity = connect(settings, tokens)

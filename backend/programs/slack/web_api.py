@@ -106,6 +106,14 @@ class SlackApi:
         stated = {name.lower(): value for name, value in found.headers.items()}
         return frozenset(filter(None, map(str.strip, stated.get("x-oauth-scopes", "").split(","))))
 
+    def open_socket(self, app_token: str) -> str:
+        """Return an address of Socket Mode. Raises SlackCallError: the token of the app is not valid."""
+        found = _call(
+            "apps.connections.open",
+            lambda: self._reading.apps_connections_open(app_token=app_token),
+        )
+        return str(found["url"])
+
     def find_user(self, user_id: str) -> SlackUser:
         found = _call("users.info", lambda: self._reading.users_info(user=user_id))
         return _read_user(found["user"])

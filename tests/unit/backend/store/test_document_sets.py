@@ -8,6 +8,7 @@ from backend.access.roles import Role
 from backend.store import document_set_jobs, document_sets, sources
 from backend.store.runs import Process
 from backend.store.sources import SourcesOf
+from connectors.access import Readers
 from connectors.errors import ConflictError, NotFoundError
 from indexing.index.protocols import SelectedDocument
 from tests.support.accounts import add_person

@@ -75,6 +75,10 @@ def ask(world: SlackWorld, channel: str, name: str, text: str = "What of leave?"
     return world.slack.wait_for_answer(channel, ts)
 
 
+def count_answers(world: SlackWorld, channel: str) -> int:
+    return len([one for one in world.slack.of_bot(channel) if one.buttons])
+
+
 # --- answers
 
 
@@ -163,14 +167,10 @@ def test_earlier_questions_of_a_thread_are_told_those_of_others_as_well(
     office.start_bot()
     first = ask(office, channel, "ann", "What of parental leave?")
     assert first.thread_ts is not None
-    for user, text in ((bob, "And leave for fathers?"), (ann, "And leave for aunts?")):
-        before = len(office.slack.of_bot(channel))
-        office.slack.mention(channel, user, text, first.thread_ts)
-        office.slack.wait_for(
-            lambda before=before: (
-                len([one for one in office.slack.of_bot(channel) if one.buttons]) > before
-            )
-        )
+    office.slack.mention(channel, bob, "And leave for fathers?", first.thread_ts)
+    office.slack.wait_for(lambda: count_answers(office, channel) == 2)
+    office.slack.mention(channel, ann, "And leave for aunts?", first.thread_ts)
+    office.slack.wait_for(lambda: count_answers(office, channel) == 3)
     assert writer.requests[1].questions[:1] == ["What of parental leave?"]
     assert [one for one in writer.requests[-1].questions if one][:2] == [
         "What of parental leave?",
