@@ -16,6 +16,7 @@ from backend.programs.slack.directory import Directory, NobodyReason
 from backend.programs.slack.events import AskedQuestion
 from backend.programs.slack.posts import ButtonSet, make_answer_posts, make_notice
 from backend.programs.slack.question_text import read_question_text
+from backend.programs.slack.turn_encoder import FORBIDDEN
 from backend.programs.slack.web_api import SlackApi, SlackCallError, SlackPost, Thread
 from backend.store import slack_questions
 from backend.store.database import Database
@@ -35,6 +36,10 @@ NOTHING_ASKED = "Ask me something: mention me with a question."
 TOO_LONG = f"Your question is too long: write at most {LONGEST_QUESTION:,} characters."
 FAILED = "The question could not be answered by an error in Quarry; its log says more."
 INTERRUPTED = "This answer was interrupted: the bot ended. Ask again."
+STOPPING = "The bot is stopping. Try again in a minute."
+UNAVAILABLE = "Quarry cannot answer right now. Ask again later."
+NOT_WORKING = "Something at Quarry has to be mended before it can answer. Its administrators find it in the log."
+NO_REASON_HERE = "The answer failed. Who asked finds the reason in Quarry, under Chat. Ask again."
 BUSY = "Too many questions are being answered right now. Ask again in a minute."
 WITHDRAWN = (
     "Not everybody who reads along here may read what this answer rests on any more. Ask again."
@@ -175,7 +180,7 @@ class Replier:
     def _show(self, asking: Asking, reply: Reply, message: Message) -> None:
         """Show an answer in the place of a reply, if all who read along may read now what it rests on."""
         if message.status != "finished":
-            self._update(reply, make_notice(_describe_failure(message)))
+            self._update(reply, make_notice(_describe_failure(asking, message)))
         elif not self._answers.may_show(asking, message):
             self._update(reply, make_notice(WITHDRAWN))
         else:
@@ -214,13 +219,16 @@ def _describe(error: Exception) -> str:
         case DeadlineExceededError():
             return "The time limit was reached. Ask again."
         case ActionRequiredError():
-            return f"The question cannot be answered: {error}"
+            return NOT_WORKING
         case _:
-            return f"{error} Ask again later."
+            return UNAVAILABLE
 
 
-def _describe_failure(message: Message) -> str:
-    problem = message.problem or {}
-    if message.status == "failed" and problem.get("detail"):
-        return " ".join(filter(None, (problem["detail"], problem.get("advice"))))
-    return INTERRUPTED
+def _describe_failure(asking: Asking, message: Message) -> str:
+    """Return why there is no answer; what is the asker's alone, such as a used budget, is not said in a channel."""
+    problem = message.problem
+    if message.status != "failed" or problem is None:
+        return INTERRUPTED
+    if not asking.is_alone and problem["status"] != FORBIDDEN:
+        return NO_REASON_HERE
+    return " ".join(filter(None, (problem["detail"], problem.get("advice"))))

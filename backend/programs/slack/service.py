@@ -14,7 +14,7 @@ from backend.programs.slack.audience import AudienceFinder, AudienceRules
 from backend.programs.slack.buttons import ButtonHandler
 from backend.programs.slack.directory import Directory
 from backend.programs.slack.events import AskedQuestion, PressedButton, read_pressed, read_question
-from backend.programs.slack.replies import BUSY, FAILED, INTERRUPTED, Replier
+from backend.programs.slack.replies import BUSY, FAILED, INTERRUPTED, STOPPING, Replier
 from backend.programs.slack.socket_listener import SocketListener
 from backend.programs.slack.web_api import BotIdentity, SlackApi, SlackCallError
 from backend.programs.slack.work_pool import Job, WorkPool
@@ -168,6 +168,7 @@ class SlackService:
         job = Job(
             partial(self._replier.reply, asked, self.identity.user_id),
             partial(self._end, asked.question, FAILED),
+            partial(self._end, asked.question, INTERRUPTED),
         )
         if not self._answering.submit(job):
             self._end(asked.question, BUSY)
@@ -176,7 +177,9 @@ class SlackService:
         is_long = pressed.name == "answer_privately"
         pool = self._answering if is_long else self._rating
         job = Job(
-            partial(self._buttons.press, pressed), partial(self._buttons.say, pressed, FAILED)
+            partial(self._buttons.press, pressed),
+            partial(self._buttons.say, pressed, FAILED),
+            partial(self._buttons.say, pressed, STOPPING),
         )
         if not pool.submit(job):
             self._buttons.say(pressed, BUSY)

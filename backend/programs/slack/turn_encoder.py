@@ -14,6 +14,7 @@ from backend.schemas.search import QueriesEvent, StepFailedEvent
 from backend.schemas.system import ProblemDetails
 from backend.search.events import Queries, StepFailed
 
+FORBIDDEN = 403
 _BROKEN = ProblemDetails(
     title="Internal Server Error",
     status=500,
@@ -60,13 +61,10 @@ class SlackTurnEncoder:
 def _describe(error: Exception) -> ProblemDetails:
     match error:
         case AskerGoneError():
-            return _make_problem(
-                "Your account at Quarry is disabled or gone, so the answer ends here."
-            )
+            return _forbid("Your account at Quarry is disabled or gone, so the answer ends here.")
         case DocumentWithdrawnError():
-            return _make_problem(
-                "A document that this answer draws on was deleted, or not all who read along here may read it any more.",
-                "Ask again.",
+            return _forbid(
+                "A document that this answer draws on was deleted, or not all who read along here may read it any more."
             )
         case TimeoutError():
             return _make_problem("The time limit was reached.", "Ask again.")
@@ -76,6 +74,10 @@ def _describe(error: Exception) -> ProblemDetails:
 
 def _make_problem(detail: str, advice: str | None = None) -> ProblemDetails:
     return ProblemDetails(title="Service Unavailable", status=503, detail=detail, advice=advice)
+
+
+def _forbid(detail: str) -> ProblemDetails:
+    return ProblemDetails(title="Forbidden", status=FORBIDDEN, detail=detail, advice="Ask again.")
 
 
 def _encode(name: str, data: BaseModel) -> EncodedEvent:

@@ -17,8 +17,10 @@ Work: TypeAlias = Callable[[], object]
 @dataclass(frozen=True, slots=True)
 class Job:
     work: Work
-    give_up: Work
-    """Called where the work fails by an error in the program, or is not begun before the end."""
+    fail: Work
+    """Called where the work fails by an error in the program."""
+    abandon: Work
+    """Called where it is not begun before the end."""
 
 
 class WorkPool:
@@ -45,14 +47,14 @@ class WorkPool:
             return True
 
     def stop(self) -> None:
-        """Begin nothing more; what waits is given up."""
+        """Begin nothing more; what waits is abandoned."""
         with self._changed:
             self._is_stopping = True
             left = list(self._waiting)
             self._waiting.clear()
             self._changed.notify_all()
         for job in left:
-            self._call(job.give_up)
+            self._call(job.abandon)
 
     def wait(self, seconds: float) -> bool:
         """Whether all that was begun has ended within so many seconds."""
@@ -62,7 +64,7 @@ class WorkPool:
     def _run(self) -> None:
         while (job := self._take()) is not None:
             if not self._call(job.work):
-                self._call(job.give_up)
+                self._call(job.fail)
             with self._changed:
                 self._busy -= 1
                 self._changed.notify_all()
