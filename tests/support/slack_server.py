@@ -39,7 +39,8 @@ SCOPES = (
 )
 PAGE = 3
 """Members in a page, whatever was asked for."""
-TRIES = 3
+TRIES = 10
+"""Of an envelope that is not acknowledged: more than those of Slack, since the machine of a test may be slow."""
 SOON = 30.0
 
 Json: TypeAlias = dict[str, Any]
@@ -424,7 +425,7 @@ class SlackServer:
 
     def __enter__(self) -> Self:
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _make_handler(self))
-        self._socket_server: Server = serve(self._serve_socket, "127.0.0.1", 0)
+        self._socket_server: Server = serve(self._serve_socket, "127.0.0.1", 0, ping_interval=None)
         self._socket_port = self._socket_server.socket.getsockname()[1]
         self._threads = [
             threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True),

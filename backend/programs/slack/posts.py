@@ -17,7 +17,6 @@ SECTION_CHARACTERS = 2_900
 SECTIONS_A_MESSAGE = 3
 """Slack refuses messages whose blocks are longer than some 13,000 characters together."""
 MOST_MESSAGES = 6
-NOTICE_CHARACTERS = 150
 _TITLE_CHARACTERS = 150
 _OPTION_CHARACTERS = 70
 _MOST_OPTIONS = 50
