@@ -334,7 +334,7 @@ class Container:
             return {}
         from backend.store.document_sets import list_visible
 
-        return list_visible(self.database, readers.tokens)
+        return list_visible(self.database, readers)
 
     def count_documents(self, selections: "Sequence[Selection]") -> int:
         """Count documents of the index, whoever may read them: for those who look after it."""

@@ -123,6 +123,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "web:app",
             "The open web: switch it on, set its providers, search it, read a page.",
         ),
+        "slack": ("slack:app", "Answer in Slack (extra 'slack'), and check whether that works."),
         "worker": ("worker:worker", "Sync and index in the background, woken over the broker."),
         "beat": ("worker:beat", "Notify the workers over the broker of due runs. One is enough."),
         "add": ("sources:adding", "Add a source."),

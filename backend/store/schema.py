@@ -9,6 +9,7 @@ from backend.store.oauth_tables import oauth_clients
 from backend.store.project_tables import projects
 from backend.store.push_tables import pushed_documents
 from backend.store.sharing_tables import conversation_shares
+from backend.store.slack_tables import slack_questions
 from backend.store.user_file_tables import user_files
 from backend.store.web_cache_tables import web_cache_entries
 from backend.store.web_search_tables import web_providers
@@ -28,5 +29,6 @@ from backend.store.web_search_tables import web_providers
         web_providers,
         web_cache_entries,
         pushed_documents,
+        slack_questions,
     )
 }
