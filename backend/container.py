@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from backend.access.openid.provider import Provider
     from backend.access.source_limits import SourceLimits
     from backend.chat.llm.stored_models import ModelService
-    from backend.chat.memories import SentenceModel
+    from backend.chat.text_nearness import SentenceModel
     from backend.composition.chat import ChatService
     from backend.composition.index import EmbeddingModel, IndexEngine
     from backend.composition.language_models import LanguageModels, StoredModels
@@ -248,7 +248,7 @@ class Container:
         from backend.composition.memories import MemoryFinder
 
         def find_model() -> "SentenceModel":
-            from backend.chat.memories import SentenceModel
+            from backend.chat.text_nearness import SentenceModel
 
             embedding = self.engine.embedding
             return SentenceModel(embedding.sentence_vectors, embedding.language_support)
