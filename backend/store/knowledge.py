@@ -34,7 +34,6 @@ from backend.store.knowledge_records import (
     ItemSource,
     KnowledgePlace,
     NewItem,
-    SourceCheck,
     StoredItem,
 )
 from backend.store.knowledge_tables import knowledge_items as items
@@ -169,14 +168,14 @@ def remove(database: Database, item_id: str) -> None:
             raise missing_item()
 
 
-def record_checks(database: Database, checks: Iterable[SourceCheck]) -> None:
-    """Note what became of the sources of items; one that was changed or deleted meanwhile is left as it is."""
+def record_checks(database: Database, checked: Iterable[StoredItem]) -> None:
+    """Note where the quotes of items stand by now, and whether they do; an item that was changed or deleted meanwhile is left as it is."""
     with database.writing() as connection:
-        for check in checks:
-            same = (items.c.id == check.item.id, items.c.changed_at == check.item.changed_at)
-            quotes = [dict(one) for one in check.quotes]
+        for one in checked:
+            same = (items.c.id == one.id, items.c.changed_at == one.changed_at)
+            quotes = [dict(quote) for quote in one.quotes]
             if connection.execute(update(items).where(*same).values(quotes=quotes)).rowcount:
-                _set_sources(connection, check.item.id, check.sources)
+                _set_sources(connection, one.id, one.sources)
 
 
 def read_content_hashes(database: Database, document_ids: Collection[str]) -> dict[str, str]:

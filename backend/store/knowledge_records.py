@@ -93,13 +93,3 @@ class Correction:
     answer: str
     quotes: Sequence[Json]
     sources: Sequence[ItemSource]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceCheck:
-    """What became of the sources of an item whose documents have changed."""
-
-    item: StoredItem
-    quotes: Sequence[Json]
-    """At their new places."""
-    sources: Sequence[ItemSource]
