@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from backend.chat.citations.citation_processor import CitationInfo, SourceKind
 from backend.chat.passages import QuotedPassage
-from backend.chat.readable_ids import is_sent_picture
+from backend.chat.readable_ids import find_knowledge_page, is_sent_picture
 
 _DOTS = {".", ".."}
 _ELSEWHERE = ("http://", "https://")
@@ -29,6 +29,8 @@ class SourceAddresses:
             return source.link
         if isinstance(source, CitationInfo) and source.kind is SourceKind.MEMORY:
             return f"{self.server}/memories"
+        if isinstance(source, CitationInfo) and source.kind is SourceKind.RESEARCH:
+            return f"{self.server}{find_knowledge_page(source.document_id)}"
         if is_sent_picture(source.document_id):
             return f"{self.server}/"
         return f"{self.server}/document/{quote_id(source.document_id)}"

@@ -114,7 +114,10 @@ class _AgentTurn(ModelTurn):
         findings = yield from take_found(start_finding(find, self._turn), EARLIER)
         if not findings:
             return
-        room = int(self._conversation.budgets(self._tools).answer * EARLIER_SHARE)
+        try:
+            room = int(self._conversation.budgets(self._tools).answer * EARLIER_SHARE)
+        except MessageTooLongError:
+            return
         fitting = fit_references(
             make_research_references(findings), room, self._dependencies.count_tokens
         )

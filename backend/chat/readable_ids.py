@@ -35,6 +35,11 @@ def make_research_reference(item_id: str) -> str:
     return f"research/{item_id}"
 
 
+def find_knowledge_page(reference: str) -> str:
+    """Return the path of the page of kept knowledge that an answer cites under this id."""
+    return f"/knowledge/{reference.removeprefix('research/')}"
+
+
 def is_research_reference(reference: str) -> bool:
     return _RESEARCH.fullmatch(reference) is not None
 
