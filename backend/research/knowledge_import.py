@@ -6,7 +6,7 @@ alike, so that nobody finds out by an import which documents there are.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Self
 
 from backend.research.kept_knowledge import DocumentVersion, ImportedItem
@@ -40,6 +40,7 @@ class ItemImporter:
         kept = {one.document_id for one in sources}
         is_whole = not dropped and all(one.document_id in kept for one in given.documents)
         item = replace(given.item, references=tuple(references))
+        self.now += timedelta(microseconds=1)  # What has no time is listed in its order.
         new = encode_item(item, given.pages, sources, self._limit(given.made_at))
         corrected = None if given.corrected_at is None else self._limit(given.corrected_at)
         return replace(new, unverified=given.unverified or not is_whole, corrected_at=corrected)

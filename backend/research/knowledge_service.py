@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from backend.chat.text_nearness import SentenceModel
 from backend.research.kept_knowledge import ImportedItem, ImportReport, KeptItem, LearnedItem
@@ -71,9 +71,9 @@ def add_items(
             one.item,
             one.pages,
             [_start_source(document, hashes.get(document)) for document in sorted(named[one])],
-            now,
+            now + timedelta(microseconds=number),  # They are listed in their order.
         )
-        for one in learned
+        for number, one in enumerate(learned)
     ]
     return knowledge.add(database, owner, place, added, run_id)
 
