@@ -139,8 +139,8 @@ class KnowledgeService:
             raise ConflictError(
                 "A document that this rests on was deleted, so that it can only be deleted too."
             )
-        said = kept.item.answer if answer is None else clean_text(answer, "The answer")
-        asked = kept.item.question if question is None else clean_text(question, "The question")
+        said = kept.item.answer if answer is None else clean_text(answer)
+        asked = kept.item.question if question is None else clean_text(question)
         correction = self._make_correction(kept, asked, said)
         knowledge.correct(self.database, stored, correction)
         return self.get(item_id)
@@ -164,8 +164,8 @@ class KnowledgeService:
             InvalidInputError: a text cannot be kept.
         """
         for one in given:
-            clean_text(one.item.question, "The question")
-            clean_text(one.item.answer, "The answer")
+            clean_text(one.item.question)
+            clean_text(one.item.answer)
             if not is_storable(one.item.source_code or ""):
                 raise InvalidInputError(_NO_TEXT)
         importer = ItemImporter.open(self.gate, given)
@@ -230,7 +230,7 @@ class KnowledgeService:
         )
 
 
-def clean_text(text: str, name: str) -> str:
+def clean_text(text: str) -> str:
     """Return a text as it is kept: composed characters (NFC), one kind of line end, no blanks at its ends.
 
     Raises:
@@ -241,10 +241,10 @@ def clean_text(text: str, name: str) -> str:
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     cleaned = unicodedata.normalize("NFC", lines).strip()
     if not is_visible(cleaned):
-        raise InvalidInputError(f"{name} needs characters that can be seen.")
+        raise InvalidInputError("A question and an answer need characters that can be seen.")
     if len(cleaned) > LONGEST_TEXT:
         raise InvalidInputError(
-            f"{name} has at most {LONGEST_TEXT:,} characters, these are {len(cleaned):,}. Shorten the text."
+            f"A question and an answer have at most {LONGEST_TEXT:,} characters each, these are {len(cleaned):,}. Shorten the text."
         )
     return cleaned
 
