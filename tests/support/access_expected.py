@@ -91,6 +91,8 @@ class Kind(StrEnum):
     FILE_FOR_OWN_ASSISTANT = "file for an own assistant"
     """The assistant is the asker's; whose the file is is what differs."""
     MEMORY = "memory"
+    KNOWLEDGE = "knowledge"
+    """Of its owner alone."""
     ENDED_SHARE = "ended share"
     """Taken back: it exists for nobody."""
 
