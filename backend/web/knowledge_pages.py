@@ -1,7 +1,8 @@
 """The pages of what research has found out: list, search, read, correct, delete, import; nothing of what the reader may not read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -31,6 +32,7 @@ from connectors.errors import ConflictError, InvalidInputError
 KNOWLEDGE = urls.KNOWLEDGE
 _LISTED = 30
 _HIGHEST = 1_000_000
+_FIRST_PAGE: Mapping[str, object] = MappingProxyType({"query": "", "added": None, "dropped": 0})
 
 router = APIRouter(include_in_schema=False)
 
@@ -67,7 +69,7 @@ def knowledge_page(
     else:
         position = None if before is None else ItemPosition(*read_position(before))
         found = knowledge.list_page(None, position, _LISTED)
-    values = {"query": q, "is_first": before is None, "added": added, "dropped": dropped}
+    values = {"query": q, "added": added, "dropped": dropped}
     return _show_list(request, knowledge, found, values)
 
 
@@ -77,9 +79,8 @@ def import_file(request: Request, knowledge: KnowledgeDependency, form: FormDepe
     try:
         report = knowledge.import_items(OWN, import_knowledge(form.get("file", "")))
     except (InvalidInputError, ConflictError) as error:
-        return _show_list(
-            request, knowledge, knowledge.list_page(None, None, _LISTED), {"is_first": True}, error
-        )
+        first = knowledge.list_page(None, None, _LISTED)
+        return _show_list(request, knowledge, first, {}, error)
     counts = f"added={len(report.ids)}&dropped={report.dropped_references}"
     return RedirectResponse(f"{KNOWLEDGE}?{counts}", 303)
 
@@ -116,7 +117,7 @@ def _show_list(
     request: Request,
     knowledge: KnowledgeService,
     found: KnowledgePage,
-    values: dict[str, object],
+    values: Mapping[str, object],
     error: InvalidInputError | ConflictError | None = None,
 ) -> Response:
     end = found.next
@@ -125,6 +126,7 @@ def _show_list(
         "next": None if end is None else format_position(end.made_at, end.id),
         "longest_query": LONGEST_QUERY,
         "trouble": str(error or ""),
+        **_FIRST_PAGE,
         **values,
     }
     status = from_error(error).status if error else 200

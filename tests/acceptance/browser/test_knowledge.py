@@ -145,7 +145,7 @@ def test_a_file_is_chosen_and_imported(
         check_looks(page, pictures, "knowledge-imported")
 
 
-def test_without_scripts_the_pages_work(opens: Opens, server: Serving, address: str) -> None:
+def test_without_scripts_the_pages_work(opens: Opens, address: str) -> None:
     with opens(address, java_script_enabled=False) as watched:
         page = watched.open("/knowledge")
         page.get_by_role("textbox", name="Or its text").fill(_make_file())

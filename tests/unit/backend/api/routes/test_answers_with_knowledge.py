@@ -87,7 +87,7 @@ def test_what_was_found_before_is_used_cited_and_said(
     assert cited["document_id"] == f"research/{item}"
     assert cited["title"] == QUESTION
     assert SECRET in answer["answer"]
-    assert "found by research on" in server.requests[-1].text
+    assert any("found by research on" in one.text for one in server.requests)
     assert _find(_ask(world.clients[CID], mode=mode), "earlier_findings") == []
 
 

@@ -46,7 +46,8 @@ def _forget(world: World) -> Iterator[None]:
 
 def _keep(world: World, email: str, text: str, *documents: str, place: KnowledgePlace = OWN) -> str:
     database = world.container.database
-    (made,) = add_items(database, world.owner(email), place, [learn(text, *documents)])
+    learned = learn(text, *documents, question=f"What of this: {text}")
+    (made,) = add_items(database, world.owner(email), place, [learned])
     return made
 
 
@@ -71,7 +72,7 @@ def test_an_item_is_listed_searched_read_corrected_and_deleted(world: World) -> 
     _keep(world, BOB, "It rains in Lyon.")
     listed = _list(bob)
     assert [one["answer"] for one in listed] == ["It rains in Lyon.", WEEKS]
-    assert [one["answer"] for one in _list(bob, query="How many weeks?")] == [WEEKS]
+    assert [one["answer"] for one in _list(bob, query="Weeks of paid leave")] == [WEEKS]
     read = bob.get(f"{KNOWLEDGE}/{weeks}").json()
     assert read == listed[1]
     assert (read["stale"], read["from_web"], read["document_ids"]) == (None, False, [LEAVE])
