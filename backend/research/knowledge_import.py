@@ -17,14 +17,19 @@ from backend.research.knowledge_sources import ReadableTexts, locate_references
 from backend.store.knowledge_records import ItemSource, NewItem
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class ConvertedItem:
+    new: NewItem
+    dropped_references: int
+
+
+@dataclass(frozen=True, slots=True)
 class ItemImporter:
     """Converts the items of one import."""
 
     readable: frozenset[str]
     texts: ReadableTexts
     now: datetime
-    dropped_references: int = 0
 
     @classmethod
     def open(cls, gate: KnowledgeGate, given: Iterable[ImportedItem]) -> Self:
@@ -32,18 +37,25 @@ class ItemImporter:
         readable = gate.answers.find_readable(named)
         return cls(readable, gate.open_texts(), datetime.now(UTC))
 
-    def convert(self, given: ImportedItem) -> NewItem:
+    def convert(self, given: Sequence[ImportedItem]) -> list[ConvertedItem]:
+        """What has no time is listed in its order."""
+        return [
+            self._convert(one, self.now + timedelta(microseconds=number))
+            for number, one in enumerate(given)
+        ]
+
+    def _convert(self, given: ImportedItem, now: datetime) -> ConvertedItem:
+        """Nothing was made or corrected after now, whatever a file says."""
         references = [found for one in given.item.references if (found := self._verify(one))]
         dropped = len(given.item.references) - len(references)
-        self.dropped_references += dropped
         sources = self._make_sources(given, references)
         kept = {one.document_id for one in sources}
         is_whole = not dropped and all(one.document_id in kept for one in given.documents)
         item = replace(given.item, references=tuple(references))
-        self.now += timedelta(microseconds=1)  # What has no time is listed in its order.
-        new = encode_item(item, given.pages, sources, self._limit(given.made_at))
-        corrected = None if given.corrected_at is None else self._limit(given.corrected_at)
-        return replace(new, unverified=given.unverified or not is_whole, corrected_at=corrected)
+        new = encode_item(item, given.pages, sources, min(given.made_at or now, now))
+        unverified = given.unverified or not is_whole
+        corrected = given.corrected_at and min(given.corrected_at, now)
+        return ConvertedItem(replace(new, unverified=unverified, corrected_at=corrected), dropped)
 
     def _verify(self, reference: Reference) -> Reference | None:
         """Return a reference where it stands now; None where it is to be dropped."""
@@ -71,10 +83,6 @@ class ItemImporter:
             )
             for one in named
         ]
-
-    def _limit(self, moment: datetime | None) -> datetime:
-        """Nothing was made after now, whatever a file says."""
-        return self.now if moment is None else min(moment, self.now)
 
 
 def _list_documents(given: ImportedItem) -> frozenset[str]:

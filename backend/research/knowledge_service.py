@@ -168,12 +168,12 @@ class KnowledgeService:
             clean_text(one.item.answer)
             if not is_storable(one.item.source_code or ""):
                 raise InvalidInputError(_NO_TEXT)
-        importer = ItemImporter.open(self.gate, given)
-        added = [importer.convert(one) for one in given]
+        converted = ItemImporter.open(self.gate, given).convert(given)
+        added = [one.new for one in converted]
         ids = knowledge.add(self.database, self.owner, place, added, None)
         return ImportReport(
             ids=ids,
-            dropped_references=importer.dropped_references,
+            dropped_references=sum(one.dropped_references for one in converted),
             unverified=sum(one.unverified for one in added),
         )
 

@@ -18,7 +18,7 @@ from connectors.document import Span
 from connectors.errors import DamagedDataError
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ReadableTexts:
     """The texts of the sections of documents that somebody may read, each document read once."""
 
