@@ -115,6 +115,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "memories:app",
             "List, add, edit and remove what you asked Quarry to remember.",
         ),
+        "knowledge": (
+            "knowledge:app",
+            "List, search, edit, delete, export and import what research has found out.",
+        ),
         "models": (
             "models:app",
             "Set the language models that write answers, and see what they were used for.",

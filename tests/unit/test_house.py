@@ -64,8 +64,8 @@ UNUSED = {
     "backend.research.knowledge_builders.learn_from_results",
     "backend.research.knowledge_messages.compose_messages",
     "backend.research.knowledge_messages.fit_knowledge",
-    "backend.schemas.knowledge.export_knowledge",
-    "backend.schemas.knowledge.import_knowledge",
+    "backend.research.kept_knowledge.hash_page_text",
+    "backend.research.knowledge_service.add_items",
     # an embedder without a model, for programs and tests that only need some vector
     "indexing.embedding.hash_embedder.HashingEmbedder",
     # the languages of such an embedder: all of them
