@@ -17,6 +17,7 @@ from backend.api.request_context import get_request_context
 from backend.conversations.assistant_service import AssistantRefusedError
 from backend.conversations.followed_turn import WithheldError
 from backend.conversations.project_service import ProjectRefusedError
+from backend.research.knowledge_service import KnowledgeRefusedError
 from backend.schemas.system import FieldError, ProblemDetails
 from connectors.errors import (
     ActionRequiredError,
@@ -61,6 +62,7 @@ STATUSES: Mapping[type[Exception], tuple[int, str | None]] = MappingProxyType(
         AssistantRefusedError: (403, None),
         WithheldError: (403, None),
         ProjectRefusedError: (403, None),
+        KnowledgeRefusedError: (403, None),
         NotFoundError: (404, None),
         ConflictError: (409, None),
         InvalidInputError: (422, None),

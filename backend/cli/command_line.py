@@ -105,6 +105,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "tokens:app",
             "Create, list and revoke the API tokens that programs send to quarry serve.",
         ),
+        "programs": (
+            "programs:app",
+            "List, disconnect and delete the programs that people connected to their accounts.",
+        ),
         "users": (
             "users:app",
             "Invite people, and change, disable or verify their accounts.",
@@ -115,6 +119,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "memories:app",
             "List, add, edit and remove what you asked Quarry to remember.",
         ),
+        "knowledge": (
+            "knowledge:app",
+            "List, search, edit, delete, export and import what research has found out.",
+        ),
         "models": (
             "models:app",
             "Set the language models that write answers, and see what they were used for.",
@@ -123,6 +131,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "web:app",
             "The open web: switch it on, set its providers, search it, read a page.",
         ),
+        "slack": ("slack:app", "Answer in Slack (extra 'slack'), and check whether that works."),
         "worker": ("worker:worker", "Sync and index in the background, woken over the broker."),
         "beat": ("worker:beat", "Notify the workers over the broker of due runs. One is enough."),
         "add": ("sources:adding", "Add a source."),
@@ -131,6 +140,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "feedback": (
             "feedback:app",
             "Make questions with known answers of what people said of answers.",
+        ),
+        "mcp": (
+            "mcp:mcp",
+            "Serve the documents to an agent on this machine, by the Model Context Protocol (standard input and output).",
         ),
         "credentials": (
             "credentials:app",

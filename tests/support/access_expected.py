@@ -93,6 +93,11 @@ class Kind(StrEnum):
     MEMORY = "memory"
     RESEARCH = "research"
     """That has ended with a report."""
+    OAUTH_CLIENT = "client of OAuth"
+    CONNECTED_PROGRAM = "connected program"
+    """What a person granted to a client of OAuth."""
+    KNOWLEDGE = "knowledge"
+    """Of its owner alone."""
     ENDED_SHARE = "ended share"
     """Taken back: it exists for nobody."""
 

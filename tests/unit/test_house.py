@@ -32,6 +32,8 @@ MAY_CATCH_ALL = {
     # a bug ends one run, with a sentence; the thread goes on with others
     "backend/research/runs/run_steps.py",
     "backend/research/runs/research_workers.py",
+    "backend/programs/mcp/server.py",
+    "backend/programs/slack/work_pool.py",
 }
 HEAVY: dict[str, set[str] | None] = {
     # module, or a package of them: what it may import inside its functions
@@ -66,8 +68,8 @@ UNUSED = {
     "backend.research.knowledge_builders.learn_from_results",
     "backend.research.knowledge_messages.compose_messages",
     "backend.research.knowledge_messages.fit_knowledge",
-    "backend.schemas.knowledge.export_knowledge",
-    "backend.schemas.knowledge.import_knowledge",
+    "backend.research.kept_knowledge.hash_page_text",
+    "backend.research.knowledge_service.add_items",
     # an embedder without a model, for programs and tests that only need some vector
     "indexing.embedding.hash_embedder.HashingEmbedder",
     # the languages of such an embedder: all of them
