@@ -52,16 +52,13 @@ HEAVY: dict[str, set[str] | None] = {
 }
 _CITATIONS = "backend.chat.citations"
 UNUSED = {
-    # the design names it, and research calls it
-    f"{_CITATIONS}.citation_utils.collapse_citations",
+    # the design names them
     f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_cited_documents",
     f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_next_citation_number",
-    # research learns by these, gives what it knows to the model, and keeps it
-    "backend.research.knowledge_builders.learn_from_history",
-    "backend.research.knowledge_builders.learn_from_pages",
-    "backend.research.knowledge_builders.learn_from_results",
-    "backend.research.knowledge_messages.compose_messages",
-    "backend.research.knowledge_messages.fit_knowledge",
+    # the runs of research go on by these
+    "backend.research.planning.clarify",
+    "backend.research.steps.continue_research",
+    # what is known is kept by these
     "backend.schemas.knowledge.export_knowledge",
     "backend.schemas.knowledge.import_knowledge",
     # an embedder without a model, for programs and tests that only need some vector

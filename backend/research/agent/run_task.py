@@ -131,12 +131,12 @@ class _TaskRun:
             readers=readers,
             filters=self._record.request.filters,
             places=places,
+            search_tool=search if Place.DOCUMENTS in places else None,
+            numbers=numbers,
             asked=self._record.request.question,
         )
         return AgentTools(
             request,
-            search if Place.DOCUMENTS in places else None,
-            numbers,
             make_read_texts(self._record, self._task, readers, dependencies.person_id),
             Evidence(self._task.rests_on),
         )

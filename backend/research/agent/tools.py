@@ -1,7 +1,7 @@
 """Search documents and the web, and read pages, for one agent; what is found is kept as evidence."""
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -72,28 +72,28 @@ class ToolRequest:
     readers: Readers
     filters: Filters
     places: frozenset[Place]
+    search_tool: SearchTool | None
+    """Of this agent alone; None where no documents are searched."""
+    numbers: DocumentNumbers
+    """Shared with the search tool."""
     asked: str
     """The person's question, by which links of pages are chosen."""
 
 
-@dataclass(slots=True)
 class AgentTools:
     """Belongs to the thread of its agent, and notes what it finds in `evidence`."""
 
-    request: ToolRequest
-    search_tool: SearchTool | None
-    numbers: DocumentNumbers
-    texts: ReadTexts
-    evidence: Evidence
-    pages: KnownPages = field(init=False)
-    to_read: dict[str, PageToRead] = field(default_factory=dict)
-    """Pages of the web that were not read, by their ids."""
-    opened: set[str] = field(default_factory=set)
-    tried: dict[str, set[Place]] = field(default_factory=dict)
-    """Where each query was searched; queries are compared without case."""
-
-    def __post_init__(self) -> None:
-        self.pages = KnownPages(self.texts, self.numbers)
+    def __init__(self, request: ToolRequest, texts: ReadTexts, evidence: Evidence) -> None:
+        self.request = request
+        self.texts = texts
+        self.evidence = evidence
+        self.to_read: dict[str, PageToRead] = {}
+        """Pages of the web that were not read, by their ids."""
+        self.opened: set[str] = set()
+        """The ids of those that were, or could not be."""
+        self.tried: dict[str, set[Place]] = {}
+        """Where each query was searched; queries are compared without case."""
+        self._pages = KnownPages(texts, request.numbers)
 
     def search(self, search: Search, deadline: Deadline) -> Brought:
         """Search for the queries that were not tried before."""
@@ -118,7 +118,7 @@ class AgentTools:
         call = OpenCall(ToolCall("", OPEN_URL, ""), tuple(references), len(references))
         plans = self._planner.plan([call], frozenset())
         work = [
-            one for one in list_work(plans) if self.pages.identify(_get_url(one)) not in self.opened
+            one for one in list_work(plans) if self._pages.identify(_get_url(one)) not in self.opened
         ]
         outcomes = self._run(work[:most], deadline.limited_to(self._search_seconds))
         new = sum(
@@ -143,7 +143,7 @@ class AgentTools:
 
     @property
     def _planner(self) -> CallPlanner:
-        return CallPlanner(self.texts, self.pages, self.request.dependencies.web)
+        return CallPlanner(self.texts, self._pages, self.request.dependencies.web)
 
     def _plan_web(self, queries: Iterable[str]) -> list[PlannedCall]:
         calls = [WebSearchCall(ToolCall("", WEB_SEARCH, ""), query, 1) for query in queries]
@@ -175,7 +175,7 @@ class AgentTools:
     def _search_documents(
         self, queries: Sequence[str], deadline: Deadline
     ) -> Generator[ChatEvent, None, SearchResult]:
-        if self.search_tool is None:
+        if self.request.search_tool is None:
             raise ValueError("documents are not searched")
         window = self.request.dependencies.writer.settings.context_window
         budgets = Budgets.for_window(window)
@@ -189,8 +189,8 @@ class AgentTools:
         )
         request = self.request.dependencies.infer(request)
         # Queries of an agent stand by themselves: no model has to put them in other words.
-        started = yield from self.search_tool.start(request, calls={})
-        return (yield from follow_search(self.search_tool.complete(started, request)))
+        started = yield from self.request.search_tool.start(request, calls={})
+        return (yield from follow_search(self.request.search_tool.complete(started, request)))
 
     def _read_page(self, url: str, deadline: Deadline) -> Generator[ChatEvent, None, PageOutcome]:
         web = self.request.dependencies.web
@@ -218,8 +218,8 @@ class AgentTools:
         self.evidence.learn([item] if item else [])
         new = 0
         for result in finding.results:
-            number = self.pages.add_result(result.url)
-            page_id = self.pages.identify(result.url)
+            number = self._pages.add_result(result.url)
+            page_id = self._pages.identify(result.url)
             new += self.evidence.add(
                 NumberedSource(
                     number=number,
@@ -238,12 +238,12 @@ class AgentTools:
     def _note_page(
         self, asked: str, outcome: _Outcome | Lost, question: str, deadline: Deadline
     ) -> int:
-        page_id = self.pages.identify(asked)
+        page_id = self._pages.identify(asked)
         self.opened.add(page_id)
         self.to_read.pop(page_id, None)
         if not isinstance(outcome, WebPage):
             return 0
-        number = self.pages.add_page(asked, outcome)
+        number = self._pages.add_page(asked, outcome)
         items = learn_from_pages(
             question, [outcome], self.request.dependencies.embedding, PAGE_BUDGET, deadline
         )
@@ -258,7 +258,7 @@ class AgentTools:
             NumberedSource(
                 number=number,
                 kind=SourceKind.WEB,
-                document_id=self.pages.identify(asked),
+                document_id=self._pages.identify(asked),
                 title=outcome.title or outcome.url,
                 url=asked,
                 date=outcome.published.at if outcome.published else None,
@@ -267,8 +267,8 @@ class AgentTools:
         )
 
     def _list_links(self, asked: str, page: WebPage) -> None:
-        for listed in self.pages.list_links(asked, page, self.request.asked):
-            page_id = self.pages.identify(listed.link.url)
+        for listed in self._pages.list_links(asked, page, self.request.asked):
+            page_id = self._pages.identify(listed.link.url)
             if page_id not in self.opened:
                 link = PageToRead(listed.label, listed.link.text, listed.link.url)
                 self.to_read.setdefault(page_id, link)
