@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.research import task_pool
 from backend.research.agent.run_task import BUDGET_ENDED
 from backend.research.events import RoundDecided, TaskDone, TaskStarted
 from backend.research.orchestration import choose_next_tasks
@@ -124,7 +125,10 @@ def test_so_many_agents_work_side_by_side_and_no_more(world: ResearchWorld) -> N
     assert len(world.saved) == 6
 
 
-def test_an_agent_that_hangs_costs_its_own_task(world: ResearchWorld) -> None:
+def test_an_agent_that_hangs_costs_its_own_task(
+    world: ResearchWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_pool, "GRACE_SECONDS", 0.5)
     released = threading.Event()
     threads = iter([0, 1])
 
