@@ -1,7 +1,7 @@
 """Search documents and the web, and read pages, for one agent; what is found is kept as evidence."""
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -118,7 +118,9 @@ class AgentTools:
         call = OpenCall(ToolCall("", OPEN_URL, ""), tuple(references), len(references))
         plans = self._planner.plan([call], frozenset())
         work = [
-            one for one in list_work(plans) if self._pages.identify(_get_url(one)) not in self.opened
+            one
+            for one in list_work(plans)
+            if self._pages.identify(_get_url(one)) not in self.opened
         ]
         outcomes = self._run(work[:most], deadline.limited_to(self._search_seconds))
         new = sum(
@@ -177,13 +179,14 @@ class AgentTools:
     ) -> Generator[ChatEvent, None, SearchResult]:
         if self.request.search_tool is None:
             raise ValueError("documents are not searched")
-        window = self.request.dependencies.writer.settings.context_window
-        budgets = Budgets.for_window(window)
+        models = self.request.dependencies
+        budgets = Budgets.for_window(models.writer.settings.context_window)
+        selection = Budgets.for_window(models.fast.settings.context_window).selection
         request = SearchRequest(
             message=queries[0],
             readers=self.request.readers,
             deadline=deadline,
-            budgets=replace(budgets, answer=min(budgets.answer, DOCUMENT_TOKENS)),
+            budgets=Budgets(selection, min(budgets.answer, DOCUMENT_TOKENS)),
             model_queries=tuple(queries[1:]),
             filters=self.request.filters,
         )
