@@ -1,8 +1,9 @@
-"""Make knowledge of pages, of what search engines say, and of the conversation before; no language model has a part in it."""
+"""Make knowledge of pages, of what search engines say, of calculations, and of the conversation before; no language model has a part in it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from backend.research.calculations.sandbox import Calculation
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
 from backend.search.llm_protocol import ChatMessage
 from backend.web_search.page_snippets import (
@@ -90,6 +91,21 @@ def learn_from_results(
         type=KnowledgeType.SIDE_INFO,
         references=tuple(references),
         updated=freshness,
+    )
+
+
+def learn_from_calculation(question: str, calculation: Calculation) -> KnowledgeItem:
+    """Return what a calculation yielded, with the code that did, as of when it was run.
+
+    Args:
+        question: What was to be calculated.
+    """
+    return KnowledgeItem(
+        question=f"What is the solution to the coding issue: {question}?",
+        answer=calculation.output.strip() or "It wrote nothing.",
+        type=KnowledgeType.CODING,
+        updated=calculation.at,
+        source_code=calculation.code,
     )
 
 

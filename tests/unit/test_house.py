@@ -29,6 +29,7 @@ MAY_CATCH_ALL = {
     "backend/sync/worker_threads.py",
     "backend/conversations/turn_keeper.py",
     "backend/conversations/turn_runner.py",
+    "backend/research/calculations/guest/program.py",
 }
 HEAVY: dict[str, set[str] | None] = {
     # module, or a package of them: what it may import inside its functions
@@ -57,6 +58,7 @@ UNUSED = {
     f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_cited_documents",
     f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_next_citation_number",
     # research learns by these, gives what it knows to the model, and keeps it
+    "backend.research.knowledge_builders.learn_from_calculation",
     "backend.research.knowledge_builders.learn_from_history",
     "backend.research.knowledge_builders.learn_from_pages",
     "backend.research.knowledge_builders.learn_from_results",

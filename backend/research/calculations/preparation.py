@@ -22,11 +22,11 @@ from indexing.runtime.deadline import Deadline
 
 _GUEST = Path(__file__).with_name("guest")
 _PACKAGES = ("componentize-py", "wasmtime")
-_PROGRAM = "from backend.research.calculations.component_build import write_compiled; write_compiled()"
-_LONGEST_BUILD = 600
-_MISSING = (
-    "Calculations need the extra of that name: pip install 'quarry-search[calculations]'."
+_PROGRAM = (
+    "from backend.research.calculations.component_build import write_compiled; write_compiled()"
 )
+_LONGEST_BUILD = 600
+_MISSING = "Calculations need the extra of that name: pip install 'quarry-search[calculations]'."
 
 
 def find_compiled(folder: Path) -> Path | None:

@@ -68,6 +68,11 @@ class CalculationSandbox:
             return str(error)
         return None
 
+    @property
+    def is_prepared(self) -> bool:
+        """Raises NotConfiguredError: there is no sandbox."""
+        return find_compiled(self.folder) is not None
+
     def run_calculation(self, code: str, deadline: Deadline) -> CalculationOutcome:
         """Run code once, in a fresh sandbox of which nothing is kept.
 
@@ -92,7 +97,9 @@ class CalculationSandbox:
         status, written = _run_process([str(compiled), str(at.timestamp())], code, deadline)
         if status == LOAD_FAILED:
             forget_component(self.folder)
-            return FailedCalculation(code, "the sandbox does not fit this machine; it is built anew")
+            return FailedCalculation(
+                code, "the sandbox does not fit this machine; it is built anew"
+            )
         if status:
             return FailedCalculation(code, _BROKEN if deadline.remaining() else _LATE)
         said = json.loads(written)

@@ -10,53 +10,52 @@ sys.modules["_datetime"] = None  # type: ignore[assignment]
 # So that dates are of the module in Python, which asks `time` below for the time.
 
 import ast
-import base64  # noqa: F401
-import bisect  # noqa: F401
+import base64
+import bisect
 import builtins
-import calendar  # noqa: F401
-import cmath  # noqa: F401
-import collections  # noqa: F401
+import calendar
+import cmath
+import collections
 import contextlib
-import copy  # noqa: F401
-import csv  # noqa: F401
-import dataclasses  # noqa: F401
-import datetime  # noqa: F401
-import decimal  # noqa: F401
-import difflib  # noqa: F401
-import enum  # noqa: F401
-import fractions  # noqa: F401
-import functools  # noqa: F401
-import graphlib  # noqa: F401
-import hashlib  # noqa: F401
-import heapq  # noqa: F401
+import copy
+import csv
+import dataclasses
+import datetime
+import decimal
+import difflib
+import enum
+import fractions
+import functools
+import graphlib
+import hashlib
+import heapq
 import importlib.machinery
 import io
 import itertools
-import json  # noqa: F401
-import math  # noqa: F401
-import numbers  # noqa: F401
-import operator  # noqa: F401
+import json
+import linecache
+import math
+import numbers
+import operator
 import os
 import posix
-import pprint  # noqa: F401
-import random  # noqa: F401
-import re  # noqa: F401
-import statistics  # noqa: F401
-import string  # noqa: F401
-import textwrap  # noqa: F401
+import pprint
+import random
+import re
+import statistics
+import string
+import textwrap
 import time
-import traceback  # noqa: F401
+import tokenize
+import traceback
 import types
-import typing  # noqa: F401
-import unicodedata  # noqa: F401
+import typing
+import unicodedata
 import warnings
 
 NAME = "<calculation \ud800>"
 """Of the file of the code. CPython opens it for the line of a syntax error, unless the name cannot be encoded."""
-_FILE_CALLS = (
-    *("open", "stat", "lstat", "access", "readlink", "listdir", "scandir", "chdir", "getcwd"),
-    *("mkdir", "rmdir", "remove", "unlink", "rename", "replace", "link", "symlink", "utime", "truncate"),
-)
+_FILE_CALLS = ("open", "stat", "lstat", "listdir", "scandir", "getcwd", "mkdir", "remove")
 
 
 class WitWorld:
@@ -71,28 +70,37 @@ class WitWorld:
                 _execute(code)
             except BaseException as error:
                 problem = _describe(error)
-        return output.getvalue(), problem
+        return _encode(output.getvalue()), _encode(problem)
+
+
+def _encode(text: str) -> str:
+    """Replace what has no form in UTF-8."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _execute(code: str) -> None:
     """Run code, and write the value of its last line where that is an expression."""
     parsed = ast.parse(code, NAME)
-    last = parsed.body.pop() if parsed.body and isinstance(parsed.body[-1], ast.Expr) else None
     scope: dict[str, object] = {"__name__": "__main__"}
-    exec(compile(parsed, NAME, "exec"), scope)
-    if last is not None:
-        value = eval(compile(ast.Expression(last.value), NAME, "eval"), scope)
-        if value is not None:
-            print(value)
+    match parsed.body:
+        case [*first, ast.Expr(value=last)]:
+            exec(compile(ast.Module(first, []), NAME, "exec"), scope)
+            value = eval(compile(ast.Expression(last), NAME, "eval"), scope)
+            if value is not None:
+                print(value)
+        case _:
+            exec(compile(parsed, NAME, "exec"), scope)
 
 
 def _describe(error: BaseException) -> str:
     """Say what went wrong and in which line; empty for the end of the program."""
-    if isinstance(error, SystemExit) and not error.code:
-        return ""
-    is_syntax = isinstance(error, SyntaxError)
-    line = error.lineno if is_syntax else _find_line(error.__traceback__)
-    said = error.msg if is_syntax else str(error)
+    match error:
+        case SystemExit(code=None | 0):
+            return ""
+        case SyntaxError():
+            line, said = error.lineno, error.msg
+        case _:
+            line, said = _find_line(error.__traceback__), str(error)
     place = f" (line {line})" if line else ""
     return f"{type(error).__name__}{': ' if said else ''}{said}{place}"
 
@@ -113,8 +121,8 @@ def _set_time(now: float) -> None:
     time.monotonic = time.perf_counter = time.process_time = lambda: 0.0
     time.localtime = lambda seconds=None, /: local(now if seconds is None else seconds)
     time.gmtime = lambda seconds=None, /: parts(now if seconds is None else seconds)
-    time.strftime = lambda form, of=None, /: write(form, time.gmtime() if of is None else of)  # type: ignore[misc]
-    time.sleep = lambda seconds, /: None
+    time.strftime = lambda form, *of: write(form, *(of or [time.gmtime()]))
+    time.sleep = lambda _, /: None
 
 
 def _close_files() -> None:
