@@ -37,7 +37,7 @@ def learn_from_pages(
 
 def _make_page_item(question: str, page: WebPage, snippets: Sequence[Snippet]) -> KnowledgeItem:
     published = page.published.at if page.published else None
-    answer, places = _join([snippet.text for snippet in snippets])
+    answer, places = join_quotes([snippet.text for snippet in snippets])
     references = (
         Reference(
             exact_quote=snippet.text,
@@ -71,7 +71,7 @@ def learn_from_results(
     told = [(one, text) for one in results if (text := _to_line(one.summary))]
     if not told:
         return None
-    answer, places = _join([text for _, text in told])
+    answer, places = join_quotes([text for _, text in told])
     references = (
         Reference(
             exact_quote=text,
@@ -128,7 +128,8 @@ def _to_line(summary: str) -> str:
     return " ".join(remove_invisible(summary).split())
 
 
-def _join(texts: Sequence[str]) -> tuple[str, list[Span]]:
+def join_quotes(texts: Sequence[str]) -> tuple[str, list[Span]]:
+    """Return texts as paragraphs of one, and where each stands in it."""
     return _JOINT.join(texts), list(_place(texts))
 
 

@@ -58,6 +58,8 @@ UNUSED = {
     f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_cited_documents",
     f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_next_citation_number",
     # research learns by these, gives what it knows to the model, and keeps it
+    "backend.research.cluster_insights.learn_from_clusters",
+    "backend.research.result_clusters.cluster_results",
     "backend.research.knowledge_builders.learn_from_calculation",
     "backend.research.knowledge_builders.learn_from_history",
     "backend.research.knowledge_builders.learn_from_pages",
