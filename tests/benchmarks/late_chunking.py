@@ -1,19 +1,19 @@
 """Snippets of long pages chosen by windows that are embedded alone, and by late chunking (Günther et al. 2024).
 
-    .venv/bin/python -m tests.benchmarks.late_chunking [--data ../shared/data] [--questions N] [--paragraphs N]
+    .venv/bin/python -m tests.benchmarks.late_chunking [--data ../shared/data] [--paragraphs N]
 
 Pages are so many paragraphs of XQuAD in a row. With late chunking, the vector of a window is the mean of the vectors of
 its tokens as the model makes them of the page around it: of spans that overlap by half, each token is taken from the
 span where it is nearest to the middle. Right is a snippet that holds the answer; windows, runs and budget are those of
-`backend/web_search/page_snippets.py`. For each way the share of right first snippets is printed, and the time for a page.
+`backend/web_search/page_snippets.py`. For each way the share of right first snippets is printed, and the
+processor time for a page.
 """
 
 import argparse
 import gzip
 import json
-import random
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from backend.search.word_scores import Scores
 from backend.web_search import page_snippets
 from backend.web_search.page_snippets import SnippetBudget
 from connectors.document import Span
-from indexing.embedding.embedder import Embedder, Vectors
+from indexing.embedding.embedder import Vectors
 from indexing.embedding.graph_nodes import token_inputs
 from indexing.embedding.model_building import plan_graph
 from indexing.embedding.model_loading import find_model
@@ -36,7 +36,7 @@ from indexing.runtime.deadline import Deadline
 from tests.support.models import MINILM, minilm
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
-CHARACTERS, SEED = 600, 20261126
+CHARACTERS = 600
 SPAN_TOKENS = 254
 """Of a page that are read together; two more are special."""
 
@@ -49,7 +49,7 @@ class Question:
 
 
 def read_questions(data: Path, paragraphs: int) -> list[Question]:
-    """Return the English questions, each with the page that its paragraph is part of."""
+    """Return the questions in English, each with the page that its paragraph is part of."""
     with gzip.open(data / "xquad" / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     texts = [row["text"] for row in rows if row["_id"].startswith("en-")]
@@ -98,21 +98,13 @@ class TokenVectors:
         return [end for _, end in encoding.offsets[1:-1]], vectors
 
 
-def score_late(page: str, windows: Sequence[Span], asked: Vectors, tokens: TokenVectors) -> Scores:
+def pool_late(page: str, windows: Sequence[Span], tokens: TokenVectors) -> Vectors:
     ends, vectors = tokens.embed(page)
     starts = np.searchsorted(ends, [window.start for window in windows], side="right")
     stops = np.searchsorted(ends, [window.end for window in windows], side="right")
     bounds = zip(starts, stops, strict=True)
-    pooled = np.stack(
-        [vectors[start : max(stop, start + 1)].mean(axis=0) for start, stop in bounds]
-    )
-    scores: Scores = (normalize_vectors(pooled) @ asked).astype(np.float64)
-    return scores
-
-
-def score_plain(page: str, windows: Sequence[Span], asked: Vectors, embedder: Embedder) -> Scores:
-    scores: Scores = embedder.embed_passages([one.of(page) for one in windows]) @ asked
-    return scores.astype(np.float64)
+    pooled = [vectors[start : max(stop, start + 1)].mean(axis=0) for start, stop in bounds]
+    return normalize_vectors(np.stack(pooled))
 
 
 def holds_answer(question: Question, windows: Sequence[Span], scores: Scores) -> bool:
@@ -124,29 +116,34 @@ def holds_answer(question: Question, windows: Sequence[Span], scores: Scores) ->
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--paragraphs", type=int, default=5)
     options = parser.parse_args()
-    questions = read_questions(options.data, options.paragraphs)
-    chosen = random.Random(SEED).sample(questions, min(options.questions, len(questions)))
+    by_page = defaultdict[str, list[Question]](list)
+    for question in read_questions(options.data, options.paragraphs):
+        by_page[question.page].append(question)
     embedder, tokens = minilm(), TokenVectors()
-    right, seconds = defaultdict[str, int](int), defaultdict[str, float](float)
-    for question in chosen:
-        windows = page_snippets._cut_windows(question.page, embedder)
-        asked = embedder.embed_queries([question.text], Deadline.after(60))[0]
-        begin = time.perf_counter()
-        found = {"plain": score_plain(question.page, windows, asked, embedder)}
-        middle = time.perf_counter()
-        found["late"] = score_late(question.page, windows, asked, tokens)
+    right, seconds = Counter[str](), defaultdict[str, float](float)
+    for page, questions in by_page.items():
+        windows = page_snippets._cut_windows(page, embedder)
+        begin = time.process_time()
+        plain = embedder.embed_passages([one.of(page) for one in windows])
+        middle = time.process_time()
+        late = pool_late(page, windows, tokens)
         seconds["plain"] += middle - begin
-        seconds["late"] += time.perf_counter() - middle
-        found["mean of both"] = (found["plain"] + found["late"]) / 2
-        for name, scores in found.items():
-            right[name] += holds_answer(question, windows, scores)
-    size = sum(len(question.page) for question in chosen) / len(chosen)
-    print(f"{len(chosen)} questions, pages of {size:,.0f} characters, snippets of {CHARACTERS}")
-    for name, count in right.items():
-        print(f"{name:>14}: {count / len(chosen):.3f} right, {seconds[name] / len(chosen):.2f} s")
+        seconds["late"] += time.process_time() - middle
+        asked = embedder.embed_queries([one.text for one in questions], Deadline.after(60))
+        for question, vector in zip(questions, asked, strict=True):
+            cosines = {"plain": plain @ vector, "late": late @ vector}
+            cosines["mean of both"] = (cosines["plain"] + cosines["late"]) / 2
+            right.update(
+                name
+                for name, scores in cosines.items()
+                if holds_answer(question, windows, scores.astype(np.float64))
+            )
+    count, size = sum(map(len, by_page.values())), sum(map(len, by_page)) / len(by_page)
+    print(f"{count} questions, {len(by_page)} pages of {size:,.0f} characters")
+    for name in ("plain", "late", "mean of both"):
+        print(f"{name:>13}: {right[name] / count:.3f} right, {seconds[name] / len(by_page):.2f} s")
 
 
 if __name__ == "__main__":
