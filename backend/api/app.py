@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import ModuleType
 from typing import Any
 
 from anyio import to_thread
@@ -34,6 +35,7 @@ from backend.api.routes import (
     health,
     held_files,
     ingestion,
+    llms_text,
     memories,
     metrics,
     models,
@@ -177,10 +179,16 @@ def create_app(
         openai_responses,
         openai_embeddings,
         health,
+        llms_text,
         metrics,
     ):
-        app.include_router(routes.router)
+        app.include_router(routes.router, tags=[_name_group(routes)])
     return app
+
+
+def _name_group(routes: ModuleType) -> str:
+    """Return what the description, and clients generated from it, call the routes of a module together."""
+    return routes.__name__.rpartition(".")[2].replace("_", " ")
 
 
 @asynccontextmanager

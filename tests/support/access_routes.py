@@ -50,6 +50,7 @@ _FOR_ANYONE = {
     "GET /favicon.ico": answers(_ANYONE, found=307),
     "GET /healthz": answers(_ANYONE),
     "GET /readyz": answers(_ANYONE),
+    "GET /llms.txt": answers(_ANYONE),
     "GET /static/{version}/{name}": answers(_ANYONE),
     "GET /link": answers(_ANYONE, found=303),
     "GET /sign-in": answers(_ANYONE, signed_in=303),

@@ -73,7 +73,7 @@ def test_only_what_reveals_nothing_is_open_to_anyone(container: Container) -> No
         if get_permission(getattr(one, "endpoint", None)) is Permission.ANYONE
     }
     static = {path for path in open_to_anyone if path.startswith("/static/")}
-    nothing = {"/healthz", "/readyz", "/favicon.ico", "/link"}
+    nothing = {"/healthz", "/readyz", "/llms.txt", "/favicon.ico", "/link"}
     assert open_to_anyone - static <= nothing
 
 
