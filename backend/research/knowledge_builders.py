@@ -101,7 +101,7 @@ def learn_from_calculation(question: str, calculation: Calculation) -> Knowledge
         question: What was to be calculated.
     """
     return KnowledgeItem(
-        question=f"What is the solution to the coding issue: {question}?",
+        question=f"What is the solution to the coding issue: {question.rstrip(' ?？.')}?",
         answer=calculation.output.strip() or "It wrote nothing.",
         type=KnowledgeType.CODING,
         updated=calculation.at,

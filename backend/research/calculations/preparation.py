@@ -35,7 +35,7 @@ def find_compiled(folder: Path) -> Path | None:
     Raises:
         NotConfiguredError: the packages are not installed.
     """
-    compiled = folder / f"{_name_version()}.cwasm"
+    compiled = folder / f"{name_version()}.cwasm"
     return compiled if compiled.exists() else None
 
 
@@ -72,7 +72,7 @@ def forget_component(folder: Path) -> None:
 
 
 @cache
-def _name_version() -> str:
+def name_version() -> str:
     """Name what the compiled component depends on.
 
     Raises:
@@ -106,4 +106,4 @@ def _build(folder: Path) -> None:
                 check=False,
             )
         if built.exists():
-            built.rename(folder / f"{_name_version()}.cwasm")
+            built.rename(folder / f"{name_version()}.cwasm")

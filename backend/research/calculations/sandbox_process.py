@@ -81,8 +81,8 @@ def give_up_rights() -> None:
         # Within some containers there is no such user.
         with suppress(OSError):
             os.setgroups([])
-            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+            os.setgid(_NOBODY)
+            os.setuid(_NOBODY)
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from wasmtime.component import Component
 
-from backend.research.calculations import preparation
+from backend.research.calculations import preparation, sandbox
 from backend.research.calculations.preparation import find_compiled, prepare_component
 from backend.research.calculations.process_protocol import MOST_OUTPUT
 from backend.research.calculations.sandbox import (
@@ -211,6 +211,22 @@ def test_what_does_not_end_is_ended(code: str) -> None:
     assert time.monotonic() - begin < 20
 
 
+@pytest.mark.parametrize(
+    ("limit", "code", "reason"),
+    [
+        ("CPU_SECONDS = 1", "while True: pass", "processor time"),
+        ("PROCESS_BYTES = 150 << 20", "x = bytes(200 << 20)", "MemoryError"),
+    ],
+)
+def test_the_process_has_limits_of_its_own(
+    limit: str, code: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = f"from backend.research.calculations import sandbox_process as process; process.{limit}; process.run_standard_input()"
+    monkeypatch.setattr(sandbox, "_PROGRAM", program)
+    monkeypatch.setattr(sandbox, "LONGEST_RUN", 300.0)
+    assert reason in fail(code, 300.0).reason
+
+
 def test_a_question_that_is_given_up_ends_its_calculation() -> None:
     token = CancelToken()
     with Deadline.after(1).on_expiry(token.cancel):
@@ -255,25 +271,25 @@ def test_without_its_packages_there_are_no_calculations_and_it_is_said_why(
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(preparation, "version", find_none)
-    preparation._name_version.cache_clear()
-    sandbox = CalculationSandbox(tmp_path)
-    obstacle = sandbox.find_obstacle()
+    preparation.name_version.cache_clear()
+    missing = CalculationSandbox(tmp_path)
+    obstacle = missing.find_obstacle()
     assert obstacle is not None
     assert "quarry-search[calculations]" in obstacle
     with pytest.raises(NotConfiguredError, match=r"quarry-search\[calculations\]"):
-        sandbox.run_calculation("1", Deadline.after(SECONDS))
+        missing.run_calculation("1", Deadline.after(SECONDS))
     monkeypatch.undo()
-    preparation._name_version.cache_clear()
-    assert sandbox.find_obstacle() is None
+    preparation.name_version.cache_clear()
+    assert missing.find_obstacle() is None
 
 
 def test_a_sandbox_that_is_not_built_in_time_is_said_to_be_prepared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preparation, "_build", lambda _: time.sleep(2))
-    sandbox = CalculationSandbox(tmp_path)
-    assert not sandbox.is_prepared
-    outcome = sandbox.run_calculation("1", Deadline.after(0.2))
+    unbuilt = CalculationSandbox(tmp_path)
+    assert not unbuilt.is_prepared
+    outcome = unbuilt.run_calculation("1", Deadline.after(0.2))
     assert outcome == FailedCalculation("1", "the sandbox is still being prepared")
 
 
@@ -290,11 +306,11 @@ def test_a_sandbox_that_cannot_be_built_is_said_so(
 
 
 def test_a_component_of_another_machine_is_built_anew(tmp_path: Path) -> None:
-    sandbox = replace(prepared_sandbox(), folder=tmp_path)
+    other = replace(prepared_sandbox(), folder=tmp_path)
     compiled = find_compiled(FOLDER)
     assert compiled is not None
     (tmp_path / compiled.name).write_bytes(b"for another machine")
-    outcome = sandbox.run_calculation("1", Deadline.after(SECONDS))
+    outcome = other.run_calculation("1", Deadline.after(SECONDS))
     assert isinstance(outcome, FailedCalculation)
     assert "built anew" in outcome.reason
-    assert not sandbox.is_prepared
+    assert not other.is_prepared
