@@ -134,6 +134,7 @@ class _TaskRun:
             places=places,
             search_tool=search if Place.DOCUMENTS in places else None,
             numbers=numbers,
+            judge=self._calls.judge,
             asked=self._record.request.question,
         )
         return AgentTools(

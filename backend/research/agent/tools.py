@@ -18,6 +18,7 @@ from backend.chat.events import ChatEvent, PagesRead
 from backend.chat.llm.messages import ToolCall
 from backend.research.agent.actions import Place, Search
 from backend.research.agent.evidence import Evidence, list_document_sources
+from backend.research.cluster_insights import learn_from_clusters
 from backend.research.dependencies import ResearchDependencies
 from backend.research.knowledge_builders import (
     learn_from_pages,
@@ -25,6 +26,8 @@ from backend.research.knowledge_builders import (
     learn_from_sections,
 )
 from backend.research.record.sources import NumberedSource, SourceText
+from backend.research.result_clusters import cluster_results
+from backend.search.llm_protocol import Complete
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest, SearchResult
 from backend.search.search_tool import SearchTool, follow_search
 from backend.web_search.describing import describe_failure
@@ -34,9 +37,10 @@ from backend.web_search.tool_texts import OPEN_URL, WEB_SEARCH
 from backend.web_search.web_session import WebFinding
 from connectors.access import Readers
 from indexing.index.protocols import Filters
-from indexing.runtime.deadline import Deadline
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 PAGE_BUDGET = SnippetBudget(characters=6_000, snippets=4)
+CLUSTER_SECONDS = 20.0
 DOCUMENT_TOKENS = 6_000
 """Of what one search of documents returns."""
 
@@ -76,6 +80,8 @@ class ToolRequest:
     """Of this agent alone; None where no documents are searched."""
     numbers: DocumentNumbers
     """Shared with the search tool."""
+    judge: Complete
+    """Asks the fast model."""
     asked: str
     """The person's question, by which links of pages are chosen."""
 
@@ -106,6 +112,7 @@ class AgentTools:
             work.append(InternalSearch(documents))
         outcomes = self._run(work, deadline.limited_to(self._search_seconds))
         new = sum(self._note_search(one, outcomes[one]) for one in work)
+        self._learn_from_clusters(search.queries[0], outcomes, deadline)
         notes = (*repeated, *_describe_refused(plans), *_describe_lost(outcomes))
         findings = [one for one in outcomes.values() if isinstance(one, WebFinding)]
         receivers = dict.fromkeys(name for one in findings for name in one.receivers)
@@ -215,6 +222,20 @@ class AgentTools:
                 return self._note_results(finding)
             case _:
                 return 0
+
+    def _learn_from_clusters(self, query: str, outcomes: _Outcomes, deadline: Deadline) -> None:
+        """Keep what results that say alike things say together; all queries of a search count as one."""
+        findings = [one for one in outcomes.values() if isinstance(one, WebFinding)]
+        results = [result for one in findings for result in one.results]
+        limit = deadline.limited_to(CLUSTER_SECONDS)
+        if len(results) < 2 or not limit.remaining():
+            return
+        try:
+            clusters = cluster_results(results, self.request.dependencies.embedding, limit)
+        except DeadlineExceededError:
+            return
+        items = learn_from_clusters(query, clusters, self.request.judge, limit)
+        self.evidence.learn(items)
 
     def _note_results(self, finding: WebFinding) -> int:
         item = learn_from_results(finding.query, finding.results, None)
