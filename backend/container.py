@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from backend.composition.research import ResearchParts
     from backend.composition.web_search import WebSessions
     from backend.files.file_keeper import FileIndex
+    from backend.research.calculations.sandbox import CalculationSandbox
     from backend.search.named_sets import Names
     from backend.store.audit import Actor
     from backend.store.credential_vault import Vault
@@ -132,6 +133,13 @@ class Container:
 
         limits = BrowserLimits(memory_bytes=self.settings.browser_megabytes << 20)
         return BrowserReader(self.settings.browser_path, limits)
+
+    @property
+    def calculation_sandbox(self) -> "CalculationSandbox":
+        """Runs code that language models write; it says why where it cannot."""
+        from backend.research.calculations.sandbox import CalculationSandbox
+
+        return CalculationSandbox(self.home / "calculations")
 
     @cached_property
     def vault(self) -> "Vault":

@@ -95,8 +95,9 @@ class ModelCalls:
 
     @property
     def room(self) -> int:
-        """The tokens that what is shown to the writer may have in one call."""
-        return min(self.dependencies.writer.settings.prompt_tokens, self.tokens_left) // 2
+        """The tokens that what is shown to either model may have in one call."""
+        models = (self.dependencies.writer, self.dependencies.fast)
+        return min(self.tokens_left, *(one.settings.prompt_tokens for one in models)) // 2
 
     def _budget(self, model: ChatModel) -> ChatModel:
         count_tokens = self.dependencies.count_tokens

@@ -19,6 +19,8 @@ from backend.search.llm_protocol import CompletionError
 from indexing.runtime.deadline import Deadline
 
 MAX_NEXT_TASKS = 3
+MAX_READ = 12
+"""Questions of an answer that are looked at."""
 DECIDING_SECONDS = 90.0
 
 STOPPED = "The research was stopped."
@@ -84,7 +86,8 @@ def _ask(record: ResearchRecord, calls: ModelCalls, deadline: Deadline) -> tuple
     except CompletionError as error:
         return [], str(error)
     asked = {to_key(task.question) for task in record.tasks}
-    fresh = [one for one in questions if to_key(one) not in asked]
+    by_key = {to_key(one): one for one in reversed(questions) if to_key(one) not in asked}
+    fresh = list(reversed(by_key.values()))[:MAX_NEXT_TASKS]
     return fresh, reason or ("" if fresh else NOTHING_MISSING)
 
 
@@ -110,6 +113,6 @@ def _read(value: object) -> tuple[list[str], str] | None:
         case {"tasks": [*tasks], **others}:
             reason = others.get("reason")
             said = " ".join(reason.split()) if isinstance(reason, str) else ""
-            return read_texts(tasks, MAX_NEXT_TASKS, LONGEST_QUESTION), said
+            return read_texts(tasks, MAX_READ, LONGEST_QUESTION), said
         case _:
             return None

@@ -1,5 +1,6 @@
 """Which documents that research has read may be read still."""
 
+import time
 from collections.abc import Collection
 
 from backend.chat.events import SEARCH_ERRORS
@@ -7,10 +8,15 @@ from backend.chat.readable_ids import find_readable
 from backend.research.dependencies import ResearchControl, ResearchDependencies
 from backend.research.events import ReportsWithdrawn
 from backend.research.record.research_record import ResearchRecord
+from connectors.access import Readers
 from connectors.errors import QuarryError
+from indexing.index.protocols import Index
 from indexing.runtime.deadline import Deadline
 
 CHECKING_SECONDS = 10.0
+TRIES = 3
+PAUSE_SECONDS = 1.0
+"""Between two tries."""
 UNCHECKED = "Whether the documents may still be read could not be checked."
 
 
@@ -33,14 +39,21 @@ def list_withdrawn(
     readers = dependencies.resolve_readers()
     if readers is None:
         return frozenset(documents)
+    return frozenset(documents) - _find_readable(documents, readers, dependencies.index)
+
+
+def _find_readable(
+    documents: Collection[str], readers: Readers, index: Index, tries: int = TRIES
+) -> frozenset[str]:
+    """Return those that may be read; an index that does not answer is asked again."""
     deadline = Deadline.after(CHECKING_SECONDS)
     try:
-        readable = find_readable(
-            documents, dependencies.index, readers, lambda _: frozenset(), deadline
-        )
+        return find_readable(documents, index, readers, lambda _: frozenset(), deadline)
     except SEARCH_ERRORS as error:
-        raise RightsUnknownError(f"{UNCHECKED} {error}") from error
-    return frozenset(documents) - readable
+        if tries < 2:
+            raise RightsUnknownError(f"{UNCHECKED} {error}") from error
+    time.sleep(PAUSE_SECONDS)
+    return _find_readable(documents, readers, index, tries - 1)
 
 
 def drop_withdrawn(

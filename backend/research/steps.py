@@ -14,7 +14,6 @@ from backend.research.events import ResearchDone, ResearchFailed
 from backend.research.orchestration import choose_next_tasks
 from backend.research.planning import make_plan
 from backend.research.readable_documents import RightsUnknownError
-from backend.research.record.request import ResearchRequest
 from backend.research.record.research_record import ResearchRecord
 from backend.research.reporting import write_report
 from backend.research.step_time import check_interrupted
@@ -25,19 +24,13 @@ MAX_WITHDRAWALS = 3
 WITHDRAWN = "Documents that the report rests on may not be read any more."
 
 
-def run_research(
-    request: ResearchRequest, dependencies: ResearchDependencies, control: ResearchControl
-) -> ResearchRecord:
-    """Do all steps but the clarification, which needs a person to answer; see `continue_research`."""
-    return continue_research(ResearchRecord(request=request), dependencies, control)
-
-
 def continue_research(
     record: ResearchRecord, dependencies: ResearchDependencies, control: ResearchControl
 ) -> ResearchRecord:
     """Go on from where a record stands until the report is written; the last event is ResearchDone or ResearchFailed.
 
-    A record without a plan gets one; the plan is not shown to anybody before. `control.save` is called after each step.
+    A record without a plan gets one, so that one of a request alone is a whole run; nobody is asked back, and the plan is shown to
+    nobody before. `control.save` is called after each step.
 
     Raises:
         ResearchInterruptedError: `control.interrupt` was cancelled.

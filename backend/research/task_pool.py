@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
@@ -64,22 +64,22 @@ def share_budget(record: ResearchRecord, tasks: int) -> TaskBudget:
     return of_round.share(tasks)
 
 
-@dataclass(slots=True)
-class _OpenEvents:
+class _TaskEvents:
     """Passes on the events of a task, one at a time among all tasks, until it is given up."""
 
-    emit: Callable[[ResearchEvent], None]
-    lock: threading.Lock
-    is_open: bool = True
+    def __init__(self, emit: Callable[[ResearchEvent], None], lock: threading.Lock) -> None:
+        self._emit = emit
+        self._lock = lock
+        self._is_open = True
 
     def pass_on(self, event: ResearchEvent) -> None:
-        with self.lock:
-            if self.is_open:
-                self.emit(event)
+        with self._lock:
+            if self._is_open:
+                self._emit(event)
 
     def close(self) -> None:
-        with self.lock:
-            self.is_open = False
+        with self._lock:
+            self._is_open = False
 
 
 class _TaskPool:
@@ -100,7 +100,7 @@ class _TaskPool:
         self._waiting: SimpleQueue[ResearchTask] = SimpleQueue()
         self._ended: _Ended = SimpleQueue()
         lock = threading.Lock()
-        self._events = {one.number: _OpenEvents(control.emit, lock) for one in self._tasks}
+        self._events = {one.number: _TaskEvents(control.emit, lock) for one in self._tasks}
         self._ends_at = time.monotonic() + step.left.seconds + GRACE_SECONDS
 
     def run(self) -> Iterator[TaskReport]:

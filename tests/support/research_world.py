@@ -145,6 +145,7 @@ _PROMPTS = {
     "final_report": prompts.FINAL_REPORT,
     "reword": prompts.REWORD,
     "claims": judging_prompt("")[0],
+    "clusters": "You are given results of search engines for a query",
 }
 
 
@@ -264,6 +265,17 @@ def _judge_claims(values: Json, _: Request) -> Json:
     return {"verdicts": verdicts}
 
 
+def _write_insights(_: Json, request: Request) -> str:
+    """Say of each group of results what the first of them says."""
+    groups = re.findall(r"Group (\d+)\n- (.*?): (.*)", request.last_text)
+    return json.dumps(
+        [
+            {"group": int(at), "question": f"What of {title}?", "insight": said}
+            for at, title, said in groups
+        ]
+    )
+
+
 def _answer_search(_: Json, request: Request) -> Json | str:
     """What a search itself asks: which sections to show, or words."""
     shown = read_selection(request)
@@ -281,6 +293,7 @@ _WRITERS: Mapping[str, Callable[[Json, Request], Json | str]] = {
     "final_report": _report_all,
     "reword": _reword,
     "claims": _judge_claims,
+    "clusters": _write_insights,
     "other": _answer_search,
 }
 

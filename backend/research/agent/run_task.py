@@ -1,7 +1,7 @@
 """Run one task: an agent with its own tools, its own share of the budget, and the rights that hold now."""
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from backend.research.agent.actions import Place
@@ -17,6 +17,7 @@ from backend.research.agent.tools import AgentTools, ToolRequest
 from backend.research.cited_text import CitedText, select_sources
 from backend.research.dependencies import ResearchControl, ResearchDependencies
 from backend.research.events import IntermediateReportCitedDocs, TaskDone, TaskStarted
+from backend.research.knowledge import KnowledgeItem, KnowledgeType
 from backend.research.model_calls import ModelCalls
 from backend.research.readable_documents import RightsUnknownError, list_withdrawn
 from backend.research.record.budget import Spent, TaskBudget
@@ -131,12 +132,13 @@ class _TaskRun:
             readers=readers,
             filters=self._record.request.filters,
             places=places,
+            search_tool=search if Place.DOCUMENTS in places else None,
+            numbers=numbers,
+            judge=self._calls.judge,
             asked=self._record.request.question,
         )
         return AgentTools(
             request,
-            search if Place.DOCUMENTS in places else None,
-            numbers,
             make_read_texts(self._record, self._task, readers, dependencies.person_id),
             Evidence(self._task.rests_on),
         )
@@ -161,7 +163,7 @@ class _TaskRun:
         report = TaskReport(
             task=self._task,
             sources=select_sources(evidence.sources, text.seen),
-            knowledge=tuple(evidence.knowledge),
+            knowledge=tuple(_select_knowledge(evidence.knowledge, text)),
             gaps=found.gaps,
             documents=evidence.documents,
             spent=self._spent,
@@ -207,6 +209,15 @@ class _TaskRun:
             return WITHDRAWN if list_withdrawn(documents, self._dependencies) else ""
         except RightsUnknownError as error:
             return str(error)
+
+
+def _select_knowledge(items: Iterable[KnowledgeItem], text: CitedText) -> Iterator[KnowledgeItem]:
+    """Yield what was learned, of pages and documents only those that the report cites."""
+    cited = {one for source in text.seen.values() for one in (source.document_id, source.link)}
+    for item in items:
+        origins = {one for each in item.references for one in (each.document_id, each.url) if one}
+        if item.type is not KnowledgeType.URL or cited & origins:
+            yield item
 
 
 def list_places(record: ResearchRecord, dependencies: ResearchDependencies) -> frozenset[Place]:

@@ -1,7 +1,7 @@
 """Search documents and the web, and read pages, for one agent; what is found is kept as evidence."""
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ from backend.chat.events import ChatEvent, PagesRead
 from backend.chat.llm.messages import ToolCall
 from backend.research.agent.actions import Place, Search
 from backend.research.agent.evidence import Evidence, list_document_sources
+from backend.research.cluster_insights import learn_from_clusters
 from backend.research.dependencies import ResearchDependencies
 from backend.research.knowledge_builders import (
     learn_from_pages,
@@ -25,6 +26,8 @@ from backend.research.knowledge_builders import (
     learn_from_sections,
 )
 from backend.research.record.sources import NumberedSource, SourceText
+from backend.research.result_clusters import cluster_results
+from backend.search.llm_protocol import Complete
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest, SearchResult
 from backend.search.search_tool import SearchTool, follow_search
 from backend.web_search.describing import describe_failure
@@ -34,9 +37,10 @@ from backend.web_search.tool_texts import OPEN_URL, WEB_SEARCH
 from backend.web_search.web_session import WebFinding
 from connectors.access import Readers
 from indexing.index.protocols import Filters
-from indexing.runtime.deadline import Deadline
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 PAGE_BUDGET = SnippetBudget(characters=6_000, snippets=4)
+CLUSTER_SECONDS = 20.0
 DOCUMENT_TOKENS = 6_000
 """Of what one search of documents returns."""
 
@@ -72,28 +76,30 @@ class ToolRequest:
     readers: Readers
     filters: Filters
     places: frozenset[Place]
+    search_tool: SearchTool | None
+    """Of this agent alone; None where no documents are searched."""
+    numbers: DocumentNumbers
+    """Shared with the search tool."""
+    judge: Complete
+    """Asks the fast model."""
     asked: str
     """The person's question, by which links of pages are chosen."""
 
 
-@dataclass(slots=True)
 class AgentTools:
     """Belongs to the thread of its agent, and notes what it finds in `evidence`."""
 
-    request: ToolRequest
-    search_tool: SearchTool | None
-    numbers: DocumentNumbers
-    texts: ReadTexts
-    evidence: Evidence
-    pages: KnownPages = field(init=False)
-    to_read: dict[str, PageToRead] = field(default_factory=dict)
-    """Pages of the web that were not read, by their ids."""
-    opened: set[str] = field(default_factory=set)
-    tried: dict[str, set[Place]] = field(default_factory=dict)
-    """Where each query was searched; queries are compared without case."""
-
-    def __post_init__(self) -> None:
-        self.pages = KnownPages(self.texts, self.numbers)
+    def __init__(self, request: ToolRequest, texts: ReadTexts, evidence: Evidence) -> None:
+        self.request = request
+        self.texts = texts
+        self.evidence = evidence
+        self.to_read: dict[str, PageToRead] = {}
+        """Pages of the web that were not read, by their ids."""
+        self.opened: set[str] = set()
+        """The ids of those that were, or could not be."""
+        self.tried: dict[str, set[Place]] = {}
+        """Where each query was searched; queries are compared without case."""
+        self._pages = KnownPages(texts, request.numbers)
 
     def search(self, search: Search, deadline: Deadline) -> Brought:
         """Search for the queries that were not tried before."""
@@ -106,6 +112,7 @@ class AgentTools:
             work.append(InternalSearch(documents))
         outcomes = self._run(work, deadline.limited_to(self._search_seconds))
         new = sum(self._note_search(one, outcomes[one]) for one in work)
+        self._learn_from_clusters(search.queries[0], outcomes, deadline)
         notes = (*repeated, *_describe_refused(plans), *_describe_lost(outcomes))
         findings = [one for one in outcomes.values() if isinstance(one, WebFinding)]
         receivers = dict.fromkeys(name for one in findings for name in one.receivers)
@@ -118,7 +125,9 @@ class AgentTools:
         call = OpenCall(ToolCall("", OPEN_URL, ""), tuple(references), len(references))
         plans = self._planner.plan([call], frozenset())
         work = [
-            one for one in list_work(plans) if self.pages.identify(_get_url(one)) not in self.opened
+            one
+            for one in list_work(plans)
+            if self._pages.identify(_get_url(one)) not in self.opened
         ]
         outcomes = self._run(work[:most], deadline.limited_to(self._search_seconds))
         new = sum(
@@ -143,7 +152,7 @@ class AgentTools:
 
     @property
     def _planner(self) -> CallPlanner:
-        return CallPlanner(self.texts, self.pages, self.request.dependencies.web)
+        return CallPlanner(self.texts, self._pages, self.request.dependencies.web)
 
     def _plan_web(self, queries: Iterable[str]) -> list[PlannedCall]:
         calls = [WebSearchCall(ToolCall("", WEB_SEARCH, ""), query, 1) for query in queries]
@@ -175,22 +184,23 @@ class AgentTools:
     def _search_documents(
         self, queries: Sequence[str], deadline: Deadline
     ) -> Generator[ChatEvent, None, SearchResult]:
-        if self.search_tool is None:
+        if self.request.search_tool is None:
             raise ValueError("documents are not searched")
-        window = self.request.dependencies.writer.settings.context_window
-        budgets = Budgets.for_window(window)
+        models = self.request.dependencies
+        budgets = Budgets.for_window(models.writer.settings.context_window)
+        selection = Budgets.for_window(models.fast.settings.context_window).selection
         request = SearchRequest(
             message=queries[0],
             readers=self.request.readers,
             deadline=deadline,
-            budgets=replace(budgets, answer=min(budgets.answer, DOCUMENT_TOKENS)),
+            budgets=Budgets(selection, min(budgets.answer, DOCUMENT_TOKENS)),
             model_queries=tuple(queries[1:]),
             filters=self.request.filters,
         )
         request = self.request.dependencies.infer(request)
         # Queries of an agent stand by themselves: no model has to put them in other words.
-        started = yield from self.search_tool.start(request, calls={})
-        return (yield from follow_search(self.search_tool.complete(started, request)))
+        started = yield from self.request.search_tool.start(request, calls={})
+        return (yield from follow_search(self.request.search_tool.complete(started, request)))
 
     def _read_page(self, url: str, deadline: Deadline) -> Generator[ChatEvent, None, PageOutcome]:
         web = self.request.dependencies.web
@@ -213,13 +223,27 @@ class AgentTools:
             case _:
                 return 0
 
+    def _learn_from_clusters(self, query: str, outcomes: _Outcomes, deadline: Deadline) -> None:
+        """Keep what results that say alike things say together; all queries of a search count as one."""
+        findings = [one for one in outcomes.values() if isinstance(one, WebFinding)]
+        results = [result for one in findings for result in one.results]
+        limit = deadline.limited_to(CLUSTER_SECONDS)
+        if len(results) < 2 or not limit.remaining():
+            return
+        try:
+            clusters = cluster_results(results, self.request.dependencies.embedding, limit)
+        except DeadlineExceededError:
+            return
+        items = learn_from_clusters(query, clusters, self.request.judge, limit)
+        self.evidence.learn(items)
+
     def _note_results(self, finding: WebFinding) -> int:
         item = learn_from_results(finding.query, finding.results, None)
         self.evidence.learn([item] if item else [])
         new = 0
         for result in finding.results:
-            number = self.pages.add_result(result.url)
-            page_id = self.pages.identify(result.url)
+            number = self._pages.add_result(result.url)
+            page_id = self._pages.identify(result.url)
             new += self.evidence.add(
                 NumberedSource(
                     number=number,
@@ -238,12 +262,12 @@ class AgentTools:
     def _note_page(
         self, asked: str, outcome: _Outcome | Lost, question: str, deadline: Deadline
     ) -> int:
-        page_id = self.pages.identify(asked)
+        page_id = self._pages.identify(asked)
         self.opened.add(page_id)
         self.to_read.pop(page_id, None)
         if not isinstance(outcome, WebPage):
             return 0
-        number = self.pages.add_page(asked, outcome)
+        number = self._pages.add_page(asked, outcome)
         items = learn_from_pages(
             question, [outcome], self.request.dependencies.embedding, PAGE_BUDGET, deadline
         )
@@ -258,7 +282,7 @@ class AgentTools:
             NumberedSource(
                 number=number,
                 kind=SourceKind.WEB,
-                document_id=self.pages.identify(asked),
+                document_id=self._pages.identify(asked),
                 title=outcome.title or outcome.url,
                 url=asked,
                 date=outcome.published.at if outcome.published else None,
@@ -267,8 +291,8 @@ class AgentTools:
         )
 
     def _list_links(self, asked: str, page: WebPage) -> None:
-        for listed in self.pages.list_links(asked, page, self.request.asked):
-            page_id = self.pages.identify(listed.link.url)
+        for listed in self._pages.list_links(asked, page, self.request.asked):
+            page_id = self._pages.identify(listed.link.url)
             if page_id not in self.opened:
                 link = PageToRead(listed.label, listed.link.text, listed.link.url)
                 self.to_read.setdefault(page_id, link)

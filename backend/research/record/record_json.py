@@ -5,12 +5,10 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend.research.record.final_report import FinalReport
 from backend.research.record.research_record import ResearchRecord
 from connectors.errors import InvalidInputError
 
 _RECORD = TypeAdapter(ResearchRecord)
-_REPORT = TypeAdapter(FinalReport)
 
 
 def write_record(record: ResearchRecord) -> str:
@@ -27,12 +25,6 @@ def read_record(text: str | bytes) -> ResearchRecord:
         return _RECORD.validate_json(text)
     except ValidationError as error:
         raise InvalidInputError(f"This is no record of a research run: {error}") from error
-
-
-def describe_report(report: FinalReport) -> dict[str, Any]:
-    """Return a report as JSON values."""
-    described: dict[str, Any] = _mend(_REPORT.dump_python(report, mode="json"))
-    return described
 
 
 def _mend(value: Any) -> Any:

@@ -21,7 +21,7 @@ from backend.research.events import (
 from backend.research.record.budget import ResearchBudget
 from backend.research.record.request import ResearchRequest
 from backend.research.record.research_record import ResearchRecord
-from backend.research.steps import run_research
+from backend.research.steps import continue_research
 from tests.support.research_world import (
     QUESTION,
     ResearchWorld,
@@ -244,6 +244,7 @@ def test_what_saving_raises_ends_the_run_and_its_agents() -> None:
 
     with research_world() as world:
         control = replace(world.control(), save=lose)
+        asked = ResearchRecord(request=ResearchRequest(question=QUESTION))
         with pytest.raises(LeaseLostError):
-            run_research(ResearchRequest(question=QUESTION), world.dependencies(), control)
+            continue_research(asked, world.dependencies(), control)
     assert len(world.saved) == 1

@@ -1,11 +1,13 @@
 """Rights that change in mid-run: nothing of what may not be read any more is reported, and what may be is."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from backend.research import readable_documents
 from backend.research.events import (
     ActionDone,
     ReportChecked,
@@ -113,7 +115,9 @@ def test_a_person_who_is_gone_is_shown_nothing(kind: type[object]) -> None:
     assert last.message == "The account or the session of the person who asked has ended."
 
 
-def test_where_rights_cannot_be_read_nothing_is_shown_and_nothing_is_lost() -> None:
+def test_where_rights_cannot_be_read_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readable_documents, "PAUSE_SECONDS", 0.01)
+
     def fail() -> None:
         raise TemporarilyUnavailableError("The index does not answer.", timedelta(seconds=1))
 
@@ -124,6 +128,24 @@ def test_where_rights_cannot_be_read_nothing_is_shown_and_nothing_is_lost() -> N
         assert record.report is None
         assert isinstance(world.events[-1], ResearchFailed)
         assert world.of_kind(ReportPiece) == []
+
+
+def test_an_index_that_answers_again_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readable_documents, "PAUSE_SECONDS", 0.01)
+    calls = itertools.count()
+
+    def fail_twice() -> None:
+        if next(calls) % 3 < 2:
+            raise TemporarilyUnavailableError("The index does not answer.", timedelta(seconds=1))
+
+    with research_world() as world:
+        corpus = world.world.index.corpus
+        index = MemoryIndex(corpus, before_chunks=fail_twice)
+        record = world.run(
+            parts=replace(world.dependencies(), index=index),
+            budget=ResearchBudget(parallel_tasks=1),
+        )
+    assert record.report is not None
 
 
 def test_rights_that_change_again_and_again_end_the_run_with_a_reason() -> None:

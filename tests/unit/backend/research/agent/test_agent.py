@@ -15,6 +15,7 @@ from backend.research.record.budget import ResearchBudget
 from backend.research.record.task_report import TaskReport
 from connectors.document import Span
 from indexing.runtime.deadline import Deadline
+from tests.contract.provider_worlds.world import Item
 from tests.support.research_world import ResearchWorld, allowed_actions, research_world
 from tests.support.scripted_model import Json, Request, Say
 
@@ -277,3 +278,29 @@ def test_pages_are_opened_by_their_numbers_and_links_followed() -> None:
         ActionKind.VISIT,
         ActionKind.VISIT,
     ]
+
+
+def test_results_that_say_alike_things_are_known_together() -> None:
+    with research_world({}, {}) as world:
+        items = [
+            Item(f"Aster price {at}", world.world.url("news.test", f"/{at}"), said)
+            for at, said in enumerate(
+                [
+                    "The Aster pump costs 45 EUR this year.",
+                    "The Aster pump costs 45 EUR in shops this year.",
+                    "Elephants sleep in the shade of trees at noon.",
+                    "Elephants sleep at noon in the shade of old trees.",
+                ]
+            )
+        ]
+        world.world.engine.items = items
+        _, report = run_script(world, ANSWER, uses_web=True)
+    assert world.world.queries == [QUESTION]
+    joined = [
+        one
+        for one in report.knowledge
+        if one.type is KnowledgeType.URL and len(one.references) == 2
+    ]
+    assert [one.question for one in joined] == ["What of Aster price 0?"]
+    assert joined[0].answer == "The Aster pump costs 45 EUR this year."
+    assert len({one.url for one in joined[0].references}) == 2
