@@ -259,7 +259,7 @@ class Container:
         """Opens what research runs work with."""
         from backend.composition.research import ResearchParts
 
-        return ResearchParts(self.chat, self.database)
+        return ResearchParts(self.chat, self.database, self.calculation_sandbox)
 
     @cached_property
     def _memories(self) -> "MemoryFinder":

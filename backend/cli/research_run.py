@@ -21,6 +21,7 @@ from backend.research.record.plan import ResearchPlan
 from backend.research.record.record_json import read_record, write_record
 from backend.research.record.request import ResearchRequest
 from backend.research.record.research_record import ResearchRecord
+from backend.research.runs.learned_items import keep_learned
 from backend.research.runs.research_workers import claim_run
 from backend.research.runs.run_journal import RunJournal
 from backend.research.runs.run_steps import RunRights, RunStepper, work_on
@@ -99,6 +100,7 @@ class TerminalResearch:
             open_dependencies=parts.open,
             find_rights=lambda _: self._rights,
             is_awaited=lambda _: False,
+            keep_learned=lambda run, record: keep_learned(self._database, run, record),
         )
         work_on(claimed, journal, stepper)
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from backend.composition.chat import ChatService
     from backend.composition.language_models import ChosenModels
     from backend.composition.turn_models import TurnModels
+    from backend.research.calculations.sandbox import CalculationSandbox
     from backend.research.dependencies import ResearchDependencies
     from backend.research.runs.run_steps import RunRights
     from backend.store.database import Database
@@ -28,6 +29,7 @@ class ResearchParts:
 
     chat: "ChatService"
     database: "Database"
+    sandbox: "CalculationSandbox"
 
     @contextmanager
     def open(self, run: "ResearchRun", rights: "RunRights") -> "Iterator[ResearchDependencies]":
@@ -67,6 +69,7 @@ class ResearchParts:
         models: "TurnModels",
         web: "WebSession | None",
     ) -> "ResearchDependencies":
+        from backend.research.agent.calculation import make_calculate
         from backend.research.dependencies import ResearchDependencies
 
         index = self.chat.engine.index
@@ -82,6 +85,7 @@ class ResearchParts:
             embedding=self._find_embedding(),
             sentence_embedder=self.chat.engine.embedding.sentence_vectors,
             person_id=find_person_id(run),
+            calculate=make_calculate(self.sandbox),
             infer=self.chat.inference.infer_from_message,
             search_seconds=self.chat.settings.search_seconds,
         )

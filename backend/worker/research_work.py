@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from backend.container import Container
+from backend.research.runs.learned_items import keep_learned
 from backend.research.runs.research_workers import ResearchWork, ResearchWorkers, ignore_news
 from backend.research.runs.run_steps import RunStepper
 from backend.schemas.research_events import encode_research_event
@@ -43,7 +44,10 @@ def make_research_work(
     def make_stepper() -> RunStepper:
         parts = find_container().research
         return RunStepper(
-            open_dependencies=parts.open, find_rights=parts.find_rights, is_awaited=is_awaited
+            open_dependencies=parts.open,
+            find_rights=parts.find_rights,
+            is_awaited=is_awaited,
+            keep_learned=lambda run, record: keep_learned(find_database(), run, record),
         )
 
     return ResearchWork(

@@ -60,6 +60,8 @@ class RunStepper:
     find_rights: Callable[[ResearchRun], RunRights]
     is_awaited: Callable[[ResearchRun], bool]
     """Whether the run has to give its place to somebody else's, once its tasks have ended."""
+    keep_learned: Callable[[ResearchRun, ResearchRecord], None]
+    """Called once with a run that has ended with a report."""
 
 
 class _Progress:
@@ -88,7 +90,9 @@ def work_on(claimed: ClaimedResearch, journal: RunJournal, stepper: RunStepper) 
             # A bug. The thread goes on with other runs, and the person learns that this one has ended.
             LOG.exception("The research %s failed with an internal error.", claimed.run.id)
             state, problem = "failed", INTERNAL
-        _leave(journal, progress.record, state, problem)
+        is_left = _leave(journal, progress.record, state, problem)
+    if is_left and progress.record.report is not None:
+        stepper.keep_learned(claimed.run, progress.record)
 
 
 def _put_off(
@@ -104,12 +108,15 @@ def _put_off(
 
 def _leave(
     journal: RunJournal, record: ResearchRecord, state: ResearchState, problem: str | None
-) -> None:
+) -> bool:
+    """Return whether it was still this process that had the run."""
     event = encode_state(state, problem)
     try:
         journal.leave(record, LeftRun(state, problem, event))
     except ResearchLostError:
         LOG.info("A research run was deleted, or goes on elsewhere.")
+        return False
+    return True
 
 
 def _advance(

@@ -3,7 +3,9 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -14,12 +16,13 @@ from backend.research.record.plan import ResearchPlan
 from backend.research.record.record_json import read_record, write_record
 from backend.research.record.request import ResearchRequest
 from backend.research.record.research_record import ResearchRecord
+from backend.research.runs.learned_items import keep_learned
 from backend.research.runs.research_workers import ResearchWork, ResearchWorkers
 from backend.research.runs.run_events import decode_portions
 from backend.research.runs.run_journal import ResearchLostError
 from backend.research.runs.run_steps import ASKER_GONE, HISTORY_WITHDRAWN, RunRights, RunStepper
 from backend.schemas.research_events import encode_research_event
-from backend.store import research_leases, research_runs
+from backend.store import knowledge, research_leases, research_runs
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
 from backend.store.research_leases import LEASE, ClaimLimits, ResearchProgress
@@ -85,6 +88,7 @@ def _make_work(
         open_dependencies=open_dependencies,
         find_rights=lambda _: RunRights(readers_now=readers, own_memories=own_no_memories),
         is_awaited=is_awaited,
+        keep_learned=partial(keep_learned, database),
     )
     return ResearchWork(
         database=lambda: database,
@@ -149,6 +153,10 @@ def test_a_run_of_a_process_that_has_died_goes_on_at_its_last_finished_task(
     with _working(_make_work(database, world)):
         run = _wait(database, run_id)
     assert (run.state, run.tasks_done) == ("done", TASKS)
+    learned = knowledge.list_page(database, OWNER, None, None, 50)
+    assert {one.run_id for one in learned} == {run_id}
+    record = read_record(research_runs.get(database, OWNER, run_id).record)
+    assert len(learned) == sum(len(one.knowledge) for one in record.reports) > 0
     assert _count_tasks(world) == TASKS - 1
     names = _list_names(database, run_id)
     assert names.count("resumed") == 1
@@ -248,9 +256,7 @@ def test_what_cannot_be_opened_and_what_is_broken_end_a_run_with_a_sentence(
         yield
 
     inner = work.make_stepper()
-    stepper = RunStepper(
-        open_dependencies=fail, find_rights=inner.find_rights, is_awaited=inner.is_awaited
-    )
+    stepper = replace(inner, open_dependencies=fail)
     broken = ResearchWork(
         database=work.database, make_stepper=lambda: stepper, encode=work.encode, at_once=1
     )
@@ -277,9 +283,7 @@ def test_a_run_outlives_that_a_service_is_away_for_a_moment(
         with inner.open_dependencies(run, rights) as dependencies:
             yield dependencies
 
-    stepper = RunStepper(
-        open_dependencies=fail_first, find_rights=inner.find_rights, is_awaited=inner.is_awaited
-    )
+    stepper = replace(inner, open_dependencies=fail_first)
     late = ResearchWork(
         database=work.database, make_stepper=lambda: stepper, encode=work.encode, at_once=1
     )
