@@ -115,8 +115,11 @@ def test_an_index_that_was_replaced_is_opened_anew(
             raise IndexVersionReplacedError(None)
         return FoundDocuments(results=(FoundDocument(id=LEAVE, title="", url=""),))
 
+    def reopen(home: HomeContainer) -> None:
+        reopened.append(home)
+
     monkeypatch.setattr(documents, "search_documents", search)
-    monkeypatch.setattr(HomeContainer, "reopen", lambda home: reopened.append(home))
+    monkeypatch.setattr(HomeContainer, "reopen", reopen)
     found = use(container, lambda client: client.call_tool("search", {"query": "leave"}))
     assert LEAVE in read_text(found)
     assert (len(seen), len(reopened)) == (2, 1)
