@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import ModuleType
 from typing import Any
 
 from anyio import to_thread
@@ -14,6 +15,7 @@ from backend.api.answer_events import AnswerHtml, plain_html
 from backend.api.authentication import AuthenticationMiddleware, Authenticator
 from backend.api.authorization import check_permission, find_unprotected_routes
 from backend.api.conversation_turns import ConversationTurns
+from backend.api.cross_origin import CrossOriginMiddleware
 from backend.api.dependencies import AppState, take_turn
 from backend.api.mcp_asker import find_mcp_asker
 from backend.api.metrics_collector import Metrics
@@ -35,10 +37,13 @@ from backend.api.routes import (
     health,
     held_files,
     ingestion,
+    llms_text,
     mcp,
     memories,
     metrics,
     models,
+    oauth,
+    oauth_metadata,
     openai_chat,
     openai_embeddings,
     openai_models,
@@ -78,9 +83,9 @@ class Api(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         state: AppState = self.state.app_state
+        for_pages = CrossOriginMiddleware(super().build_middleware_stack())
         app = DisconnectMiddleware(
-            RequestGuardMiddleware(super().build_middleware_stack(), state.public_address),
-            state.active_requests,
+            RequestGuardMiddleware(for_pages, state.public_address), state.active_requests
         )
         process = state.processes.name if state.processes else None
         return AccessLogMiddleware(app, state.metrics.observe_request, process)
@@ -182,11 +187,19 @@ def create_app(
         openai_responses,
         openai_embeddings,
         mcp,
+        oauth_metadata,
+        oauth,
         health,
+        llms_text,
         metrics,
     ):
-        app.include_router(routes.router)
+        app.include_router(routes.router, tags=[_name_group(routes)])
     return app
+
+
+def _name_group(routes: ModuleType) -> str:
+    """Return what the description, and clients generated from it, call the routes of a module together."""
+    return routes.__name__.rpartition(".")[2].replace("_", " ")
 
 
 @asynccontextmanager
