@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from backend.chat.citations.citation_processor import CitationInfo, SourceKind
 from backend.chat.passages import QuotedPassage
-from backend.chat.readable_ids import is_sent_picture
+from backend.chat.readable_ids import find_knowledge_page, is_sent_picture
 
 _DOTS = {".", ".."}
 _ELSEWHERE = ("http://", "https://")
@@ -25,10 +25,17 @@ class SourceAddresses:
 
     def find(self, source: CitationInfo | QuotedPassage) -> str:
         """Return where a source is; its page here where no browser opens that. What came with the request has no page."""
-        if source.link.lower().startswith(_ELSEWHERE):
-            return source.link
-        if isinstance(source, CitationInfo) and source.kind is SourceKind.MEMORY:
+        kind = source.kind if isinstance(source, CitationInfo) else SourceKind.DOCUMENT
+        return self.find_by_kind(source.document_id, source.link, kind)
+
+    def find_by_kind(self, document_id: str, link: str, kind: str) -> str:
+        """Return the same of a source of that `SourceKind`."""
+        if link.lower().startswith(_ELSEWHERE):
+            return link
+        if kind == SourceKind.MEMORY:
             return f"{self.server}/memories"
-        if is_sent_picture(source.document_id):
+        if kind == SourceKind.RESEARCH:
+            return f"{self.server}{find_knowledge_page(document_id)}"
+        if is_sent_picture(document_id):
             return f"{self.server}/"
-        return f"{self.server}/document/{quote_id(source.document_id)}"
+        return f"{self.server}/document/{quote_id(document_id)}"

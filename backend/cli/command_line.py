@@ -101,6 +101,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "tokens:app",
             "Create, list and revoke the API tokens that programs send to quarry serve.",
         ),
+        "programs": (
+            "programs:app",
+            "List, disconnect and delete the programs that people connected to their accounts.",
+        ),
         "users": (
             "users:app",
             "Invite people, and change, disable or verify their accounts.",
@@ -110,6 +114,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "memories": (
             "memories:app",
             "List, add, edit and remove what you asked Quarry to remember.",
+        ),
+        "knowledge": (
+            "knowledge:app",
+            "List, search, edit, delete, export and import what research has found out.",
         ),
         "models": (
             "models:app",
@@ -128,6 +136,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "feedback": (
             "feedback:app",
             "Make questions with known answers of what people said of answers.",
+        ),
+        "mcp": (
+            "mcp:mcp",
+            "Serve the documents to an agent on this machine, by the Model Context Protocol (standard input and output).",
         ),
         "credentials": (
             "credentials:app",

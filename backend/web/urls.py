@@ -13,6 +13,9 @@ CITED = "cited"
 MEMORIES = "/memories"
 """Where the memories of whoever looks are listed."""
 
+KNOWLEDGE = "/knowledge"
+"""Where kept knowledge is listed, for whoever looks."""
+
 OneTimePage: TypeAlias = Literal["/invitation", "/password-reset"]
 """What a link leads to that is valid once."""
 
