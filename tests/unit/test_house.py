@@ -31,6 +31,7 @@ MAY_CATCH_ALL = {
     "backend/conversations/turn_runner.py",
     "backend/research/calculations/guest/program.py",
     "backend/programs/mcp/server.py",
+    "backend/programs/slack/work_pool.py",
 }
 HEAVY: dict[str, set[str] | None] = {
     # module, or a package of them: what it may import inside its functions
@@ -69,8 +70,8 @@ UNUSED = {
     "backend.research.knowledge_builders.learn_from_results",
     "backend.research.knowledge_messages.compose_messages",
     "backend.research.knowledge_messages.fit_knowledge",
-    "backend.schemas.knowledge.export_knowledge",
-    "backend.schemas.knowledge.import_knowledge",
+    "backend.research.kept_knowledge.hash_page_text",
+    "backend.research.knowledge_service.add_items",
     # an embedder without a model, for programs and tests that only need some vector
     "indexing.embedding.hash_embedder.HashingEmbedder",
     # the languages of such an embedder: all of them
