@@ -1,7 +1,7 @@
 """What research found, in a browser: searched, read, corrected, deleted and imported by keyboard and by touch, in both languages."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -30,7 +30,7 @@ def address(server: Serving) -> str:
     return server.url
 
 
-def _make_file(*others: dict[str, object]) -> str:
+def _make_file(*others: Mapping[str, object]) -> str:
     page = {
         "exact_quote": RAIN, "url": "https://sky.example/lyon", "title": "Weather for Lyon",
         "relevance_score": 0.9, "answer_chunk": RAIN, "answer_chunk_position": [0, len(RAIN)],
@@ -43,7 +43,7 @@ def _make_file(*others: dict[str, object]) -> str:
     return json.dumps({"items": [*items, *others]})
 
 
-def _keep(server: Serving, *others: dict[str, object]) -> None:
+def _keep(server: Serving, *others: Mapping[str, object]) -> None:
     made = server.client.post("/api/knowledge", json=json.loads(_make_file(*others)))
     assert made.status_code == 201, made.text
 

@@ -139,8 +139,8 @@ def test_what_is_stale_or_beside_the_point_is_not_used(world: World) -> None:
     _keep(world, BOB)
     assert _find(_ask(world.clients[BOB]), "earlier_findings") != []
     assert _find(_ask(world.clients[BOB], "When does the moon rise?"), "earlier_findings") == []
-    narrowed = {"filters": {"sources": ["wiki"]}}
-    assert _find(_ask(world.clients[BOB], **narrowed), "earlier_findings") == []
+    narrowed = _ask(world.clients[BOB], filters={"sources": ["wiki"]})
+    assert _find(narrowed, "earlier_findings") == []
 
 
 def test_what_comes_from_the_web_is_data_in_a_fence(world: World, server: ScriptedModel) -> None:

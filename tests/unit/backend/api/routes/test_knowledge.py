@@ -168,7 +168,8 @@ def test_what_cannot_be_kept_is_refused(world: World, body: object) -> None:
 
 
 def test_what_is_no_exported_file_is_refused(world: World) -> None:
-    for body in ({"items": [{}]}, {"items": [], "version": 2}, []):
+    wrong: tuple[object, ...] = ({"items": [{}]}, {"items": [], "version": 2}, [])
+    for body in wrong:
         assert world.clients[BOB].post(KNOWLEDGE, json=body).status_code == 422
     item = {"question": "half \ud800", "answer": "x", "type": "qa"}
     sent = json.dumps({"items": [item]})
