@@ -160,6 +160,10 @@ def claim_next(
     database: Database, holder: Process, limits: ClaimLimits, now: datetime
 ) -> ClaimedResearch | None:
     """Claim the run whose turn it is, that of a process that has died included; None where there is none, or enough are worked on."""
+    with database.reading() as connection:
+        # Who looks in vain, as idle processes do all the time, keeps no writer waiting.
+        if not _read_queue(connection, limits.is_dead, now).order():
+            return None
     with database.writing() as connection:
         _lock_claims(connection)
         queue = _read_queue(connection, limits.is_dead, now)
