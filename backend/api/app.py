@@ -16,11 +16,12 @@ from backend.api.authentication import AuthenticationMiddleware, Authenticator
 from backend.api.authorization import check_permission, find_unprotected_routes
 from backend.api.conversation_turns import ConversationTurns
 from backend.api.dependencies import AppState, take_turn
+from backend.api.mcp_asker import find_mcp_asker
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import ErrorPage
 from backend.api.public_address import PublicAddress
 from backend.api.request_context import DisconnectMiddleware
-from backend.api.request_guard import RequestGuardMiddleware
+from backend.api.request_guard import MOST_BYTES, RequestGuardMiddleware
 from backend.api.request_pools import RequestPools
 from backend.api.routes import (
     admin,
@@ -36,6 +37,7 @@ from backend.api.routes import (
     held_files,
     ingestion,
     llms_text,
+    mcp,
     memories,
     metrics,
     models,
@@ -56,6 +58,8 @@ from backend.api.translations import FindTranslation, keep_english
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
 from backend.files.file_keeper import FileKeeper
+from backend.programs.mcp.server import make_server
+from backend.programs.mcp.transports import HttpTransport
 from backend.version import read_version
 
 SPARE_THREADS = 4
@@ -146,6 +150,7 @@ def create_app(
         pools=pools,
         turns=ConversationTurns(lambda: current.container.database, pools.answers),
         files=keeper,
+        mcp=HttpTransport(make_server(find_mcp_asker), MOST_BYTES),
         processes=processes,
         public_address=public_address,
     )
@@ -178,6 +183,7 @@ def create_app(
         openai_chat,
         openai_responses,
         openai_embeddings,
+        mcp,
         health,
         llms_text,
         metrics,
@@ -200,9 +206,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     to_thread.current_default_thread_limiter().total_tokens = threads
     state.turns.start()
     state.warmup.start()
-    yield
-    state.warmup.stop()
-    state.active_requests.close()
+    async with state.mcp.run():
+        yield
+        state.warmup.stop()
+        state.active_requests.close()
     await to_thread.run_sync(state.turns.stop, LAST_STEP)
     await to_thread.run_sync(state.sync_runs.stop, LAST_STEP)
     await to_thread.run_sync(state.files.stop, LAST_STEP)

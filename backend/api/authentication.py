@@ -21,6 +21,7 @@ from backend.access.networks import normalize_address
 from backend.access.roles import Role
 from backend.api.authorization import Asker, is_open_to_anyone, set_asker
 from backend.api.problem_details import Problem, problem
+from backend.api.protected_resources import describe_resource
 from backend.api.request_context import get_request_context
 from backend.store.api_tokens import ApiToken
 from backend.store.audit import Actor
@@ -119,7 +120,7 @@ class AuthenticationMiddleware:
             request = Request(scope, receive)
             asker = await self._authenticator.authenticate(request)
             if asker is None and not self._is_open(scope):
-                raise _unauthorized(has_accounts=get_request_context(scope).has_accounts)
+                raise _unauthorized(request)
             if asker is not None:
                 get_request_context(scope).asker = asker.kind
                 receive = await self._receive_from_session(request, asker)
@@ -137,8 +138,8 @@ class AuthenticationMiddleware:
         return is_open_to_anyone(self._routes, scope)
 
 
-def _unauthorized(*, has_accounts: bool) -> Problem:
-    if has_accounts:
+def _unauthorized(request: Request) -> Problem:
+    if get_request_context(request.scope).has_accounts:
         detail, secret = "Quarry answers only people who have signed in, and their programs.", ""
     else:
         detail = "Quarry answers only the person who runs it."
@@ -146,7 +147,11 @@ def _unauthorized(*, has_accounts: bool) -> Problem:
     advice = (
         f"Send the header Authorization: Bearer, with an API token (quarry tokens create){secret}."
     )
-    return Problem(problem(401, detail, advice), CHALLENGE)
+    return Problem(problem(401, detail, advice), _make_challenge(request))
+
+
+def _make_challenge(request: Request) -> Mapping[str, str]:
+    return {name: f"{value}{describe_resource(request)}" for name, value in CHALLENGE.items()}
 
 
 async def _check_csrf_token(request: Request, csrf_token: str) -> Receive:

@@ -131,4 +131,8 @@ def _encode_response(name: str, response: Schema) -> ResponseEvent:
 
 
 def _find_code(found: ProblemDetails) -> FailureCode:
-    return openai_errors.TOO_LONG if found.type == openai_errors.TOO_LONG else "server_error"
+    match found.type:
+        case openai_errors.TOO_LONG | openai_errors.WITHHELD as code:
+            return code
+        case _:
+            return "server_error"

@@ -128,6 +128,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "feedback:app",
             "Make questions with known answers of what people said of answers.",
         ),
+        "mcp": (
+            "mcp:mcp",
+            "Serve the documents to an agent on this machine, by the Model Context Protocol (standard input and output).",
+        ),
         "credentials": (
             "credentials:app",
             "Manage the keys that encrypt the sources' credentials.",

@@ -66,7 +66,7 @@ class ResponseUsage(Schema):
         )
 
 
-FailureCode: TypeAlias = Literal["server_error", "context_length_exceeded"]
+FailureCode: TypeAlias = Literal["server_error", "context_length_exceeded", "content_filter"]
 
 
 class ResponseFailure(Schema):

@@ -98,6 +98,8 @@ _FOR_READERS = {
         Kind.DOCUMENT,
         json={"text": QUESTION, "sources": [{"document_id": OBJECT}]},
     ),
+    # It speaks to those who take its two media types.
+    "POST /mcp": answers(_SEARCH, found=406, json={}),
     "GET /v1/models": answers(_ASK),
     "POST /v1/chat/completions": answers(_ASK, json=_COMPLETION),
     "POST /v1/chat/completions#stream": answers(_ASK, json=_COMPLETION | {"stream": True}),

@@ -30,6 +30,7 @@ MAY_CATCH_ALL = {
     "backend/conversations/turn_keeper.py",
     "backend/conversations/turn_runner.py",
     "backend/research/calculations/guest/program.py",
+    "backend/programs/mcp/server.py",
 }
 HEAVY: dict[str, set[str] | None] = {
     # module, or a package of them: what it may import inside its functions
