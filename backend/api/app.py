@@ -15,6 +15,7 @@ from backend.api.answer_events import AnswerHtml, plain_html
 from backend.api.authentication import AuthenticationMiddleware, Authenticator
 from backend.api.authorization import check_permission, find_unprotected_routes
 from backend.api.conversation_turns import ConversationTurns
+from backend.api.cross_origin import CrossOriginMiddleware
 from backend.api.dependencies import AppState, take_turn
 from backend.api.mcp_asker import find_mcp_asker
 from backend.api.metrics_collector import Metrics
@@ -36,11 +37,14 @@ from backend.api.routes import (
     health,
     held_files,
     ingestion,
+    knowledge,
     llms_text,
     mcp,
     memories,
     metrics,
     models,
+    oauth,
+    oauth_metadata,
     openai_chat,
     openai_embeddings,
     openai_models,
@@ -80,9 +84,9 @@ class Api(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         state: AppState = self.state.app_state
+        for_pages = CrossOriginMiddleware(super().build_middleware_stack())
         app = DisconnectMiddleware(
-            RequestGuardMiddleware(super().build_middleware_stack(), state.public_address),
-            state.active_requests,
+            RequestGuardMiddleware(for_pages, state.public_address), state.active_requests
         )
         process = state.processes.name if state.processes else None
         return AccessLogMiddleware(app, state.metrics.observe_request, process)
@@ -173,6 +177,7 @@ def create_app(
         documents,
         files,
         held_files,
+        knowledge,
         memories,
         explain,
         sources,
@@ -184,6 +189,8 @@ def create_app(
         openai_responses,
         openai_embeddings,
         mcp,
+        oauth_metadata,
+        oauth,
         health,
         llms_text,
         metrics,

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.access.api_tokens import PREFIX, TokenScope, audit_name
 from backend.access.machine_secret import MachineSecret
 from backend.access.networks import normalize_address
+from backend.access.oauth.grants import name_actor
 from backend.access.roles import Role
 from backend.api.authorization import Asker, is_open_to_anyone, set_asker
 from backend.api.problem_details import Problem, problem
@@ -25,6 +26,7 @@ from backend.api.protected_resources import describe_resource
 from backend.api.request_context import get_request_context
 from backend.store.api_tokens import ApiToken
 from backend.store.audit import Actor
+from backend.store.oauth_grants import OAuthGrant
 from backend.store.people import Person
 from connectors.access import Readers
 
@@ -38,6 +40,8 @@ _FORM = "application/x-www-form-urlencoded"
 
 FindToken: TypeAlias = Callable[[str], tuple[ApiToken, Person | None] | None]
 """Returns the valid token that was given, and its owner; reads the database."""
+FindGrant: TypeAlias = Callable[[str, str], tuple[OAuthGrant, Person] | None]
+"""Returns the grant of a valid access token of OAuth, and whose it is; reads the database. The resource comes second."""
 
 
 class Authenticator(Protocol):
@@ -98,6 +102,20 @@ def make_token_asker(
         scopes=frozenset(map(TokenScope, token.scopes)),
         person=owner,
         actor=Actor(audit_name(token.name, owner), address),
+    )
+
+
+def make_grant_asker(
+    grant: OAuthGrant, person: Person, readers: Readers, address: str | None
+) -> Asker:
+    """Return who sends an access token of OAuth: never more than its person is now, within the scopes that were granted."""
+    return Asker(
+        kind="token",
+        readers=readers,
+        role=Role(person.role),
+        scopes=frozenset(map(TokenScope, grant.access_scopes or ())),
+        person=person,
+        actor=Actor(name_actor(grant, person), address),
     )
 
 

@@ -17,7 +17,9 @@ from backend.schemas.answer import (
 )
 from backend.schemas.conversation import TurnEndedEvent
 from backend.schemas.file import FilesGivenResponse
+from backend.schemas.kept_knowledge import EarlierFindingsEvent
 from backend.schemas.new_document import NewFile
+from backend.schemas.oauth import ClientMetadata, OAuthErrorResponse
 from backend.schemas.openai_completion import ChatCompletionChunk
 from backend.schemas.openai_error import OpenAiErrorResponse
 from backend.schemas.run import ProgressEvent, SyncReport
@@ -39,6 +41,7 @@ ANSWER_EVENTS = (
     Event("selected", ResultsEvent.example()),
     Event("web_searched", WebSearchedEvent.example()),
     Event("pages_read", PagesReadEvent.example()),
+    Event("earlier_findings", EarlierFindingsEvent.example()),
     Event("passages", PassagesEvent.example()),
     Event("reasoning", ReasoningEvent.example()),
     Event("citation", CitationEvent.example()),
@@ -130,10 +133,14 @@ def _event_shape(event: Event) -> Json:
 def _schemas() -> Mapping[str, Any]:
     """The shapes that no route returns or takes by itself: problems, the data of events, what is said of a file."""
     models = {type(event.data) for event in (*FOLLOWED_EVENTS, *SYNC_EVENTS)}
-    models |= {ProblemDetails, OpenAiErrorResponse, ChatCompletionChunk}
+    models |= {ProblemDetails, OpenAiErrorResponse, OAuthErrorResponse, ChatCompletionChunk}
     returned = sorted(models, key=lambda model: model.__name__)
     _, described = models_json_schema(
-        [*((model, "serialization") for model in returned), (NewFile, "validation")],
+        [
+            *((model, "serialization") for model in returned),
+            (NewFile, "validation"),
+            (ClientMetadata, "validation"),
+        ],
         ref_template="#/components/schemas/{model}",
     )
     found: Mapping[str, Any] = described["$defs"]

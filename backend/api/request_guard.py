@@ -14,22 +14,25 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from backend.api.cross_origin import is_for_other_origins
 from backend.api.multipart import OVERHEAD
 from backend.api.problem_details import problem, respond
 from backend.api.public_address import PublicAddress
+from backend.api.request_context import get_request_context
 from backend.files.file_types import LARGEST_FILE
 from backend.schemas.system import ProblemDetails
 
 MOST_BYTES = 1_000_000
 """Of a request's body."""
 MOST_UPLOADED = LARGEST_FILE + OVERHEAD
-"""Of the body of a request that uploads a file, or puts documents in."""
+"""Of the body of a request that uploads a file, puts documents in, or imports knowledge."""
 MOST_WITH_PICTURES = 10_000_000
 """Of the body of a request whose messages may hold pictures."""
 
 _WITH_PICTURES = {"/v1/chat/completions", "/v1/responses"}
 _UPLOADS = re.compile(
-    r"/api/(?:(?:projects|assistants)/[^/]+/)?files|/api/documents(?:/file)?", re.ASCII
+    r"/api/(?:(?:projects|assistants)/[^/]+/)?files|/api/documents(?:/file)?|/api/knowledge",
+    re.ASCII,
 )
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -91,6 +94,7 @@ class RequestGuardMiddleware:
         if self._site:
             # A proxy may speak TLS for it: addresses that are made of the request are those that people open.
             scope["scheme"] = "https"
+        get_request_context(scope).origin = self._origin(scope, Headers(scope=scope)).lower()
         most = _find_limit(scope)
         return await self._app(scope, _limit_body(receive, most), send_with_headers)
 
@@ -98,9 +102,15 @@ class RequestGuardMiddleware:
         headers = Headers(scope=scope)
         return (
             self._foreign_host(headers, scope["path"])
-            or _foreign_origin(headers, self._origin(scope, headers))
-            or _foreign_site(headers, scope["method"])
+            or self._foreign_page(scope, headers)
             or _too_long(headers, _find_limit(scope))
+        )
+
+    def _foreign_page(self, scope: Scope, headers: Headers) -> ProblemDetails | None:
+        if is_for_other_origins(scope["path"]):
+            return None
+        return _foreign_origin(headers, self._origin(scope, headers)) or _foreign_site(
+            headers, scope["method"]
         )
 
     def _foreign_host(self, headers: Headers, path: str) -> ProblemDetails | None:

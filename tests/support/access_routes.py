@@ -12,6 +12,7 @@ from tests.support.access_conversation_routes import (
     ROUTES_OF_CONVERSATIONS,
     ROUTES_OF_FILES,
     ROUTES_OF_HELD_FILES,
+    ROUTES_OF_KNOWLEDGE,
     ROUTES_OF_MEMORIES,
     ROUTES_OF_PROJECTS,
     ROUTES_OF_SHARING,
@@ -26,6 +27,7 @@ from tests.support.access_expected import (
     answers,
 )
 from tests.support.access_ingest_routes import ROUTES_OF_INGESTION
+from tests.support.access_oauth_routes import ROUTES_OF_OAUTH
 from tests.support.access_set_routes import ROUTES_OF_SETS
 from tests.support.access_web_routes import ROUTES_OF_WEB_SEARCH
 
@@ -223,6 +225,7 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | ROUTES_OF_PROJECTS
     | ROUTES_OF_FILES
     | ROUTES_OF_MEMORIES
+    | ROUTES_OF_KNOWLEDGE
     | ROUTES_OF_HELD_FILES
     | ROUTES_OF_ASSISTANTS
     | _FOR_OWNERS_OF_SOURCES
@@ -231,5 +234,6 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | _FOR_ADMINS
     | _FOR_WHO_SETS_MODELS
     | ROUTES_OF_WEB_SEARCH
+    | ROUTES_OF_OAUTH
     | _FOR_WHO_HAS_SIGNED_IN
 )

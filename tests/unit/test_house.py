@@ -31,6 +31,7 @@ MAY_CATCH_ALL = {
     "backend/conversations/turn_runner.py",
     "backend/research/calculations/guest/program.py",
     "backend/programs/mcp/server.py",
+    "backend/programs/slack/work_pool.py",
 }
 HEAVY: dict[str, set[str] | None] = {
     # module, or a package of them: what it may import inside its functions
@@ -64,9 +65,9 @@ UNUSED = {
     # the runs of research go on by these
     "backend.research.planning.clarify",
     "backend.research.steps.continue_research",
-    # what is known is kept by these
-    "backend.schemas.knowledge.export_knowledge",
-    "backend.schemas.knowledge.import_knowledge",
+    # what research has learned is kept by these
+    "backend.research.kept_knowledge.hash_page_text",
+    "backend.research.knowledge_service.add_items",
     # an embedder without a model, for programs and tests that only need some vector
     "indexing.embedding.hash_embedder.HashingEmbedder",
     # the languages of such an embedder: all of them

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from backend.chat.citations.citation_processor import CitationInfo, SourceKind
 from backend.chat.passages import QuotedPassage
-from backend.chat.readable_ids import is_sent_picture
+from backend.chat.readable_ids import find_knowledge_page, is_sent_picture
 
 _DOTS = {".", ".."}
 _ELSEWHERE = ("http://", "https://")
@@ -34,6 +34,8 @@ class SourceAddresses:
             return link
         if kind == SourceKind.MEMORY:
             return f"{self.server}/memories"
+        if kind == SourceKind.RESEARCH:
+            return f"{self.server}{find_knowledge_page(document_id)}"
         if is_sent_picture(document_id):
             return f"{self.server}/"
         return f"{self.server}/document/{quote_id(document_id)}"
