@@ -39,6 +39,7 @@ WITHDRAWN = "A document that was read for this may not be read any more."
 BUDGET_ENDED = "The budget had ended before this was looked at."
 NOTHING_FOUND = "Nothing was found that answers this."
 STOPPED = "It was stopped before its end."
+NO_PLACE = "Nothing is searched: neither documents nor the web."
 NO_MODEL = "The language model did not write this; it is quoted from the sources."
 
 
@@ -109,6 +110,8 @@ class _TaskRun:
         readers = self._dependencies.resolve_readers()
         if readers is None:
             return self._fail(ASKER_GONE)
+        if not list_places(self._record, self._dependencies):
+            return self._fail(NO_PLACE)
         tools = self._make_tools(readers)
         found = self._search(tools)
         self._steps, self._pages = found.steps, self._pages + len(tools.opened)
