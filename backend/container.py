@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from backend.composition.memories import MemoryFinder
     from backend.composition.web_search import WebSessions
     from backend.files.file_keeper import FileIndex
+    from backend.research.calculations.sandbox import CalculationSandbox
     from backend.search.named_sets import Names
     from backend.store.audit import Actor
     from backend.store.credential_vault import Vault
@@ -131,6 +132,13 @@ class Container:
 
         limits = BrowserLimits(memory_bytes=self.settings.browser_megabytes << 20)
         return BrowserReader(self.settings.browser_path, limits)
+
+    @property
+    def calculation_sandbox(self) -> "CalculationSandbox":
+        """Runs code that language models write; it says why where it cannot."""
+        from backend.research.calculations.sandbox import CalculationSandbox
+
+        return CalculationSandbox(self.home / "calculations")
 
     @cached_property
     def vault(self) -> "Vault":

@@ -216,6 +216,7 @@ class AnsweringService:
     ) -> Answering:
         chat = self._container.chat
         choose_models = cache(lambda: chat.choose_models(settings))
+        # Memories, and what research found out before, are the asker's: they are told to nobody who reads along.
         owner = asking.owner if asking.is_alone else None
 
         def answer(

@@ -181,13 +181,13 @@ def test_one_clause_is_written_as_before_there_were_several(
     assert access.to_json() == value
 
 
-TOKENS = ["public", "user:ann@example.com", "user:bob@example.com", "group:a", "group:b"]
+SOME_TOKENS = ["public", "user:ann@example.com", "user:bob@example.com", "group:a", "group:b"]
 
 
 @given(
-    st.lists(st.sets(st.sampled_from(TOKENS), min_size=1), min_size=1, max_size=4),
-    st.sets(st.sampled_from(TOKENS), max_size=4),
-    st.lists(st.sets(st.sampled_from(TOKENS), max_size=4), max_size=5),
+    st.lists(st.sets(st.sampled_from(SOME_TOKENS), min_size=1), min_size=1, max_size=4),
+    st.sets(st.sampled_from(SOME_TOKENS), max_size=4),
+    st.lists(st.sets(st.sampled_from(SOME_TOKENS), max_size=4), max_size=5),
 )
 def test_with_an_audience_only_what_each_of_them_may_read_may_be_read(
     clauses: list[set[str]], asker: set[str], others: list[set[str]]

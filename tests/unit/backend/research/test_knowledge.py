@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.research.calculations.sandbox import Calculation
 from backend.research.kept_knowledge import KeptItem
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
 from backend.research.knowledge_builders import (
+    learn_from_calculation,
     learn_from_history,
     learn_from_pages,
     learn_from_results,
@@ -83,6 +85,19 @@ def test_results_of_a_query_are_one_item() -> None:
     assert (second.url, second.relevance_score) == ("https://a.example/3", 0.0)
     assert second.answer_chunk_position.of(item.answer) == "It is cold."
     assert learn_from_results("pool", [make_result("\u200b")], None) is None
+
+
+def test_a_calculation_is_known_with_its_code_as_of_its_run() -> None:
+    ran = Calculation(
+        "from datetime import date\ndate.max - date.min", " 3652058 days\n", PUBLISHED
+    )
+    item = learn_from_calculation("How many days are there?", ran)
+    assert item.question == "What is the solution to the coding issue: How many days are there?"
+    assert (item.answer, item.source_code) == ("3652058 days", ran.code)
+    assert (item.type, item.updated) == (KnowledgeType.CODING, PUBLISHED)
+    silent = learn_from_calculation("Nothing.", Calculation("x = 1", "", PUBLISHED))
+    assert silent.question == "What is the solution to the coding issue: Nothing?"
+    assert silent.answer == "It wrote nothing."
 
 
 def test_what_was_asked_and_answered_before_is_known() -> None:

@@ -14,7 +14,7 @@ from backend.access.roles import Role
 from backend.programs.slack import socket_listener
 from backend.programs.slack.directory import NobodyReason
 from backend.programs.slack.replies import BUSY, INTERRUPTED, ONLY_SHARED, WITHDRAWN
-from backend.store import answer_feedback, conversations, slack_questions
+from backend.store import answer_feedback, conversations, memories, slack_questions
 from backend.store.conversations import ConversationOwner
 from backend.store.slack_questions import NewSlackQuestion, SlackMessage
 from backend.sync.run_lease import this_process
@@ -190,6 +190,22 @@ def test_what_is_told_of_a_thread_is_only_what_all_members_may_read_now(
     office.slack.mention(channel, ann, "And what else?", first.thread_ts)
     office.slack.wait_for(lambda: len([m for m in office.slack.of_bot(channel) if m.buttons]) == 2)
     assert "band five" not in writer.requests[-1].text
+
+
+def test_what_somebody_asked_to_remember_is_told_to_them_alone(
+    office: SlackWorld, writer: Writer
+) -> None:
+    ann = user_of(office, "ann")
+    memories.add(
+        office.container.database, ConversationOwner(office.people[ann].id), "Leave begins in July."
+    )
+    channel = office.slack.add_channel(ann)
+    office.start_bot()
+    ask(office, channel, "ann")
+    assert all("July" not in request.text for request in writer.requests)
+    ts = office.slack.write_to_bot(ann, "What of leave?")
+    office.slack.wait_for_answer(f"D{ann}", ts)
+    assert "July" in writer.requests[-1].text
 
 
 # --- who is answered
