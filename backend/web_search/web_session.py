@@ -34,12 +34,14 @@ class WebFinding:
     Attributes:
         query: As it was sent.
         receivers: Whom it was sent to, such as hosts; nobody where it was searched before.
+        answered_by: The one of the receivers whose results these are; empty where none answered now.
         problem: A sentence for the asker where no provider answered; empty where one did, found it something or not.
     """
 
     query: str
     results: tuple[WebResult, ...]
     receivers: tuple[str, ...] = ()
+    answered_by: str = ""
     problem: str = ""
 
 
@@ -113,11 +115,12 @@ class WebSession:
         outcome = self.search.search(text, limit, None, self.language, deadline, self.domains)
         if outcome.results:
             self.cache.keep_results(self._to_key(text, limit), outcome.results)
-        receivers = [f"{one.service} ({one.receiver})" for one in outcome.attempts if one.sent]
+        receivers = {f"{one.service} ({one.receiver})": one for one in outcome.attempts if one.sent}
         return WebFinding(
             query=text,
             results=outcome.results,
-            receivers=tuple(dict.fromkeys(receivers)),
+            receivers=tuple(receivers),
+            answered_by=next((name for name, one in receivers.items() if one.found), ""),
             problem=_describe_problem(outcome),
         )
 
