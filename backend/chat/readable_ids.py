@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection
 from typing import TypeAlias
+from urllib.parse import quote
 
 from backend.store import memories
 from backend.store.conversations import ConversationOwner
@@ -18,6 +19,14 @@ OwnMemories: TypeAlias = Callable[[Collection[str]], frozenset[str]]
 # The id of a document has a colon, behind the name of its source: no document has an id of these forms.
 _MEMORY = re.compile(r"memory/([\w-]+)", re.ASCII)
 _SENT_PICTURE = re.compile(r"request/picture/\d+", re.ASCII)
+_DOTS = {".", ".."}
+
+
+def quote_id(document_id: str) -> str:
+    """Return the id of a document as a part of a path."""
+    # Browsers resolve "." and ".." in a path before they ask, and a backslash is a slash to them.
+    resolved = not _DOTS.isdisjoint(document_id.split("/"))
+    return quote(document_id, safe=":" if resolved else "/:", errors="replace")
 
 
 def make_memory_reference(memory_id: str) -> str:

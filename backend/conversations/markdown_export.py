@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, TypeAlias
-from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.events import GENERAL_KNOWLEDGE
 from backend.chat.passages import PassagesReason
+from backend.chat.readable_ids import quote_id
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.sharing import ReadConversation, ReadMessage
 from backend.conversations.turn_events import INTERRUPTED, STOPPED
@@ -71,7 +71,7 @@ class _Sources:
             return safe_link(link)
         if citation.get("kind") == SourceKind.MEMORY:
             return f"{self.server.rstrip('/')}/memories"
-        return f"{self.server.rstrip('/')}/document/{quote(document_id, safe='', errors='replace')}"
+        return f"{self.server.rstrip('/')}/document/{quote_id(document_id)}"
 
     def write(self, translate: Translate) -> list[str]:
         if not self.found:

@@ -4,7 +4,7 @@ import re
 from typing import Literal, TypeAlias
 from urllib.parse import urlencode
 
-from backend.api.document_addresses import quote_id
+from backend.chat.readable_ids import quote_id
 from connectors.document import Span
 
 CITED = "cited"

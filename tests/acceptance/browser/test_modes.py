@@ -227,7 +227,9 @@ def test_rewriting_is_switched_and_kept_as_the_others_are(opens: Opens, online: 
         _mode(page, "Agent").click()
         _expect_switch(page, "Rewriting", on=False, disabled=True)
         _mode(page, "Chat").click()
-        with page.expect_request("**/questions**") as asked:
+        with page.expect_request(
+            lambda request: request.method == "POST" and "/api/conversations" in request.url
+        ) as asked:
             _ask(page)
         assert (asked.value.post_data_json or {})["rewrite"] is False
         expect(page.get_by_role("status")).to_have_text(COMPLETE)
