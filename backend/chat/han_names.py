@@ -45,7 +45,6 @@ _KIND_BEFORE = regex.compile(
     r"(?:代号|代號|代码名|コードネーム|名为|名為|取名|命名为|命名為)(?:为|為|是|叫|は|「|“|：|:|\s)*(?P<name>\p{Han}{2,4}?|[\p{Katakana}ー]{2,12})"
     r"(?=\Z|[\s\p{P}]|[的在由和与與对为為从把将是のはがをにとでや于]|项目|计划|計画|プロジェクト|で)"
 )
-_KATAKANA = regex.compile(r"[\p{Katakana}ー]{3,20}")
 _KATAKANA_KIND = regex.compile(r"(?P<name>[\p{Katakana}ー]{3,20}?)(?:プロジェクト|計画|作戦|事業部|社(?!\p{Han}))|プロジェクト(?:・|\s)?(?P<name>[\p{Katakana}ー]{3,20})")  # fmt: skip
 
 
