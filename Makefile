@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 STAMP := $(VENV)/.installed
 SERVED := backend connectors indexing tests deploy hatch_build.py
 
-.PHONY: help install demo test check format lint types contracts unit soak mutants evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server picture constraints settings handbook clean
+.PHONY: help install demo test check format lint types contracts unit soak mutants evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server client-generator picture constraints settings handbook clean
 
 help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
@@ -92,7 +92,7 @@ unit: $(STAMP)-dev browser mail-server
 SLICES := slow engines connectors faults release
 SLICE ?= $(SLICES)
 
-soak: $(STAMP)-dev browser mail-server
+soak: $(STAMP)-dev browser mail-server client-generator
 	@for slice in $(SLICE); do echo "== $$slice"; QUARRY_TEST_SOAK=$$slice $(WITH_SERVERS) $(PYTEST) || exit 1; done
 
 browser:
@@ -106,6 +106,16 @@ mail-server:
 	  test "$$(id -u)" = 0 || { echo "The tests of mail ask Dovecot: sudo apt-get install --no-install-recommends dovecot-imapd"; exit 1; }; \
 	  echo "Installing Dovecot, which the tests of mail ask..."; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends dovecot-imapd >/dev/null; }
+
+# In an environment of its own: its versions of packages are not those of Quarry.
+GENERATOR := .cache/client-generator
+client-generator: $(GENERATOR)/.installed
+
+$(GENERATOR)/.installed: Makefile | $(UV)
+	@echo "Installing openapi-python-client, with which a test generates a client of the API..."
+	@$(UV) venv --quiet --clear --python $(BIN)/python $(GENERATOR)
+	@$(UV) pip install --quiet --python $(GENERATOR)/bin/python 'openapi-python-client==0.29.1'
+	@touch $@
 
 picture: $(STAMP)-dev browser
 	$(BIN)/python -m tests.support.picture docs/search.png

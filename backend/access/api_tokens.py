@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
 
 from backend.access.random_secrets import digest, make_random_secret
-from backend.store import api_tokens, audit, people
+from backend.store import api_tokens, audit, oauth_grants, people
 from backend.store.api_tokens import ApiToken
 from backend.store.audit import Actor
 from backend.store.database import Database
@@ -42,7 +42,7 @@ ALL_SCOPES = frozenset(TokenScope)
 
 
 class OwnTokens(Enum):
-    """What becomes of the API tokens of a person who chooses another password."""
+    """What becomes of the API tokens of a person who chooses another password, and of the programs they connected."""
 
     KEEP = "keep"
     """Programs go on with them."""
@@ -136,12 +136,19 @@ def find_valid_token(
 
 
 def settle_tokens(database: Database, person_id: int, tokens: OwnTokens) -> Mapping[str, int]:
-    """Revoke the tokens of a person where that is wanted, and return what the audit says of it."""
+    """Revoke the tokens of a person, and end what they granted to programs, where that is wanted.
+
+    Returns:
+        What the audit says of it.
+    """
     match tokens:
         case OwnTokens.KEEP:
             return {}
         case OwnTokens.REVOKE:
-            return {"revoked_tokens": api_tokens.remove_of_person(database, person_id)}
+            return {
+                "revoked_tokens": api_tokens.remove_of_person(database, person_id),
+                "disconnected_programs": oauth_grants.remove_of_person(database, person_id),
+            }
 
 
 def _check(name: str, scopes: list[TokenScope], lifetime: timedelta) -> None:

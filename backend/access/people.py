@@ -13,6 +13,7 @@ from backend.store import (
     audit,
     former_emails,
     invitations,
+    oauth_grants,
     password_resets,
     people,
     sessions,
@@ -172,12 +173,13 @@ class PeopleService:
             self._record(database, "set_role", person, person.role, role)
 
     def disable(self, email: str, now: datetime | None = None) -> None:
-        """End the sessions and tokens of a person, who can no longer sign in. Raises as `set_role`."""
+        """End the sessions, tokens and grants of a person, who can no longer sign in. Raises as `set_role`."""
         with self._find(email) as (database, person):
             _check_other_admin(database, person)
             people.set_disabled(database, person.id, now or datetime.now(UTC))
             sessions.remove_of_person(database, person.id)
             api_tokens.remove_of_person(database, person.id)
+            oauth_grants.remove_of_person(database, person.id)
             password_resets.remove_of_person(database, person.id)
             self._record(database, "disable", person, _state(person), "disabled")
 

@@ -1,4 +1,4 @@
-"""Who sends a request to a Quarry with accounts: a person by a session, a program by an API token."""
+"""Who sends a request to a Quarry with accounts: a person by a session, a program by an API token or one of OAuth."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,12 +12,16 @@ from fastapi.responses import Response
 
 from backend.access.api_tokens import PREFIX
 from backend.access.machine_secret import MachineSecret
+from backend.access.oauth.grants import ACCESS_PREFIX
+from backend.access.oauth.resources import find_resource, name_resource
 from backend.access.people import audit_name
 from backend.access.roles import Role
 from backend.access.sessions import Visitor, make_csrf_token
 from backend.api.authentication import (
     Authenticator,
+    FindGrant,
     FindToken,
+    make_grant_asker,
     make_token_asker,
     read_address,
     read_bearer,
@@ -83,6 +87,7 @@ class AccountAuthenticator:
     """What service tokens may read, which are of nobody."""
     accounts: "AccountPresence"
     find_token: FindToken
+    find_grant: FindGrant
     find_person: Callable[[str], Person | None]
     """Returns whose session it is, if it is valid."""
     find_readers: Callable[[Person], Readers]
@@ -101,10 +106,13 @@ class AccountAuthenticator:
         return await self._by_session(request)
 
     async def _by_bearer(self, request: Request) -> Asker | None:
-        given = read_bearer(request)
-        if not given.startswith(PREFIX):
-            return None
-        return await self._run(lambda: self._find_token_asker(given, read_address(request)))
+        given, address = read_bearer(request), read_address(request)
+        if given.startswith(PREFIX):
+            return await self._run(lambda: self._find_token_asker(given, address))
+        resource = _find_audience(request)
+        if given.startswith(ACCESS_PREFIX) and resource is not None:
+            return await self._run(lambda: self._find_grant_asker(given, resource, address))
+        return None
 
     def _find_token_asker(self, given: str, address: str | None) -> Asker | None:
         found = self.find_token(given)
@@ -113,6 +121,13 @@ class AccountAuthenticator:
         token, owner = found
         readers = self.service_readers if owner is None else self.find_readers(owner)
         return make_token_asker(token, owner, readers, address)
+
+    def _find_grant_asker(self, given: str, resource: str, address: str | None) -> Asker | None:
+        found = self.find_grant(given, resource)
+        if found is None:
+            return None
+        grant, person = found
+        return make_grant_asker(grant, person, self.find_readers(person), address)
 
     async def _by_session(self, request: Request) -> Asker | None:
         session = request.cookies.get(self.cookies.session)
@@ -135,6 +150,13 @@ class AccountAuthenticator:
 
     async def _run(self, find: Callable[[], Found]) -> Found:
         return await asyncio.get_running_loop().run_in_executor(self.executor, find)
+
+
+def _find_audience(request: Request) -> str | None:
+    """Return the resource that a token of OAuth has to be for; None where no such token is taken."""
+    resource = find_resource(request.scope["path"])
+    origin = get_request_context(request.scope).origin
+    return None if resource is None else name_resource(origin, resource)
 
 
 class AccountPresence:

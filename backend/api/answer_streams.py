@@ -83,7 +83,7 @@ class AnswerStream:
 
             def run(record: ChatStateContainer) -> Generator[ChatEvent, None, None]:
                 models = choose_models()
-                yield from _follow(
+                yield from follow_watched(
                     watch, answer_attached(self.chat, models, attached, turn, record)
                 )
 
@@ -100,7 +100,10 @@ class AnswerStream:
         )
 
 
-def _follow(watch: RightsWatch, events: Iterator[ChatEvent]) -> Generator[ChatEvent, None, None]:
+def follow_watched(
+    watch: RightsWatch, events: Iterator[ChatEvent]
+) -> Generator[ChatEvent, None, None]:
+    """Yield the events of an answer while its asker may read what it rests on; closing this ends it."""
     try:
         yield from watch.follow(events)
     finally:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import ModuleType
 from typing import Any
 
 from anyio import to_thread
@@ -14,12 +15,14 @@ from backend.api.answer_events import AnswerHtml, plain_html
 from backend.api.authentication import AuthenticationMiddleware, Authenticator
 from backend.api.authorization import check_permission, find_unprotected_routes
 from backend.api.conversation_turns import ConversationTurns
+from backend.api.cross_origin import CrossOriginMiddleware
 from backend.api.dependencies import AppState, take_turn
+from backend.api.mcp_asker import find_mcp_asker
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import ErrorPage
 from backend.api.public_address import PublicAddress
 from backend.api.request_context import DisconnectMiddleware
-from backend.api.request_guard import RequestGuardMiddleware
+from backend.api.request_guard import MOST_BYTES, RequestGuardMiddleware
 from backend.api.request_pools import RequestPools
 from backend.api.routes import (
     admin,
@@ -34,9 +37,13 @@ from backend.api.routes import (
     health,
     held_files,
     ingestion,
+    llms_text,
+    mcp,
     memories,
     metrics,
     models,
+    oauth,
+    oauth_metadata,
     openai_chat,
     openai_embeddings,
     openai_models,
@@ -54,6 +61,8 @@ from backend.api.translations import FindTranslation, keep_english
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
 from backend.files.file_keeper import FileKeeper
+from backend.programs.mcp.server import make_server
+from backend.programs.mcp.transports import HttpTransport
 from backend.version import read_version
 
 SPARE_THREADS = 4
@@ -74,9 +83,9 @@ class Api(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         state: AppState = self.state.app_state
+        for_pages = CrossOriginMiddleware(super().build_middleware_stack())
         app = DisconnectMiddleware(
-            RequestGuardMiddleware(super().build_middleware_stack(), state.public_address),
-            state.active_requests,
+            RequestGuardMiddleware(for_pages, state.public_address), state.active_requests
         )
         process = state.processes.name if state.processes else None
         return AccessLogMiddleware(app, state.metrics.observe_request, process)
@@ -144,6 +153,7 @@ def create_app(
         pools=pools,
         turns=ConversationTurns(lambda: current.container.database, pools.answers),
         files=keeper,
+        mcp=HttpTransport(make_server(find_mcp_asker), MOST_BYTES),
         processes=processes,
         public_address=public_address,
     )
@@ -176,11 +186,20 @@ def create_app(
         openai_chat,
         openai_responses,
         openai_embeddings,
+        mcp,
+        oauth_metadata,
+        oauth,
         health,
+        llms_text,
         metrics,
     ):
-        app.include_router(routes.router)
+        app.include_router(routes.router, tags=[_name_group(routes)])
     return app
+
+
+def _name_group(routes: ModuleType) -> str:
+    """Return what the description, and clients generated from it, call the routes of a module together."""
+    return routes.__name__.rpartition(".")[2].replace("_", " ")
 
 
 @asynccontextmanager
@@ -192,9 +211,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     to_thread.current_default_thread_limiter().total_tokens = threads
     state.turns.start()
     state.warmup.start()
-    yield
-    state.warmup.stop()
-    state.active_requests.close()
+    async with state.mcp.run():
+        yield
+        state.warmup.stop()
+        state.active_requests.close()
     await to_thread.run_sync(state.turns.stop, LAST_STEP)
     await to_thread.run_sync(state.sync_runs.stop, LAST_STEP)
     await to_thread.run_sync(state.files.stop, LAST_STEP)

@@ -18,12 +18,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.access.api_tokens import PREFIX, TokenScope, audit_name
 from backend.access.machine_secret import MachineSecret
 from backend.access.networks import normalize_address
+from backend.access.oauth.grants import name_actor
 from backend.access.roles import Role
 from backend.api.authorization import Asker, is_open_to_anyone, set_asker
 from backend.api.problem_details import Problem, problem
+from backend.api.protected_resources import describe_resource
 from backend.api.request_context import get_request_context
 from backend.store.api_tokens import ApiToken
 from backend.store.audit import Actor
+from backend.store.oauth_grants import OAuthGrant
 from backend.store.people import Person
 from connectors.access import Readers
 
@@ -37,6 +40,8 @@ _FORM = "application/x-www-form-urlencoded"
 
 FindToken: TypeAlias = Callable[[str], tuple[ApiToken, Person | None] | None]
 """Returns the valid token that was given, and its owner; reads the database."""
+FindGrant: TypeAlias = Callable[[str, str], tuple[OAuthGrant, Person] | None]
+"""Returns the grant of a valid access token of OAuth, and whose it is; reads the database. The resource comes second."""
 
 
 class Authenticator(Protocol):
@@ -100,6 +105,20 @@ def make_token_asker(
     )
 
 
+def make_grant_asker(
+    grant: OAuthGrant, person: Person, readers: Readers, address: str | None
+) -> Asker:
+    """Return who sends an access token of OAuth: never more than its person is now, within the scopes that were granted."""
+    return Asker(
+        kind="token",
+        readers=readers,
+        role=Role(person.role),
+        scopes=frozenset(map(TokenScope, grant.access_scopes or ())),
+        person=person,
+        actor=Actor(name_actor(grant, person), address),
+    )
+
+
 class AuthenticationMiddleware:
     """Sets the asker of each request.
 
@@ -119,7 +138,7 @@ class AuthenticationMiddleware:
             request = Request(scope, receive)
             asker = await self._authenticator.authenticate(request)
             if asker is None and not self._is_open(scope):
-                raise _unauthorized(has_accounts=get_request_context(scope).has_accounts)
+                raise _unauthorized(request)
             if asker is not None:
                 get_request_context(scope).asker = asker.kind
                 receive = await self._receive_from_session(request, asker)
@@ -137,8 +156,8 @@ class AuthenticationMiddleware:
         return is_open_to_anyone(self._routes, scope)
 
 
-def _unauthorized(*, has_accounts: bool) -> Problem:
-    if has_accounts:
+def _unauthorized(request: Request) -> Problem:
+    if get_request_context(request.scope).has_accounts:
         detail, secret = "Quarry answers only people who have signed in, and their programs.", ""
     else:
         detail = "Quarry answers only the person who runs it."
@@ -146,7 +165,11 @@ def _unauthorized(*, has_accounts: bool) -> Problem:
     advice = (
         f"Send the header Authorization: Bearer, with an API token (quarry tokens create){secret}."
     )
-    return Problem(problem(401, detail, advice), CHALLENGE)
+    return Problem(problem(401, detail, advice), _make_challenge(request))
+
+
+def _make_challenge(request: Request) -> Mapping[str, str]:
+    return {name: f"{value}{describe_resource(request)}" for name, value in CHALLENGE.items()}
 
 
 async def _check_csrf_token(request: Request, csrf_token: str) -> Receive:

@@ -44,6 +44,7 @@ from backend.composition.web_search import WebSessions
 from backend.container import Container
 from backend.conversations.assistant_service import AssistantService, AssistantUser
 from backend.files.file_keeper import FileKeeper
+from backend.programs.mcp.transports import HttpTransport
 from backend.schemas.system import PartStatus
 from backend.search.search_service import SearchService
 from backend.sources.document_sets import DocumentSetService
@@ -75,6 +76,7 @@ class AppState:
     pools: RequestPools
     turns: ConversationTurns
     files: FileKeeper
+    mcp: HttpTransport
     authenticator: Authenticator
     processes: ServerProcesses | None = None
     public_address: PublicAddress | None = None
@@ -102,10 +104,20 @@ def waits_among_answers(endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
+_TAKES_TURNS_ITSELF = "_quarry_takes_turns_itself"
+
+
+def takes_turns_itself(endpoint: Endpoint) -> Endpoint:
+    """Let the function of a route have no slot: it waits for nothing, and what it answers with takes those that it needs."""
+    setattr(endpoint, _TAKES_TURNS_ITSELF, True)
+    return endpoint
+
+
 async def take_turn(request: Request, state: AppStateDependency) -> AsyncIterator[None]:
-    """Hold a slot while the function of the route runs: of the pool of searches, unless it waits among the answers."""
+    """Hold a slot while the function of the route runs: of the pool of searches, unless it waits among the answers, or takes its
+    turns itself."""
     endpoint = request.scope.get("endpoint")
-    if get_permission(endpoint) in _WITHOUT_TURN:
+    if get_permission(endpoint) in _WITHOUT_TURN or hasattr(endpoint, _TAKES_TURNS_ITSELF):
         yield
         return
     asker, context = await get_asker(request), get_request_context(request.scope)

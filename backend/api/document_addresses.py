@@ -16,10 +16,15 @@ class SourceAddresses:
 
     def find(self, source: CitationInfo | QuotedPassage) -> str:
         """Return where a source is; its page here where no browser opens that. What came with the request has no page."""
-        if source.link.lower().startswith(_ELSEWHERE):
-            return source.link
-        if isinstance(source, CitationInfo) and source.kind is SourceKind.MEMORY:
+        kind = source.kind if isinstance(source, CitationInfo) else SourceKind.DOCUMENT
+        return self.find_by_kind(source.document_id, source.link, kind)
+
+    def find_by_kind(self, document_id: str, link: str, kind: str) -> str:
+        """Return the same of a source of that `SourceKind`."""
+        if link.lower().startswith(_ELSEWHERE):
+            return link
+        if kind == SourceKind.MEMORY:
             return f"{self.server}/memories"
-        if is_sent_picture(source.document_id):
+        if is_sent_picture(document_id):
             return f"{self.server}/"
-        return f"{self.server}/document/{quote_id(source.document_id)}"
+        return f"{self.server}/document/{quote_id(document_id)}"

@@ -13,6 +13,8 @@ from backend.schemas.system import ProblemDetails
 PREFIX = "/v1/"
 TOO_LONG: Final = "context_length_exceeded"
 """The type of the problem that the language model cannot read all of it; also its code."""
+WITHHELD: Final = "content_filter"
+"""The same where the provider of the language model withheld the answer."""
 _NAME = re.compile(r"(?:body|path|query)\.((?:\w+(?:\.|$))*)")
 """Of a parameter, before the names of its types."""
 _INDEX = re.compile(r"\.(\d+)(?=\.|$)")
@@ -76,6 +78,8 @@ def _find_code(found: ProblemDetails, param: str | None) -> str | None:
     match found.status, param:
         case 400, _ if found.type == TOO_LONG:
             return TOO_LONG
+        case 400, _ if found.type == WITHHELD:
+            return WITHHELD
         case 401, _:
             return "invalid_api_key"
         case 404, "model":

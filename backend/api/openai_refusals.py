@@ -1,6 +1,6 @@
 """What programs for OpenAI's API are refused, with the name of the parameter."""
 
-from backend.api.openai_errors import TOO_LONG
+from backend.api.openai_errors import TOO_LONG, WITHHELD
 from backend.api.problem_details import Problem, problem
 from backend.schemas.system import FieldError, ProblemDetails
 
@@ -20,3 +20,8 @@ def unknown_model() -> Problem:
 def describe_length(message: str, advice: str) -> ProblemDetails:
     """Return that what is asked does not fit the language model."""
     return problem(400, message, advice).model_copy(update={"type": TOO_LONG})
+
+
+def describe_withheld(message: str, advice: str) -> ProblemDetails:
+    """Return that the provider of the language model withheld the answer: asking again in the same words does not help."""
+    return problem(400, message, advice).model_copy(update={"type": WITHHELD})

@@ -17,7 +17,7 @@ from backend.schemas.openai_response import (
     FailureCode,
     IncompleteDetails,
     MessageStatus,
-    ModelResponse,
+    OpenAiResponse,
     OutputMessage,
     OutputText,
     ResponseCitation,
@@ -69,7 +69,7 @@ class ResponseForm:
             return
         yield from self._end(text, "".join(pieces))
 
-    def make_whole(self, text: TurnText, written: str) -> ModelResponse:
+    def make_whole(self, text: TurnText, written: str) -> OpenAiResponse:
         was_cut = text.finish == "length"
         return self._make(
             "incomplete" if was_cut else "completed",
@@ -117,9 +117,9 @@ class ResponseForm:
         content = (OutputText(text=written, annotations=citations),)
         return OutputMessage(id=self._message_id, status=status, content=content)
 
-    def _make(self, status: ResponseStatus, **values: object) -> ModelResponse:
+    def _make(self, status: ResponseStatus, **values: object) -> OpenAiResponse:
         head = {"id": f"resp_{self.id}", "created_at": self.created, "model": self.model}
-        return ModelResponse.model_validate({**head, "status": status, **values})
+        return OpenAiResponse.model_validate({**head, "status": status, **values})
 
     @property
     def _message_id(self) -> str:
@@ -131,4 +131,8 @@ def _encode_response(name: str, response: Schema) -> ResponseEvent:
 
 
 def _find_code(found: ProblemDetails) -> FailureCode:
-    return openai_errors.TOO_LONG if found.type == openai_errors.TOO_LONG else "server_error"
+    match found.type:
+        case openai_errors.TOO_LONG | openai_errors.WITHHELD as code:
+            return code
+        case _:
+            return "server_error"

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from backend.api import openai_errors
 from backend.api.answer_events import FAILURES, describe_failure
 from backend.api.answer_streams import RunTurn
-from backend.api.openai_refusals import describe_length
+from backend.api.openai_refusals import describe_length, describe_withheld
 from backend.api.openai_text import AnswerText, TextLimit
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import get_request_context
@@ -76,6 +76,8 @@ def _describe_failed_turn(failure: TurnFailed) -> ProblemDetails:
     match failure.cause:
         case FailureCause.LENGTH:
             return describe_length(failure.message, failure.advice)
+        case FailureCause.WITHHELD:
+            return describe_withheld(failure.message, failure.advice)
         case FailureCause.MODEL | FailureCause.OTHER:
             return problem(503, failure.message, failure.advice)
 

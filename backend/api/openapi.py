@@ -18,6 +18,7 @@ from backend.schemas.answer import (
 from backend.schemas.conversation import TurnEndedEvent
 from backend.schemas.file import FilesGivenResponse
 from backend.schemas.new_document import NewFile
+from backend.schemas.oauth import ClientMetadata, OAuthErrorResponse
 from backend.schemas.openai_completion import ChatCompletionChunk
 from backend.schemas.openai_error import OpenAiErrorResponse
 from backend.schemas.run import ProgressEvent, SyncReport
@@ -130,10 +131,14 @@ def _event_shape(event: Event) -> Json:
 def _schemas() -> Mapping[str, Any]:
     """The shapes that no route returns or takes by itself: problems, the data of events, what is said of a file."""
     models = {type(event.data) for event in (*FOLLOWED_EVENTS, *SYNC_EVENTS)}
-    models |= {ProblemDetails, OpenAiErrorResponse, ChatCompletionChunk}
+    models |= {ProblemDetails, OpenAiErrorResponse, OAuthErrorResponse, ChatCompletionChunk}
     returned = sorted(models, key=lambda model: model.__name__)
     _, described = models_json_schema(
-        [*((model, "serialization") for model in returned), (NewFile, "validation")],
+        [
+            *((model, "serialization") for model in returned),
+            (NewFile, "validation"),
+            (ClientMetadata, "validation"),
+        ],
         ref_template="#/components/schemas/{model}",
     )
     found: Mapping[str, Any] = described["$defs"]

@@ -37,7 +37,7 @@ MOST_FAULTS = 20
 ErrorPage: TypeAlias = Callable[[Request, ProblemDetails], Response]
 """Renders the problem as a page for browsers."""
 
-_FOR_PROGRAMS = ("/api/", openai_errors.PREFIX, "/healthz", "/readyz", "/openapi.json")
+_FOR_PROGRAMS = ("/api/", openai_errors.PREFIX, "/healthz", "/readyz", "/openapi.json", "/llms.txt")
 
 
 class Problem(Exception):

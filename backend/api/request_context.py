@@ -24,6 +24,8 @@ class RequestContext:
         """The kind of the asker, once it is authenticated."""
         self.has_accounts = False
         """Whether people sign in, as far as the authentication of the request has asked."""
+        self.origin = ""
+        """Of the server as the client addresses it, such as https://quarry.example.com; set once the address is checked."""
         self.query = ""
         """The query or the question; logged at level DEBUG only."""
 

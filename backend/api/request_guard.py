@@ -14,9 +14,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from backend.api.cross_origin import is_for_other_origins
 from backend.api.multipart import OVERHEAD
 from backend.api.problem_details import problem, respond
 from backend.api.public_address import PublicAddress
+from backend.api.request_context import get_request_context
 from backend.files.file_types import LARGEST_FILE
 from backend.schemas.system import ProblemDetails
 
@@ -91,6 +93,7 @@ class RequestGuardMiddleware:
         if self._site:
             # A proxy may speak TLS for it: addresses that are made of the request are those that people open.
             scope["scheme"] = "https"
+        get_request_context(scope).origin = self._origin(scope, Headers(scope=scope)).lower()
         most = _find_limit(scope)
         return await self._app(scope, _limit_body(receive, most), send_with_headers)
 
@@ -98,9 +101,15 @@ class RequestGuardMiddleware:
         headers = Headers(scope=scope)
         return (
             self._foreign_host(headers, scope["path"])
-            or _foreign_origin(headers, self._origin(scope, headers))
-            or _foreign_site(headers, scope["method"])
+            or self._foreign_page(scope, headers)
             or _too_long(headers, _find_limit(scope))
+        )
+
+    def _foreign_page(self, scope: Scope, headers: Headers) -> ProblemDetails | None:
+        if is_for_other_origins(scope["path"]):
+            return None
+        return _foreign_origin(headers, self._origin(scope, headers)) or _foreign_site(
+            headers, scope["method"]
         )
 
     def _foreign_host(self, headers: Headers, path: str) -> ProblemDetails | None:

@@ -100,6 +100,8 @@ class FailureCause(Enum):
     """What is asked, with what comes with it, does not fit the language model."""
     MODEL = auto()
     """The language model or its provider failed, not the search or the message."""
+    WITHHELD = auto()
+    """The provider of the language model does not answer this message, or not in this way."""
     OTHER = auto()
     """Such as a search that failed."""
 

@@ -188,7 +188,7 @@ class ModelTurn:
         except ToolsUnsupportedError:
             return None
         if result.finish == "content_filter":
-            raise TurnFailedError(_FILTERED)
+            raise TurnFailedError(_WITHHELD)
         return result
 
     def _open_step(self, request: StepRequest) -> Generator[ChatEvent, None, ModelStream]:
@@ -289,4 +289,8 @@ _TOO_LONG = TurnFailed(
     "Shorten it, or put the text into a document and ask about that.",
     FailureCause.LENGTH,
 )
-_FILTERED = TurnFailed("The language model's provider withheld the answer.", "Ask in other words.")
+_WITHHELD = TurnFailed(
+    "The language model's provider withheld the answer.",
+    "Ask in other words.",
+    FailureCause.WITHHELD,
+)

@@ -12,7 +12,7 @@ from backend.cli.command_line import to_safe_text
 from backend.schemas.answer import (
     AnswerResponse,
     CitationResponse,
-    ReferenceResponse,
+    CitedSourceResponse,
     SourceKindName,
     Verdict,
 )
@@ -109,7 +109,7 @@ def print_references(console: Console, answer: AnswerResponse) -> None:
 
 
 def _print_reference(
-    console: Console, reference: ReferenceResponse, cited: Sequence[CitationResponse]
+    console: Console, reference: CitedSourceResponse, cited: Sequence[CitationResponse]
 ) -> None:
     kind = _KINDS[reference.kind]
     number, title = (f"[{reference.number}] ", "bold cyan"), to_safe_text(reference.title, "bold")

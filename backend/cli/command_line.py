@@ -101,6 +101,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "tokens:app",
             "Create, list and revoke the API tokens that programs send to quarry serve.",
         ),
+        "programs": (
+            "programs:app",
+            "List, disconnect and delete the programs that people connected to their accounts.",
+        ),
         "users": (
             "users:app",
             "Invite people, and change, disable or verify their accounts.",
@@ -127,6 +131,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "feedback": (
             "feedback:app",
             "Make questions with known answers of what people said of answers.",
+        ),
+        "mcp": (
+            "mcp:mcp",
+            "Serve the documents to an agent on this machine, by the Model Context Protocol (standard input and output).",
         ),
         "credentials": (
             "credentials:app",

@@ -16,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from backend.access.api_tokens import find_valid_token
 from backend.access.machine_secret import MachineSecret
+from backend.access.oauth.grants import find_valid_access_token
 from backend.access.openid.code_flow import CodeFlow
 from backend.access.own_readers import find_own_readers
 from backend.access.passwords import PasswordQueue, Passwords
@@ -108,6 +109,9 @@ def make_authenticator(
         service_readers=owner.readers,
         accounts=accounts,
         find_token=find_token,
+        find_grant=lambda given, resource: find_valid_access_token(
+            container.database, given, resource
+        ),
         find_person=lambda session: find_person(container.database, session),
         find_readers=lambda person: find_own_readers(container.database, person),
     )

@@ -161,7 +161,7 @@ class ShownDocumentResponse(Schema):
         )
 
 
-class ReferenceResponse(Schema):
+class CitedSourceResponse(Schema):
     """A source that the answer cites, as the list at its end has it."""
 
     number: int
@@ -194,10 +194,10 @@ class AnswerResponse(Schema):
 
     @computed_field  # type: ignore[prop-decorator]
     @property
-    def references(self) -> tuple[ReferenceResponse, ...]:
+    def references(self) -> tuple[CitedSourceResponse, ...]:
         """The cited sources, each once, in the order of their numbers; none where nothing is cited."""
         cited = {citation.number: citation for citation in reversed(self.citations)}
-        return tuple(ReferenceResponse.model_validate(cited[number]) for number in sorted(cited))
+        return tuple(CitedSourceResponse.model_validate(cited[number]) for number in sorted(cited))
 
     @classmethod
     def from_answer(cls, question: str, done: "AnswerDone", seconds: float) -> Self:

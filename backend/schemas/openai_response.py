@@ -28,7 +28,8 @@ class OutputText(Schema):
     """Markdown; sources are named by their numbers in brackets."""
     annotations: tuple[ResponseCitation, ...] = ()
     """One for each marker, in the order of the text."""
-    logprobs: tuple[()] = ()
+    logprobs: tuple[float, ...] = ()
+    """Always empty."""
 
 
 class OutputMessage(Schema):
@@ -65,7 +66,7 @@ class ResponseUsage(Schema):
         )
 
 
-FailureCode: TypeAlias = Literal["server_error", "context_length_exceeded"]
+FailureCode: TypeAlias = Literal["server_error", "context_length_exceeded", "content_filter"]
 
 
 class ResponseFailure(Schema):
@@ -109,7 +110,7 @@ _EXAMPLE: Mapping[str, JsonValue] = {
 }
 
 
-class ModelResponse(Schema):
+class OpenAiResponse(Schema):
     model_config = with_example(**_EXAMPLE)
 
     id: str
@@ -125,6 +126,6 @@ class ModelResponse(Schema):
     usage: ResponseUsage | None = None
     parallel_tool_calls: Literal[False] = False
     tool_choice: Literal["none"] = "none"
-    tools: tuple[()] = ()
+    tools: tuple[str, ...] = ()
     store: Literal[False] = False
     previous_response_id: None = None

@@ -7,6 +7,7 @@ from enum import StrEnum
 from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from backend.store import model_usage
 from backend.store.database import Database, inserting
 from backend.store.language_model_tables import language_models, model_roles
 from connectors.errors import ConflictError, NotFoundError
@@ -99,11 +100,19 @@ def add(database: Database, values: ModelValues, sealed_key: str | None) -> None
 
 
 def change(database: Database, model_id: int, values: ModelValues, sealed_key: str | None) -> None:
-    """Raises ConflictError: another model has this name."""
-    changed = update(language_models).where(language_models.c.id == model_id)
+    """Change a model; what was used of it is counted under its new name from now on.
+
+    Raises:
+        ConflictError: another model has this name.
+    """
+    of_model = language_models.c.id == model_id
+    changed = update(language_models).where(of_model)
     try:
         with database.writing() as connection:
+            before = connection.scalar(select(language_models.c.name).where(of_model))
             connection.execute(changed.values({**asdict(values), "key": sealed_key}))
+            if before is not None:
+                model_usage.rename_model(connection, before, values.name)
     except IntegrityError as error:
         raise _is_taken(values.name) from error
 

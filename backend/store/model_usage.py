@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from sqlalchemy import Connection, bindparam, case, delete, func, select, tuple_
+from sqlalchemy import Connection, bindparam, case, delete, func, literal, select, tuple_
+from sqlalchemy.dialects import postgresql, sqlite
 
 from backend.store.database import Database, inserting
 from backend.store.language_model_tables import model_usage
@@ -78,11 +79,31 @@ def add(database: Database, person_id: int, day: date, used: Mapping[str, TokenC
         for model, counts in sorted(used.items())
     ]
     with database.writing() as connection:
-        given = inserting(connection, model_usage)
-        sums = {name: model_usage.c[name] + given.excluded[name] for name in _COUNTS}
-        keys = ["day", "person_id", "model"]
-        connection.execute(given.on_conflict_do_update(index_elements=keys, set_=sums), rows)
+        connection.execute(_add_to_counts(inserting(connection, model_usage)), rows)
         _forget(connection, day - timedelta(days=DAYS_KEPT))
+
+
+def rename_model(connection: Connection, before: str, after: str) -> None:
+    """Count what was used of a model under its new name, beside what another one of that name has left."""
+    if before == after:
+        return
+    columns = ["day", "person_id", "model", *_COUNTS]
+    renamed = select(
+        model_usage.c.day,
+        model_usage.c.person_id,
+        literal(after),
+        *(model_usage.c[name] for name in _COUNTS),
+    ).where(model_usage.c.model == before)
+    connection.execute(
+        _add_to_counts(inserting(connection, model_usage).from_select(columns, renamed))
+    )
+    connection.execute(delete(model_usage).where(model_usage.c.model == before))
+
+
+def _add_to_counts(given: postgresql.Insert | sqlite.Insert) -> postgresql.Insert | sqlite.Insert:
+    """Let rows that are there already grow by those given."""
+    sums = {name: model_usage.c[name] + given.excluded[name] for name in _COUNTS}
+    return given.on_conflict_do_update(index_elements=["day", "person_id", "model"], set_=sums)
 
 
 def _forget(connection: Connection, last: date) -> None:

@@ -5,6 +5,7 @@ from backend.store.conversation_tables import conversations
 from backend.store.document_set_tables import document_sets
 from backend.store.language_model_tables import language_models
 from backend.store.memory_tables import memories
+from backend.store.oauth_tables import oauth_clients
 from backend.store.project_tables import projects
 from backend.store.push_tables import pushed_documents
 from backend.store.sharing_tables import conversation_shares
@@ -20,6 +21,7 @@ from backend.store.web_search_tables import web_providers
         document_sets,
         language_models,
         memories,
+        oauth_clients,
         projects,
         conversation_shares,
         user_files,

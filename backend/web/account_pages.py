@@ -1,4 +1,4 @@
-"""The page of a person's own account: sessions, password, API tokens."""
+"""The page of a person's own account: sessions, password, connected programs, API tokens."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,6 +8,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 
 from backend.access.api_tokens import ApiTokenService, OwnTokens, TokenScope
+from backend.access.oauth.grants import disconnect, list_programs
 from backend.access.own_account import OwnAccount
 from backend.access.passwords import SHORTEST, PasswordQueue, Passwords
 from backend.access.random_secrets import digest
@@ -42,6 +43,7 @@ class AccountPages:
         app.post(f"{ACCOUNT}/language", include_in_schema=False)(self.choose_language)
         app.post(f"{ACCOUNT}/password", include_in_schema=False)(self.change_password)
         app.post(f"{ACCOUNT}/identity", include_in_schema=False)(self.unlink_identity)
+        app.post(f"{ACCOUNT}/program", include_in_schema=False)(self.disconnect_program)
         app.post(f"{ACCOUNT}/tokens", include_in_schema=False)(self.create_token)
         app.post(f"{ACCOUNT}/token", include_in_schema=False)(self.revoke_token)
 
@@ -89,6 +91,13 @@ class AccountPages:
         return RedirectResponse(ACCOUNT, 303)
 
     @requires(Permission.ACCOUNT)
+    def disconnect_program(self, asker: AskerDependency, form: FormDependency) -> Response:
+        number = form.get("grant", "")
+        grant_id = int(number) if _is_id(number) else 0
+        disconnect(self.container.database, _get_person(asker), grant_id, asker.actor)
+        return RedirectResponse(ACCOUNT, 303)
+
+    @requires(Permission.ACCOUNT)
     def create_token(
         self, request: Request, asker: AskerDependency, form: FormDependency
     ) -> Response:
@@ -119,6 +128,7 @@ class AccountPages:
             "identities": account.list_identities(),
             "current": digest(request.cookies[self.cookies.session]),
             "tokens": api_tokens.list_of_person(self.container.database, account.person.id),
+            "programs": list_programs(self.container.database, account.person),
             "scopes": list_scopes(asker),
             "shortest": SHORTEST,
             "trouble": trouble,

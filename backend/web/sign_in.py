@@ -28,7 +28,8 @@ from backend.web.templates import page
 from connectors.errors import ConflictError, InvalidInputError
 
 SIGN_IN = "/sign-in"
-_LONGEST_NEXT = 2_000
+LONGEST_NEXT = 2_000
+"""Characters of an address to which a person is led after signing in."""
 # An address of this server: a browser reads // and /\ as the beginning of another host's.
 _LOCAL = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
 _REFUSED = "The address or the password is not right."
@@ -51,11 +52,11 @@ def lead_to_sign_in(request: Request) -> Response:
 
 def check_next(address: str) -> str:
     """Return an address of this server that a person is led to, or the first page instead of any other."""
-    is_local = len(address) <= _LONGEST_NEXT and _LOCAL.fullmatch(address)
+    is_local = len(address) <= LONGEST_NEXT and _LOCAL.fullmatch(address)
     return address if is_local else "/"
 
 
-Next = Annotated[str, Query(alias="next", max_length=_LONGEST_NEXT)]
+Next = Annotated[str, Query(alias="next", max_length=LONGEST_NEXT)]
 Code = Annotated[str, Query(max_length=200)]
 
 

@@ -10,6 +10,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from backend.access.oauth.redirect_uris import describe_host
 from backend.access.roles import Role
 from backend.api.authorization import Asker, find_asker
 from backend.api.languages import LANGUAGES, TAGS, Language, find_language
@@ -68,6 +69,7 @@ def _environment(language: Language) -> Environment:
         "counted": messages.count if language != "en" else pluralize,
         "listed": messages.list_names,
         "details": format_details,
+        "host": describe_host,
     }
     return environment
 

@@ -1,4 +1,4 @@
-"""The page on which admins see all API tokens, make service tokens, and revoke any."""
+"""The page on which admins see all API tokens and connected programs, make service tokens, and revoke any."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,9 +6,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from backend.access.api_tokens import LONGEST_LIFETIME, ApiTokenService, TokenScope
+from backend.access.oauth.clients import ClientService
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AccountDatabaseDependency
 from backend.store import people
+from backend.store.audit import OWNER
 from backend.store.database import Database
 from backend.store.people import Person
 from backend.web.forms import Form, FormDependency
@@ -56,6 +58,16 @@ def revoke_token(
     return RedirectResponse(TOKENS, 303)
 
 
+@router.post(f"{TOKENS}/program")
+@requires(Permission.ACCOUNTS)
+def delete_program(
+    asker: AskerDependency, database: AccountDatabaseDependency, form: FormDependency
+) -> Response:
+    """Delete a program, which disconnects it from all accounts."""
+    ClientService(database, asker.actor).delete(form.get("client", ""))
+    return RedirectResponse(TOKENS, 303)
+
+
 def _read_lifetime(form: Form) -> timedelta:
     days = form.get("days", "")
     if not (days.isascii() and days.isdecimal() and len(days) < 5):
@@ -76,6 +88,7 @@ def _show(request: Request, database: Database, trouble: str = "", token: str = 
     values = {
         "tokens": ApiTokenService(database).list_tokens(),
         "owners": {person.id: person for person in people.list_people(database)},
+        "clients": ClientService(database, OWNER).list_clients(),
         "now": datetime.now(UTC),
         "scopes": tuple(TokenScope),
         "longest": LONGEST_LIFETIME.days,

@@ -76,6 +76,9 @@ def test_every_route_has_examples_of_what_is_sent_and_answered(description: Any)
             if form := body["content"].get("multipart/form-data"):
                 assert form["example"], name
                 continue
+            if form := body["content"].get("application/x-www-form-urlencoded"):
+                assert form["example"], name
+                continue
             reference = body["content"]["application/json"]["schema"]["$ref"]
             assert shapes[reference.rpartition("/")[2]]["examples"], name
 

@@ -653,8 +653,11 @@ def _passed(items: Iterable[object]) -> int:
 
 
 def _resident() -> int:
-    """Bytes of this process in memory: the second field of proc(5), /proc/self/statm, in pages."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    """Bytes in memory that only this process can free: pages of files that it has mapped, such as those of a repository, are the
+    kernel's. The second field of proc(5), /proc/self/statm, without the third.
+    """
+    resident, shared = map(int, Path("/proc/self/statm").read_text().split()[1:3])
+    return (resident - shared) * os.sysconf("SC_PAGESIZE")
 
 
 def _every_question(world: World, ids: Sequence[str]) -> list[Callable[[], object]]:

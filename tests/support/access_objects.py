@@ -23,6 +23,8 @@ from backend.store import (
     identities,
     language_models,
     memories,
+    oauth_clients,
+    oauth_grants,
     projects,
     sessions,
     sources,
@@ -42,6 +44,8 @@ from backend.store.new_messages import (
     Writer,
     begin_conversation,
 )
+from backend.store.oauth_clients import OAuthClient
+from backend.store.oauth_grants import NewGrant
 from backend.store.people import Person
 from backend.store.sources import EVERY_SOURCE
 from backend.store.user_files import NewFile
@@ -337,6 +341,43 @@ def _make_memory(world: "World", owner: str) -> str:
     return memories.add(world.database, person, f"I sit in {world.name_new()}.").id
 
 
+def _make_client(world: "World", owner: str) -> str:
+    del owner
+    client = OAuthClient(
+        id=world.name_new(),
+        name="Editor",
+        redirect_uris=["http://localhost/callback"],
+        secret_digest=None,
+        auth_method="none",
+        grant_types=["authorization_code"],
+        scopes=["search"],
+        network="",
+        created_at=datetime.now(UTC),
+        connected_at=None,
+    )
+    oauth_clients.add(world.database, client)
+    return client.id
+
+
+def _make_connected_program(world: "World", owner: str) -> str:
+    code, now = world.name_new(), datetime.now(UTC)
+    grant = NewGrant(
+        client_id=_make_client(world, owner),
+        person_id=_find_owner(world, owner).id,
+        resource="http://127.0.0.1:8321/mcp",
+        scopes=["search"],
+        redirect_uri="http://localhost/callback",
+        code_digest=code,
+        code_challenge="",
+        created_at=now,
+        ends_at=now + _WEEK,
+    )
+    oauth_grants.add(world.database, grant)
+    added = oauth_grants.find_by_code(world.database, code)
+    assert added is not None
+    return str(added.id)
+
+
 MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
     {
         Kind.NOTHING: _name_nothing,
@@ -374,6 +415,8 @@ MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
         Kind.JOINED_PROJECT_FILE: _make_joined_project_file,
         Kind.ASSISTANT_FILE: _make_assistant_file,
         Kind.MEMORY: _make_memory,
+        Kind.OAUTH_CLIENT: _make_client,
+        Kind.CONNECTED_PROGRAM: _make_connected_program,
     }
 )
 MISSING: Mapping[Kind, str] = MappingProxyType(
@@ -382,6 +425,7 @@ MISSING: Mapping[Kind, str] = MappingProxyType(
         Kind.PERSON: "999999",
         Kind.GROUP: "999999",
         Kind.SESSION: "999999",
+        Kind.CONNECTED_PROGRAM: "999999",
         Kind.INVITATION: "absent@example.com",
         Kind.MESSAGE: "absent/999999",
         Kind.PROJECT_CONVERSATION: "absent/absent",

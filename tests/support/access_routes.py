@@ -26,6 +26,7 @@ from tests.support.access_expected import (
     answers,
 )
 from tests.support.access_ingest_routes import ROUTES_OF_INGESTION
+from tests.support.access_oauth_routes import ROUTES_OF_OAUTH
 from tests.support.access_set_routes import ROUTES_OF_SETS
 from tests.support.access_web_routes import ROUTES_OF_WEB_SEARCH
 
@@ -50,6 +51,7 @@ _FOR_ANYONE = {
     "GET /favicon.ico": answers(_ANYONE, found=307),
     "GET /healthz": answers(_ANYONE),
     "GET /readyz": answers(_ANYONE),
+    "GET /llms.txt": answers(_ANYONE),
     "GET /static/{version}/{name}": answers(_ANYONE),
     "GET /link": answers(_ANYONE, found=303),
     "GET /sign-in": answers(_ANYONE, signed_in=303),
@@ -97,6 +99,8 @@ _FOR_READERS = {
         Kind.DOCUMENT,
         json={"text": QUESTION, "sources": [{"document_id": OBJECT}]},
     ),
+    # It speaks to those who take its two media types.
+    "POST /mcp": answers(_SEARCH, found=406, json={}),
     "GET /v1/models": answers(_ASK),
     "POST /v1/chat/completions": answers(_ASK, json=_COMPLETION),
     "POST /v1/chat/completions#stream": answers(_ASK, json=_COMPLETION | {"stream": True}),
@@ -228,5 +232,6 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | _FOR_ADMINS
     | _FOR_WHO_SETS_MODELS
     | ROUTES_OF_WEB_SEARCH
+    | ROUTES_OF_OAUTH
     | _FOR_WHO_HAS_SIGNED_IN
 )

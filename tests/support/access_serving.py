@@ -32,11 +32,23 @@ def make_world(path: Path) -> Iterator[World]:
         yield from _serve(path, _make_container(path, closed.getsockname()[1]))
 
 
+@contextmanager
+def make_world_of_one(path: Path) -> Iterator[World]:
+    """Serve a Quarry without accounts, for the person at the machine."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        yield from _serve_container(path, _make_container(path, closed.getsockname()[1]))
+
+
 def _serve(path: Path, container: Container) -> Iterator[World]:
     for name, role in ROLES.items():
         add_person(container.database, email_of(name), role)
     for source in ("wiki", "vault"):
         _sync_folder(container, path / source, source)
+    yield from _serve_container(path, container)
+
+
+def _serve_container(path: Path, container: Container) -> Iterator[World]:
     empty = path / "empty"
     empty.mkdir()
     owner = Owner(container.machine_secret, Readers.of(f"user:{email_of(SERVICE)}"))

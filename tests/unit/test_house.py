@@ -29,6 +29,7 @@ MAY_CATCH_ALL = {
     "backend/sync/worker_threads.py",
     "backend/conversations/turn_keeper.py",
     "backend/conversations/turn_runner.py",
+    "backend/programs/mcp/server.py",
 }
 HEAVY: dict[str, set[str] | None] = {
     # module, or a package of them: what it may import inside its functions

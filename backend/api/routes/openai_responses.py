@@ -8,7 +8,7 @@ from backend.api.authorization import Permission, requires
 from backend.api.openai_answers import AnswerRequest, OpenAiAnswersDependency
 from backend.api.openai_messages import SaidMessage, read_messages
 from backend.api.openai_responses import ResponseForm
-from backend.schemas.openai_response import ModelResponse
+from backend.schemas.openai_response import OpenAiResponse
 from backend.schemas.openai_response_request import (
     InputImage,
     InputMessage,
@@ -21,7 +21,7 @@ router = APIRouter(responses=openapi.OPENAI_PROBLEMS)
 
 @router.post(
     "/v1/responses",
-    response_model=ModelResponse,
+    response_model=OpenAiResponse,
     responses={200: openapi.RESPONSE_STREAM},
     summary="Answer a question, as OpenAI's responses",
 )

@@ -1,6 +1,5 @@
 """Search the documents of a home for one asker, whose rights are read anew for each search."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -72,9 +71,3 @@ class DocumentSearch:
         parsed = parse_query(query)
         request = service.request(parsed, self.find_readers(), Filters(), deadline)
         return service.find_sections(request, limit)
-
-
-async def run_bounded(work: Callable[[Deadline], Found], deadline: Deadline) -> Found:
-    """Run `work` in a thread; its deadline ends when the task is cancelled."""
-    with deadline.ended_with_block() as bounded:
-        return await asyncio.to_thread(work, bounded)

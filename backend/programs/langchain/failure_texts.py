@@ -3,34 +3,13 @@
 from collections.abc import Callable, Sequence
 
 from backend.chat.prompts import malformed_arguments
+from backend.programs.search_failures import GO_ON
 from backend.web_search.outcome import FailureKind, ProviderAttempt
-from connectors.errors import QuarryError, TemporarilyUnavailableError
-from indexing.runtime.deadline import DeadlineExceededError
-
-_GO_ON = "Answer from what was found before, and say what is missing."
 
 
 def describe_invalid_arguments(example: str) -> Callable[[object], str]:
     """Return what makes the text about arguments that do not fit the schema."""
     return lambda _: malformed_arguments(example)
-
-
-def describe_search_error(error: QuarryError | DeadlineExceededError) -> str:
-    match error:
-        case DeadlineExceededError():
-            advice = "Call this tool once more with fewer words, or not again."
-            return f"The search did not end in time. {advice} {_GO_ON}"
-        case TemporarilyUnavailableError():
-            seconds = max(1, round(error.retry_after.total_seconds()))
-            advice = f"Call this tool again after {seconds} s, or not again."
-            return f"The search failed: {_to_sentence(error)} {advice} {_GO_ON}"
-        case _:
-            return f"The search cannot answer: {_to_sentence(error)} Do not call this tool again. {_GO_ON}"
-
-
-def _to_sentence(error: QuarryError) -> str:
-    text = str(error)
-    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def describe_failed_attempts(attempts: Sequence[ProviderAttempt]) -> str | None:
@@ -39,14 +18,14 @@ def describe_failed_attempts(attempts: Sequence[ProviderAttempt]) -> str | None:
     if not failures or any(one.kind is FailureKind.NOTHING_FOUND for one in failures):
         return None
     reasons = " ".join(f"{one.provider}: {one.failure.reason}" for one in attempts if one.failure)
-    return f"The search of the web failed. {reasons} Do not call this tool again at once. {_GO_ON}"
+    return f"The search of the web failed. {reasons} Do not call this tool again at once. {GO_ON}"
 
 
 def describe_refused_query(removed: Sequence[str]) -> str:
     """Return why a query of the web is not sent."""
     return (
         f"This query was not sent to the web: {_quote(removed)} stands in internal documents alone. Search in general words,"
-        f" without what only these documents say. {_GO_ON}"
+        f" without what only these documents say. {GO_ON}"
     )
 
 

@@ -11,12 +11,13 @@ from backend.chat import prompts
 from backend.chat.agent.tool_calls import MAX_QUERIES, MAX_QUERY_CHARACTERS
 from backend.chat.agent.tool_definitions import INTERNAL_SEARCH
 from backend.chat.events import SEARCH_ERRORS
-from backend.programs.langchain.document_search import DocumentSearch, run_bounded
+from backend.programs.bounded_work import run_bounded
+from backend.programs.langchain.document_search import DocumentSearch
 from backend.programs.langchain.failure_texts import (
     describe_invalid_arguments,
-    describe_search_error,
 )
 from backend.programs.langchain.tool_session import NumberedSource, ToolSession
+from backend.programs.search_failures import describe_search_error
 from backend.search.models import SearchResult
 from backend.web_search.result_text import CITATION_RULES, announce_sources
 from indexing.runtime.deadline import Deadline

@@ -1,38 +1,27 @@
 """A home of Quarry, opened for one asker by a program on the same machine."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from backend.container import Container
+from backend.programs.home_container import HomeContainer
 from backend.programs.langchain.document_search import DocumentSearch
 from backend.programs.langchain.internal_search import InternalSearchTool
 from backend.programs.langchain.retriever import QuarryRetriever
 from backend.programs.langchain.tool_session import ToolSession
 from backend.programs.langchain.web_search import ARGUMENTS, WebSearchTool
-from backend.search.search_service import SearchService
 from backend.settings import Settings
 from backend.web_search.domains import ANY_DOMAIN, DomainRules
-from backend.web_search.search import WebSearch
 from backend.web_search.tool_texts import WEB_SEARCH_TEXTS, Language
 from connectors.access import Readers
-from connectors.errors import ConflictError
 from indexing.runtime.deadline import Deadline
 
 
 class OpenedHome:
-    """Makes tools and retrievers for one asker. Safe to use from several threads until it is closed.
+    """Makes tools and retrievers for one asker. Safe to use from several threads until it is closed."""
 
-    Args:
-        own: the reader tokens of the asker; None for the owner of the machine.
-    """
-
-    def __init__(self, settings: Settings, own: Readers | None) -> None:
-        self._own = own
-        self._lock = threading.Lock()
-        self._container = Container(settings)
-        self._replaced: list[Container] = []
-        self._is_closed = False
+    def __init__(self, home: HomeContainer) -> None:
+        self._home = home
 
     def make_tools(
         self, session: ToolSession, domains: DomainRules = ANY_DOMAIN, language: Language = "en"
@@ -49,7 +38,7 @@ class OpenedHome:
         web = WebSearchTool(
             description=WEB_SEARCH_TEXTS[language].description,
             args_schema=ARGUMENTS[language],
-            open_web=self._open_web,
+            open_web=self._home.open_web,
             domains=domains,
             start_deadline=self._start_deadline,
             session=session,
@@ -64,49 +53,14 @@ class OpenedHome:
 
     def close(self) -> None:
         """Close all that was opened; tools and retrievers of this home then fail."""
-        with self._lock:
-            self._is_closed = True
-            for container in (*self._replaced, self._container):
-                container.close()
+        self._home.close()
 
     @property
     def _document_search(self) -> DocumentSearch:
-        return DocumentSearch(self._open_search, self._reopen, self._find_readers)
+        return DocumentSearch(self._home.open_search, self._home.reopen, self._home.find_readers)
 
     def _start_deadline(self) -> Deadline:
-        return Deadline.after(self._container.settings.search_seconds)
-
-    def _open_search(self) -> SearchService:
-        # Opened under the lock: what several threads first use at once is made once.
-        with self._lock:
-            return self._check_open().chat.search
-
-    def _open_web(self) -> WebSearch:
-        with self._lock:
-            return self._check_open().web_search
-
-    def _find_readers(self) -> Readers:
-        with self._lock:
-            container = self._check_open()
-        if self._own is not None:
-            return container.resolve_readers(self._own)
-        return container.resolve_readers_of_owner(Readers.of())
-
-    def _reopen(self) -> None:
-        """Open the index anew, unless another thread has done so since it was replaced."""
-        with self._lock:
-            container = self._check_open()
-            active = container.engine.versions.active()
-            if active is None or active.embedder != container.engine.version.embedder:
-                # Other threads may still search it.
-                self._replaced.append(container)
-                self._container = container.reopen()
-
-    def _check_open(self) -> Container:
-        """Raises ConflictError: the home was closed."""
-        if self._is_closed:
-            raise ConflictError("The home of Quarry was closed. Open it again.")
-        return self._container
+        return Deadline.after(self._home.settings.search_seconds)
 
 
 @contextmanager
@@ -122,6 +76,6 @@ def open_home(*readers: str, settings: Settings | None = None) -> Iterator[Opene
         ValueError: one of the readers is not valid.
     """
     own = Readers.of(*readers) if readers else None
-    home = OpenedHome(settings or Settings(), own)
+    home = OpenedHome(HomeContainer(Container(settings or Settings()), own))
     with closing(home):
         yield home

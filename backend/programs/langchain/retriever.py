@@ -11,7 +11,8 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, InstanceOf
 
-from backend.programs.langchain.document_search import DocumentSearch, run_bounded
+from backend.programs.bounded_work import run_bounded
+from backend.programs.langchain.document_search import DocumentSearch
 from backend.search.models import SearchDoc
 from connectors.errors import InvalidInputError
 from indexing.runtime.deadline import Deadline

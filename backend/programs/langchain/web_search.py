@@ -8,15 +8,15 @@ from pydantic import BaseModel, Field, InstanceOf, StringConstraints, create_mod
 from pydantic.json_schema import Examples
 
 from backend.chat.query_privacy import AllowedQuery, RefusedQuery
-from backend.programs.langchain.document_search import run_bounded
+from backend.programs.bounded_work import run_bounded
 from backend.programs.langchain.failure_texts import (
     describe_failed_attempts,
     describe_invalid_arguments,
     describe_refused_query,
     describe_removed_terms,
-    describe_search_error,
 )
 from backend.programs.langchain.tool_session import NumberedSource, ToolSession
+from backend.programs.search_failures import describe_search_error
 from backend.web_search.domains import DomainRules
 from backend.web_search.outcome import WebOutcome
 from backend.web_search.result_text import MAX_RESULTS, NumberedResult, format_results

@@ -4,7 +4,6 @@ The table of routes is compared with the router: a route that is added fails her
 """
 
 import inspect
-import json
 import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -18,9 +17,10 @@ from httpx2 import Response
 from backend.access.api_tokens import TokenScope
 from backend.api.app import Api
 from backend.api.authorization import Permission, get_permission
+from backend.api.cross_origin import ENDPOINTS
 from tests.support.access_actors import SERVICE, Actor, Relation
 from tests.support.access_expected import OBJECT, Expected, Kind
-from tests.support.access_objects import IN_ANOTHER, split_pair
+from tests.support.access_requests import ask, read_status
 from tests.support.access_routes import ROUTES
 from tests.support.access_serving import make_world
 from tests.support.access_world import World
@@ -104,6 +104,8 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
         (Permission.ACCOUNTS, Kind.GROUP): ADMINS,
         (Permission.ACCOUNTS, Kind.INVITATION): ADMINS,
         (Permission.ACCOUNTS, Kind.TOKEN): ADMINS,
+        (Permission.ACCOUNTS, Kind.OAUTH_CLIENT): ADMINS,
+        (Permission.ACCOUNT, Kind.CONNECTED_PROGRAM): NONE,
         (Permission.ACCOUNT, Kind.SESSION): NONE,
         (Permission.ACCOUNT, Kind.OWN_TOKEN): NONE,
         (Permission.ACCOUNT, Kind.IDENTITY): NONE,
@@ -125,7 +127,6 @@ FIND_OWN: Mapping[Kind, frozenset[str]] = MappingProxyType(
 )
 """For whom an own object exists, where that is not everybody."""
 RELATIONS: tuple[Relation, ...] = ("own", "another's", "missing")
-REFUSED = re.compile("/sign-in[?]next=.*")
 PROOF = "x-csrf-token"
 NOT_FROM_ITS_PAGE = "The request does not come from a page of this session."
 FROM_ELSEWHERE = "Quarry answers only its own pages and programs of this machine"
@@ -150,38 +151,6 @@ def list_routes(app: Api) -> Iterator[tuple[str, Permission | None]]:
 
 def _list_actions(endpoint: Any) -> tuple[str, ...]:
     return get_args(inspect.signature(endpoint).parameters["action"].annotation)
-
-
-def ask(world: World, actor: Actor, route: str, named: str) -> Response:
-    """Ask a route for an object, as a browser or a program would."""
-    method, _, path = route.partition("#")[0].partition(" ")
-    path = path.replace("{number}", "1").replace("/static/{version}/{name}", "/static/x/quarry.svg")
-    in_path, in_body = _split(ROUTES[route].kind, named)
-    in_order = iter((in_path, in_body))
-    address = re.sub(r"\{\w+(:path)?\}", lambda _: quote(next(in_order), safe=""), path)
-    sent = json.loads(json.dumps(_list_sent(ROUTES[route])).replace(OBJECT, in_body))
-    given = {"accept": actor.accepts, **actor.headers}
-    answer = world.client.request(method, address, headers=given, **sent)
-    # What one is given to keep is not what another sends.
-    world.client.cookies.clear()
-    return answer
-
-
-def _split(kind: Kind, named: str) -> tuple[str, str]:
-    """Return what the path says, and the query and the body, and a path after it."""
-    return split_pair(named) if kind in IN_ANOTHER else (named, named)
-
-
-def _list_sent(expected: Expected) -> dict[str, Any]:
-    sent: dict[str, Any] = {"params": expected.query, "json": expected.json, "data": expected.form}
-    return {name: dict(value) for name, value in sent.items() if value is not None}
-
-
-def read_status(answer: Response) -> int:
-    """Return the status; a browser of nobody is led to the sign-in page instead."""
-    if answer.status_code == 303 and REFUSED.fullmatch(answer.headers["location"]):
-        return 401
-    return answer.status_code
 
 
 def read_answer(answer: Response, named: str) -> tuple[int, str, dict[str, str]]:
@@ -299,10 +268,15 @@ def test_a_session_changes_nothing_without_its_proof(world: World, proof: str) -
     [{"origin": "https://evil.example.com"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}],
 )
 def test_a_page_of_elsewhere_changes_nothing(world: World, headers: dict[str, str]) -> None:
-    """Not even with the proof, and nothing that is open to anyone."""
+    """Not even with the proof, and nothing that is open to anyone but where programs of other sites get their tokens."""
     ann = world.make_actor("ann")
     foreign = Actor("ann", MappingProxyType({**ann.headers, **headers}))
-    routes = [route for route in ROUTES if route.partition(" ")[0] in CHANGING]
+    for_programs = {f"POST {path}" for path in ENDPOINTS}
+    routes = [
+        route
+        for route in ROUTES
+        if route.partition(" ")[0] in CHANGING and route not in for_programs
+    ]
     assert len(routes) > len(list_changing()) > 60
     assert refusals(world, foreign, routes) == {FROM_ELSEWHERE}
 

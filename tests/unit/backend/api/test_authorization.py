@@ -18,6 +18,7 @@ from backend.api.authorization import (
     get_permission,
     requires,
 )
+from backend.api.cross_origin import is_for_other_origins
 from backend.container import Container
 from backend.web import routes as pages
 from backend.web.machine_link import mount_link
@@ -73,8 +74,10 @@ def test_only_what_reveals_nothing_is_open_to_anyone(container: Container) -> No
         if get_permission(getattr(one, "endpoint", None)) is Permission.ANYONE
     }
     static = {path for path in open_to_anyone if path.startswith("/static/")}
-    nothing = {"/healthz", "/readyz", "/favicon.ico", "/link"}
-    assert open_to_anyone - static <= nothing
+    nothing = {"/healthz", "/readyz", "/llms.txt", "/favicon.ico", "/link"}
+    # Where programs learn how to get a token, and get it for what they prove.
+    for_programs = {path for path in open_to_anyone if is_for_other_origins(path)}
+    assert open_to_anyone - static - for_programs <= nothing | {"/oauth/authorize"}
 
 
 def test_a_route_without_a_rule_is_named_and_keeps_the_server_from_starting(

@@ -188,3 +188,36 @@ def test_counts_are_forgotten_when_they_are_kept_no_longer(database: Database) -
         (oldest, "large"),
         (oldest, "small"),
     ]
+
+
+def test_what_was_used_of_a_model_is_counted_under_its_new_name(database: Database) -> None:
+    """Its name is what usage, and with it the price, is found by."""
+    language_models.add(database, _values("old"), None)
+    used = TokenCounts(input_tokens=3, output_tokens=2, calls=1)
+    left = TokenCounts(input_tokens=10, output_tokens=20, calls=2)
+    yesterday = TODAY - timedelta(days=1)
+    for day, counts in (
+        (yesterday, {"old": used, "other": left}),
+        (TODAY, {"old": used, "new": left}),
+    ):
+        model_usage.add(database, NOBODY, day, counts)
+    model = language_models.find(database, "old")
+    language_models.change(database, model.id, _values("new"), None)
+    found = [
+        (one.day, one.model, one.counts) for one in model_usage.list_since(database, yesterday)
+    ]
+    assert found == [
+        (TODAY, "new", used + left),
+        (yesterday, "new", used),
+        (yesterday, "other", left),
+    ]
+
+
+def test_usage_stays_with_a_model_that_cannot_be_renamed(database: Database) -> None:
+    for name in ("a", "b"):
+        language_models.add(database, _values(name), None)
+    model_usage.add(database, NOBODY, TODAY, {"a": TokenCounts(calls=1)})
+    model = language_models.find(database, "a")
+    with pytest.raises(ConflictError):
+        language_models.change(database, model.id, _values("b"), None)
+    assert [one.model for one in model_usage.list_since(database, TODAY)] == ["a"]

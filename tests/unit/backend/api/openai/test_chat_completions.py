@@ -382,6 +382,19 @@ def test_what_is_too_long_for_the_model_is_the_fault_of_the_request(
     assert broken.value.code == "context_length_exceeded"
 
 
+def test_an_answer_that_the_provider_withholds_is_not_asked_for_again(
+    ann: openai.OpenAI, model: ScriptedModel
+) -> None:
+    """Programs repeat a request that the server could not answer."""
+    model.play(lambda _: Say("Pa", finish="content_filter"))
+    with pytest.raises(openai.BadRequestError, match="withheld the answer") as failed:
+        ask(ann)
+    assert (failed.value.type, failed.value.code) == ("invalid_request_error", "content_filter")
+    with pytest.raises(openai.APIError, match="withheld the answer") as broken:
+        stream(ann)
+    assert broken.value.code == "content_filter"
+
+
 def test_closing_the_connection_stops_the_model(ann: openai.OpenAI, model: ScriptedModel) -> None:
     manner = Manner(delay=0.05, stall_after=4)
     model.play(lambda _: Say(["Parents ", "have ", "26 ", "weeks ", "[1]."], manner=manner))

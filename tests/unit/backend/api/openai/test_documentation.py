@@ -40,11 +40,11 @@ def test_the_sdk_prints_the_answer_with_its_sources(
 
 def test_curl_lists_asks_and_embeds(office: Office, token: str) -> None:
     models, answer, vectors = CURL.strip().split("\n\n")
-    environment = {"PATH": os.environ["PATH"], "QUARRY_TOKEN": token}
+    environment = {"PATH": os.environ["PATH"], "QUARRY": office.url, "TOKEN": token}
 
     def run(command: str) -> str:
         ran = subprocess.run(
-            ["bash", "-c", command.replace(ADDRESS, office.url)],
+            ["bash", "-c", command],
             env=environment,
             capture_output=True,
             text=True,

@@ -1,0 +1,130 @@
+"""Who calls the tools of `/mcp`: the asker of the request, with the rights that it has now."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass
+from datetime import date
+from typing import TypeVar
+
+from anyio import to_thread
+from fastapi import Request
+from pydantic import BaseModel
+
+from backend.access.api_tokens import TokenScope
+from backend.access.held_readers import resolve_to_open
+from backend.access.readers import resolve_with_own_files
+from backend.api.answer_events import answer_events, plain_html
+from backend.api.answer_streams import AnswerStream, RunTurn
+from backend.api.authorization import Asker
+from backend.api.dependencies import AppState
+from backend.api.document_addresses import SourceAddresses
+from backend.api.problem_details import Problem
+from backend.api.request_context import RequestContext
+from backend.api.request_pools import FairPool
+from backend.api.server_sent_events import Event, SentEvent, SentEvents
+from backend.chat.chat_state import ChatStateContainer
+from backend.chat.turn import ChatTurn
+from backend.container import Container
+from backend.conversations.assistant_service import read_default_settings
+from backend.programs.bounded_work import run_bounded
+from backend.programs.mcp.answers import describe_problem
+from backend.programs.mcp.asker import DocumentAccess, McpAsker, ToolError
+from backend.programs.mcp.server import Context
+from backend.store.people import NOBODY
+from connectors.access import Readers
+from indexing.runtime.deadline import Deadline
+
+Found = TypeVar("Found")
+_KEY = "quarry.mcp_asker"
+
+
+def find_mcp_asker(context: Context) -> McpAsker:
+    """Return the asker of the request that a message came with."""
+    if context.request is None:
+        raise ValueError("the message came without a request")
+    asker: HttpAsker = context.request.scope[_KEY]
+    return asker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpAsker:
+    """Implements `backend.programs.mcp.asker.McpAsker`, for one request."""
+
+    request: Request
+    asker: Asker
+    container: Container
+    state: AppState
+    context: RequestContext
+
+    def attach(self) -> None:
+        """Let the messages of the request be of this asker."""
+        self.request.scope[_KEY] = self
+
+    @property
+    def may_ask(self) -> bool:
+        return TokenScope.ASK in self.asker.scopes
+
+    def note_query(self, query: str) -> None:
+        self.context.query = query
+
+    def find_url(self, document_id: str, link: str, kind: str) -> str:
+        public = self.state.public_address
+        url = public.url if public else str(self.request.base_url)
+        return SourceAddresses(url.removesuffix("/")).find_by_kind(document_id, link, kind)
+
+    async def read_documents(self, work: Callable[[DocumentAccess], Found]) -> Found:
+        deadline = self.container.chat.search.deadline(self.context.cancel_token)
+        async with self._slot(self.state.pools.searches):
+            return await run_bounded(lambda bounded: work(self._open(bounded)), deadline)
+
+    def _open(self, deadline: Deadline) -> DocumentAccess:
+        database, own, owner = self.container.database, self.asker.readers, self.asker.owner
+        return DocumentAccess(
+            search=self.container.chat.search,
+            database=database,
+            find_readers=self._find_readers,
+            find_readers_to_open=lambda: resolve_to_open(database, own, owner),
+            find_url=self.find_url,
+            deadline=deadline,
+        )
+
+    def _find_readers(self) -> Readers:
+        return resolve_with_own_files(self.container.database, self.asker.readers, self.asker.owner)
+
+    async def answer(self, question: str) -> AsyncGenerator[BaseModel, None]:
+        deadline = Deadline.after(self.container.chat.seconds, self.context.cancel_token)
+        async with self._slot(self.state.pools.answers):
+            with deadline.ended_with_block() as bounded:
+                begin = await to_thread.run_sync(self._prepare, question, bounded)
+                async with aclosing(begin()) as events:
+                    async for event in events:
+                        if isinstance(event, Event):
+                            yield event.data
+
+    def _prepare(self, question: str, deadline: Deadline) -> Callable[[], SentEvents]:
+        chat, database, person = self.container.chat, self.container.database, self.asker.person
+        turn = ChatTurn(
+            message=question,
+            readers=self._find_readers(),
+            deadline=deadline,
+            person_id=person.id if person else NOBODY,
+            today=date.today(),
+            assistant=read_default_settings(database),
+        )
+
+        def encode(run: RunTurn) -> Generator[SentEvent, None, None]:
+            return answer_events(run(ChatStateContainer()), question, plain_html)
+
+        answers = AnswerStream(self.request, self.state, chat, database)
+        return answers.prepare(turn, lambda: chat.choose_models(turn.assistant), self.asker, encode)
+
+    @asynccontextmanager
+    async def _slot(self, pool: FairPool) -> AsyncIterator[None]:
+        """Raises ToolError: too many are before the asker."""
+        async with AsyncExitStack() as held:
+            try:
+                slot = pool.slot(self.asker.turn_key, self.context.cancel_token)
+                await held.enter_async_context(slot)
+            except Problem as refusal:
+                raise ToolError(describe_problem(refusal.problem)) from refusal
+            yield
