@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from backend.access.openid.provider import Provider
     from backend.access.source_limits import SourceLimits
     from backend.chat.llm.stored_models import ModelService
-    from backend.chat.memories import SentenceModel
+    from backend.chat.text_nearness import SentenceModel
     from backend.composition.chat import ChatService
     from backend.composition.index import EmbeddingModel, IndexEngine
+    from backend.composition.knowledge import KnowledgeFinder
     from backend.composition.language_models import LanguageModels, StoredModels
     from backend.composition.memories import MemoryFinder
     from backend.composition.web_search import WebSessions
     from backend.files.file_keeper import FileIndex
+    from backend.research.calculations.sandbox import CalculationSandbox
     from backend.search.named_sets import Names
     from backend.store.audit import Actor
     from backend.store.credential_vault import Vault
@@ -130,6 +132,13 @@ class Container:
 
         limits = BrowserLimits(memory_bytes=self.settings.browser_megabytes << 20)
         return BrowserReader(self.settings.browser_path, limits)
+
+    @property
+    def calculation_sandbox(self) -> "CalculationSandbox":
+        """Runs code that language models write; it says why where it cannot."""
+        from backend.research.calculations.sandbox import CalculationSandbox
+
+        return CalculationSandbox(self.home / "calculations")
 
     @cached_property
     def vault(self) -> "Vault":
@@ -241,19 +250,30 @@ class Container:
             self.language_models,
             lambda: self.web_sessions,
             lambda: self._memories,
+            lambda: self._knowledge,
         )
 
     @cached_property
     def _memories(self) -> "MemoryFinder":
         from backend.composition.memories import MemoryFinder
 
-        def find_model() -> "SentenceModel":
-            from backend.chat.memories import SentenceModel
+        return MemoryFinder(self._find_database, lambda: self.sentence_model)
 
-            embedding = self.engine.embedding
-            return SentenceModel(embedding.sentence_vectors, embedding.language_support)
+    @cached_property
+    def _knowledge(self) -> "KnowledgeFinder":
+        from backend.composition.knowledge import KnowledgeFinder
 
-        return MemoryFinder(self._find_database, find_model)
+        return KnowledgeFinder(
+            self._find_database, lambda: self.sentence_model, lambda: self.engine.index
+        )
+
+    @property
+    def sentence_model(self) -> "SentenceModel":
+        """Embeds questions and short texts alike."""
+        from backend.chat.text_nearness import SentenceModel
+
+        embedding = self.engine.embedding
+        return SentenceModel(embedding.sentence_vectors, embedding.language_support)
 
     @cached_property
     def language_models(self) -> "LanguageModels":
@@ -334,7 +354,7 @@ class Container:
             return {}
         from backend.store.document_sets import list_visible
 
-        return list_visible(self.database, readers.tokens)
+        return list_visible(self.database, readers)
 
     def count_documents(self, selections: "Sequence[Selection]") -> int:
         """Count documents of the index, whoever may read them: for those who look after it."""

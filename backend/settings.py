@@ -234,6 +234,41 @@ class Settings(BaseSettings):
         description="Memory of one such browser, in megabytes; a page that takes more is not read. Up to two run at a time",
     )
 
+    slack_bot_token: SecretStr | None = Field(
+        default=None,
+        description="Token (xoxb-) with which quarry slack run answers in Slack (extra 'slack')",
+    )
+    slack_app_token: SecretStr | None = Field(
+        default=None,
+        description="Token of the app (xapp-, with connections:write) by which Slack sends it what is asked",
+    )
+    slack_api_url: str = Field(
+        default="https://slack.com/api/",
+        description="Address of Slack's Web API; https://slack-gov.com/api/ for GovSlack",
+    )
+    slack_most_members: int = Field(
+        default=100,
+        ge=1,
+        le=500,
+        description="Members of a Slack channel whose rights are compared; in larger ones answers rest on public documents only",
+    )
+    slack_public_channels: Literal["members", "everybody"] = Field(
+        default="members",
+        description="Who counts as reading along in a public Slack channel: its members, or everybody, who reads public"
+        " documents only",
+    )
+    slack_trusted_apps: str = Field(
+        default="",
+        description="Bot users of Slack (ids such as U024BE7LH, separated by commas) that do not count as members of a channel;"
+        " any other app in a channel reads public documents only",
+    )
+    slack_answers_at_once: int = Field(
+        default=4,
+        ge=1,
+        le=32,
+        description="Questions of Slack that are answered at the same time; five times as many wait, more are refused",
+    )
+
     search_seconds: float = Field(
         default=30.0, gt=0, description="Maximum seconds of a search, including models"
     )

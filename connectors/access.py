@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -160,13 +160,34 @@ class Readers:
     """The reader tokens that an asker holds. No value may read everything."""
 
     tokens: frozenset[str]
+    audience: frozenset[frozenset[str]] = frozenset()
+    """What each person holds who is shown what the asker finds, such as the members of a channel: only what all of
+    them may read as well is found. One whose tokens include those of another adds nothing, and is left out."""
 
     @classmethod
     def of(cls, *tokens: str) -> "Readers":
         """Return an asker who holds these tokens and, as everybody does, `public`."""
         return cls(frozenset({PUBLIC, *map(parse_reader_token, tokens)}))
 
+    @property
+    def token_sets(self) -> tuple[frozenset[str], ...]:
+        """The tokens of the asker, then those of everybody in the audience: a document must name one of each."""
+        return (self.tokens, *self.audience)
+
+    def holding_also(self, tokens: Iterable[str]) -> "Readers":
+        """Return the same for an asker who holds these tokens besides. The audience stays."""
+        return Readers(self.tokens.union(tokens), self.audience)
+
+    def shown_to(self, others: Iterable["Readers"]) -> "Readers":
+        """Return the same for an asker whose findings others see, too: what one of them may not read is not found."""
+        held = {tokens for one in others for tokens in one.token_sets}.union(self.audience)
+        least = (one for one in held if not any(other < one for other in held))
+        return Readers(self.tokens, frozenset(one for one in least if not self.tokens <= one))
+
+    def hold_any(self, tokens: Collection[str]) -> bool:
+        """Return whether the asker, and everybody in the audience, holds one of these tokens."""
+        return not any(held.isdisjoint(tokens) for held in self.token_sets)
+
     def may_read(self, access: Access) -> bool:
-        """Return whether the asker meets every clause, whatever derived tokens it was given."""
-        met = (not self.tokens.isdisjoint(clause) for clause in access.clauses)
-        return bool(access.clauses) and all(met)
+        """Return whether the asker, and everybody in the audience, meets every clause, whatever derived tokens they were given."""
+        return bool(access.clauses) and all(map(self.hold_any, access.clauses))

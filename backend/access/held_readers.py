@@ -75,4 +75,4 @@ def _may_use(one: HoldingAssistant, own: Readers, owner: ConversationOwner | Non
 
 
 def _add(readers: Readers, file_ids: frozenset[str]) -> Readers:
-    return Readers(readers.tokens.union(map(make_file_token, file_ids))) if file_ids else readers
+    return readers.holding_also(map(make_file_token, file_ids))

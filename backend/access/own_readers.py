@@ -26,7 +26,7 @@ def find_own_readers(database: Database, person: Person, now: datetime | None = 
 def add_groups_of_accounts(database: Database, own: Readers) -> Readers:
     """Add the groups of the accounts whose addresses are among these tokens, as if these people asked themselves."""
     groups_of_accounts = list_groups_of_accounts(database, own)
-    return Readers(own.tokens.union(each.token for each in groups_of_accounts))
+    return own.holding_also(each.token for each in groups_of_accounts)
 
 
 def list_groups_of_accounts(database: Database, own: Readers) -> list[Membership]:

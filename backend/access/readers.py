@@ -13,7 +13,7 @@ def resolve_readers(database: Database, own: Readers) -> Readers:
 
     Nothing is remembered: what was withdrawn before this call counts for it.
     """
-    return Readers(own.tokens | memberships.find_held_tokens(database, own.tokens))
+    return own.holding_also(memberships.find_held_tokens(database, own.tokens))
 
 
 def resolve_with_own_files(
@@ -30,7 +30,7 @@ def resolve_with_own_files(
 
 def add_own_files(readers: Readers, owner: ConversationOwner) -> Readers:
     """Return the tokens with that of somebody's own files."""
-    return Readers(readers.tokens | {make_files_token(owner)})
+    return readers.holding_also([make_files_token(owner)])
 
 
 def make_files_token(owner: ConversationOwner) -> str:

@@ -13,6 +13,7 @@ from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.events import (
     AnswerDone,
     ChatEvent,
+    EarlierFindingsShown,
     MemoriesShown,
     PagesRead,
     ReasoningStep,
@@ -35,6 +36,7 @@ from backend.schemas.answer import (
     TextEvent,
 )
 from backend.schemas.file import FilesGivenResponse
+from backend.schemas.kept_knowledge import EarlierFindingsEvent
 from backend.schemas.search import (
     NarrowedEvent,
     QueriesEvent,
@@ -173,5 +175,7 @@ def _step(event: ChatEvent) -> Event | None:
             return Event("web_searched", WebSearchedEvent.from_finding(finding, withheld))
         case PagesRead(pages=pages):
             return Event("pages_read", PagesReadEvent.from_pages(pages))
+        case EarlierFindingsShown(questions=questions):
+            return Event("earlier_findings", EarlierFindingsEvent(questions=questions))
         case SearchDone() | MemoriesShown() | AnswerDone():
             return None

@@ -17,12 +17,12 @@ from backend.api.answer_events import answer_events, plain_html
 from backend.api.answer_streams import AnswerStream, RunTurn
 from backend.api.authorization import Asker
 from backend.api.dependencies import AppState
-from backend.api.document_addresses import SourceAddresses
 from backend.api.problem_details import Problem
 from backend.api.request_context import RequestContext
 from backend.api.request_pools import FairPool
 from backend.api.server_sent_events import Event, SentEvent, SentEvents
 from backend.chat.chat_state import ChatStateContainer
+from backend.chat.document_addresses import SourceAddresses
 from backend.chat.turn import ChatTurn
 from backend.container import Container
 from backend.conversations.assistant_service import read_default_settings

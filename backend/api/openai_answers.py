@@ -18,7 +18,6 @@ from backend.api.dependencies import (
     DatabaseDependency,
     ReadersDependency,
 )
-from backend.api.document_addresses import SourceAddresses
 from backend.api.openai_messages import ReadMessages, read_pictures
 from backend.api.openai_refusals import refuse_parameter, unknown_model
 from backend.api.openai_text import AnswerText, TextLimit
@@ -34,6 +33,7 @@ from backend.api.openai_turn import (
 from backend.api.request_context import RequestContext, RequestContextDependency
 from backend.api.server_sent_events import EventStream, LastEvents, SentEvent, SentEvents
 from backend.chat.assistant_settings import AssistantSettings
+from backend.chat.document_addresses import SourceAddresses
 from backend.chat.pictures import Picture
 from backend.chat.turn import ChatTurn
 from backend.conversations.assistant_service import AssistantService

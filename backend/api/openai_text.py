@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from backend.api.document_addresses import SourceAddresses
 from backend.chat.citations.citation_processor import CitationInfo
+from backend.chat.document_addresses import SourceAddresses
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.schemas.openai_completion import FinishReason, UrlCitation

@@ -17,6 +17,7 @@ from backend.schemas.answer import (
 )
 from backend.schemas.conversation import TurnEndedEvent
 from backend.schemas.file import FilesGivenResponse
+from backend.schemas.kept_knowledge import EarlierFindingsEvent
 from backend.schemas.new_document import NewFile
 from backend.schemas.oauth import ClientMetadata, OAuthErrorResponse
 from backend.schemas.openai_completion import ChatCompletionChunk
@@ -40,6 +41,7 @@ ANSWER_EVENTS = (
     Event("selected", ResultsEvent.example()),
     Event("web_searched", WebSearchedEvent.example()),
     Event("pages_read", PagesReadEvent.example()),
+    Event("earlier_findings", EarlierFindingsEvent.example()),
     Event("passages", PassagesEvent.example()),
     Event("reasoning", ReasoningEvent.example()),
     Event("citation", CitationEvent.example()),

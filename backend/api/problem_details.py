@@ -16,6 +16,7 @@ from backend.api import openai_errors
 from backend.api.request_context import get_request_context
 from backend.conversations.assistant_service import AssistantRefusedError
 from backend.conversations.project_service import ProjectRefusedError
+from backend.research.knowledge_service import KnowledgeRefusedError
 from backend.schemas.system import FieldError, ProblemDetails
 from connectors.errors import (
     ActionRequiredError,
@@ -59,6 +60,7 @@ STATUSES: Mapping[type[Exception], tuple[int, str | None]] = MappingProxyType(
     {
         AssistantRefusedError: (403, None),
         ProjectRefusedError: (403, None),
+        KnowledgeRefusedError: (403, None),
         NotFoundError: (404, None),
         ConflictError: (409, None),
         InvalidInputError: (422, None),

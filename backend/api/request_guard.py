@@ -25,13 +25,14 @@ from backend.schemas.system import ProblemDetails
 MOST_BYTES = 1_000_000
 """Of a request's body."""
 MOST_UPLOADED = LARGEST_FILE + OVERHEAD
-"""Of the body of a request that uploads a file, or puts documents in."""
+"""Of the body of a request that uploads a file, puts documents in, or imports knowledge."""
 MOST_WITH_PICTURES = 10_000_000
 """Of the body of a request whose messages may hold pictures."""
 
 _WITH_PICTURES = {"/v1/chat/completions", "/v1/responses"}
 _UPLOADS = re.compile(
-    r"/api/(?:(?:projects|assistants)/[^/]+/)?files|/api/documents(?:/file)?", re.ASCII
+    r"/api/(?:(?:projects|assistants)/[^/]+/)?files|/api/documents(?:/file)?|/api/knowledge",
+    re.ASCII,
 )
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"

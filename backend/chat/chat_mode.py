@@ -10,11 +10,13 @@ from backend.chat.citations.citation_processor import (
     DynamicCitationProcessor,
     SourceKind,
 )
-from backend.chat.events import ChatEvent, MemoriesShown
+from backend.chat.earlier_findings import EARLIER_SHARE, EarlierFinding
+from backend.chat.events import ChatEvent, EarlierFindingsShown, MemoriesShown
 from backend.chat.history import MIN_RESULT_TOKENS, MessageTooLongError
 from backend.chat.intent.search_plan import Side
 from backend.chat.message_lookup import Found, MessageLookup
 from backend.chat.model_turn import EMPTY, FILES_TOO_LONG, ModelTurn, TurnFailedError
+from backend.chat.readable_ids import make_research_reference
 from backend.chat.references import (
     Reference,
     drop_repeated,
@@ -26,6 +28,7 @@ from backend.chat.references import (
     make_file_references,
     make_memory_references,
     make_picture_references,
+    make_research_references,
     map_references,
     number_references,
 )
@@ -35,6 +38,8 @@ from backend.chat.web_lookup import WEB_SWITCHED_OFF
 from backend.search.models import Budgets, SearchRequest, SearchResult
 from backend.search.prompts import INCOMPLETE
 
+_KEPT_TEXTS = {SourceKind.WEB, SourceKind.MEMORY, SourceKind.RESEARCH}
+"""Of these, what the model was shown is all that citations can be checked against."""
 ROOM_SHARE = 0.9
 """Of what the window has left, what is looked up may take; the rest is for the notes and the frames of references."""
 
@@ -106,12 +111,21 @@ class _ChatModeTurn(ModelTurn):
             self._conversation.add_notes(_describe_nothing(material))
         elif not self._cites:
             self._cite_after_all(shown)
-        if memories := [one for one in shown if one.kind is SourceKind.MEMORY]:
-            yield MemoriesShown(tuple(one.document.document_id for one in memories))
+        yield from self._tell_what_is_given(shown, found)
         result = yield from self._step()
         if result is None or not result.text.strip():
             raise TurnFailedError(EMPTY)
         yield self._finish(result)
+
+    def _tell_what_is_given(
+        self, shown: Sequence[Reference], found: Found
+    ) -> Generator[ChatEvent, None, None]:
+        """Name what the answer rests on from its start: it may be written with it, cited or not."""
+        named = {one.document.document_id for one in shown}
+        if memories := [one for one in shown if one.kind is SourceKind.MEMORY]:
+            yield MemoriesShown(tuple(one.document.document_id for one in memories))
+        if given := [one for one in found.earlier if make_research_reference(one.id) in named]:
+            yield EarlierFindingsShown.of(given)
 
     def _make_lookup(self) -> MessageLookup:
         """Raises MessageTooLongError: there is no space for what is looked up."""
@@ -142,6 +156,7 @@ class _ChatModeTurn(ModelTurn):
         result, sees = found.result, self._model.settings.sees_pictures
         references = (
             *self._refer_to_files(),
+            *self._fit_earlier(found.earlier),
             *found.web.references,
             *(make_document_references(result) if result else ()),
             *make_memory_references(found.memories),
@@ -149,6 +164,12 @@ class _ChatModeTurn(ModelTurn):
         )
         notes = (*self._describe_result(result), *found.lost, *found.web.notes)
         return _Material(drop_repeated(references), result, notes)
+
+    def _fit_earlier(self, findings: Sequence[EarlierFinding]) -> list[Reference]:
+        """Return what was found out before, as much of it as has its share of the room."""
+        room = int(self._find_room() * EARLIER_SHARE)
+        every = make_research_references(findings)
+        return fit_references(every, room, self._dependencies.count_tokens) if every else []
 
     def _describe_result(self, result: SearchResult | None) -> tuple[str, ...]:
         """Return what the model has to know of a result.
@@ -177,7 +198,7 @@ class _ChatModeTurn(ModelTurn):
         if material.result is not None:
             self._state.add_results(keep_documents(material.result, shown))
         for one in shown:
-            if one.kind in {SourceKind.WEB, SourceKind.MEMORY}:
+            if one.kind in _KEPT_TEXTS:
                 self._state.add_text(one.number, one.content)
         return shown
 

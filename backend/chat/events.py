@@ -1,11 +1,13 @@
 """The events of a turn. The last one is AnswerDone or TurnFailed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from backend.chat.citations.citation_processor import CitationInfo, SourceKind
 from backend.chat.citations.verification import Support
+from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.given_files import FilesGiven
 from backend.chat.intent.search_plan import SearchPlan
 from backend.chat.passages import PassagesShown, QuotedPassage
@@ -161,8 +163,23 @@ class MemoriesShown:
     """As `make_memory_reference` makes them."""
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierFindingsShown:
+    """What research found out before that the model is given; comes before the answer, which rests on the documents of it."""
+
+    questions: tuple[str, ...]
+    """That each of them answers."""
+    document_ids: frozenset[str]
+
+    @classmethod
+    def of(cls, findings: Sequence[EarlierFinding]) -> Self:
+        documents = frozenset[str]().union(*(one.document_ids for one in findings))
+        return cls(tuple(one.question for one in findings), documents)
+
+
 ChatEvent: TypeAlias = (
     SearchEvent
+    | EarlierFindingsShown
     | MemoriesShown
     | SearchPlanned
     | WebSearched

@@ -18,13 +18,28 @@ from backend.chat.agent.tool_replies import FRAME
 from backend.chat.agent.tool_work import InternalSearch
 from backend.chat.agent.turn_tools import FinishedStep, TurnTools
 from backend.chat.chat_state import ChatStateContainer
-from backend.chat.events import SEARCH_ERRORS, ChatEvent
+from backend.chat.earlier_findings import EARLIER_SHARE
+from backend.chat.events import SEARCH_ERRORS, ChatEvent, EarlierFindingsShown
 from backend.chat.history import MessageTooLongError, ToolExchange
 from backend.chat.intent.search_plan import needs_no_search, to_query
 from backend.chat.llm.messages import CallMessage, ToolCall, ToolResult
 from backend.chat.llm_step import ModelStream, StepRequest, StepResult, start_stream
-from backend.chat.message_lookup import KNOWLEDGE, WEB_SHARE
+from backend.chat.message_lookup import (
+    EARLIER,
+    KNOWLEDGE,
+    WEB_SHARE,
+    start_finding,
+    take_found,
+)
 from backend.chat.model_turn import EMPTY, FILES_TOO_LONG, ModelTurn, TurnFailedError
+from backend.chat.readable_ids import make_research_reference
+from backend.chat.references import (
+    fit_references,
+    format_references,
+    make_research_references,
+    map_references,
+    number_references,
+)
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.search.events import StepFailed
 from backend.search.models import Budgets, SearchResult
@@ -79,6 +94,7 @@ class _AgentTurn(ModelTurn):
     def _answer(self) -> Generator[ChatEvent, None, None]:
         if self._searches_files and self._dependencies.search is None:
             raise TurnFailedError(FILES_TOO_LONG)
+        yield from self._add_earlier()
         if self._tools and not self._model.settings.calls_tools:
             self._begun = True
             yield from self._continue_without_tools()
@@ -98,6 +114,31 @@ class _AgentTurn(ModelTurn):
             else:
                 break
         raise TurnFailedError(EMPTY)
+
+    def _add_earlier(self) -> Generator[ChatEvent, None, None]:
+        """Put in what research found out before for the message: it is known before the first step, and costs no call."""
+        find = self._dependencies.find_earlier if self._may_search else None
+        findings = yield from take_found(start_finding(find, self._turn), EARLIER)
+        if not findings:
+            return
+        try:
+            room = int(self._conversation.budgets(self._tools).answer * EARLIER_SHARE)
+        except MessageTooLongError:
+            return
+        fitting = fit_references(
+            make_research_references(findings), room, self._dependencies.count_tokens
+        )
+        shown = number_references(fitting, self._dependencies.numbers)
+        if not shown:
+            return
+        named = {one.document.document_id for one in shown}
+        given = [one for one in findings if make_research_reference(one.id) in named]
+        self._turn_tools.add_findings(given)
+        self._cite(map_references(shown))
+        for one in shown:
+            self._state.add_text(one.number, one.content)
+        self._conversation.add_results(prompts.earlier_findings_prompt(format_references(shown)))
+        yield EarlierFindingsShown.of(given)
 
     @property
     def _preamble(self) -> int:

@@ -3,27 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import regex
 
-from backend.search.futures import run_in_background
-from backend.search.llm_protocol import CompletionError
-from backend.search.word_scores import Scores, score_by_words
+from backend.chat.text_nearness import SentenceModel, find_nearness, sort_places
+from backend.search.word_scores import score_by_words
 from backend.store.memories import Memory
-from backend.web_search.page_snippets import UNDERSTOOD
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.embedding.embedder import QueryEmbedder
-from indexing.embedding.language_support import NO_FLOOR, Understanding
+from indexing.embedding.language_support import NO_FLOOR
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import extract_keywords, words
 
 MOST_CHOSEN = 10
 MOST_EMBEDDED = 128
 """Memories for one question: of more, those that are nearest by their words, then the newest."""
-SAMPLE_CHARACTERS = 100
-"""Of each memory, that show its language."""
-EMBEDDING_SHARE = 0.5
-"""Of the time left, after which the memories are compared by their words."""
 SHARED_WORD_SHARE = 1 / 3
 """Of the floor of the embedder, what the cosine of a memory has to be that shares a word with the question."""
 FEWEST_LETTERS = 2
@@ -35,14 +26,6 @@ _ABOUT_ANSWERS = regex.compile(
     regex.IGNORECASE,
 )
 """What somebody writes who says how to be answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceModel:
-    """What embeds questions and memories alike, best a `VectorCache`, and the languages that it understands."""
-
-    embedder: QueryEmbedder
-    understanding: Understanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +82,9 @@ def _compare_all(
         _Compared(
             memories[place], float(by_words[place]), bool(asked & _list_words(memories[place].text))
         )
-        for place in _sort_places(by_words)[:MOST_EMBEDDED]
+        for place in sort_places(by_words)[:MOST_EMBEDDED]
     ]
-    cosines = _find_nearness([one.memory.text for one in compared], question, model, deadline)
+    cosines = find_nearness([one.memory.text for one in compared], question, model, deadline)
     if cosines is None:
         return compared
     return [
@@ -111,44 +94,3 @@ def _compare_all(
 
 def _list_words(text: str) -> frozenset[str]:
     return frozenset(word for word in words(text) if len(word) >= FEWEST_LETTERS)
-
-
-def _sort_places(scores: Scores) -> list[int]:
-    """Return the places of the scores, that of the highest first."""
-    return [int(place) for place in np.argsort(-scores, kind="stable")]
-
-
-def _find_nearness(
-    texts: Sequence[str], question: str, model: SentenceModel, deadline: Deadline
-) -> Scores | None:
-    """Return the cosine of each text and the question; None where the embedder cannot say or is late."""
-    limit = deadline.limited_to(deadline.remaining() * EMBEDDING_SHARE)
-    if (
-        not texts
-        or not limit.remaining()
-        or not _is_understood(texts, question, model.understanding)
-    ):
-        return None
-    compare = run_in_background(lambda: _compare(texts, question, model.embedder, limit), limit)
-    try:
-        return compare.result()
-    except CompletionError:
-        return None
-
-
-def _is_understood(texts: Sequence[str], question: str, understanding: Understanding) -> bool:
-    sample = " ".join(text[:SAMPLE_CHARACTERS] for text in texts)
-    shares = map(understanding.share_of, (question, sample))
-    return bool(question.strip()) and min(shares) >= UNDERSTOOD
-
-
-def _compare(
-    texts: Sequence[str], question: str, embedder: QueryEmbedder, deadline: Deadline
-) -> Scores:
-    """Raises CompletionError."""
-    try:
-        vectors = embedder.embed_queries([question, *texts], deadline)
-    except (TemporarilyUnavailableError, ActionRequiredError, TimeoutError) as error:
-        raise CompletionError(str(error)) from error
-    cosines: Scores = (vectors[1:] @ vectors[0]).astype(np.float64)
-    return cosines

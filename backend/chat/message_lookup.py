@@ -1,14 +1,15 @@
-"""Look a message up in Chat mode: what the documents hold, what the web says, and what the asker asked to remember."""
+"""Look a message up in Chat mode: what the documents hold, what the web says, what was found out before, and what the asker asked to remember."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from backend.chat import prompts
 from backend.chat.agent.read_texts import ReadTexts
 from backend.chat.context_files import ContextFile
+from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.events import SEARCH_ERRORS, ChatEvent, SearchPlanned
 from backend.chat.intent.intent_step import PendingIntent, start_intent_step
 from backend.chat.intent.search_plan import (
@@ -45,8 +46,11 @@ WEB_SHARE = 0.3
 LOOKUP_SHARE = 0.5
 """Of the time left, after which a look-up is given up: the model needs the rest to answer."""
 MEMORY_SECONDS = 2.0
-INTENT, KNOWLEDGE, MEMORY = "intent", "knowledge", "memory"
-"""The steps that are lost where no plan was written in time, the documents could not be searched, or the memories not read."""
+"""For memories, and for what was found out before."""
+INTENT, KNOWLEDGE, MEMORY, EARLIER = "intent", "knowledge", "memory", "earlier_findings"
+"""The steps that are lost where no plan was written in time, the documents could not be searched, the memories not read, or
+what was found out before."""
+_T = TypeVar("_T")
 
 _Started: TypeAlias = StartedSearch | DeadlineExceededError | None
 """A search of the message; what ended it, where it was late; None where there is none, or it failed."""
@@ -59,6 +63,7 @@ class Found:
     web: WebReferences = field(default_factory=WebReferences)
     result: SearchResult | None = None
     memories: Sequence[Memory] = ()
+    earlier: Sequence[EarlierFinding] = ()
     lost: tuple[str, ...] = ()
     """What could not be searched, in sentences for the model."""
 
@@ -107,7 +112,9 @@ class MessageLookup:
             DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the documents could not be searched, and
                 nothing else is.
         """
-        intent, memories = self._start_intent(), self._start_memories()
+        intent = self._start_intent()
+        memories = start_finding(self.dependencies.find_memories, self.turn)
+        findings = start_finding(self.dependencies.find_earlier if self.sides else None, self.turn)
         known = intent.known_plan and self._search_files(intent.known_plan)
         lookup = self._start_web(known, AllowedQuery) if known else None
         started = yield from self._start_search(known)
@@ -121,8 +128,9 @@ class MessageLookup:
             lookup = self._start_web(plan, self._make_query_check(started))
         result, lost = yield from self._search_documents(plan, started)
         of_web = yield from self._follow_web(lookup, plan)
-        remembered = yield from self._take_memories(memories)
-        return Found(of_web, result, remembered, lost)
+        remembered = yield from take_found(memories, MEMORY)
+        earlier = yield from take_found(findings, EARLIER)
+        return Found(of_web, result, remembered, earlier, lost)
 
     def _start_intent(self) -> PendingIntent:
         turn = self.turn
@@ -142,24 +150,6 @@ class MessageLookup:
         deadline = self.turn.deadline
         share = deadline.remaining() * LOOKUP_SHARE
         return deadline.limited_to(min(self.dependencies.search_seconds, share))
-
-    def _start_memories(self) -> PendingCompletion[Sequence[Memory]] | None:
-        find = self.dependencies.find_memories
-        if find is None or needs_no_search(self.turn.message):
-            return None
-        deadline = self.turn.deadline.limited_to(MEMORY_SECONDS)
-        return run_in_background(partial(find, self.turn.message, deadline), deadline)
-
-    def _take_memories(
-        self, pending: PendingCompletion[Sequence[Memory]] | None
-    ) -> Generator[ChatEvent, None, Sequence[Memory]]:
-        if pending is None:
-            return ()
-        try:
-            return pending.result()
-        except CompletionError as error:
-            yield StepFailed(MEMORY, str(error))
-            return ()
 
     def _start_web(self, plan: SearchPlan, check: CheckQuery) -> WebLookup | None:
         web = self.dependencies.web
@@ -235,6 +225,28 @@ class MessageLookup:
                 raise
             yield StepFailed(KNOWLEDGE, str(error))
             return None, (prompts.KNOWLEDGE_FAILED,)
+
+
+def start_finding(
+    find: Callable[[str, Deadline], Sequence[_T]] | None, turn: ChatTurn
+) -> PendingCompletion[Sequence[_T]] | None:
+    """Begin to find what belongs to the asker and speaks to the message, beside the search; None where nothing is."""
+    if find is None or needs_no_search(turn.message):
+        return None
+    deadline = turn.deadline.limited_to(MEMORY_SECONDS)
+    return run_in_background(partial(find, turn.message, deadline), deadline)
+
+
+def take_found(
+    pending: PendingCompletion[Sequence[_T]] | None, step: str
+) -> Generator[ChatEvent, None, Sequence[_T]]:
+    if pending is None:
+        return ()
+    try:
+        return pending.result()
+    except CompletionError as error:
+        yield StepFailed(step, str(error))
+        return ()
 
 
 def _find_knowledge_queries(plan: SearchPlan) -> list[VariantQuery] | None:

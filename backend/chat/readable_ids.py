@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection
 from typing import TypeAlias
-from urllib.parse import quote
 
 from backend.store import memories
 from backend.store.conversations import ConversationOwner
@@ -18,15 +17,8 @@ OwnMemories: TypeAlias = Callable[[Collection[str]], frozenset[str]]
 
 # The id of a document has a colon, behind the name of its source: no document has an id of these forms.
 _MEMORY = re.compile(r"memory/([\w-]+)", re.ASCII)
+_RESEARCH = re.compile(r"research/[\w-]+", re.ASCII)
 _SENT_PICTURE = re.compile(r"request/picture/\d+", re.ASCII)
-_DOTS = {".", ".."}
-
-
-def quote_id(document_id: str) -> str:
-    """Return the id of a document as a part of a path."""
-    # Browsers resolve "." and ".." in a path before they ask, and a backslash is a slash to them.
-    resolved = not _DOTS.isdisjoint(document_id.split("/"))
-    return quote(document_id, safe=":" if resolved else "/:", errors="replace")
 
 
 def make_memory_reference(memory_id: str) -> str:
@@ -36,6 +28,20 @@ def make_memory_reference(memory_id: str) -> str:
 
 def is_memory_reference(reference: str) -> bool:
     return _MEMORY.fullmatch(reference) is not None
+
+
+def make_research_reference(item_id: str) -> str:
+    """Return the id under which an answer cites kept knowledge; what it rests on are the documents of that."""
+    return f"research/{item_id}"
+
+
+def find_knowledge_page(reference: str) -> str:
+    """Return the path of the page of kept knowledge that an answer cites under this id."""
+    return f"/knowledge/{reference.removeprefix('research/')}"
+
+
+def is_research_reference(reference: str) -> bool:
+    return _RESEARCH.fullmatch(reference) is not None
 
 
 def make_sent_picture_id(number: int) -> str:

@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 
 from backend.chat.citations.citation_processor import CitedDocument, SourceKind
 from backend.chat.context_files import ContextFile, ContextFileMetadata
+from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.pictures import Picture
-from backend.chat.readable_ids import make_memory_reference
+from backend.chat.readable_ids import make_memory_reference, make_research_reference
 from backend.search.budget import JSON_JOINT, describe_document, to_json
 from backend.search.models import DocumentNumbers, InferenceSection, SearchResult
 from backend.store.memories import Memory
+from connectors.text_cleaning import remove_invisible
 from indexing.embedding.token_counting import CountTokens
 
 GAP = "\n[…]\n"
@@ -129,6 +131,28 @@ def make_memory_references(memories: Iterable[Memory]) -> list[Reference]:
         )
         for one in memories
     ]
+
+
+def make_research_references(findings: Iterable[EarlierFinding]) -> list[Reference]:
+    """Return what research found out before, each with its day and whether strangers have written some of it."""
+    return [
+        Reference(
+            _UNNUMBERED,
+            CitedDocument(
+                make_research_reference(one.id),
+                " ".join(remove_invisible(one.question).split()),
+                "",
+                SourceKind.RESEARCH,
+            ),
+            f"({_describe_finding(one)})\n{remove_invisible(one.answer)}",
+        )
+        for one in findings
+    ]
+
+
+def _describe_finding(finding: EarlierFinding) -> str:
+    found = f"found by research on {finding.made_at:%Y-%m-%d}"
+    return f"{found}, in part from pages of the web" if finding.is_of_web else found
 
 
 def make_picture_references(pictures: Iterable[Picture]) -> list[Reference]:

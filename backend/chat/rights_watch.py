@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from backend.chat.citations.citation_processor import CitationInfo, SourceKind
-from backend.chat.events import AnswerDone, ChatEvent, MemoriesShown
+from backend.chat.events import AnswerDone, ChatEvent, EarlierFindingsShown, MemoriesShown
 from backend.chat.given_files import FilesGiven
 from backend.chat.passages import PassagesShown
 from backend.chat.readable_ids import OwnMemories, find_readable, is_sent_picture
@@ -17,6 +17,9 @@ from indexing.runtime.deadline import Deadline
 
 EVERY = 1.0
 """Seconds after which rights are read again, whatever is written."""
+
+_READ_BY_OTHER_RULES = {SourceKind.WEB, SourceKind.RESEARCH}
+"""Anybody may read the web; kept knowledge is read by whoever may read its documents, which an event before names."""
 
 ReadersNow: TypeAlias = Callable[[], Readers | None]
 """Returns what the asker may read as of now; None if it is recognized no more, since its session or token has ended."""
@@ -68,21 +71,23 @@ class RightsWatch:
 
 
 def list_documents(event: ChatEvent) -> list[str]:
-    """Return the documents that an event cites or quotes, or that the model is given; anybody may read what is of the web."""
+    """Return the documents that an event cites or quotes, or that the model is given."""
     match event:
         case FilesGiven(document_ids=given):
             return given
         case MemoriesShown(references=references):
             return list(references)
+        case EarlierFindingsShown(document_ids=documents):
+            return sorted(documents)
         case SectionsSelected(sections=sections):
             return [section.document_id for section in sections]
-        case CitationInfo(kind=SourceKind.WEB):
+        case CitationInfo(kind=SourceKind.WEB | SourceKind.RESEARCH):
             return []
         case CitationInfo(document_id=document):
             return [document]
         case PassagesShown(passages=passages):
             return [passage.document_id for passage in passages]
         case AnswerDone(documents=documents):
-            return [one.document_id for one in documents if one.kind is not SourceKind.WEB]
+            return [one.document_id for one in documents if one.kind not in _READ_BY_OTHER_RULES]
         case _:
             return []

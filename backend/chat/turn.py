@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.context_files import ContextFile
+from backend.chat.earlier_findings import FindEarlier
 from backend.chat.llm.client import ChatModel
 from backend.chat.pictures import Picture
 from backend.chat.turn_mode import DEFAULT_MODE, TurnMode
@@ -56,6 +57,10 @@ class ChatTurn:
     """What was searched and read on the web is kept with this conversation; None for a turn that belongs to none."""
     assistant: AssistantSettings = PLAIN
 
+    @property
+    def conversation_id(self) -> str | None:
+        return None if self.web_session is None else self.web_session.conversation_id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatDependencies:
@@ -78,5 +83,7 @@ class ChatDependencies:
     """None where the web is switched off."""
     find_memories: FindMemories | None = None
     """None where nobody's memories are used."""
+    find_earlier: FindEarlier | None = None
+    """None where no kept knowledge is used."""
     selection_tokens: int | None = None
     """The most that the model which selects is shown; None where it is the one that answers."""

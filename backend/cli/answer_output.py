@@ -5,7 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from backend.chat.events import GENERAL_KNOWLEDGE, ChatEvent, PagesRead, SearchPlanned, WebSearched
+from backend.chat.events import (
+    GENERAL_KNOWLEDGE,
+    ChatEvent,
+    EarlierFindingsShown,
+    PagesRead,
+    SearchPlanned,
+    WebSearched,
+)
 from backend.chat.intent.search_plan import NotNeeded, Searches
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage, TextRun
 from backend.cli.command_line import to_safe_text
@@ -18,6 +25,7 @@ from backend.schemas.answer import (
 )
 from backend.schemas.web_lookup import ReadPageResponse
 from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
+from indexing.text.plural_forms import pluralize
 
 _VERDICTS: Mapping[Verdict, str] = {
     "verbatim": "",
@@ -32,6 +40,7 @@ _KINDS: Mapping[SourceKindName, str] = {
     "file": "file",
     "url": "web",
     "memory": "what you asked to remember",
+    "research": "earlier research",
     "image": "picture",
 }
 _LISTED_CHARACTERS = 100
@@ -57,6 +66,8 @@ def _list_step_lines(event: ChatEvent) -> Iterator[tuple[str, str]]:
             yield f"done without {step}: {reason}", "yellow"
         case SearchPlanned(plan=Searches(knowledge=NotNeeded())):
             yield "company knowledge is not needed", "dim"
+        case EarlierFindingsShown(questions=questions):
+            yield f"{pluralize(len(questions), 'earlier finding')} used", "dim"
         case WebSearched():
             yield from _list_web_lines(event)
         case PagesRead(pages=pages):

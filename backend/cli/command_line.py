@@ -115,6 +115,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "memories:app",
             "List, add, edit and remove what you asked Quarry to remember.",
         ),
+        "knowledge": (
+            "knowledge:app",
+            "List, search, edit, delete, export and import what research has found out.",
+        ),
         "models": (
             "models:app",
             "Set the language models that write answers, and see what they were used for.",
@@ -123,6 +127,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "web:app",
             "The open web: switch it on, set its providers, search it, read a page.",
         ),
+        "slack": ("slack:app", "Answer in Slack (extra 'slack'), and check whether that works."),
         "worker": ("worker:worker", "Sync and index in the background, woken over the broker."),
         "beat": ("worker:beat", "Notify the workers over the broker of due runs. One is enough."),
         "add": ("sources:adding", "Add a source."),

@@ -14,6 +14,7 @@ from backend.cli.command_line import Json, to_safe_text
 from backend.composition.chat import ChatService
 from backend.composition.index import EmbeddingModel
 from backend.container import Container
+from backend.research.calculations.sandbox import CalculationSandbox, FailedCalculation
 from backend.schemas.base import dump_all
 from backend.schemas.system import DoctorCheck
 from backend.search.llm_protocol import ChatMessage, CompletionError
@@ -32,6 +33,7 @@ from indexing.text.plural_forms import pluralize
 UNDERSTOOD = 0.5
 ANSWER_SECONDS = 20.0
 """How long the language model may take for one word."""
+CALCULATION_SECONDS = 20.0
 NEARLY_FULL = 0.85
 """The share of a disk at which a cluster with default settings begins to move shards away."""
 
@@ -61,6 +63,7 @@ def run_checks(container: Container) -> Sequence[DoctorCheck]:
         ("language model", lambda: _check_language_model(container.chat)),
         ("workers", lambda: _check_workers(settings, container.database)),
         ("identity provider", lambda: check_provider(container.openid_provider)),
+        ("calculations", lambda: check_calculations(container.calculation_sandbox)),
     ]
     unused = {
         *(() if engine.is_opensearch else ("opensearch",)),
@@ -94,6 +97,24 @@ def check_provider(provider: Provider | None) -> DoctorCheck:
         detail=f"{provider.settings.issuer} responds; it vouches for {domains or 'no domain'}",
         advice=None if domains else advice,
     )
+
+
+def check_calculations(sandbox: CalculationSandbox) -> DoctorCheck:
+    """Run a calculation where the sandbox has been built.
+
+    Raises:
+        NotConfiguredError: it cannot be built.
+    """
+    name = "calculations"
+    if obstacle := sandbox.find_obstacle():
+        return DoctorCheck(name=name, state="off", detail="not available", advice=obstacle)
+    if not sandbox.is_prepared:
+        detail = "their sandbox is built when the first one is asked for, in about half a minute"
+        return DoctorCheck(name=name, state="ok", detail=detail)
+    outcome = sandbox.run_calculation("6 * 7", Deadline.after(CALCULATION_SECONDS))
+    if isinstance(outcome, FailedCalculation):
+        return DoctorCheck(name=name, state="failed", detail=outcome.reason)
+    return DoctorCheck(name=name, state="ok", detail="their sandbox runs code")
 
 
 def _run_check(name: str, check: Callable[[], DoctorCheck]) -> DoctorCheck:

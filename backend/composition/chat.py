@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from backend.chat.llm.client import ChatModel
     from backend.chat.passages import PassagesReason
     from backend.chat.turn import ChatDependencies, ChatTurn
+    from backend.composition.knowledge import KnowledgeFinder
     from backend.composition.language_models import ChosenModels, LanguageModels
     from backend.composition.memories import MemoryFinder
     from backend.composition.turn_models import TurnModels
@@ -48,6 +49,8 @@ class ChatService:
     """Returns what opens the web; called only for turns that may use it."""
     open_memories: "Callable[[], MemoryFinder]"
     """Called only for turns that a language model answers."""
+    open_knowledge: "Callable[[], KnowledgeFinder]"
+    """The same."""
 
     @property
     def seconds(self) -> float:
@@ -262,6 +265,7 @@ class ChatService:
             complete=complete,
             web=web,
             find_memories=self.open_memories().for_owner(turn.owner),
+            find_earlier=self.open_knowledge().for_turn(turn),
             numbers=numbers,
             infer=self._inference_over(index).infer_from_message,
             search_seconds=self.settings.search_seconds,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from connectors.errors import TemporarilyUnavailableError
 
 if TYPE_CHECKING:
-    from backend.chat.memories import SentenceModel
+    from backend.chat.text_nearness import SentenceModel
     from backend.chat.turn import FindMemories
     from backend.store.conversations import ConversationOwner
     from backend.store.database import Database

@@ -229,7 +229,7 @@ class AssistantService:
     @cached_property
     def set_names(self) -> Mapping[str, str]:
         """The names of the document sets that are shown to the asker, by label."""
-        return document_sets.list_visible(self.database, self.user.readers.tokens)
+        return document_sets.list_visible(self.database, self.user.readers)
 
     def _show(self, found: StoredAssistant) -> ShownAssistant:
         values, may_change = found.values, self._may_change(found)

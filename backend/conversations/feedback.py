@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from backend.chat.readable_ids import is_memory_reference
+from backend.chat.readable_ids import is_memory_reference, is_research_reference
 from backend.conversations.answer_gate import WITHHELD, AnswerGate
 from backend.conversations.turn_record import read_variants
 from backend.evaluation.judged_questions import JudgedQuestion
@@ -135,8 +135,8 @@ def _choose_text(given: GivenFeedback) -> str | None:
 def _grade(given: GivenFeedback) -> dict[str, int]:
     """Return which documents answer the question: those that a good answer cites; all but the one that is said to be wrong."""
     citations = (given.answer.answer or {}).get("citations", ())
-    # Nobody else has a memory: it answers the question for its owner alone.
-    cited = [one for one in citations if not is_memory_reference(one["document_id"])]
+    # Memories and kept knowledge are no documents: a search finds neither.
+    cited = [one for one in citations if not _is_kept(one["document_id"])]
     match given.feedback.rating:
         case "good":
             return {one["document_id"]: 1 for one in cited}
@@ -145,3 +145,7 @@ def _grade(given: GivenFeedback) -> dict[str, int]:
             return {one["document_id"]: int(one["number"] != wrong) for one in cited}
         case "bad":
             return {}
+
+
+def _is_kept(reference: str) -> bool:
+    return is_memory_reference(reference) or is_research_reference(reference)

@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 from markdown_it import MarkdownIt
 
 from backend.chat.citations.citation_processor import SourceKind
+from backend.chat.document_addresses import quote_id
 from backend.chat.events import GENERAL_KNOWLEDGE
 from backend.chat.passages import PassagesReason
-from backend.chat.readable_ids import quote_id
+from backend.chat.readable_ids import find_knowledge_page
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.sharing import ReadConversation, ReadMessage
 from backend.conversations.turn_events import INTERRUPTED, STOPPED
@@ -71,6 +72,8 @@ class _Sources:
             return safe_link(link)
         if citation.get("kind") == SourceKind.MEMORY:
             return f"{self.server.rstrip('/')}/memories"
+        if citation.get("kind") == SourceKind.RESEARCH:
+            return f"{self.server.rstrip('/')}{find_knowledge_page(document_id)}"
         return f"{self.server.rstrip('/')}/document/{quote_id(document_id)}"
 
     def write(self, translate: Translate) -> list[str]:

@@ -86,6 +86,8 @@ class ConversationService:
     readers_now: Callable[[FileHolders], ReadersNow]
     """Of the person whose turns these are, also after the request."""
     files: FileKeeper
+    earlier: tuple[Message, ...] = ()
+    """What is told of other conversations before a question; see `TurnOrder`."""
 
     def list_page(
         self,
@@ -250,6 +252,7 @@ class ConversationService:
             turn_key=self.turn_key,
             readers_now=self.readers_now(settings.holders),
             own_memories=make_own_memories(self.database, self.owner),
+            earlier=self.earlier,
         )
         self.runner.begin(order, self.answering(begun.question, settings))
         question, answer = self._show((begun.question, begun.answer))

@@ -22,7 +22,12 @@ from backend.chat.rights_watch import (
 from backend.chat.turn import ChatTurn
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.fast_model import OpenFastModel
-from backend.conversations.history import MOST_HISTORY, HistoryMaker, TurnHistory
+from backend.conversations.history import (
+    MOST_HISTORY,
+    HistoryMaker,
+    TurnHistory,
+    make_history,
+)
 from backend.conversations.running_turn import RunningTurn
 from backend.conversations.titles import write_title
 from backend.conversations.turn_events import EventEncoder
@@ -82,6 +87,8 @@ class TurnOrder:
     """Whose turns they are in the pool."""
     readers_now: ReadersNow
     own_memories: OwnMemories
+    earlier: tuple[Message, ...] = ()
+    """Of other conversations: what stands before the question where it is asked, as far as the gate lets it be told."""
 
 
 class TurnRunner:
@@ -184,6 +191,9 @@ class TurnRunner:
     def _make_history(
         self, path: Sequence[Message], order: TurnOrder, answering: Answering, gate: AnswerGate
     ) -> TurnHistory:
+        if order.earlier:
+            told = sorted((*order.earlier, *path[:-1]), key=lambda one: one.id)
+            return make_history(told, gate)
         if len(path) == 1:
             return TurnHistory((), frozenset())
         with answering.open_fast_model(order.person_id) as model:

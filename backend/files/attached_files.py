@@ -119,7 +119,7 @@ def _list_held(
     if holder is None:
         return []
     found = held_files.list_of(database, holder, owner)
-    return [one for one in found if make_file_token(one.file.id) in readers.tokens]
+    return [one for one in found if readers.hold_any([make_file_token(one.file.id)])]
 
 
 def _project(holders: FileHolders) -> FileHolder | None:

@@ -67,10 +67,10 @@ def compare_chunks(
         DeadlineExceededError: there was no time for the words either.
     """
     answers, sources = list(map(clean_chunk, answers)), list(map(clean_chunk, sources))
-    understood = _find_understood(answers, model.understanding)
-    candidates = _find_understood(sources, model.understanding) if understood else []
+    understood = find_understood(answers, model.understanding)
+    candidates = find_understood(sources, model.understanding) if understood else []
     texts = [*(answers[at] for at in understood), *(sources[at] for at in candidates)]
-    vectors = _embed(texts, model, deadline) if candidates else None
+    vectors = embed_texts(texts, model, deadline) if candidates else None
     deadline.check()
     if vectors is None:
         return _compare_words(answers, sources, range(len(answers)), deadline)
@@ -83,11 +83,14 @@ def compare_chunks(
     return [*scale.rate(by_meaning), *_compare_words(answers, sources, rest, deadline)]
 
 
-def _find_understood(texts: Sequence[str], understanding: Understanding) -> list[int]:
+def find_understood(texts: Sequence[str], understanding: Understanding) -> list[int]:
+    """Return the numbers of the texts whose language an embedder understands."""
     return [at for at, text in enumerate(texts) if understanding.share_of(text) >= UNDERSTOOD]
 
 
-def _embed(texts: Sequence[str], model: UnderstoodEmbedder, deadline: Deadline) -> Vectors | None:
+def embed_texts(
+    texts: Sequence[str], model: UnderstoodEmbedder, deadline: Deadline
+) -> Vectors | None:
     """Return the vector of each text; None where the embedder fails or is late."""
     distinct = {text: at for at, text in enumerate(dict.fromkeys(texts))}
     limit = deadline.limited_to(deadline.remaining() * EMBEDDING_SHARE)

@@ -1,8 +1,9 @@
-"""Make knowledge of pages, of what search engines say, and of the conversation before; no language model has a part in it."""
+"""Make knowledge of pages, of what search engines say, of calculations, and of the conversation before; no language model has a part in it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from backend.research.calculations.sandbox import Calculation
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
 from backend.search.llm_protocol import ChatMessage
 from backend.web_search.page_snippets import (
@@ -36,7 +37,7 @@ def learn_from_pages(
 
 def _make_page_item(question: str, page: WebPage, snippets: Sequence[Snippet]) -> KnowledgeItem:
     published = page.published.at if page.published else None
-    answer, places = _join([snippet.text for snippet in snippets])
+    answer, places = join_quotes([snippet.text for snippet in snippets])
     references = (
         Reference(
             exact_quote=snippet.text,
@@ -70,7 +71,7 @@ def learn_from_results(
     told = [(one, text) for one in results if (text := _to_line(one.summary))]
     if not told:
         return None
-    answer, places = _join([text for _, text in told])
+    answer, places = join_quotes([text for _, text in told])
     references = (
         Reference(
             exact_quote=text,
@@ -93,6 +94,21 @@ def learn_from_results(
     )
 
 
+def learn_from_calculation(question: str, calculation: Calculation) -> KnowledgeItem:
+    """Return what a calculation yielded, with the code that did, as of when it was run.
+
+    Args:
+        question: What was to be calculated.
+    """
+    return KnowledgeItem(
+        question=f"What is the solution to the coding issue: {question.rstrip(' ?？.')}?",
+        answer=calculation.output.strip() or "It wrote nothing.",
+        type=KnowledgeType.CODING,
+        updated=calculation.at,
+        source_code=calculation.code,
+    )
+
+
 def learn_from_history(history: Sequence[ChatMessage]) -> list[KnowledgeItem]:
     """Return an item of each question of the conversation that was answered right after it."""
     return [
@@ -112,7 +128,8 @@ def _to_line(summary: str) -> str:
     return " ".join(remove_invisible(summary).split())
 
 
-def _join(texts: Sequence[str]) -> tuple[str, list[Span]]:
+def join_quotes(texts: Sequence[str]) -> tuple[str, list[Span]]:
+    """Return texts as paragraphs of one, and where each stands in it."""
     return _JOINT.join(texts), list(_place(texts))
 
 

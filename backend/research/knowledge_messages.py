@@ -38,7 +38,8 @@ def _write_facts(item: KnowledgeItem) -> Iterator[str]:
     if item.type in _DATED and item.updated is not None:
         yield f"<answer-datetime>\n{_write_time(item.updated)}\n</answer-datetime>"
     if item.type is KnowledgeType.URL and item.references:
-        yield f"<url>\n{_disarm(item.references[0].url)}\n</url>"
+        addresses = "\n".join(dict.fromkeys(_disarm(one.url) for one in item.references))
+        yield f"<url>\n{addresses}\n</url>"
 
 
 def _write_time(updated: datetime | Freshness) -> str:

@@ -31,8 +31,8 @@ _PASSAGE: dict[str, JsonValue] = {
     "score": 0.71,
 }
 
-SourceKindName: TypeAlias = Literal["document", "file", "url", "memory", "image"]
-"""`url`: a page of the open web; `memory`: what the asker asked to remember."""
+SourceKindName: TypeAlias = Literal["document", "file", "url", "memory", "research", "image"]
+"""`url`: a page of the open web; `memory`: what the asker asked to remember; `research`: what research found out before."""
 Verdict: TypeAlias = Literal[
     "verbatim", "supported", "weak", "unsupported", "contradicted", "unchecked"
 ]

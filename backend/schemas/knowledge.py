@@ -8,24 +8,33 @@ from pydantic import (
     AwareDatetime,
     ConfigDict,
     Field,
+    JsonValue,
     ValidationError,
     ValidationInfo,
     field_validator,
 )
 
+from backend.research.kept_knowledge import (
+    DocumentVersion,
+    ImportedItem,
+    KeptItem,
+    PageVersion,
+)
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
 from backend.schemas.base import Schema, SpanPair
 from backend.web_search.results import Freshness
 from connectors.document import Span
 from connectors.errors import InvalidInputError
 
-MOST_ITEMS = 10_000
+MOST_ITEMS = 1_000
 LONGEST_TEXT = 400_000
 """Characters of an answer, or of any other text."""
 MOST_REFERENCES = 1_000
 _MOST_FAULTS = 5
 
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+ShortText = Annotated[str, Field(max_length=200)]
+DocumentId = Annotated[str, Field(min_length=1, max_length=10_000)]
 Place = Annotated[int, Field(ge=0)]
 
 
@@ -34,7 +43,7 @@ class ReferenceBody(Schema):
 
     exact_quote: Text
     url: Text
-    document_id: Text | None = None
+    document_id: DocumentId | None = None
     title: Text
     date_time: AwareDatetime | None = None
     relevance_score: Annotated[float, Field(ge=0, le=1)]
@@ -92,24 +101,112 @@ class KnowledgeItemBody(Schema):
         )
 
 
-class KnowledgeFile(Schema):
-    """Items that were exported."""
+class DocumentVersionBody(Schema):
+    """A document that an item rests on, as it was."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
 
-    version: Literal[1] = 1
-    items: tuple[KnowledgeItemBody, ...] = Field(max_length=MOST_ITEMS)
+    document_id: DocumentId
+    content_hash: ShortText | None = None
+
+
+class PageVersionBody(Schema):
+    """A page of the web that an item rests on, as it was."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+    url: Text
+    text_hash: ShortText
+
+
+class KeptItemBody(KnowledgeItemBody):
+    """An item with what it rests on."""
+
+    documents: tuple[DocumentVersionBody, ...] = Field(default=(), max_length=MOST_REFERENCES)
+    pages: tuple[PageVersionBody, ...] = Field(default=(), max_length=MOST_REFERENCES)
+    unverified: bool = Field(
+        default=False, description="Some of what it rested on was dropped by an import"
+    )
+    made_at: AwareDatetime | None = None
+    corrected_at: AwareDatetime | None = None
 
     @classmethod
-    def of(cls, items: Iterable[KnowledgeItem]) -> Self:
-        return cls(items=tuple(map(KnowledgeItemBody.model_validate, items)))
+    def from_kept(cls, kept: KeptItem) -> Self:
+        said = KnowledgeItemBody.model_validate(kept.item).model_dump()
+        return cls(
+            **said,
+            documents=tuple(map(DocumentVersionBody.model_validate, kept.documents)),
+            pages=tuple(map(PageVersionBody.model_validate, kept.pages)),
+            unverified=kept.unverified,
+            made_at=kept.made_at,
+            corrected_at=kept.corrected_at,
+        )
+
+    def to_imported(self) -> ImportedItem:
+        return ImportedItem(
+            item=self.to_item(),
+            documents=tuple(
+                DocumentVersion(one.document_id, one.content_hash) for one in self.documents
+            ),
+            pages=tuple(PageVersion(one.url, one.text_hash) for one in self.pages),
+            unverified=self.unverified,
+            made_at=self.made_at,
+            corrected_at=self.corrected_at,
+        )
 
 
-def export_knowledge(items: Iterable[KnowledgeItem]) -> str:
+_FILE_EXAMPLE: dict[str, JsonValue] = {
+    "version": 1,
+    "items": [
+        {
+            "question": "How long is parental leave?",
+            "answer": "Parents have 26 weeks of paid leave.",
+            "type": "qa",
+            "references": [
+                {
+                    "exact_quote": "26 weeks of paid leave",
+                    "url": "https://wiki.example.com/leave",
+                    "document_id": "wiki:leave.md",
+                    "title": "Parental leave",
+                    "relevance_score": 0.9,
+                    "answer_chunk": "26 weeks of paid leave",
+                    "answer_chunk_position": [13, 35],
+                    "section": 0,
+                    "span": [13, 35],
+                }
+            ],
+            "documents": [{"document_id": "wiki:leave.md", "content_hash": "7f8a"}],
+        }
+    ],
+}
+
+
+class KnowledgeFile(Schema):
+    """Items that were exported."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        from_attributes=True,
+        json_schema_extra={"examples": [_FILE_EXAMPLE]},
+    )
+
+    version: Literal[1] = 1
+    items: tuple[KeptItemBody, ...] = Field(max_length=MOST_ITEMS)
+
+    @classmethod
+    def of(cls, items: Iterable[KeptItem]) -> Self:
+        return cls(items=tuple(map(KeptItemBody.from_kept, items)))
+
+    def to_imported(self) -> list[ImportedItem]:
+        return [one.to_imported() for one in self.items]
+
+
+def export_knowledge(items: Iterable[KeptItem]) -> str:
     return KnowledgeFile.of(items).model_dump_json(indent=2)
 
 
-def import_knowledge(text: str | bytes) -> list[KnowledgeItem]:
+def import_knowledge(text: str | bytes) -> list[ImportedItem]:
     """
     Raises:
         InvalidInputError: it is no such file; the message names what is wrong, and where.
@@ -118,7 +215,7 @@ def import_knowledge(text: str | bytes) -> list[KnowledgeItem]:
         read = KnowledgeFile.model_validate_json(text)
     except ValidationError as error:
         raise InvalidInputError(_describe(error)) from error
-    return [item.to_item() for item in read.items]
+    return read.to_imported()
 
 
 def _describe(error: ValidationError) -> str:

@@ -5,7 +5,7 @@ change of the name. Every change of any set has a number, `version`, that grows:
 version looks afterwards whether there is a newer one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +22,7 @@ from backend.store.document_set_tables import (
 )
 from backend.store.sources import EVERY_SOURCE, SourceChoice, SourcesOf
 from backend.store.tables import sources
+from connectors.access import Readers
 from connectors.errors import ConflictError, NotFoundError
 from indexing.index.protocols import SelectedDocument
 from indexing.ingestion.ledger import SetAssignment
@@ -97,12 +98,12 @@ def find(database: Database, name: str, choice: SourceChoice = EVERY_SOURCE) -> 
     raise NotFoundError(f"There is no document set named {name!r}. To list them: quarry sets list")
 
 
-def list_visible(database: Database, tokens: Set[str]) -> Mapping[str, str]:
-    """Return the names of the sets that are shown to a holder of these reader tokens, by label."""
+def list_visible(database: Database, readers: Readers) -> Mapping[str, str]:
+    """Return the names of the sets that are shown to these readers, by label."""
     shown = select(document_sets.c.id, document_sets.c.name, document_sets.c.readers)
     with database.reading() as connection:
         rows = connection.execute(shown.where(_EXISTS).order_by(document_sets.c.name)).all()
-    return {make_label(row.id): row.name for row in rows if not tokens.isdisjoint(row.readers)}
+    return {make_label(row.id): row.name for row in rows if readers.hold_any(row.readers)}
 
 
 def list_descriptions(database: Database, names: Iterable[str]) -> Mapping[str, str]:

@@ -3,12 +3,12 @@
 Conjunctions, clauses that an asker must all meet, are known to documents by one derived token each.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, exists, func, or_, select
 
 from backend.store.database import Database, inserting, select_texts
 from backend.store.document_contents import decode_document
@@ -161,9 +161,13 @@ def _delete_damaged(database: Database, document_id: str, damaged: bytes) -> Non
 
 
 def _may_read(database: Database, readers: Readers) -> ColumnElement[bool]:
+    return and_(*(_names_one(database, tokens) for tokens in readers.token_sets))
+
+
+def _names_one(database: Database, tokens: Collection[str]) -> ColumnElement[bool]:
     return exists().where(
         document_readers.c.document_id == documents.c.id,
-        document_readers.c.reader.in_(select_texts(database.engine.name, readers.tokens)),
+        document_readers.c.reader.in_(select_texts(database.engine.name, tokens)),
     )
 
 

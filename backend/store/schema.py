@@ -3,12 +3,14 @@
 from backend.store.assistant_tables import assistants
 from backend.store.conversation_tables import conversations
 from backend.store.document_set_tables import document_sets
+from backend.store.knowledge_tables import knowledge_items
 from backend.store.language_model_tables import language_models
 from backend.store.memory_tables import memories
 from backend.store.oauth_tables import oauth_clients
 from backend.store.project_tables import projects
 from backend.store.push_tables import pushed_documents
 from backend.store.sharing_tables import conversation_shares
+from backend.store.slack_tables import slack_questions
 from backend.store.user_file_tables import user_files
 from backend.store.web_cache_tables import web_cache_entries
 from backend.store.web_search_tables import web_providers
@@ -19,6 +21,7 @@ from backend.store.web_search_tables import web_providers
         assistants,
         conversations,
         document_sets,
+        knowledge_items,
         language_models,
         memories,
         oauth_clients,
@@ -28,5 +31,6 @@ from backend.store.web_search_tables import web_providers
         web_providers,
         web_cache_entries,
         pushed_documents,
+        slack_questions,
     )
 }

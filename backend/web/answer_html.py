@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
+from backend.chat.readable_ids import find_knowledge_page
 from backend.schemas.answer import AnswerResponse, CitationResponse
 from backend.web import urls
 from backend.web.sanitizing import shorten
@@ -208,6 +209,8 @@ def _lead_to(citation: CitationResponse) -> str:
             return f'href="{escape(target)}" target="_blank" data-host="{escape(host)}"'
         case "memory":
             return f'href="{urls.MEMORIES}"'
+        case "research":
+            return f'href="{escape(find_knowledge_page(citation.document_id))}"'
         case "document" | "file" | "image":
             span = Span(*citation.span) if citation.quote else None
             href = urls.document(citation.document_id, citation.section, span)

@@ -4,7 +4,7 @@ import re
 from typing import Literal, TypeAlias
 from urllib.parse import urlencode
 
-from backend.chat.readable_ids import quote_id
+from backend.chat.document_addresses import quote_id
 from connectors.document import Span
 
 CITED = "cited"
@@ -12,6 +12,9 @@ CITED = "cited"
 
 MEMORIES = "/memories"
 """Where the memories of whoever looks are listed."""
+
+KNOWLEDGE = "/knowledge"
+"""Where kept knowledge is listed, for whoever looks."""
 
 OneTimePage: TypeAlias = Literal["/invitation", "/password-reset"]
 """What a link leads to that is valid once."""

@@ -290,8 +290,17 @@ def find_labels(connection: Connection, kind: LabelKind, values: Iterable[str]) 
 
 
 def _restrict_readers(connection: Connection, columns: Columns, readers: Readers) -> _Restriction:
-    tokens = find_labels(connection, "reader", readers.tokens)
-    return _Restriction(columns.visible_to(tokens), tantivy_index.match_labels(tokens))
+    """Require one token of each set. Sets that hold the same tokens of those in the index are one."""
+    held = {
+        tuple(sorted(find_labels(connection, "reader", tokens))) for tokens in readers.token_sets
+    }
+    documents: Mask = np.logical_and.reduce([columns.visible_to(labels) for labels in held])
+    conditions = [tantivy_index.match_labels(labels) for labels in sorted(held)]
+    return _Restriction(documents, _match_each(conditions))
+
+
+def _match_each(conditions: Sequence[Condition]) -> Condition:
+    return conditions[0] if len(conditions) == 1 else tantivy_index.match_all(conditions)
 
 
 def _restrict_filters(
@@ -414,6 +423,10 @@ class VisibleChunks:
     def _tokens(self) -> str:
         return to_json_list(self._readers.tokens)
 
+    @cached_property
+    def _audience(self) -> str:
+        return f"[{','.join(map(to_json_list, self._readers.audience))}]"
+
     def fetch(self, rows: Iterable[int]) -> dict[int, FetchedChunk]:
         """Return the visible ones of these rows."""
         found = self._select(sql.CHUNKS_TO_SHOW, rows=to_json_list(rows))
@@ -431,4 +444,6 @@ class VisibleChunks:
         return [fetched.chunk for fetched in read_chunks(found)]
 
     def _select(self, statement: str, **values: str | int) -> list[Row]:
-        return self._connection.execute(statement, {"tokens": self._tokens, **values}).fetchall()
+        return self._connection.execute(
+            statement, {"tokens": self._tokens, "audience": self._audience, **values}
+        ).fetchall()

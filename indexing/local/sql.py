@@ -108,13 +108,17 @@ WRITE_STATE = (
 )
 
 # The last check of access: every statement that reads a chunk for an asker contains MAY_READ. Searches have
-# narrowed their candidates to what the asker may see, but by columns in memory and by the full-text index, which
+# narrowed their candidates to what the asker and everybody in the audience may see, but by columns in memory and by the full-text index, which
 # are read at another moment than the chunk. IS_CURRENT keeps rows out that belong to a former version of the
 # document, or to a deleted document whose ordinal another one was given since.
 MAY_READ = """
     d.hidden = 0 AND EXISTS (
         SELECT 1 FROM reader_set_tokens r WHERE r.reader_set = d.reader_set
         AND r.token IN (SELECT value FROM json_each(:tokens)))
+    AND NOT EXISTS (
+        SELECT 1 FROM json_each(:audience) person WHERE NOT EXISTS (
+            SELECT 1 FROM reader_set_tokens r WHERE r.reader_set = d.reader_set
+            AND r.token IN (SELECT value FROM json_each(person.value))))
 """
 IS_CURRENT = "c.row >= d.first_row AND c.row < d.first_row + d.count"
 

@@ -25,7 +25,12 @@ MAX_TERMS = 65_536
 
 def filter_conditions(readers: Readers, filters: Filters) -> list[Body]:
     """Accept what `readers` may see and `filters` accept."""
-    return [any_of("readers", readers.tokens), *_filters(filters)]
+    return [*shown_to(readers), *_filters(filters)]
+
+
+def shown_to(readers: Readers) -> list[Body]:
+    """Accept what the asker and everybody in the audience may see: one condition for each of them."""
+    return [any_of("readers", tokens) for tokens in readers.token_sets]
 
 
 def _filters(filters: Filters) -> list[Body]:
@@ -88,7 +93,7 @@ def readable_records(keys: Sequence[str], readers: Readers) -> Body:
             "filter": [
                 {"ids": {"values": keys}},
                 {"term": {"kind": "document"}},
-                any_of("readers", readers.tokens),
+                *shown_to(readers),
             ]
         }
     }

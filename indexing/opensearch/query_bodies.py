@@ -10,7 +10,13 @@ from itertools import chain, islice
 
 from connectors.access import Readers
 from indexing.index.protocols import Filters, TextConditions
-from indexing.opensearch.access_filter import any_of, filter_conditions, match_any, readable_records
+from indexing.opensearch.access_filter import (
+    any_of,
+    filter_conditions,
+    match_any,
+    readable_records,
+    shown_to,
+)
 from indexing.opensearch.mapping import Body
 from indexing.text.analysis import QueryWord
 from indexing.text.languages import LANGUAGES
@@ -256,7 +262,7 @@ def languages_query(readers: Readers) -> Body:
     return {
         "size": 0,
         "track_total_hits": False,
-        "query": {"bool": {"filter": [*tagged, any_of("readers", readers.tokens)]}},
+        "query": {"bool": {"filter": [*tagged, *shown_to(readers)]}},
         "aggs": {"languages": {"terms": {"field": "languages", "size": len(LANGUAGES)}}},
     }
 

@@ -199,10 +199,12 @@ def test_doctor_speaks_of_every_part(home: Home) -> None:
         "index",
         "language model",
         "identity provider",
+        "calculations",
     ]
     assert checks["index"]["state"] == "ok"
     assert checks["language model"]["state"] == "off"
     assert checks["identity provider"]["state"] == "off"
+    assert checks["calculations"]["state"] == "ok"
 
 
 def test_a_broken_file_is_named_and_stops_nothing(tmp_path: Path) -> None:

@@ -88,12 +88,12 @@ def test_every_route_has_examples_of_what_is_sent_and_answered(description: Any)
     [
         (
             "/api/ask",
-            "queries narrowed first_results planned lost results selected web_searched pages_read passages reasoning text citation done error",
+            "queries narrowed first_results planned lost results selected web_searched pages_read earlier_findings passages reasoning text citation done error",
         ),
         ("/api/sources/{name}/sync", "progress done error"),
         (
             "/api/conversations/{conversation_id}/messages/{message_id}/events",
-            "queries narrowed first_results planned lost results selected web_searched pages_read passages reasoning text citation done error"
+            "queries narrowed first_results planned lost results selected web_searched pages_read earlier_findings passages reasoning text citation done error"
             " files stopped interrupted",
         ),
     ],

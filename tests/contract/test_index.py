@@ -1768,6 +1768,55 @@ def _expected(numbers: list[int]) -> tuple[int | None, int | None]:
     return seen, kept
 
 
+AUDIENCES = scaled(40, 1_000, "engines")
+
+
+@pytest.mark.deep("engines")
+def test_with_an_audience_exactly_what_all_of_them_may_read_is_found(engine: Engine) -> None:
+    """Searched, opened, counted and spelled: for random readers of documents, and random people who look together."""
+    drawn = random.Random(7)
+    tokens = ["public", *(f"group:{name}" for name in "abcde")]
+    documents = [
+        document(f"d{number}", f"shared own{number}x", readers=drawn.sample(tokens, number % 4))
+        for number in range(24)
+    ]
+    engine.writer().write(documents)
+    index = engine.index()
+    ids = [one.document_id for one in documents]
+    access = {one.document_id: one.chunks[0].access for one in documents}
+    for _ in range(AUDIENCES):
+        people = [Readers(frozenset(drawn.sample(tokens, drawn.randrange(1, 5)))) for _ in range(4)]
+        together = people[0].shown_to(people[1 : drawn.randrange(1, 5)])
+        right = {one for one in ids if together.may_read(access[one])}
+        asked = query("shared", vector=vector("shared"), alpha=0.5)
+        assert set(found(index, asked, together)) == right
+        exact = query("own3x", alpha=0.0, vector=None, exact=("own3x",))
+        assert set(found(index, exact, together)) == right & {"d3"}
+        chunks = index.chunks([ChunkRange(one, 0, 1) for one in ids], together, soon())
+        assert {one for one, found in zip(ids, chunks, strict=True) if found} == right
+        facets = index.facets(Filters(), together, soon())
+        assert sum(facets.sources.values()) == len(right)
+
+
+def test_words_are_corrected_to_those_that_the_whole_audience_may_read(engine: Engine) -> None:
+    engine.writer().write(
+        [
+            document("a", "the quarterly calibration", readers=["group:a"]),
+            document("both", "the quarterly inspection", readers=["group:a", "group:b"]),
+        ]
+    )
+    index, ann = engine.index(), Readers.of("group:a")
+    together = ann.shown_to([Readers.of("group:b")])
+    asked = spelling_query("calibratoin inspectoin")
+
+    def corrected(readers: Readers) -> set[str]:
+        found = index.suggest_corrections(asked, readers, soon())
+        return {one for words in found.values() for one in words}
+
+    assert corrected(ann) == {"calibration", "inspection"}
+    assert corrected(together) == {"inspection"}
+
+
 @pytest.mark.deep("engines")
 def test_among_many_chunks_a_reader_of_few_finds_theirs(engine: Engine) -> None:
     """One document in a tenth of all is for the few: the rest must be passed over, not counted."""

@@ -1,4 +1,5 @@
-"""The routes of conversations, of what is shared of them, of projects, of files that come with questions, and of memories."""
+"""The routes of conversations, of what is shared of them, of projects, of files that come with questions, of memories, and of kept
+knowledge."""
 
 from backend.api.authorization import Permission
 from tests.support.access_expected import OBJECT, QUESTION, Kind, answers, answers_people
@@ -160,6 +161,33 @@ ROUTES_OF_MEMORIES = {
     "POST /memories/delete": answers_people(found=303),
     "POST /memories/{memory_id}": answers_people(Kind.MEMORY, 303, form=_MEMORY),
     "POST /memories/{memory_id}/delete": answers_people(Kind.MEMORY, 303),
+}
+
+_CORRECTION = {"question": "Where?", "answer": "In Leeds."}
+_IN_CONVERSATION = {"conversation_id": OBJECT}
+ROUTES_OF_KNOWLEDGE = {
+    "GET /api/knowledge": answers_people(),
+    # What is kept in another's conversation is not there, as what is kept in none.
+    "GET /api/knowledge#conversation": answers_people(
+        Kind.CONVERSATION, missing=200, query=_IN_CONVERSATION
+    ),
+    "POST /api/knowledge": answers_people(found=201, json={"items": []}),
+    "POST /api/knowledge#conversation": answers_people(
+        Kind.CONVERSATION, 201, query=_IN_CONVERSATION, json={"items": []}
+    ),
+    "POST /api/knowledge#project": answers_people(
+        Kind.PROJECT, 201, query={"project_id": OBJECT}, json={"items": []}
+    ),
+    "GET /api/knowledge/export": answers_people(),
+    "GET /api/knowledge/{item_id}": answers_people(Kind.KNOWLEDGE),
+    "PATCH /api/knowledge/{item_id}": answers_people(Kind.KNOWLEDGE, json=_CORRECTION),
+    "DELETE /api/knowledge/{item_id}": answers_people(Kind.KNOWLEDGE, 204),
+    "GET /knowledge": answers_people(),
+    # What is sent is no exported file.
+    "POST /knowledge/import": answers_people(found=422, form={"file": ""}),
+    "GET /knowledge/{item_id}": answers_people(Kind.KNOWLEDGE),
+    "POST /knowledge/{item_id}": answers_people(Kind.KNOWLEDGE, 303, form=_CORRECTION),
+    "POST /knowledge/{item_id}/delete": answers_people(Kind.KNOWLEDGE, 303),
 }
 
 ROUTES_OF_HELD_FILES = {

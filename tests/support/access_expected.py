@@ -94,6 +94,8 @@ class Kind(StrEnum):
     OAUTH_CLIENT = "client of OAuth"
     CONNECTED_PROGRAM = "connected program"
     """What a person granted to a client of OAuth."""
+    KNOWLEDGE = "knowledge"
+    """Of its owner alone."""
     ENDED_SHARE = "ended share"
     """Taken back: it exists for nobody."""
 

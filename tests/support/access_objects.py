@@ -13,6 +13,7 @@ from backend.access.people import PeopleService
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session
+from backend.research.knowledge_service import add_items
 from backend.schemas.new_document import NewDocument
 from backend.sources.ingestion import IngestService, RequestMark
 from backend.store import (
@@ -36,6 +37,7 @@ from backend.store.audit import OWNER
 from backend.store.conversations import ConversationOwner
 from backend.store.file_source import FILES_SOURCE
 from backend.store.held_files import FileHolder
+from backend.store.knowledge_records import OWN
 from backend.store.ledger import StoredLedger
 from backend.store.new_messages import (
     EVERYDAY,
@@ -57,6 +59,7 @@ from tests.support.accounts import add_person
 from tests.support.conversations import ELSEWHERE, finish
 from tests.support.document_sets import source as all_of
 from tests.support.document_sets import values as make_set_values
+from tests.support.knowledge import learn
 from tests.support.language_models import make_values
 
 if TYPE_CHECKING:
@@ -378,6 +381,13 @@ def _make_connected_program(world: "World", owner: str) -> str:
     return str(added.id)
 
 
+def _make_knowledge(world: "World", owner: str) -> str:
+    person = ConversationOwner(_find_owner(world, owner).id)
+    learned = learn(f"It is {world.name_new()}.")
+    (made,) = add_items(world.database, person, OWN, [learned])
+    return made
+
+
 MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
     {
         Kind.NOTHING: _name_nothing,
@@ -417,6 +427,7 @@ MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
         Kind.MEMORY: _make_memory,
         Kind.OAUTH_CLIENT: _make_client,
         Kind.CONNECTED_PROGRAM: _make_connected_program,
+        Kind.KNOWLEDGE: _make_knowledge,
     }
 )
 MISSING: Mapping[Kind, str] = MappingProxyType(

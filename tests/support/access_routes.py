@@ -12,6 +12,7 @@ from tests.support.access_conversation_routes import (
     ROUTES_OF_CONVERSATIONS,
     ROUTES_OF_FILES,
     ROUTES_OF_HELD_FILES,
+    ROUTES_OF_KNOWLEDGE,
     ROUTES_OF_MEMORIES,
     ROUTES_OF_PROJECTS,
     ROUTES_OF_SHARING,
@@ -224,6 +225,7 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | ROUTES_OF_PROJECTS
     | ROUTES_OF_FILES
     | ROUTES_OF_MEMORIES
+    | ROUTES_OF_KNOWLEDGE
     | ROUTES_OF_HELD_FILES
     | ROUTES_OF_ASSISTANTS
     | _FOR_OWNERS_OF_SOURCES

@@ -23,6 +23,7 @@ from backend.store import (
     conversation_shares,
     document_sets,
     identities,
+    knowledge,
     memories,
     people,
     projects,
@@ -178,6 +179,7 @@ class World:
             [one.subject for one in identities.list_of_person(database, person.id)],
             list_conversations(database, owner),
             memories.list_page(database, owner, None, 1_000),
+            knowledge.list_page(database, owner, None, None, 1_000),
             [one for one in assistants.list_known_to(database, owner) if one.owner == owner],
             [(one, list_members(database, one.id)) for one in projects.list_of(database, owner)],
         ]

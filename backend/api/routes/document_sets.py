@@ -92,7 +92,7 @@ def list_visible_sets(
     context: RequestContextDependency,
 ) -> list[VisibleSetResponse]:
     """Those that are shown to you, each with the number of documents of it that you may read."""
-    names = document_sets.list_visible(database, readers.tokens).values()
+    names = document_sets.list_visible(database, readers).values()
     deadline = service.deadline(context.cancel_token)
     counts = service.index.facets(Filters(), readers, deadline).sets if names else {}
     about = document_sets.list_descriptions(database, names)

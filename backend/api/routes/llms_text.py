@@ -12,6 +12,7 @@ TEXT = """\
 > Quarry searches the documents of an organisation and answers questions from them, with a citation for every claim. Each request sees only what its asker may read.
 
 Requests carry an API token: `Authorization: Bearer qry_…`. A person makes one on their account page, an admin by `quarry tokens create`; its scopes (`search`, `ask`, `ingest`, `admin`, `metrics`) say which routes it is for.
+A program that speaks OAuth 2.1 gets a token of a person by itself, where people have accounts: see `/.well-known/oauth-authorization-server`.
 Errors are problem details (RFC 9457) with what to do next; below `/v1` they have the shape of OpenAI's. Long answers are server-sent events, the last of which is `done` or `error`.
 
 ## Description

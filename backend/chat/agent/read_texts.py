@@ -6,6 +6,7 @@ from urllib.parse import unquote_plus, urlsplit
 
 from backend.chat.agent.encoded_terms import decode_word
 from backend.chat.context_files import ContextFile
+from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.query_privacy import (
     AllowedQuery,
     CheckedQuery,
@@ -61,6 +62,14 @@ class ReadTexts:
             self._texts = None
             public = PUBLIC in section.best.chunk.access.readers
             (self._public if public else self._private).append(join_shown_texts(section))
+
+    def add_findings(self, findings: Iterable[EarlierFinding]) -> None:
+        """Note what research found out before as private, but for what rests on pages of the web alone."""
+        for one in findings:
+            self._has_internal = True
+            self._texts = None
+            if one.document_ids or not one.is_of_web:
+                self._private.append(f"{one.question}\n{one.answer}")
 
     def add_answers(self, turn: ChatTurn) -> None:
         """Note what was answered before as private: the documents behind it may not be at hand to compare."""

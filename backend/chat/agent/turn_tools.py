@@ -29,6 +29,7 @@ from backend.chat.agent.tool_work import (
 )
 from backend.chat.agent.web_work import WebWorker
 from backend.chat.context_files import ContextFile
+from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.events import ChatEvent, WebSearched
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.chat.web_lookup import ReadPage
@@ -73,6 +74,10 @@ class TurnTools:
     def add_sections(self, sections: Iterable[InferenceSection]) -> None:
         """Note what the model is shown of documents: from now on less may be asked of the web."""
         self._texts.add_sections(sections)
+
+    def add_findings(self, findings: Iterable[EarlierFinding]) -> None:
+        """Note what the model is shown of earlier research, as `add_sections`."""
+        self._texts.add_findings(findings)
 
     def run(
         self,

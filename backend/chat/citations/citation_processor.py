@@ -36,6 +36,8 @@ class SourceKind(StrEnum):
     """A page of the open web, which anybody may read; its id is its address."""
     MEMORY = "memory"
     """What the asker asked to remember."""
+    RESEARCH = "research"
+    """What research found out before, and is kept; what it rests on, the answer rests on too."""
     PICTURE = "image"
 
 

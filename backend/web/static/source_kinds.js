@@ -5,6 +5,7 @@ import { documentUrl, make, replaceControls } from "./text.js";
 const NAMES = {
   url: translate("Web"),
   memory: translate("Memory"),
+  research: translate("Earlier research"),
   file: translate("File"),
   image: translate("Picture"),
 };
@@ -29,5 +30,7 @@ export function sourceLink(source, attributes, ...children) {
 
 function targetOf({ kind, link, document_id, section, span }) {
   if (kind === "url") return hostOf(link) ? { href: link, target: "_blank", rel: "noopener noreferrer nofollow" } : {};
-  return { href: kind === "memory" ? "/memories" : documentUrl(document_id, section, span) };
+  if (kind === "memory") return { href: "/memories" };
+  if (kind === "research") return { href: `/knowledge/${document_id.slice("research/".length)}` };
+  return { href: documentUrl(document_id, section, span) };
 }

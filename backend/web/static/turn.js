@@ -16,6 +16,7 @@ const HELP = {
   keyword_query_expansion: translate("the model's key words"),
   selection: translate("the model's choice of passages"),
   intent: translate("the plan of the search"),
+  earlier_findings: translate("earlier findings"),
   knowledge: translate("company knowledge"),
   web: translate("the web"),
   memory: translate("what you asked Quarry to remember"),
@@ -34,6 +35,7 @@ const HEARD = {
   planned: (turn, data) => turn.planned(data),
   web_searched: (turn, data) => turn.webSearched(data),
   pages_read: (turn, data) => turn.pagesRead(data),
+  earlier_findings: (turn, data) => turn.earlierFindings(data),
   first_results: (turn, data) => turn.results(data),
   results: (turn, data) => turn.results(data),
   selected: (turn, data) => turn.selected(data),
@@ -155,6 +157,10 @@ export class Turn {
 
   pagesRead(read) {
     this.#stepAll(readSteps(read));
+  }
+
+  earlierFindings({ questions }) {
+    this.step("earlier-findings", pluralize(questions.length, "{number} earlier finding used", "{number} earlier findings used"));
   }
 
   #stepAll(steps) {

@@ -179,3 +179,36 @@ def test_one_clause_is_written_as_before_there_were_several(
     access: Access, value: Sequence[object]
 ) -> None:
     assert access.to_json() == value
+
+
+SOME_TOKENS = ["public", "user:ann@example.com", "user:bob@example.com", "group:a", "group:b"]
+
+
+@given(
+    st.lists(st.sets(st.sampled_from(SOME_TOKENS), min_size=1), min_size=1, max_size=4),
+    st.sets(st.sampled_from(SOME_TOKENS), max_size=4),
+    st.lists(st.sets(st.sampled_from(SOME_TOKENS), max_size=4), max_size=5),
+)
+def test_with_an_audience_only_what_each_of_them_may_read_may_be_read(
+    clauses: list[set[str]], asker: set[str], others: list[set[str]]
+) -> None:
+    access = Access.all_of(clauses)
+    alone = [Readers(frozenset(tokens)) for tokens in (asker, *others)]
+    together = alone[0].shown_to(alone[1:])
+    assert together.may_read(access) is all(one.may_read(access) for one in alone)
+    assert alone[0].shown_to(alone[1:2]).shown_to(alone[2:]) == together
+
+
+def test_who_holds_what_another_holds_adds_nothing_to_an_audience() -> None:
+    ann = Readers.of("user:ann@example.com", "group:a")
+    stranger, bob = Readers.of(), Readers.of("user:bob@example.com")
+    assert ann.shown_to([stranger, bob]).audience == {frozenset({"public"})}
+    assert stranger.shown_to([ann, bob]) == stranger
+    assert ann.shown_to([]) == ann == ann.shown_to([ann])
+
+
+def test_tokens_are_added_to_an_asker_and_the_audience_stays() -> None:
+    shown = Readers.of("group:a").shown_to([Readers.of("group:b")])
+    more = shown.holding_also(["group:c"])
+    assert more.tokens == {"public", "group:a", "group:c"}
+    assert more.audience == shown.audience

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from backend.chat.memories import (
     MOST_CHOSEN,
     MOST_EMBEDDED,
-    SentenceModel,
     choose_memories,
 )
+from backend.chat.text_nearness import SentenceModel
 from backend.store.memories import Memory
 from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import QueryEmbedder, Vectors

@@ -1,13 +1,18 @@
-"""What a doctor says of a cluster, and of an identity provider."""
+"""What a doctor says of a cluster, of an identity provider, and of calculations."""
 
 from contextlib import closing
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 
 import pytest
 
-from backend.cli.doctor import check_cluster, check_provider
+from backend.cli.doctor import check_calculations, check_cluster, check_provider
+from backend.research.calculations import preparation
+from backend.research.calculations.sandbox import CalculationSandbox, FailedCalculation
 from connectors.errors import NotConfiguredError
 from indexing.opensearch.cluster_health import ClusterHealth, DiskUsage, IndexStatus
+from tests.support.calculations import prepared_sandbox
 from tests.support.openid_provider import connect, openid_provider
 
 WELL = ClusterHealth(
@@ -81,3 +86,33 @@ def test_an_identity_provider_of_another_name_is_not_well() -> None:
         server.metadata = {"issuer": "https://other.example.com"}
         with closing(connect(server)) as provider, pytest.raises(NotConfiguredError, match="calls"):
             check_provider(provider)
+
+
+def test_a_sandbox_is_tried_where_it_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert check_calculations(prepared_sandbox()).state == "ok"
+    unbuilt = check_calculations(CalculationSandbox(tmp_path))
+    assert unbuilt.state == "ok"
+    assert "is built when the first one is asked for" in unbuilt.detail
+    assert list(tmp_path.iterdir()) == []
+    failed = FailedCalculation("", "it takes too long")
+    monkeypatch.setattr(CalculationSandbox, "run_calculation", lambda *_: failed)
+    check = check_calculations(prepared_sandbox())
+    assert (check.state, check.detail) == ("failed", "it takes too long")
+
+
+def test_why_there_are_no_calculations_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_none(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(preparation, "version", find_none)
+    preparation.name_version.cache_clear()
+    check = check_calculations(CalculationSandbox(tmp_path))
+    monkeypatch.undo()
+    preparation.name_version.cache_clear()
+    assert check.state == "off"
+    assert check.advice is not None
+    assert "pip install 'quarry-search[calculations]'" in check.advice

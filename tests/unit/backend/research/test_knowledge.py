@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.research.calculations.sandbox import Calculation
+from backend.research.kept_knowledge import KeptItem
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
 from backend.research.knowledge_builders import (
+    learn_from_calculation,
     learn_from_history,
     learn_from_pages,
     learn_from_results,
@@ -23,6 +26,7 @@ from backend.research.knowledge_messages import (
 )
 from backend.schemas.knowledge import export_knowledge, import_knowledge
 from backend.search.llm_protocol import ChatMessage
+from backend.store.knowledge_records import OWN
 from backend.web_search.page_snippets import SnippetBudget
 from backend.web_search.results import Freshness, PageDate, WebPage, WebResult
 from connectors.document import Span
@@ -31,6 +35,7 @@ from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.runtime.deadline import Deadline
+from tests.support.conversations import OWNER
 
 MODEL = UnderstoodEmbedder(HashingEmbedder(), EVERYTHING)
 PUBLISHED = datetime(2024, 6, 8, 5, 30, tzinfo=UTC)
@@ -80,6 +85,19 @@ def test_results_of_a_query_are_one_item() -> None:
     assert (second.url, second.relevance_score) == ("https://a.example/3", 0.0)
     assert second.answer_chunk_position.of(item.answer) == "It is cold."
     assert learn_from_results("pool", [make_result("\u200b")], None) is None
+
+
+def test_a_calculation_is_known_with_its_code_as_of_its_run() -> None:
+    ran = Calculation(
+        "from datetime import date\ndate.max - date.min", " 3652058 days\n", PUBLISHED
+    )
+    item = learn_from_calculation("How many days are there?", ran)
+    assert item.question == "What is the solution to the coding issue: How many days are there?"
+    assert (item.answer, item.source_code) == ("3652058 days", ran.code)
+    assert (item.type, item.updated) == (KnowledgeType.CODING, PUBLISHED)
+    silent = learn_from_calculation("Nothing.", Calculation("x = 1", "", PUBLISHED))
+    assert silent.question == "What is the solution to the coding issue: Nothing?"
+    assert silent.answer == "It wrote nothing."
 
 
 def test_what_was_asked_and_answered_before_is_known() -> None:
@@ -157,7 +175,7 @@ def references(draw: st.DrawFn) -> Reference:
     return Reference(
         exact_quote=quote,
         url=draw(_TEXT),
-        document_id=draw(st.none() | _TEXT),
+        document_id=draw(st.none() | _TEXT.filter(bool)),
         title=draw(_TEXT),
         date_time=draw(st.none() | _MOMENTS),
         relevance_score=draw(st.floats(0, 1)),
@@ -181,7 +199,26 @@ _ITEMS = st.builds(
 
 @given(st.lists(_ITEMS, max_size=3))
 def test_what_was_exported_is_imported_as_it_was(items: list[KnowledgeItem]) -> None:
-    assert import_knowledge(export_knowledge(items)) == items
+    imported = import_knowledge(export_knowledge(map(_keep, items)))
+    assert [one.item for one in imported] == items
+    assert {one.made_at for one in imported} <= {PUBLISHED}
+
+
+def _keep(item: KnowledgeItem) -> KeptItem:
+    return KeptItem(
+        id="1",
+        owner=OWNER,
+        place=OWN,
+        run_id=None,
+        item=item,
+        documents=(),
+        pages=(),
+        stale=None,
+        unverified=False,
+        made_at=PUBLISHED,
+        changed_at=PUBLISHED,
+        corrected_at=None,
+    )
 
 
 def exported(**changes: object) -> str:
@@ -213,7 +250,7 @@ def exported(**changes: object) -> str:
     ],
 )  # fmt: skip
 def test_what_is_no_knowledge_is_refused_with_a_reason(text: str, says: str) -> None:
-    assert import_knowledge(exported())[0].answer == "It is."
+    assert import_knowledge(exported())[0].item.answer == "It is."
     with pytest.raises(InvalidInputError, match="This is no knowledge that Quarry") as refused:
         import_knowledge(text)
     assert says in str(refused.value)

@@ -8,6 +8,7 @@ from backend.access.roles import Role
 from backend.store import document_set_jobs, document_sets, sources
 from backend.store.runs import Process
 from backend.store.sources import SourcesOf
+from connectors.access import Readers
 from connectors.errors import ConflictError, NotFoundError
 from indexing.index.protocols import SelectedDocument
 from tests.support.accounts import add_person
@@ -96,13 +97,13 @@ def test_a_set_is_seen_by_its_readers_alone_and_gone_at_once(store: Store) -> No
         store.database, values("b", source("desk"), readers=frozenset({"group:x", "group:y"}))
     )
     groups = document_sets.find(store.database, "b")
-    assert document_sets.list_visible(store.database, {"public"}) == {everybodys.label: "a"}
-    assert set(document_sets.list_visible(store.database, {"public", "group:y"}).values()) == {
+    assert document_sets.list_visible(store.database, Readers.of()) == {everybodys.label: "a"}
+    assert set(document_sets.list_visible(store.database, Readers.of("group:y")).values()) == {
         "a",
         "b",
     }
     document_sets.remove(store.database, groups.id)
-    assert set(document_sets.list_visible(store.database, {"group:y"})) == set()
+    assert set(document_sets.list_visible(store.database, Readers(frozenset({"group:y"})))) == set()
     assert [each.name for each in document_sets.list_sets(store.database)] == ["a"]
     define(store.database, "b", tag("k=v"))
     assert document_sets.find(store.database, "b").label != groups.label

@@ -3,7 +3,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.api.document_addresses import SourceAddresses
 from backend.api.openai_text import AnswerText, TextLimit
 from backend.chat.citations.citation_processor import (
     CitationInfo,
@@ -11,6 +10,7 @@ from backend.chat.citations.citation_processor import (
     DynamicCitationProcessor,
     SourceKind,
 )
+from backend.chat.document_addresses import SourceAddresses
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece
 from backend.chat.passages import PassagesReason, PassagesShown
 

@@ -1,12 +1,21 @@
 """Where a person opens a source of an answer."""
 
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from backend.chat.citations.citation_processor import CitationInfo, SourceKind
 from backend.chat.passages import QuotedPassage
-from backend.chat.readable_ids import is_sent_picture, quote_id
+from backend.chat.readable_ids import find_knowledge_page, is_sent_picture
 
+_DOTS = {".", ".."}
 _ELSEWHERE = ("http://", "https://")
+
+
+def quote_id(document_id: str) -> str:
+    """Return the id of a document as a part of a path."""
+    # Browsers resolve "." and ".." in a path before they ask, and a backslash is a slash to them.
+    resolved = not _DOTS.isdisjoint(document_id.split("/"))
+    return quote(document_id, safe=":" if resolved else "/:", errors="replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,8 @@ class SourceAddresses:
             return link
         if kind == SourceKind.MEMORY:
             return f"{self.server}/memories"
+        if kind == SourceKind.RESEARCH:
+            return f"{self.server}{find_knowledge_page(document_id)}"
         if is_sent_picture(document_id):
             return f"{self.server}/"
         return f"{self.server}/document/{quote_id(document_id)}"

@@ -1,0 +1,267 @@
+"""Answers a question of Slack as a turn of a conversation of its asker, which the pages show as well."""
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeAlias
+
+from backend.access.roles import Role
+from backend.chat.assistant_settings import AssistantSettings
+from backend.chat.chat_state import ChatStateContainer
+from backend.chat.events import ChatEvent, TextPiece
+from backend.chat.readable_ids import make_own_memories
+from backend.chat.rights_watch import ReadersNow
+from backend.chat.turn import ChatTurn
+from backend.composition.answers_from_files import answer_attached
+from backend.container import Container
+from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.assistant_service import AssistantService, AssistantUser
+from backend.conversations.project_service import ProjectService
+from backend.conversations.service import BegunTurn, ConversationService
+from backend.conversations.turn_news import TurnNews
+from backend.conversations.turn_rights import make_owner_readers
+from backend.conversations.turn_runner import Answering, TurnRunner
+from backend.files.attached_files import find_attached
+from backend.files.file_keeper import FileKeeper
+from backend.programs.slack.audience import ALONE, Audience, JoinedReaders
+from backend.programs.slack.turn_encoder import SlackTurnEncoder
+from backend.search.events import SectionsSelected
+from backend.store import messages
+from backend.store.audit import Actor
+from backend.store.conversations import ConversationOwner
+from backend.store.held_files import FileHolders
+from backend.store.messages import Message
+from backend.store.new_messages import NewQuestion
+from backend.store.people import Person
+from backend.store.slack_questions import StoredAnswer
+from connectors.access import Readers
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import CancelToken, Deadline
+
+ShowStep: TypeAlias = Callable[[str], object]
+"""Called with what is being done, in a few words, by the thread that waits for the answer."""
+READING = "Reading what was found…"
+WRITING = "Writing the answer…"
+_LOOK_SECONDS = 1.0
+"""After which a turn is looked at, where no news of it comes."""
+_STORE_SECONDS = 60.0
+"""Beyond the time of an answer, in which its end has to be stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Who asks, before whom, and what is told of the conversation before."""
+
+    person: Person
+    audience: Audience
+    earlier: tuple[Message, ...] = ()
+
+    @property
+    def owner(self) -> ConversationOwner:
+        return ConversationOwner(self.person.id)
+
+    @property
+    def is_alone(self) -> bool:
+        return self.audience == ALONE
+
+
+class AnsweringService:
+    """Runs the turns of the bot."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+        self._database = container.database
+        self._news = TurnNews()
+        self._runner = TurnRunner(lambda: self._database, _hold_no_slot, self._news.announce)
+        self._files = FileKeeper(lambda: container.file_index)
+        self._steps: dict[int | None, str] = {}
+        """What is being done for the questions that are being answered, by their ids."""
+
+    def begin(self, asking: Asking, question: str, before: StoredAnswer | None) -> StoredAnswer:
+        """Begin the answer to a question, behind an answer or in a conversation of its own.
+
+        Raises:
+            NotFoundError: the conversation was deleted.
+            ConflictError: too many answers of it are being written.
+        """
+        asked, conversations = NewQuestion(text=question, filters={}), self._open(asking)
+        if before is None:
+            return _read_begun(conversations.begin(asked))
+        return _read_begun(conversations.ask(before.conversation_id, before.message_id, asked))
+
+    def answer_again(self, asking: Asking, former: StoredAnswer) -> StoredAnswer:
+        """Begin another answer to the question of an answer. Raises as `begin`."""
+        begun = self._open(asking).regenerate(former.conversation_id, former.message_id)
+        return _read_begun(begun)
+
+    def wait(self, asking: Asking, answer: StoredAnswer, show: ShowStep) -> Message:
+        """Return an answer once it has ended.
+
+        Raises:
+            NotFoundError: it was deleted.
+            DeadlineExceededError: it was not stored in time.
+        """
+        changed, shown = threading.Event(), ""
+        deadline = Deadline.after(self._container.chat.seconds + _STORE_SECONDS)
+        with self._news.listen(answer.message_id, changed.set):
+            while True:
+                changed.clear()
+                message = self.get(asking, answer)
+                if message.status != "running":
+                    self._steps.pop(message.parent_id, None)
+                    return message
+                deadline.check()
+                step = self._steps.get(message.parent_id, "")
+                if step != shown:
+                    shown = step
+                    show(step)
+                changed.wait(_LOOK_SECONDS)
+
+    def get(self, asking: Asking, answer: StoredAnswer) -> Message:
+        """Raises NotFoundError."""
+        return messages.get(self._database, asking.owner, answer.conversation_id, answer.message_id)
+
+    def get_question(self, asking: Asking, answer: StoredAnswer) -> str:
+        """Return what an answer answers. Raises NotFoundError: somebody else asked, or it was deleted."""
+        question_id = self.get(asking, answer).parent_id
+        if question_id is None:
+            raise messages.missing_message()
+        asked = StoredAnswer(answer.conversation_id, question_id)
+        return self.get(asking, asked).text
+
+    def may_show(self, asking: Asking, message: Message) -> bool:
+        """Whether who asks and everybody who reads along may read, as of now, all that an answer rests on."""
+        readers = self._make_readers_now(asking)(FileHolders())()
+        return readers is not None and self._make_gate(asking, readers).allows(message.document_ids)
+
+    def make_own_gate(self, owner: ConversationOwner) -> AnswerGate:
+        """Return the gate of a person who looks alone."""
+        readers = make_owner_readers(self._database, owner, Readers.of(), FileHolders())()
+        deadline = Deadline.after(self._container.chat.settings.search_seconds)
+        return AnswerGate(
+            index=self._container.chat.engine.index,
+            readers=readers or Readers.of(),
+            own_memories=make_own_memories(self._database, owner),
+            deadline=deadline,
+        )
+
+    def follow_index(self) -> None:
+        """Open the index anew, if it was switched to the version of another embedding model."""
+        engine = self._container.engine
+        active = engine.versions.active()
+        if active is not None and active.embedder != engine.version.embedder:
+            self._container = self._container.reopen()
+
+    def interrupt_all(self, seconds: float) -> bool:
+        """End all turns; whether all of them are stored after so many seconds."""
+        return self._runner.interrupt_all(seconds)
+
+    def _open(self, asking: Asking) -> ConversationService:
+        readers_now = self._make_readers_now(asking)
+        readers = readers_now(FileHolders())() or Readers.of()
+        return ConversationService(
+            database=self._database,
+            owner=asking.owner,
+            gate=self._make_gate(asking, readers),
+            runner=self._runner,
+            assistants=self._open_assistants(asking, readers),
+            projects=ProjectService(database=self._database, owner=asking.owner),
+            answering=lambda question, settings: self._make_answering(asking, question, settings),
+            turn_key=f"person:{asking.person.id}",
+            readers_now=readers_now,
+            files=self._files,
+            earlier=asking.earlier,
+        )
+
+    def _make_readers_now(self, asking: Asking) -> Callable[[FileHolders], ReadersNow]:
+        def make(holders: FileHolders) -> ReadersNow:
+            own = make_owner_readers(self._database, asking.owner, Readers.of(), holders)
+            return (
+                own
+                if asking.is_alone
+                else JoinedReaders(own, self._database, asking.audience, holders)
+            )
+
+        return make
+
+    def _make_gate(self, asking: Asking, readers: Readers) -> AnswerGate:
+        # A memory is its owner's alone: nothing that rests on one is shown where others read along.
+        owner = asking.owner if asking.is_alone else None
+        return AnswerGate(
+            index=self._container.chat.engine.index,
+            readers=readers,
+            own_memories=make_own_memories(self._database, owner),
+            deadline=Deadline.after(self._container.chat.settings.search_seconds),
+        )
+
+    def _open_assistants(self, asking: Asking, readers: Readers) -> AssistantService:
+        chat = self._container.chat
+
+        def find_sources() -> frozenset[str]:
+            deadline = Deadline.after(chat.settings.search_seconds)
+            return frozenset(chat.engine.index.facets(Filters(), readers, deadline).sources)
+
+        user = AssistantUser(
+            owner=asking.owner,
+            readers=readers,
+            is_admin=asking.person.role == Role.ADMIN,
+            actor=Actor(f"user:{asking.person.email}", "slack"),
+        )
+        return AssistantService(database=self._database, user=user, find_sources=find_sources)
+
+    def _make_answering(
+        self, asking: Asking, question: Message, settings: AssistantSettings
+    ) -> Answering:
+        chat = self._container.chat
+        choose_models = cache(lambda: chat.choose_models(settings))
+        # Memories, and what research found out before, are the asker's: they are told to nobody who reads along.
+        owner = asking.owner if asking.is_alone else None
+
+        def answer(
+            turn: ChatTurn, record: ChatStateContainer, path: Sequence[Message]
+        ) -> Iterator[ChatEvent]:
+            turn = replace(turn, owner=owner)
+            # Files that came with earlier questions are the asker's alone.
+            told = path if asking.is_alone else path[-1:]
+            attached = find_attached(
+                self._database, asking.owner, told, settings.holders, turn.readers
+            )
+            events = answer_attached(chat, choose_models(), attached, turn, record)
+            return self._note_steps(question, events)
+
+        return Answering(
+            index=chat.engine.index,
+            answer=answer,
+            assistant=settings,
+            seconds=chat.seconds,
+            encoder=SlackTurnEncoder(question.text),
+            read_filters=lambda _: Filters(),
+            open_fast_model=lambda person_id: choose_models().open_fast(person_id),
+        )
+
+    def _note_steps(self, question: Message, events: Iterator[ChatEvent]) -> Iterator[ChatEvent]:
+        try:
+            for event in events:
+                match event:
+                    case SectionsSelected():
+                        self._steps[question.id] = READING
+                    case TextPiece():
+                        self._steps[question.id] = WRITING
+                    case _:
+                        pass
+                yield event
+        finally:
+            if isinstance(events, Generator):
+                events.close()
+
+
+def _hold_no_slot(turn_key: str, cancel_token: CancelToken) -> AbstractContextManager[None]:
+    """The pool of the bot has bounded the turns already."""
+    del turn_key, cancel_token
+    return nullcontext()
+
+
+def _read_begun(begun: BegunTurn) -> StoredAnswer:
+    return StoredAnswer(begun.conversation.id, begun.answer.message.id)

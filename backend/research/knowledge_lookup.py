@@ -1,0 +1,58 @@
+"""Find what research found out before that speaks to a question of a turn."""
+
+from collections.abc import Sequence
+
+from backend.chat.earlier_findings import EarlierFinding
+from backend.chat.text_nearness import SentenceModel
+from backend.chat.turn import ChatTurn
+from backend.research.kept_knowledge import KeptItem
+from backend.research.knowledge_gate import KnowledgeGate
+from backend.research.knowledge_ranking import rank_items, select_relevant
+from backend.store import knowledge
+from backend.store.knowledge_records import OWN, KnowledgePlace
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import Deadline
+
+MOST_USED = 5
+MOST_READ = 1_000
+"""Items of all places of a turn: the newest ones."""
+
+
+def list_places(turn: ChatTurn) -> list[KnowledgePlace]:
+    """Return where the knowledge of a turn is kept: its asker's own, its conversation and its project."""
+    places = [OWN]
+    if turn.conversation_id is not None:
+        places.append(KnowledgePlace("conversation", turn.conversation_id))
+    if turn.assistant.holders.project_id is not None:
+        places.append(KnowledgePlace("project", turn.assistant.holders.project_id))
+    return places
+
+
+def is_narrowed(turn: ChatTurn) -> bool:
+    """Whether a turn searches a part of the documents only: earlier findings rest on others as well."""
+    return turn.filters != Filters() or turn.assistant.scope != Filters()
+
+
+def find_earlier(
+    gate: KnowledgeGate,
+    places: Sequence[KnowledgePlace],
+    question: str,
+    model: SentenceModel,
+    deadline: Deadline,
+) -> list[EarlierFinding]:
+    """Return the items that the asker may read, that are not stale, and that speak to a question, the most relevant first."""
+    stored = knowledge.list_page(gate.database, gate.asker, places, None, MOST_READ)
+    fresh = [one for one in gate.admit(stored) if one.stale is None]
+    relevant = select_relevant(rank_items(fresh, question, model, deadline))
+    return [_to_finding(one) for one in relevant[:MOST_USED]]
+
+
+def _to_finding(kept: KeptItem) -> EarlierFinding:
+    return EarlierFinding(
+        id=kept.id,
+        question=kept.item.question,
+        answer=kept.item.answer,
+        made_at=kept.made_at,
+        is_of_web=kept.is_of_web,
+        document_ids=kept.document_ids,
+    )
