@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -93,10 +93,25 @@ def open_stream(follower: Follower, after: int, state: AppState, asker: Asker) -
 async def follow_answer(
     follower: Follower, after: int, threads: Executor
 ) -> AsyncGenerator[SentEvent, None]:
-    """Yield the events behind a number; what is withheld ends with an `error` without a number.
+    """Yield the events behind a number; what is withheld ends with an `error` without a number. Takes what `follow_events` does."""
+    try:
+        async with aclosing(follow_events(follower, after, threads)) as events:
+            async for event in events:
+                yield _StoredEvent(event)
+    except (WithheldError, *FAILURES) as error:
+        yield _Refusal(Event("error", describe_failure(error)))
+
+
+async def follow_events(
+    follower: Follower, after: int, threads: Executor
+) -> AsyncGenerator[NumberedEvent, None]:
+    """Yield the events behind a number, until the last one or until the follower is gone.
 
     Args:
-        threads: in which it looks at the turn; between two looks it waits on the event loop, without a thread.
+        threads: in which it looks; between two looks it waits on the event loop, without a thread.
+
+    Raises:
+        WithheldError, FAILURES: nothing more may be shown.
     """
     loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
@@ -105,20 +120,17 @@ async def follow_answer(
             loop.call_soon_threadsafe(woken.set)
 
     position = FollowPosition(after)
-    try:
-        with follower.listen(wake):
-            while not follower.cancel_token.is_cancelled:
-                woken.clear()
-                seen = await loop.run_in_executor(threads, follower.look, position)
-                for event in seen.events:
-                    yield _StoredEvent(event)
-                if seen.is_over:
-                    return
-                position = seen.position
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(woken.wait(), follower.pause)
-    except (WithheldError, *FAILURES) as error:
-        yield _Refusal(Event("error", describe_failure(error)))
+    with follower.listen(wake):
+        while not follower.cancel_token.is_cancelled:
+            woken.clear()
+            seen = await loop.run_in_executor(threads, follower.look, position)
+            for event in seen.events:
+                yield event
+            if seen.is_over:
+                return
+            position = seen.position
+            with suppress(TimeoutError):
+                await asyncio.wait_for(woken.wait(), follower.pause)
 
 
 def _format(name: str, data: Mapping[str, Any], number: str) -> bytes:

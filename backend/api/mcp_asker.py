@@ -16,8 +16,11 @@ from backend.access.readers import resolve_with_own_files
 from backend.api.answer_events import answer_events, plain_html
 from backend.api.answer_streams import AnswerStream, RunTurn
 from backend.api.authorization import Asker
+from backend.api.begun_research import ResearchCaller, make_research_order
 from backend.api.dependencies import AppState
+from backend.api.languages import find_language
 from backend.api.problem_details import Problem
+from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContext
 from backend.api.request_pools import FairPool
 from backend.api.server_sent_events import Event, SentEvent, SentEvents
@@ -28,8 +31,10 @@ from backend.container import Container
 from backend.conversations.assistant_service import read_default_settings
 from backend.programs.bounded_work import run_bounded
 from backend.programs.mcp.answers import describe_problem
-from backend.programs.mcp.asker import DocumentAccess, McpAsker, ToolError
+from backend.programs.mcp.asker import DocumentAccess, McpAsker, ResearchNews, ToolError
 from backend.programs.mcp.server import Context
+from backend.schemas.mcp_tool import ResearchArguments
+from backend.store.conversations import ConversationOwner
 from backend.store.people import NOBODY
 from connectors.access import Readers
 from indexing.runtime.deadline import Deadline
@@ -64,13 +69,26 @@ class HttpAsker:
     def may_ask(self) -> bool:
         return TokenScope.ASK in self.asker.scopes
 
+    @property
+    def may_research(self) -> bool:
+        """Research belongs to people: who has a token of a service has none."""
+        return self.may_ask and self.asker.owner is not None
+
     def note_query(self, query: str) -> None:
         self.context.query = query
 
     def find_url(self, document_id: str, link: str, kind: str) -> str:
+        return SourceAddresses(self._server).find_by_kind(document_id, link, kind)
+
+    def find_research_url(self, research_id: str) -> str:
+        return f"{self._server}/api/research/{research_id}"
+
+    @property
+    def _server(self) -> str:
+        """Its address, without a path."""
         public = self.state.public_address
         url = public.url if public else str(self.request.base_url)
-        return SourceAddresses(url.removesuffix("/")).find_by_kind(document_id, link, kind)
+        return url.removesuffix("/")
 
     async def read_documents(self, work: Callable[[DocumentAccess], Found]) -> Found:
         deadline = self.container.chat.search.deadline(self.context.cancel_token)
@@ -117,6 +135,31 @@ class HttpAsker:
 
         answers = AnswerStream(self.request, self.state, chat, database)
         return answers.prepare(turn, lambda: chat.choose_models(turn.assistant), self.asker, encode)
+
+    async def research(self, asked: ResearchArguments) -> AsyncGenerator[ResearchNews, None]:
+        owner = self.asker.owner
+        if owner is None:
+            raise ToolError("Research belongs to people: this token belongs to nobody.")
+        # Before anything begins: who is refused has begun nothing.
+        async with self._slot(self.state.pools.followed_answers):
+            caller = self._make_caller(owner)
+            order = make_research_order(asked, find_language(self.request))
+            async with aclosing(caller.carry_out(order)) as news:
+                async for one in news:
+                    yield one
+
+    def _make_caller(self, owner: ConversationOwner) -> ResearchCaller:
+        database = self.container.database
+        return ResearchCaller(
+            chat=self.container.chat,
+            database=database,
+            owner=owner,
+            acting_as=tuple(sorted(self.asker.readers.tokens)),
+            readers_now=make_readers_now(self.request, self.state.authenticator, database),
+            news=self.state.turns.news,
+            cancel_token=self.context.cancel_token,
+            threads=self.state.turns.followers,
+        )
 
     @asynccontextmanager
     async def _slot(self, pool: FairPool) -> AsyncIterator[None]:

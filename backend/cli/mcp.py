@@ -3,7 +3,9 @@
 Standard output holds messages of the protocol and nothing else.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import aclosing, closing
 from dataclasses import dataclass
 from datetime import date
@@ -14,6 +16,7 @@ from pydantic import BaseModel
 
 from backend.api.answer_events import answer_events, plain_html
 from backend.api.answer_streams import follow_watched
+from backend.api.begun_research import ResearchCaller, make_research_order
 from backend.api.server_sent_events import Event, from_thread
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
@@ -22,17 +25,20 @@ from backend.chat.rights_watch import RightsWatch
 from backend.chat.turn import ChatTurn
 from backend.cli import command_line
 from backend.cli.command_line import As
+from backend.cli.process_research import OWNER, ProcessResearch
 from backend.container import Container
 from backend.conversations.assistant_service import read_default_settings
 from backend.programs.bounded_work import run_bounded
 from backend.programs.home_container import HomeContainer
-from backend.programs.mcp.asker import DocumentAccess
+from backend.programs.mcp.asker import DocumentAccess, ResearchNews
 from backend.programs.mcp.resources import make_uri
 from backend.programs.mcp.server import make_server
 from backend.programs.mcp.transports import serve_stdio
+from backend.research.runs.service import OpenedResearch
+from backend.schemas.mcp_tool import ResearchArguments
 from backend.store.people import NOBODY
 from indexing.index.versions import IndexVersionReplacedError
-from indexing.runtime.deadline import Deadline
+from indexing.runtime.deadline import CancelToken, Deadline
 
 Found = TypeVar("Found")
 
@@ -42,8 +48,10 @@ def mcp(readers: As = None) -> None:
     own = command_line.readers(readers)
     with command_line.cli_errors(as_json=False):
         home = HomeContainer(command_line.open_home(), own if readers else None)
-        asker = HomeAsker(home, readers)
-        with closing(home):
+        research = ProcessResearch(home)
+        asker = HomeAsker(home, readers, research)
+        # What was begun and is not done ends first: it works with the home.
+        with closing(home), closing(research):
             anyio.run(serve_stdio, make_server(lambda _: asker))
 
 
@@ -54,9 +62,14 @@ class HomeAsker:
     home: HomeContainer
     tokens: list[str] | None
     """What `--as` names; None for the owner of the machine."""
+    runs: ProcessResearch
 
     @property
     def may_ask(self) -> bool:
+        return True
+
+    @property
+    def may_research(self) -> bool:
         return True
 
     def note_query(self, query: str) -> None:
@@ -65,6 +78,10 @@ class HomeAsker:
     def find_url(self, document_id: str, link: str, kind: str) -> str:
         del kind
         return link or make_uri(document_id)
+
+    def find_research_url(self, research_id: str) -> str:
+        """Return its path: no server need run."""
+        return f"/api/research/{research_id}"
 
     async def read_documents(self, work: Callable[[DocumentAccess], Found]) -> Found:
         deadline = Deadline.after(self.home.settings.search_seconds)
@@ -120,4 +137,27 @@ class HomeAsker:
             owner=command_line.find_owner(container, self.tokens) if container.chat.model else None,
             today=date.today(),
             assistant=read_default_settings(container.database),
+        )
+
+    async def research(self, asked: ResearchArguments) -> AsyncGenerator[ResearchNews, None]:
+        with ThreadPoolExecutor(1, "followers") as threads:
+            caller = await asyncio.to_thread(self._make_caller, threads)
+            async with aclosing(caller.carry_out(make_research_order(asked, "en"))) as news:
+                async for one in news:
+                    if isinstance(one, OpenedResearch) and one.run.ended_at is None:
+                        self.runs.begin(one.run.id)
+                    yield one
+
+    def _make_caller(self, threads: Executor) -> ResearchCaller:
+        self.home.reopen()
+        container = self.home.get()
+        return ResearchCaller(
+            chat=container.chat,
+            database=container.database,
+            owner=OWNER,
+            acting_as=tuple(sorted(command_line.readers(self.tokens).tokens)),
+            readers_now=self.home.find_readers,
+            news=self.runs.news,
+            cancel_token=CancelToken(),
+            threads=threads,
         )

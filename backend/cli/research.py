@@ -11,14 +11,12 @@ from backend.cli.command_line import As, Json
 from backend.cli.research_run import TerminalResearch
 from backend.composition.research import NO_MODEL
 from backend.container import Container
-from backend.research.record.budget import ResearchBudget
+from backend.research.record.budget import MOST_MINUTES, ResearchBudget
 from backend.research.record.request import ResearchRequest
 from backend.schemas.research import ResearchReportResponse
 from backend.web_search.search import SWITCHED_OFF
 from connectors.errors import ConflictError, NotConfiguredError
 from indexing.text.normalization import is_visible
-
-MOST_MINUTES = 30
 
 
 def research(

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from backend.chat.readable_ids import make_own_memories
 from backend.cli import command_line
+from backend.cli.process_research import OWNER, make_stepper
 from backend.cli.research_output import list_lines
 from backend.container import Container
 from backend.conversations.turn_events import EncodedEvent
@@ -21,21 +22,18 @@ from backend.research.record.plan import ResearchPlan
 from backend.research.record.record_json import read_record, write_record
 from backend.research.record.request import ResearchRequest
 from backend.research.record.research_record import ResearchRecord
-from backend.research.runs.learned_items import keep_learned
 from backend.research.runs.research_workers import claim_run
 from backend.research.runs.run_journal import RunJournal
-from backend.research.runs.run_steps import RunRights, RunStepper, work_on
+from backend.research.runs.run_steps import RunRights, work_on
 from backend.research.runs.service import encode_stop
 from backend.schemas.research_events import encode_research_event
 from backend.store import research_runs
-from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.research_leases import ClaimedResearch
 from backend.store.research_runs import NewResearch, PersonChange, RecordedRun
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 
-_OWNER = ConversationOwner(None)
 _LOOK_SECONDS = 0.5
 
 
@@ -55,7 +53,7 @@ class TerminalResearch:
             asks: whether questions back and the plan wait for an answer.
         """
         new = NewResearch(
-            owner=_OWNER,
+            owner=OWNER,
             acting_as=sorted(own.tokens),
             conversation_id=None,
             project_id=None,
@@ -71,7 +69,7 @@ class TerminalResearch:
             return self._follow(run_id, claimed)
         except KeyboardInterrupt:
             now = datetime.now(UTC)
-            research_runs.stop(self._database, _OWNER, run_id, encode_stop, now)
+            research_runs.stop(self._database, OWNER, run_id, encode_stop, now)
             raise
 
     @property
@@ -82,7 +80,7 @@ class TerminalResearch:
         while True:
             if claimed is not None:
                 self._work_on(claimed)
-            found = research_runs.get_own(self._database, _OWNER, run_id)
+            found = research_runs.get_own(self._database, OWNER, run_id)
             match found.run.state:
                 case "clarifying" | "planned":
                     claimed = self._go_on(found, self._ask(found))
@@ -95,14 +93,7 @@ class TerminalResearch:
 
     def _work_on(self, claimed: ClaimedResearch) -> None:
         journal = RunJournal(lambda: self._database, claimed, self._encode, lambda _: None)
-        parts = self.container.research
-        stepper = RunStepper(
-            open_dependencies=parts.open,
-            find_rights=lambda _: self._rights,
-            is_awaited=lambda _: False,
-            keep_learned=lambda run, record: keep_learned(self._database, run, record),
-        )
-        work_on(claimed, journal, stepper)
+        work_on(claimed, journal, make_stepper(self.container, self._rights))
 
     @property
     def _rights(self) -> RunRights:
@@ -114,7 +105,7 @@ class TerminalResearch:
     def _go_on(self, found: RecordedRun, record: ResearchRecord) -> ClaimedResearch | None:
         change = PersonChange(found.run.state, write_record(record), len(record.tasks))
         with self._database.transaction() as database:
-            research_runs.queue(database, _OWNER, found.run.id, change, datetime.now(UTC))
+            research_runs.queue(database, OWNER, found.run.id, change, datetime.now(UTC))
             return claim_run(database, found.run.id)
 
     def _ask(self, found: RecordedRun) -> ResearchRecord:

@@ -4,7 +4,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from backend.research.record.budget import MOST_MINUTES
 from backend.schemas.base import Schema
+from backend.schemas.research import ResearchCountsResponse
 from indexing.text.normalization import is_visible
 
 LONGEST_QUERY = 2_000
@@ -50,6 +52,18 @@ class AskArguments(BaseModel):
     )
 
 
+class ResearchArguments(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: Annotated[str, AfterValidator(_check_text)] = Field(
+        max_length=LONGEST_QUESTION,
+        description="One whole question in its own words: nothing is asked back",
+    )
+    minutes: int = Field(
+        default=10, ge=1, le=MOST_MINUTES, description="The research takes so long at most"
+    )
+
+
 class FoundDocument(Schema):
     id: str
     title: str
@@ -88,3 +102,25 @@ class SourcedAnswer(Schema):
         description="False where no language model answered: the sources then are the passages that come closest"
     )
     sources: tuple[AnswerSource, ...]
+
+
+class ReportSource(Schema):
+    """A source that the report cites by its number."""
+
+    number: int
+    id: str
+    title: str
+    url: str
+
+
+class SourcedReport(Schema):
+    report: str = Field(
+        description="Markdown; [1] cites the source of that number. Contradictions between sources are part of it"
+    )
+    sources: tuple[ReportSource, ...]
+    counts: ResearchCountsResponse = Field(
+        description="How many citations their sources were found to support, and how many not"
+    )
+    not_found: tuple[str, ...] = Field(description="Questions that nothing was found of")
+    notes: tuple[str, ...] = Field(description="Sentences on how the report came about")
+    url: str = Field(description="Where the HTTP API returns the research with all its tasks")

@@ -29,7 +29,7 @@ from backend.api.research_dependencies import (
 from backend.api.routes.ask import Question
 from backend.api.server_sent_events import EventStream
 from backend.composition.research import NO_MODEL
-from backend.research.record.budget import ResearchBudget
+from backend.research.record.budget import MOST_MINUTES, ResearchBudget
 from backend.research.record.plan import LONGEST_QUESTION, MAX_TASKS
 from backend.research.record.request import ResearchRequest
 from backend.research.runs.report_docx import DOCX, write_docx
@@ -41,7 +41,6 @@ from connectors.errors import ConflictError
 
 router = APIRouter()
 MOST_RUNS = 200
-MOST_MINUTES = 30
 _ONE = "/api/research/{research_id}"
 _MARKDOWN = "text/markdown"
 _CONFLICT: dict[int | str, dict[str, Any]] = {

@@ -2,16 +2,21 @@
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
+from backend.conversations.turn_events import NumberedEvent
+from backend.research.runs.service import OpenedResearch
+from backend.schemas.mcp_tool import ResearchArguments
 from backend.search.search_service import SearchService
 from backend.store.database import Database
 from connectors.access import Readers
 from indexing.runtime.deadline import Deadline
 
 Found = TypeVar("Found")
+ResearchNews: TypeAlias = OpenedResearch | NumberedEvent
+"""A run as it is, or one of its events as `GET /api/research/{id}/events` sends them."""
 
 
 class ToolError(Exception):
@@ -38,11 +43,18 @@ class McpAsker(Protocol):
     def may_ask(self) -> bool:
         """Whether questions are answered."""
 
+    @property
+    def may_research(self) -> bool:
+        """Whether the asker may have research of their own."""
+
     def note_query(self, query: str) -> None:
         """Note what is asked, for a log that says it."""
 
     def find_url(self, document_id: str, link: str, kind: str) -> str:
         """As `DocumentAccess.find_url`."""
+
+    def find_research_url(self, research_id: str) -> str:
+        """Return where the HTTP API returns research."""
 
     async def read_documents(self, work: Callable[[DocumentAccess], Found]) -> Found:
         """Run `work` in a thread, when it is the asker's turn; cancelling ends its deadline.
@@ -59,4 +71,14 @@ class McpAsker(Protocol):
 
         Raises:
             ToolError: the asker's turn does not come.
+        """
+
+    def research(self, asked: ResearchArguments) -> AsyncGenerator[ResearchNews, None]:
+        """Begin research, and follow it; closing this ends the following alone.
+
+        The first is the run as it begins, the last the run as it was left, as far as the asker may see it then.
+
+        Raises:
+            ToolError: the asker may have none, or their turn does not come.
+            QuarryError, DeadlineExceededError, AskerGoneError: it does not begin, or is followed no further.
         """

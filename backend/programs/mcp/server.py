@@ -27,11 +27,17 @@ from starlette.requests import Request
 
 from backend.programs.mcp import answers, documents, resources
 from backend.programs.mcp.asker import DocumentAccess, McpAsker, ToolError
-from backend.programs.mcp.tool_definitions import ASK, FETCH, INSTRUCTIONS, SEARCH
+from backend.programs.mcp.research import report_research
+from backend.programs.mcp.tool_definitions import ASK, FETCH, INSTRUCTIONS, RESEARCH, SEARCH
 from backend.programs.search_failures import describe_search_error
 from backend.schemas.answer import AnswerDoneEvent
 from backend.schemas.base import Schema
-from backend.schemas.mcp_tool import AskArguments, FetchArguments, SearchArguments
+from backend.schemas.mcp_tool import (
+    AskArguments,
+    FetchArguments,
+    ResearchArguments,
+    SearchArguments,
+)
 from backend.schemas.system import ProblemDetails
 from backend.version import read_version
 from connectors.errors import NotFoundError, QuarryError
@@ -88,8 +94,10 @@ class _Handlers:
         self, context: Context, params: PaginatedRequestParams | None
     ) -> ListToolsResult:
         del params
-        may_ask = self._find_asker(context).may_ask
-        return ListToolsResult(tools=[SEARCH, FETCH, ASK] if may_ask else [SEARCH, FETCH])
+        asker = self._find_asker(context)
+        answering = [ASK] if asker.may_ask else []
+        researching = [RESEARCH] if asker.may_research else []
+        return ListToolsResult(tools=[SEARCH, FETCH, *answering, *researching])
 
     async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         try:
@@ -117,6 +125,11 @@ class _Handlers:
                 )
             case ASK.name if asker.may_ask:
                 return await _ask(context, asker, _read_arguments(AskArguments, arguments))
+            case RESEARCH.name if asker.may_research:
+                steps = _Steps(context)
+                return await report_research(
+                    asker, _read_arguments(ResearchArguments, arguments), steps.report
+                )
             case _:
                 raise MCPError(INVALID_PARAMS, "There is no such tool.")
 
@@ -164,6 +177,21 @@ async def _read(asker: McpAsker, work: Callable[[DocumentAccess], Found]) -> Fou
         raise MCPError(INTERNAL_ERROR, describe_search_error(error)) from error
 
 
+class _Steps:
+    """What a call has reported as progress."""
+
+    def __init__(self, context: Context) -> None:
+        self._session = context.session
+        self._told: str | None = None
+        self._count = 0
+
+    async def report(self, step: str | None) -> None:
+        """Report a step, unless there is none, or it was the last one as well."""
+        if step is not None and step != self._told:
+            self._told, self._count = step, self._count + 1
+            await self._session.report_progress(self._count, message=step)
+
+
 async def _ask(context: Context, asker: McpAsker, asked: AskArguments) -> Schema:
     """Answer a question, and report each step as progress.
 
@@ -171,7 +199,7 @@ async def _ask(context: Context, asker: McpAsker, asked: AskArguments) -> Schema
         ToolError: there is no answer.
     """
     asker.note_query(asked.question)
-    told, steps = None, 0
+    steps = _Steps(context)
     async with aclosing(asker.answer(asked.question)) as events:
         async for event in events:
             match event:
@@ -181,10 +209,7 @@ async def _ask(context: Context, asker: McpAsker, asked: AskArguments) -> Schema
                     raise ToolError(answers.describe_problem(event))
                 case _:
                     pass
-            step = answers.describe_step(event)
-            if step is not None and step != told:
-                told, steps = step, steps + 1
-                await context.session.report_progress(steps, message=step)
+            await steps.report(answers.describe_step(event))
     raise ToolError("The answer ended before it was complete. Ask again.")
 
 

@@ -6,6 +6,8 @@ REPORT_SHARE = 0.1
 """Of tokens and time, held back for the report."""
 CYCLES_PER_TASK = 8
 PARALLEL_TASKS = 4
+MOST_MINUTES = 30
+"""That a person may give a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
