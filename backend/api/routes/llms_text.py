@@ -26,7 +26,12 @@ Errors are problem details (RFC 9457) with what to do next; below `/v1` they hav
 - `POST /api/ask`: an answer whose numbers lead to its sources, as server-sent events
 - `POST /api/conversations`: the first question of a conversation; its answer goes on when the connection is lost
 - `POST /api/research`: a question that takes many searches; its report comes in minutes, and its events are followed meanwhile
+- `GET /api/research/{research_id}/events`, `GET /api/research/{research_id}/report`: what it does as server-sent events; its report as Markdown or a Word document
 - `POST /api/references`: the sources of a text that has none yet
+
+## Agents
+
+- `/mcp`: the Model Context Protocol (streamable HTTP), with the tools `search`, `fetch`, `ask` and `research`; documents are resources
 
 ## Programs for OpenAI's API
 

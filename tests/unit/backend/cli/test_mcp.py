@@ -12,6 +12,7 @@ import pytest
 from mcp import Client
 
 from backend.cli.mcp import HomeAsker
+from backend.cli.process_research import ProcessResearch
 from backend.container import Container
 from backend.programs.home_container import HomeContainer
 from backend.programs.mcp import documents
@@ -51,9 +52,10 @@ def use(
     mode: Mode = "legacy",
 ) -> Found:
     async def run(home: HomeContainer) -> Found:
-        asker = HomeAsker(home, tokens)
-        async with Client(make_server(lambda _: asker), mode=mode) as client:
-            return await work(client)
+        with closing(ProcessResearch(home)) as runs:
+            asker = HomeAsker(home, tokens, runs)
+            async with Client(make_server(lambda _: asker), mode=mode) as client:
+                return await work(client)
 
     own = Readers.of(*tokens) if tokens else None
     with closing(HomeContainer(container, own)) as home:
@@ -78,7 +80,8 @@ def test_who_is_named_is_shown_what_they_may_read(path: Path) -> None:
 def test_links_of_files_are_their_own_and_other_documents_are_resources(
     container: Container,
 ) -> None:
-    asker = HomeAsker(HomeContainer(container, None), None)
+    home = HomeContainer(container, None)
+    asker = HomeAsker(home, None, ProcessResearch(home))
     assert asker.find_url("wiki:a b.md", "file:///a", "document") == "file:///a"
     assert asker.find_url("wiki:a/b.md", "", "document") == "quarry://documents/wiki%3Aa%2Fb.md"
     container.close()
@@ -169,7 +172,7 @@ def test_a_home_that_was_closed_says_so(container: Container) -> None:
     home.close()
 
     async def look() -> str:
-        asker = HomeAsker(home, None)
+        asker = HomeAsker(home, None, ProcessResearch(home))
         async with Client(make_server(lambda _: asker)) as client:
             refused = await find_refusal(client.read_resource(f"quarry://documents/{LEAVE}"))
             return refused.message

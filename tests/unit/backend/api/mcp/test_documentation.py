@@ -6,7 +6,7 @@ import re
 import pytest
 
 from backend.programs.mcp.documents import PAGE, PART
-from backend.programs.mcp.tool_definitions import ASK, FETCH, SEARCH
+from backend.programs.mcp.tool_definitions import ASK, FETCH, RESEARCH, SEARCH
 from tests.support.home import CHECKOUT
 from tests.support.scripted_model import ScriptedModel
 from tests.unit.backend.api.mcp.conftest import BOB, Office
@@ -40,7 +40,7 @@ def test_each_configuration_is_json_that_names_one_server() -> None:
 
 
 def test_the_page_names_every_tool_argument_and_limit() -> None:
-    for tool in (SEARCH, FETCH, ASK):
+    for tool in (SEARCH, FETCH, ASK, RESEARCH):
         (row,) = re.findall(rf"^\| `{tool.name}` \|.*$", TEXT, re.MULTILINE)
         assert tool.output_schema is not None
         named = {*tool.input_schema["properties"], *tool.output_schema["properties"]}

@@ -40,14 +40,15 @@ async def list_tools(client: Client) -> list[Tool]:
     return (await client.list_tools()).tools
 
 
-def test_each_tool_only_reads_and_says_what_it_takes_and_returns(
+def test_each_tool_changes_nothing_and_says_what_it_takes_and_returns(
     office: Office, mode: Mode
 ) -> None:
     tools = {tool.name: tool for tool in office.use(BOB, mode, list_tools)}
-    assert list(tools) == ["search", "fetch", "ask"]
+    assert list(tools) == ["search", "fetch", "ask", "research"]
     for tool in tools.values():
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint is True
+        # Research is kept, as a run of its own.
+        assert tool.annotations.read_only_hint is (tool.name != "research")
         assert tool.annotations.destructive_hint is False
         assert tool.description
         assert tool.input_schema["type"] == "object"
