@@ -12,7 +12,7 @@ from backend.chat.agent.tool_calls import MAX_QUERIES, MAX_QUERY_CHARACTERS
 from backend.chat.agent.tool_definitions import INTERNAL_SEARCH
 from backend.chat.events import SEARCH_ERRORS
 from backend.programs.bounded_work import run_bounded
-from backend.programs.langchain.document_search import DocumentSearch
+from backend.programs.document_search import DocumentSearch
 from backend.programs.langchain.failure_texts import (
     describe_invalid_arguments,
 )

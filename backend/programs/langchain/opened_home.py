@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from backend.container import Container
+from backend.programs.document_search import DocumentSearch
 from backend.programs.home_container import HomeContainer
-from backend.programs.langchain.document_search import DocumentSearch
 from backend.programs.langchain.internal_search import InternalSearchTool
 from backend.programs.langchain.retriever import QuarryRetriever
 from backend.programs.langchain.tool_session import ToolSession

@@ -1,7 +1,6 @@
 """A retriever of LangChain over the documents that the asker may read."""
 
 from collections.abc import Callable
-from typing import Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -12,12 +11,10 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, InstanceOf
 
 from backend.programs.bounded_work import run_bounded
-from backend.programs.langchain.document_search import DocumentSearch
+from backend.programs.document_search import MOST_PASSAGES, DocumentSearch, describe_passage
 from backend.search.models import SearchDoc
 from connectors.errors import InvalidInputError
 from indexing.runtime.deadline import Deadline
-
-MOST_PASSAGES = 200
 
 
 class QuarryRetriever(BaseRetriever):
@@ -56,12 +53,6 @@ class QuarryRetriever(BaseRetriever):
 
 
 def _to_document(doc: SearchDoc) -> Document:
-    metadata: dict[str, Any] = {
-        "id": doc.document_id,
-        "title": doc.title,
-        "source": doc.source,
-        "link": doc.link,
-        "updated_at": doc.updated_at.isoformat() if doc.updated_at else None,
-        "score": doc.score,
-    }
-    return Document(page_content=doc.content, metadata=metadata)
+    return Document(
+        page_content=doc.content, metadata={**describe_passage(doc), "score": doc.score}
+    )

@@ -10,18 +10,23 @@ from typing import TypeVar
 
 import pytest
 from mcp import Client
+from mcp_types import CallToolResult
 
 from backend.cli.mcp import HomeAsker
-from backend.cli.process_research import ProcessResearch
+from backend.cli.process_research import OWNER, ProcessResearch
+from backend.composition.research import NO_MODEL
 from backend.container import Container
 from backend.programs.home_container import HomeContainer
 from backend.programs.mcp import documents
 from backend.programs.mcp.asker import DocumentAccess
 from backend.programs.mcp.server import make_server
 from backend.schemas.mcp_tool import FoundDocument, FoundDocuments, SearchArguments
+from backend.store import research_runs
 from connectors.access import Readers
 from indexing.index.versions import IndexVersionReplacedError
 from tests.support.mcp_clients import Mode, find_refusal, read_failure, read_text
+from tests.support.research_server import HeldModel
+from tests.support.research_world import ResearchModel
 from tests.support.scripted_model import Say, ScriptedModel
 from tests.unit.backend.api.conftest import SOURCE, connected, make_container, write_files
 
@@ -103,6 +108,51 @@ def test_the_model_answers_with_what_the_asker_may_read(path: Path) -> None:
     assert isinstance(answer, dict)
     assert (answer["answer"], answer["answered"]) == ("Parents have 26 weeks [1].", True)
     assert [one["id"] for one in answer["sources"]] == [LEAVE]
+
+
+QUESTION = "How many weeks of paid leave do parents have?"
+BAND = "In which band is a senior engineer?"
+
+
+async def research(client: Client) -> CallToolResult:
+    return await client.call_tool("research", {"question": f"{QUESTION}; {BAND}"})
+
+
+def test_research_is_worked_on_in_this_process_within_the_askers_rights(path: Path) -> None:
+    with ScriptedModel(ResearchModel()) as model:
+        scripted = {"llm_url": model.base_url, "llm_model": "scripted"}
+        hidden = use(make_container(path, **scripted), research)
+        assert model.requests
+        assert all("band five" not in request.text for request in model.requests)
+        shown = use(make_container(path, **scripted), research, ["group:finance"])
+    assert [one["id"] for one in hidden.structured_content["sources"]] == [LEAVE]
+    assert "26 weeks of paid leave [1]" in hidden.structured_content["report"]
+    assert {one["id"] for one in shown.structured_content["sources"]} == {LEAVE, PAY}
+    assert hidden.structured_content["url"].startswith("/api/research/")
+
+
+def test_research_that_is_not_done_is_given_back_as_the_process_ends(path: Path) -> None:
+    model = HeldModel()
+    model.hold("next_tasks")
+
+    async def leave(client: Client) -> None:
+        call = asyncio.create_task(research(client))
+        assert await asyncio.to_thread(model.held.wait, SOON)
+        call.cancel()
+        asyncio.get_running_loop().call_later(0.3, model.release)
+        await asyncio.sleep(0.1)
+
+    with ScriptedModel(model) as server:
+        use(make_container(path, llm_url=server.base_url, llm_model="scripted"), leave)
+    container = make_container(path)
+    (last, *_) = research_runs.list_page(container.database, OWNER, None, None, 1)
+    assert (last.state, last.tasks_done) == ("waiting", 2)
+    research_runs.remove(container.database, OWNER, last.id)
+    container.close()
+
+
+def test_research_without_a_model_says_why(container: Container) -> None:
+    assert read_failure(use(container, research)) == NO_MODEL
 
 
 def test_an_index_that_was_replaced_is_opened_anew(

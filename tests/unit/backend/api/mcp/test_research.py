@@ -180,6 +180,9 @@ def test_a_caller_who_goes_away_leaves_the_run_going_on(
                 client.call_tool("research", {"question": PARENTS}, progress_callback=progress.note)
             )
             assert await asyncio.to_thread(researcher.held.wait, SOON)
+            async with asyncio.timeout(SOON):
+                while not progress.messages:
+                    await asyncio.sleep(0.02)
             call.cancel()
 
     with work(office.container, office.apps[0]):

@@ -13,8 +13,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.tools import BaseTool
 
 from backend.programs.bounded_work import run_bounded
+from backend.programs.document_search import DocumentSearch
 from backend.programs.langchain import OpenedHome, ToolSession
-from backend.programs.langchain.document_search import DocumentSearch
 from backend.web_search.search import WebSearch
 from connectors.access import Readers
 from indexing.runtime.deadline import Deadline

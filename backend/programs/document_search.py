@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from backend.search.events import SearchDone
 from backend.search.models import DocumentNumbers, SearchDoc, SearchRequest, SearchResult
@@ -14,6 +14,7 @@ from indexing.index.versions import IndexVersionReplacedError
 from indexing.runtime.deadline import Deadline
 
 Found = TypeVar("Found")
+MOST_PASSAGES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +72,14 @@ class DocumentSearch:
         parsed = parse_query(query)
         request = service.request(parsed, self.find_readers(), Filters(), deadline)
         return service.find_sections(request, limit)
+
+
+def describe_passage(doc: SearchDoc) -> dict[str, Any]:
+    """Return of which document a passage is, as metadata in JSON."""
+    return {
+        "id": doc.document_id,
+        "title": doc.title,
+        "source": doc.source,
+        "link": doc.link,
+        "updated_at": doc.updated_at.isoformat() if doc.updated_at else None,
+    }
