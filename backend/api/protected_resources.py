@@ -1,24 +1,18 @@
-"""Where a client learns how to be admitted to a resource of this server (RFC 9728, section 3.1 and 5.1)."""
+"""Where a client learns how to be admitted to a resource of this server (RFC 9728, sections 3.1 and 5.1)."""
 
 from fastapi import Request
 
-MCP_PATH = "/mcp"
-SCOPES = "search ask"
-"""Of a token that calls every tool."""
+from backend.access.oauth.resources import SCOPES, ProtectedResource, find_resource
+from backend.api.request_context import get_request_context
+
 METADATA = "/.well-known/oauth-protected-resource"
-
-
-def find_metadata_url(request: Request) -> str | None:
-    """Return the address of the metadata of the resource that is asked for; None where it has none.
-
-    The host of the request is one of this server's own: the request guard has let it in.
-    """
-    if request.url.path != MCP_PATH:
-        return None
-    return f"{str(request.base_url).removesuffix('/')}{METADATA}{MCP_PATH}"
+"""Of the HTTP API; that of another resource is followed by its path."""
 
 
 def describe_resource(request: Request) -> str:
-    """Return the parameters that a challenge of the resource has besides its realm, and nothing where it has none."""
-    metadata = find_metadata_url(request)
-    return f', resource_metadata="{metadata}", scope="{SCOPES}"' if metadata else ""
+    """Return the parameters that a challenge of `/mcp` has besides its realm; nothing elsewhere, and without accounts."""
+    context, resource = get_request_context(request.scope), find_resource(request.scope["path"])
+    if resource is not ProtectedResource.MCP or not context.has_accounts:
+        return ""
+    metadata = f"{context.origin}{METADATA}{resource}"
+    return f', resource_metadata="{metadata}", scope="{" ".join(SCOPES)}"'
