@@ -19,6 +19,10 @@ Errors are problem details (RFC 9457) with what to do next; below `/v1` they hav
 
 - [OpenAPI description](/openapi.json): every route with examples of requests and answers; needs the scope `search`
 
+## Agents
+
+- `/mcp`: the tools `search`, `fetch` and `ask`, and the documents as resources, by the Model Context Protocol (streamable HTTP)
+
 ## Search and answers
 
 - `POST /api/search`: documents for a question, best first, with the passages that match; filters by source, tag, set and date
