@@ -2,23 +2,21 @@
 
 from fastapi import Request
 
-MCP_PATH = "/mcp"
-SCOPES = "search ask"
-"""Of a token that calls every tool."""
+from backend.access.oauth.resources import SCOPES, ProtectedResource, name_resource
+from backend.api.request_context import get_request_context
+
 METADATA = "/.well-known/oauth-protected-resource"
 
 
 def find_metadata_url(request: Request) -> str | None:
-    """Return the address of the metadata of the resource that is asked for; None where it has none.
-
-    The host of the request is one of this server's own: the request guard has let it in.
-    """
-    if request.url.path != MCP_PATH:
+    """Return the address of the metadata of the resource that is asked for; None where a challenge names none."""
+    if request.scope["path"] != ProtectedResource.MCP:
         return None
-    return f"{str(request.base_url).removesuffix('/')}{METADATA}{MCP_PATH}"
+    origin = get_request_context(request.scope).origin
+    return name_resource(f"{origin}{METADATA}", ProtectedResource.MCP)
 
 
 def describe_resource(request: Request) -> str:
     """Return the parameters that a challenge of the resource has besides its realm, and nothing where it has none."""
-    metadata = find_metadata_url(request)
-    return f', resource_metadata="{metadata}", scope="{SCOPES}"' if metadata else ""
+    metadata, scopes = find_metadata_url(request), " ".join(SCOPES)
+    return f', resource_metadata="{metadata}", scope="{scopes}"' if metadata else ""

@@ -4,10 +4,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from backend.access.oauth.resources import ProtectedResource
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AppStateDependency, ContainerDependency, takes_turns_itself
 from backend.api.mcp_asker import HttpAsker
-from backend.api.protected_resources import MCP_PATH
 from backend.api.request_context import RequestContextDependency
 from backend.programs.mcp.transports import HttpTransport
 
@@ -26,7 +26,7 @@ class McpResponse(Response):
 
 
 # The protocol describes itself. A GET would open a stream that nothing is ever sent on.
-@router.post(MCP_PATH, include_in_schema=False)
+@router.post(ProtectedResource.MCP, include_in_schema=False)
 @requires(Permission.SEARCH)
 @takes_turns_itself
 async def answer_mcp(

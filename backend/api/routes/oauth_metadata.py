@@ -7,11 +7,11 @@ from fastapi import APIRouter, Request
 
 from backend.access.oauth.resources import SCOPES, ProtectedResource, name_resource
 from backend.api.authorization import Permission, requires
+from backend.api.protected_resources import METADATA
 from backend.api.request_context import get_request_context
 from backend.schemas.oauth import AuthorizationServerMetadata, ProtectedResourceMetadata
 from connectors.errors import NotFoundError
 
-OF_RESOURCE = "/.well-known/oauth-protected-resource"
 OF_SERVER = "/.well-known/oauth-authorization-server"
 NO_ACCOUNTS = (
     "This Quarry has no accounts, so that no program can be connected by OAuth. Send an API token (quarry tokens"
@@ -33,16 +33,14 @@ async def get_issuer(request: Request) -> str:
     return context.origin
 
 
-@router.get(
-    OF_RESOURCE, openapi_extra={"security": []}, summary="Who issues tokens for the HTTP API"
-)
+@router.get(METADATA, openapi_extra={"security": []}, summary="Who issues tokens for the HTTP API")
 @requires(Permission.ANYONE)
 async def api_metadata(request: Request) -> ProtectedResourceMetadata:
     return await _describe(request, ProtectedResource.API)
 
 
 @router.get(
-    f"{OF_RESOURCE}{ProtectedResource.MCP}",
+    f"{METADATA}{ProtectedResource.MCP}",
     openapi_extra={"security": []},
     summary="Who issues tokens for MCP",
 )
