@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from backend.composition.knowledge import KnowledgeFinder
     from backend.composition.language_models import LanguageModels, StoredModels
     from backend.composition.memories import MemoryFinder
+    from backend.composition.research import ResearchParts
     from backend.composition.web_search import WebSessions
     from backend.files.file_keeper import FileIndex
     from backend.research.calculations.sandbox import CalculationSandbox
@@ -252,6 +253,13 @@ class Container:
             lambda: self._memories,
             lambda: self._knowledge,
         )
+
+    @property
+    def research(self) -> "ResearchParts":
+        """Opens what research runs work with."""
+        from backend.composition.research import ResearchParts
+
+        return ResearchParts(self.chat, self.database, self.calculation_sandbox)
 
     @cached_property
     def _memories(self) -> "MemoryFinder":

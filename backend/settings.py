@@ -98,6 +98,14 @@ class Settings(BaseSettings):
         " are refused with 503",
     )
 
+    research_at_once: int = Field(
+        default=2,
+        ge=1,
+        le=100,
+        description="Research runs that are worked on at the same time, by all processes together; the others wait in"
+        " turn",
+    )
+
     embedding_model: str = Field(
         default=DEFAULT_MODEL,
         description="A sentence-transformers model: a folder, an installed package, or a hub name;"

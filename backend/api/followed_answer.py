@@ -1,12 +1,12 @@
-"""The events of an answer of a conversation, as its followers receive them."""
+"""The events of an answer of a conversation, or of a research run, as its followers receive them."""
 
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from concurrent.futures import Executor
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.responses import Response
 
@@ -21,8 +21,31 @@ from backend.api.server_sent_events import (
     SentEvents,
     until_last,
 )
-from backend.conversations.followed_turn import FollowPosition, TurnFollower, WithheldError
+from backend.conversations.followed_turn import FollowPosition, Seen, WithheldError
 from backend.conversations.turn_events import NumberedEvent
+from backend.conversations.turn_news import Wake
+from indexing.runtime.deadline import CancelToken
+
+
+class Follower(Protocol):
+    """Looks again and again at what any process writes."""
+
+    @property
+    def cancel_token(self) -> CancelToken:
+        """Cancelled when the follower is gone."""
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next look, where no news comes before."""
+
+    def listen(self, wake: Wake) -> AbstractContextManager[None]:
+        """Call `wake` with all news of it during the block."""
+
+    def has_more(self, after: int) -> bool:
+        """Whether events follow this number, or may follow it. Raises NotFoundError."""
+
+    def look(self, position: FollowPosition) -> Seen:
+        """Return the events behind a position. Raises WithheldError, FAILURES: nothing more may be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +73,7 @@ class _Refusal:
         return _format(self.event.name, self.event.data.model_dump(mode="json"), "")
 
 
-def open_stream(follower: TurnFollower, after: int, state: AppState, asker: Asker) -> Response:
+def open_stream(follower: Follower, after: int, state: AppState, asker: Asker) -> Response:
     """Return the events behind a number as a response; 204 where nothing follows.
 
     Raises:
@@ -68,7 +91,7 @@ def open_stream(follower: TurnFollower, after: int, state: AppState, asker: Aske
 
 
 async def follow_answer(
-    follower: TurnFollower, after: int, threads: Executor
+    follower: Follower, after: int, threads: Executor
 ) -> AsyncGenerator[SentEvent, None]:
     """Yield the events behind a number; what is withheld ends with an `error` without a number.
 
@@ -83,7 +106,7 @@ async def follow_answer(
 
     position = FollowPosition(after)
     try:
-        with follower.news.listen(follower.answer.message_id, wake):
+        with follower.listen(wake):
             while not follower.cancel_token.is_cancelled:
                 woken.clear()
                 seen = await loop.run_in_executor(threads, follower.look, position)

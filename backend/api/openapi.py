@@ -23,6 +23,24 @@ from backend.schemas.new_document import NewFile
 from backend.schemas.oauth import ClientMetadata, OAuthErrorResponse
 from backend.schemas.openai_completion import ChatCompletionChunk
 from backend.schemas.openai_error import OpenAiErrorResponse
+from backend.schemas.research import ResearchReportResponse, TaskReportResponse
+from backend.schemas.research_events import (
+    ActionDoneEvent,
+    ActionStartedEvent,
+    CitedSourcesEvent,
+    ClarificationEvent,
+    PlanEvent,
+    ReportCheckedEvent,
+    ReportStartedEvent,
+    ReportsWithdrawnEvent,
+    ResearchEndedEvent,
+    ResearchStateEvent,
+    ResumedEvent,
+    RoundEvent,
+    SourceFoundEvent,
+    TaskStartedEvent,
+    WithheldEvent,
+)
 from backend.schemas.run import ProgressEvent, SyncReport
 from backend.schemas.search import NarrowedEvent, QueriesEvent, ResultsEvent, StepFailedEvent
 from backend.schemas.system import ProblemDetails, ReadinessResponse
@@ -55,6 +73,29 @@ FOLLOWED_EVENTS = (
     *ANSWER_EVENTS,
     Event("stopped", TurnEndedEvent.example()),
     Event("interrupted", TurnEndedEvent.example()),
+)
+RESEARCH_EVENTS = (
+    Event("clarification", ClarificationEvent.example()),
+    Event("plan", PlanEvent.example()),
+    Event("state", ResearchStateEvent.example()),
+    Event("resumed", ResumedEvent.example()),
+    Event("task_started", TaskStartedEvent.example()),
+    Event("action_started", ActionStartedEvent.example()),
+    Event("source", SourceFoundEvent.example()),
+    Event("action_done", ActionDoneEvent.example()),
+    Event("cited_sources", CitedSourcesEvent.example()),
+    Event("task_done", TaskReportResponse.example()),
+    Event("round", RoundEvent.example()),
+    Event("reports_withdrawn", ReportsWithdrawnEvent.example()),
+    Event("report_started", ReportStartedEvent.example()),
+    Event("report_checked", ReportCheckedEvent.example()),
+    Event("text", TextEvent.example()),
+    Event("report", ResearchReportResponse.example()),
+    Event("withheld", WithheldEvent.example()),
+    Event("done", ResearchEndedEvent.example()),
+    Event("stopped", ResearchEndedEvent.example()),
+    Event("failed", ResearchEndedEvent.example()),
+    STOPPING,
 )
 SYNC_EVENTS = (
     Event("progress", ProgressEvent.example()),
@@ -133,7 +174,7 @@ def _event_shape(event: Event) -> Json:
 
 def _schemas() -> Mapping[str, Any]:
     """The shapes that no route returns or takes by itself: problems, the data of events, what is said of a file."""
-    models = {type(event.data) for event in (*FOLLOWED_EVENTS, *SYNC_EVENTS)}
+    models = {type(event.data) for event in (*FOLLOWED_EVENTS, *RESEARCH_EVENTS, *SYNC_EVENTS)}
     models |= {ProblemDetails, OpenAiErrorResponse, OAuthErrorResponse, ChatCompletionChunk}
     returned = sorted(models, key=lambda model: model.__name__)
     _, described = models_json_schema(

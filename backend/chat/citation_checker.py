@@ -23,7 +23,8 @@ from indexing.runtime.deadline import Deadline, DeadlineExceededError
 CHECKING_SECONDS = 10.0
 """Time to check citations, even if the answer has used all of its own."""
 
-_Claim: TypeAlias = tuple[str, Sequence[Passage]]
+Claim: TypeAlias = tuple[str, Sequence[Passage]]
+"""What is said, and what was read of the source that it cites."""
 _Cited: TypeAlias = tuple[int, str]
 """The number and the id of a cited document."""
 
@@ -62,22 +63,10 @@ class CitationChecker:
         supported = [
             replace(citation, support=support)
             for citation, support in zip(
-                answer.citations, self._judge_weak(claims, found), strict=True
+                answer.citations, judge_weak_claims(claims, found, self.judge), strict=True
             )
         ]
         return replace(answer, citations=tuple(supported))
-
-    def _judge_weak(self, claims: Sequence[_Claim], found: Sequence[Support]) -> list[Support]:
-        """Let the model decide what is weak."""
-        weak = [at for at, support in enumerate(found) if support.verdict is Verdict.WEAK]
-        judged = self.judge.judge(
-            [OpenClaim(claims[at][0], collect_evidence(*claims[at], found[at])) for at in weak]
-        )
-        verdicts = dict(zip(weak, judged, strict=True))
-        return [
-            replace(support, verdict=verdicts.get(at, support.verdict))
-            for at, support in enumerate(found)
-        ]
 
     def _split_cited(self, citations: Iterable[Citation]) -> Mapping[_Cited, Sequence[Passage]]:
         """Split each document once: what was read of a passage serves every sentence that cites it."""
@@ -96,3 +85,18 @@ class CitationChecker:
             found += split_texts(record.documents[number].title, shown)
         file = self.files.get(document_id)
         return found or (split_document(file) if file else [])
+
+
+def judge_weak_claims(
+    claims: Sequence[Claim], found: Sequence[Support], judge: ClaimJudge
+) -> list[Support]:
+    """Let the model decide what is weak."""
+    weak = [at for at, support in enumerate(found) if support.verdict is Verdict.WEAK]
+    judged = judge.judge(
+        [OpenClaim(claims[at][0], collect_evidence(*claims[at], found[at])) for at in weak]
+    )
+    verdicts = dict(zip(weak, judged, strict=True))
+    return [
+        replace(support, verdict=verdicts.get(at, support.verdict))
+        for at, support in enumerate(found)
+    ]

@@ -75,6 +75,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "ask:ask",
             "Answer a question with sources; without a language model, show the passages that come closest.",
         ),
+        "research": (
+            "research:research",
+            "Divide a question into tasks, search for each, and report what was found with its sources.",
+        ),
         "cite": (
             "cite:cite",
             "Write numbered references into a text: which of its sentences each source supports.",

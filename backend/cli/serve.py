@@ -27,10 +27,12 @@ from backend.cli.server import (
     syncs_by_itself,
 )
 from backend.container import Container
+from backend.research.runs.research_workers import ResearchWork, ResearchWorkers
 from backend.sync.due_work import Engine
 from backend.sync.run_lease import StallLimit
 from backend.sync.worker_threads import WorkerThreads
 from backend.worker.logs import configure_logging
+from backend.worker.research_work import make_research_work
 from connectors.errors import ActionRequiredError, InvalidInputError
 
 MOST_PROCESSES = 64
@@ -98,20 +100,34 @@ class _Server(Server):
         )
         works = syncs_by_itself(settings)
         self._workers = WorkerThreads(engine, self.state.warmup.ready.wait) if works else None
+        self._research = ResearchWorkers(self._make_research(), self.state.warmup.ready.wait)
         self._workers_ended = True
         self._bound = bound
         self._console = console
         self._owner = owner
 
+    def _make_research(self) -> ResearchWork:
+        current = self.state.current
+        return make_research_work(
+            lambda: current.container,
+            lambda: current.container.database,
+            self._container.settings.research_at_once,
+            self.state.turns.news.announce,
+        )
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self._workers:
             self._workers.start()
+            self._research.start()
         announce(self._console, self._bound, self._owner, self._container)
 
     async def stop_workers(self) -> None:
         if self._workers:
-            self._workers_ended = await asyncio.to_thread(self._workers.stop, SYNC_GRACE)
+            self._workers_ended, _ = await asyncio.gather(
+                asyncio.to_thread(self._workers.stop, SYNC_GRACE),
+                asyncio.to_thread(self._research.stop, SYNC_GRACE),
+            )
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         say_stopping()

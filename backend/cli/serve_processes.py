@@ -35,6 +35,7 @@ from backend.cli.supervised_processes import (
     until_signalled,
 )
 from backend.container import Container
+from backend.research.runs.research_workers import ResearchWorkers
 from backend.settings import Settings, share_metrics
 from backend.sync.due_work import Engine
 from backend.sync.prometheus_metrics import StageMetrics
@@ -42,6 +43,7 @@ from backend.sync.run_lease import StallLimit
 from backend.sync.worker_threads import WorkerThreads
 from backend.worker.logs import configure_logging
 from backend.worker.process import ContainerProvider, watch_parent
+from backend.worker.research_work import make_research_work
 
 _KILL_AFTER = 4.5
 """Seconds after which a process that was asked to end is killed; more than it needs by itself."""
@@ -109,7 +111,7 @@ def run_server(plan: ServerPlan) -> None:
 
 
 def run_sync_worker(processes: ServerProcesses) -> None:
-    """Sync the sources in this process, until it is terminated or its supervisor has died."""
+    """Sync the sources and work on research in this process, until it is terminated or its supervisor has died."""
     _begin(processes)
     stopping, settings = threading.Event(), Settings()
 
@@ -119,15 +121,20 @@ def run_sync_worker(processes: ServerProcesses) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     watch_parent(stopping.set)
+    containers = ContainerProvider(settings)
     engine = Engine(
-        ContainerProvider(settings),
+        containers,
         bound=StallLimit(still=timedelta(minutes=settings.still_minutes)),
         measure=StageMetrics(),
     )
     workers = WorkerThreads(engine, _is_ready)
+    work = make_research_work(containers, lambda: containers.database, settings.research_at_once)
+    research = ResearchWorkers(work, _is_ready)
     workers.start()
+    research.start()
     while not stopping.is_set():
         time.sleep(_LOOK)
+    research.give_back()
     ended = workers.stop(SYNC_GRACE)
     end_process(command_line.console(), [] if ended else ["the workers"])
 

@@ -1,4 +1,4 @@
-"""`quarry worker` and `quarry beat`: one process for each queue, restarted when it dies."""
+"""`quarry worker` and `quarry beat`: one process for each queue and one for research, restarted when it dies."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,7 @@ from backend.sync.wakeup_messages import QUEUES, Queue
 from backend.worker.broker import Broker
 from backend.worker.celery_worker import GRACE_SECONDS, run_beat, run_worker
 from backend.worker.process import CONCURRENCY, LOG, WorkerConfig, start_logging
+from backend.worker.research_work import run_research_worker
 from connectors.errors import TemporarilyUnavailableError
 
 
@@ -52,6 +53,8 @@ def supervise_workers(settings: Settings, plan: WorkerPlan) -> None:
             SupervisedProcess(f"{config.queue} worker", run_worker, (config,))
             for config in plan.worker_configs()
         ]
+        if "light" in plan.queues:
+            processes.append(SupervisedProcess("research worker", run_research_worker))
         supervise(processes, stopping, GRACE_SECONDS + 1)
 
 

@@ -104,6 +104,10 @@ class ChatService:
             return self.search
         return self._search_over(self._narrow_index(scope), self.count_tokens)
 
+    def search_with(self, count_tokens: "CountTokens") -> "SearchService":
+        """As `search`, its texts counted for the language model that reads them."""
+        return self._search_over(self.engine.index, count_tokens)
+
     def _search_over(self, index: "Index", count_tokens: "CountTokens") -> "SearchService":
         from backend.search.search_service import SearchService
 
@@ -122,6 +126,11 @@ class ChatService:
 
         is_of_all = index is self.engine.index or isinstance(index, ScopedIndex)
         return self._inference if is_of_all else self._make_inference(index)
+
+    @property
+    def inference(self) -> "FilterInference":
+        """Reads words of a question as filters, over the index of all documents."""
+        return self._inference
 
     @cached_property
     def _inference(self) -> "FilterInference":

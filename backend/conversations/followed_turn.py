@@ -5,6 +5,7 @@ What a follower receives is gated as the stored answer is, by what its asker may
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from backend.chat.readable_ids import OwnMemories
@@ -13,7 +14,7 @@ from backend.conversations.answer_gate import WITHHELD, AnswerGate
 from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.others_files import hide_files_of_event
 from backend.conversations.turn_events import NumberedEvent, decode_portions
-from backend.conversations.turn_news import TurnNews
+from backend.conversations.turn_news import TurnNews, Wake
 from backend.conversations.visible_filters import keep_visible
 from backend.store import turns
 from backend.store.conversations import ConversationOwner
@@ -94,6 +95,10 @@ class TurnFollower:
     """Whether this process runs the turn."""
     cancel_token: CancelToken
     """Cancelled when the follower is gone."""
+
+    def listen(self, wake: Wake) -> AbstractContextManager[None]:
+        """Call `wake` with all news of the turn during the block."""
+        return self.news.listen(self.answer.message_id, wake)
 
     def has_more(self, after: int) -> bool:
         """Whether events follow this number, or may follow it.

@@ -11,7 +11,7 @@ INTERRUPTED = "This answer was interrupted: the server ended. Ask again."
 STOPPED = "The answer was stopped."
 LOST = "lost"
 """The event of a step that the answer is written without."""
-_LAST = frozenset({"done", "error", "stopped", "interrupted"})
+_LAST = frozenset({"done", "error", "failed", "stopped", "interrupted"})
 
 
 @dataclass(frozen=True, slots=True)

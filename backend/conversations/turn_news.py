@@ -1,10 +1,12 @@
-"""Wakes those who follow a turn that this process runs, when more of it is stored."""
+"""Wakes those who follow a turn or a research run of this process, when more of it is stored."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
+FollowedId: TypeAlias = int | str
+"""Of an answer, or of a research run."""
 Wake: TypeAlias = Callable[[], object]
 """Called by the thread that stores turns; it neither waits nor fails."""
 
@@ -12,23 +14,23 @@ Wake: TypeAlias = Callable[[], object]
 class TurnNews:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._listening: dict[int, set[Wake]] = {}
+        self._listening: dict[FollowedId, set[Wake]] = {}
 
-    def announce(self, message_id: int) -> None:
+    def announce(self, followed_id: FollowedId) -> None:
         with self._lock:
-            for wake in self._listening.get(message_id, ()):
+            for wake in self._listening.get(followed_id, ()):
                 wake()
 
     @contextmanager
-    def listen(self, message_id: int, wake: Wake) -> Iterator[None]:
-        """Call `wake` with all news of a turn during the block."""
+    def listen(self, followed_id: FollowedId, wake: Wake) -> Iterator[None]:
+        """Call `wake` with all news of it during the block."""
         with self._lock:
-            self._listening.setdefault(message_id, set()).add(wake)
+            self._listening.setdefault(followed_id, set()).add(wake)
         try:
             yield
         finally:
             with self._lock:
-                listening = self._listening[message_id]
+                listening = self._listening[followed_id]
                 listening.discard(wake)
                 if not listening:
-                    del self._listening[message_id]
+                    del self._listening[followed_id]

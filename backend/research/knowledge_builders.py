@@ -6,6 +6,7 @@ from itertools import pairwise
 from backend.research.calculations.sandbox import Calculation
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
 from backend.search.llm_protocol import ChatMessage
+from backend.search.models import InferenceSection
 from backend.web_search.page_snippets import (
     Snippet,
     SnippetBudget,
@@ -57,6 +58,38 @@ def _make_page_item(question: str, page: WebPage, snippets: Sequence[Snippet]) -
         type=KnowledgeType.URL,
         references=tuple(references),
         updated=published,
+    )
+
+
+def learn_from_sections(question: str, sections: Iterable[InferenceSection]) -> list[KnowledgeItem]:
+    """Return an item of each section of a document that was found for a question: its passages."""
+    return [_make_section_item(question, section) for section in sections if section.text.strip()]
+
+
+def _make_section_item(question: str, section: InferenceSection) -> KnowledgeItem:
+    about = section.best.chunk
+    answer, places = join_quotes([chunk.text for chunk in section.chunks])
+    references = (
+        Reference(
+            exact_quote=chunk.text,
+            url=about.link,
+            document_id=about.document_id,
+            title=about.title,
+            date_time=about.updated_at or about.created_at,
+            relevance_score=measure_relevance(question, chunk.text),
+            answer_chunk=chunk.text,
+            answer_chunk_position=place,
+            section=chunk.section,
+            span=chunk.span,
+        )
+        for chunk, place in zip(section.chunks, places, strict=True)
+    )
+    return KnowledgeItem(
+        question=f"What do the documents say about “{question}”?",
+        answer=answer,
+        type=KnowledgeType.URL,
+        references=tuple(references),
+        updated=about.updated_at or about.created_at,
     )
 
 

@@ -9,6 +9,7 @@ from backend.store.memory_tables import memories
 from backend.store.oauth_tables import oauth_clients
 from backend.store.project_tables import projects
 from backend.store.push_tables import pushed_documents
+from backend.store.research_tables import research_runs
 from backend.store.sharing_tables import conversation_shares
 from backend.store.slack_tables import slack_questions
 from backend.store.user_file_tables import user_files
@@ -31,6 +32,7 @@ from backend.store.web_search_tables import web_providers
         web_providers,
         web_cache_entries,
         pushed_documents,
+        research_runs,
         slack_questions,
     )
 }

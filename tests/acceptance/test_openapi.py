@@ -96,6 +96,11 @@ def test_every_route_has_examples_of_what_is_sent_and_answered(description: Any)
             "queries narrowed first_results planned lost results selected web_searched pages_read earlier_findings passages reasoning text citation done error"
             " files stopped interrupted",
         ),
+        (
+            "/api/research/{research_id}/events",
+            "clarification plan state resumed task_started action_started source action_done cited_sources task_done round reports_withdrawn"
+            " report_started report_checked text report withheld done stopped failed error",
+        ),
     ],
 )
 def test_every_event_has_an_example_and_a_shape(description: Any, path: str, expected: str) -> None:

@@ -9,6 +9,7 @@ _MESSAGE = f"{_CONVERSATION}/messages/{{message_id}}"
 _SHARED = "/api/shared/{share_id}"
 _PROJECT = "/api/projects/{project_id}"
 _PAGE = "/projects/{project_id}"
+_RESEARCH = "/api/research/{research_id}"
 _ASSISTANT = "/api/assistants/{assistant_id}"
 _DEPOT = {"name": "New depot"}
 _BOB = {"email": "bob@example.com"}
@@ -150,6 +151,21 @@ ROUTES_OF_FILES = {
 }
 
 _MEMORY = {"text": "I work in Leeds."}
+ROUTES_OF_RESEARCH = {
+    "GET /api/research": answers_people(),
+    # No language model is set.
+    "POST /api/research": answers_people(found=409, json={"question": QUESTION}),
+    f"GET {_RESEARCH}": answers_people(Kind.RESEARCH),
+    f"DELETE {_RESEARCH}": answers_people(Kind.RESEARCH, 204),
+    f"POST {_RESEARCH}/stop": answers_people(Kind.RESEARCH, 202),
+    f"GET {_RESEARCH}/events": answers_people(Kind.RESEARCH),
+    f"GET {_RESEARCH}/report": answers_people(Kind.RESEARCH),
+    f"GET {_RESEARCH}/report#docx": answers_people(Kind.RESEARCH, query={"format": "docx"}),
+    # It has started, and ended.
+    f"PUT {_RESEARCH}/plan": answers_people(Kind.RESEARCH, 409, json={"tasks": [QUESTION]}),
+    f"POST {_RESEARCH}/start": answers_people(Kind.RESEARCH, 409),
+    f"POST {_RESEARCH}/clarification": answers_people(Kind.RESEARCH, 409, json={"answer": None}),
+}
 ROUTES_OF_MEMORIES = {
     "GET /api/memories": answers_people(),
     "POST /api/memories": answers_people(found=201, json=_MEMORY),

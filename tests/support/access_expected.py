@@ -91,6 +91,8 @@ class Kind(StrEnum):
     FILE_FOR_OWN_ASSISTANT = "file for an own assistant"
     """The assistant is the asker's; whose the file is is what differs."""
     MEMORY = "memory"
+    RESEARCH = "research"
+    """That has ended with a report."""
     OAUTH_CLIENT = "client of OAuth"
     CONNECTED_PROGRAM = "connected program"
     """What a person granted to a client of OAuth."""

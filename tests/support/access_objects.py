@@ -61,6 +61,7 @@ from tests.support.document_sets import source as all_of
 from tests.support.document_sets import values as make_set_values
 from tests.support.knowledge import learn
 from tests.support.language_models import make_values
+from tests.support.research_runs import add_run, finish_run
 
 if TYPE_CHECKING:
     from tests.support.access_world import World
@@ -344,6 +345,14 @@ def _make_memory(world: "World", owner: str) -> str:
     return memories.add(world.database, person, f"I sit in {world.name_new()}.").id
 
 
+def _make_research(world: "World", owner: str) -> str:
+    """Return the id of a run that rests on nothing that anybody may not read."""
+    person = ConversationOwner(_find_owner(world, owner).id)
+    run_id = add_run(world.database, person)
+    finish_run(world.database, run_id, [])
+    return run_id
+
+
 def _make_client(world: "World", owner: str) -> str:
     del owner
     client = OAuthClient(
@@ -425,6 +434,7 @@ MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
         Kind.JOINED_PROJECT_FILE: _make_joined_project_file,
         Kind.ASSISTANT_FILE: _make_assistant_file,
         Kind.MEMORY: _make_memory,
+        Kind.RESEARCH: _make_research,
         Kind.OAUTH_CLIENT: _make_client,
         Kind.CONNECTED_PROGRAM: _make_connected_program,
         Kind.KNOWLEDGE: _make_knowledge,

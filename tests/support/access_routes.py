@@ -15,6 +15,7 @@ from tests.support.access_conversation_routes import (
     ROUTES_OF_KNOWLEDGE,
     ROUTES_OF_MEMORIES,
     ROUTES_OF_PROJECTS,
+    ROUTES_OF_RESEARCH,
     ROUTES_OF_SHARING,
 )
 from tests.support.access_expected import (
@@ -225,6 +226,7 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | ROUTES_OF_PROJECTS
     | ROUTES_OF_FILES
     | ROUTES_OF_MEMORIES
+    | ROUTES_OF_RESEARCH
     | ROUTES_OF_KNOWLEDGE
     | ROUTES_OF_HELD_FILES
     | ROUTES_OF_ASSISTANTS

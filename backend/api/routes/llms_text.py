@@ -29,6 +29,7 @@ Errors are problem details (RFC 9457) with what to do next; below `/v1` they hav
 - `GET /api/documents/{document_id}`: the text of a document
 - `POST /api/ask`: an answer whose numbers lead to its sources, as server-sent events
 - `POST /api/conversations`: the first question of a conversation; its answer goes on when the connection is lost
+- `POST /api/research`: a question that takes many searches; its report comes in minutes, and its events are followed meanwhile
 - `POST /api/references`: the sources of a text that has none yet
 
 ## Programs for OpenAI's API

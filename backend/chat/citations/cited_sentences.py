@@ -45,7 +45,7 @@ def cited_sentences(plain: str, marks: Sequence[MarkerOffset]) -> list[CitedSent
         marks: the offsets of the markers.
     """
     spans = split_sentences(plain)
-    by_sentence = _group_by_sentence(plain, spans, marks)
+    by_sentence = group_by_sentence(plain, spans, marks)
     return [
         cited for at in sorted(by_sentence) for cited in _claims(plain, spans[at], by_sentence[at])
     ]
@@ -54,13 +54,14 @@ def cited_sentences(plain: str, marks: Sequence[MarkerOffset]) -> list[CitedSent
 def uncited_spans(plain: str, marks: Sequence[MarkerOffset]) -> list[Span]:
     """Return the sentences that no marker belongs to, in the order of the text."""
     spans = split_sentences(plain)
-    cited = _group_by_sentence(plain, spans, marks)
+    cited = group_by_sentence(plain, spans, marks)
     return [span for at, span in enumerate(spans) if at not in cited]
 
 
-def _group_by_sentence(
+def group_by_sentence(
     plain: str, spans: Sequence[Span], marks: Sequence[MarkerOffset]
 ) -> dict[int, list[MarkerOffset]]:
+    """Return the marks of each sentence that has any, by its place among `spans`, which are all sentences of the text."""
     starts = [span.start for span in spans]
     by_sentence: dict[int, list[MarkerOffset]] = {}
     for mark in marks:

@@ -69,6 +69,7 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
         (Permission.ASK, Kind.MESSAGE_IN_OWN): NONE,
         (Permission.ASK, Kind.FILE): NONE,
         (Permission.ASK, Kind.MEMORY): NONE,
+        (Permission.ASK, Kind.RESEARCH): NONE,
         (Permission.ASK, Kind.KNOWLEDGE): NONE,
         (Permission.ASK, Kind.PROJECT_FILE): NONE,
         (Permission.ASK, Kind.JOINED_PROJECT_FILE): NONE,

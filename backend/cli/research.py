@@ -1,0 +1,76 @@
+"""`quarry research`: a question that takes many searches, planned, searched and reported in this process."""
+
+import sys
+from datetime import date
+from typing import Annotated
+
+import typer
+
+from backend.cli import command_line
+from backend.cli.command_line import As, Json
+from backend.cli.research_run import TerminalResearch
+from backend.composition.research import NO_MODEL
+from backend.container import Container
+from backend.research.record.budget import ResearchBudget
+from backend.research.record.request import ResearchRequest
+from backend.schemas.research import ResearchReportResponse
+from backend.web_search.search import SWITCHED_OFF
+from connectors.errors import ConflictError, NotConfiguredError
+from indexing.text.normalization import is_visible
+
+MOST_MINUTES = 30
+
+
+def research(
+    question: Annotated[str, typer.Argument(help="The question, in your own words.")],
+    readers: As = None,
+    web: Annotated[bool, typer.Option("--web", help="Search the web, too.")] = False,
+    knowledge: Annotated[
+        bool,
+        typer.Option("--knowledge/--no-knowledge", help="Search company knowledge. On by default."),
+    ] = True,
+    minutes: Annotated[
+        int, typer.Option(min=1, max=MOST_MINUTES, help="It takes so many minutes at most.")
+    ] = 10,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes", help="Start at once: ask nothing back, and do not show the plan first."
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Divide a question into tasks, search for each, and report what was found with its sources."""
+    own = command_line.readers(readers)
+    if not is_visible(question):
+        raise typer.BadParameter("write a question", param_hint="QUESTION")
+    if not (web or knowledge):
+        raise typer.BadParameter("search company knowledge, the web, or both")
+    with command_line.cli_errors(as_json):
+        container = command_line.open_home()
+        _check_setup(container, web)
+        request = ResearchRequest(
+            question=question,
+            uses_documents=knowledge,
+            uses_web=web,
+            budget=ResearchBudget(seconds=60.0 * minutes),
+            today=date.today(),
+        )
+        asks = not yes and sys.stdin.isatty()
+        terminal = TerminalResearch(
+            container, lambda: command_line.resolve_asker(container, own, readers)
+        )
+        report = terminal.carry_out(request, own, asks)
+        if as_json:
+            command_line.print_model(ResearchReportResponse.from_report(report))
+        else:
+            text = command_line.to_safe_text(report.markdown)
+            command_line.console().print(text, soft_wrap=True)
+
+
+def _check_setup(container: Container, web: bool) -> None:
+    """Raises ConflictError, NotConfiguredError."""
+    if web and not container.web_sessions.is_on:
+        raise ConflictError(SWITCHED_OFF)
+    if container.chat.model is None:
+        raise NotConfiguredError(NO_MODEL)

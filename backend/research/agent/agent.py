@@ -1,0 +1,298 @@
+"""The loop of one research agent."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from backend.research import prompts
+from backend.research.agent.actions import (
+    Action,
+    Answer,
+    Code,
+    Place,
+    Reflect,
+    Search,
+    Visit,
+    read_action,
+)
+from backend.research.agent.answers import learn_from_answer
+from backend.research.agent.gaps import Gaps
+from backend.research.agent.judgement import AnswerJudge
+from backend.research.agent.tools import AgentTools, Brought
+from backend.research.cited_text import CitedText, keep_markers, select_sources
+from backend.research.events import (
+    ActionDone,
+    ActionKind,
+    ActionStarted,
+    ResearchEvent,
+    SourceFound,
+)
+from backend.research.knowledge import KnowledgeItem
+from backend.research.knowledge_builders import learn_from_history
+from backend.research.knowledge_messages import compose_messages, fit_knowledge
+from backend.research.model_calls import ModelCalls, ask_for_json
+from backend.research.record.budget import TaskBudget
+from backend.research.record.plan import ResearchTask
+from backend.research.record.research_record import ResearchRecord
+from backend.search.budget import to_json
+from backend.search.llm_protocol import ChatMessage, CompletionError
+from indexing.runtime.deadline import Deadline
+
+MAX_REJECTED = 2
+"""Answers to the question of the task; then the report is written of what there is."""
+LEAST_TOKENS = 1_000
+"""With fewer left, nothing more is decided."""
+KNOWLEDGE_SHARE = 0.7
+"""Of what a model is shown before it decides."""
+SHOWN_NOTES = 6
+SHOWN_PAGES = 12
+SHOWN_SOURCES = 40
+
+Emit: TypeAlias = Callable[[ResearchEvent], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentWork:
+    """What an agent is given to do, and with what."""
+
+    record: ResearchRecord
+    task: ResearchTask
+    budget: TaskBudget
+    steps: int = 0
+    """That were taken before, and count."""
+    tools: AgentTools
+    calls: ModelCalls
+    deadline: Deadline
+    """Of the search; its report has time behind it."""
+    emit: Emit
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAnswer:
+    """How the loop of an agent ended."""
+
+    answer: CitedText | None
+    """That was judged to count."""
+    gaps: tuple[str, ...]
+    notes: tuple[str, ...]
+    steps: int
+    """With those before."""
+
+
+class ResearchAgent:
+    """Belongs to one thread."""
+
+    def __init__(self, work: AgentWork) -> None:
+        self._work = work
+        self._tools = work.tools
+        self._evidence = work.tools.evidence
+        self._gaps = Gaps(work.task.question)
+        self._past = learn_from_history(
+            [one.to_chat_message() for one in work.record.request.history]
+        )
+        self._judge = AnswerJudge(work.calls.judge, work.record.request.today)
+        self._off: frozenset[ActionKind] = frozenset()
+        """What brought nothing in the step before."""
+        self._notes: list[str] = []
+        self._rejected = 0
+        self._steps = work.steps
+        self._answer: CitedText | None = None
+
+    def run(self) -> FoundAnswer:
+        """Search for the question of the task itself, which no model has to decide, and go on until it is answered."""
+        self._take_step(Search((self._work.task.question,), self._places))
+        while self._may_go_on and (action := self._choose()) is not None:
+            self._take_step(action)
+        self._note_end()
+        notes = tuple(dict.fromkeys(self._notes))
+        return FoundAnswer(self._answer, self._gaps.unanswered, notes, self._steps)
+
+    @property
+    def _places(self) -> frozenset[Place]:
+        return self._tools.request.places
+
+    @property
+    def _may_go_on(self) -> bool:
+        return (
+            self._answer is None
+            and self._rejected < MAX_REJECTED
+            and self._steps < self._work.budget.cycles
+            and self._work.calls.tokens_left >= LEAST_TOKENS
+            and self._work.deadline.remaining() > 0
+        )
+
+    def _note_end(self) -> None:
+        if self._answer is None and self._steps >= self._work.budget.cycles:
+            self._notes.append("The steps of this task were used up.")
+        elif self._answer is None and self._work.calls.tokens_left < LEAST_TOKENS:
+            self._notes.append("The tokens of this task were used up.")
+        elif self._answer is None and not self._work.deadline.remaining():
+            self._notes.append("The time of this task was used up.")
+
+    def _allowed(self) -> frozenset[ActionKind]:
+        kinds = {
+            ActionKind.SEARCH: bool(self._places),
+            ActionKind.VISIT: bool(self._tools.to_read) and self._pages_left > 0,
+            ActionKind.REFLECT: self._gaps.may_grow,
+            ActionKind.ANSWER: bool(self._evidence.sources),
+            ActionKind.CODE: self._tools.request.dependencies.calculate is not None,
+        }
+        return frozenset(kind for kind, may in kinds.items() if may) - self._off
+
+    @property
+    def _pages_left(self) -> int:
+        return self._work.budget.pages - len(self._tools.opened)
+
+    def _choose(self) -> Action | None:
+        """Let the model decide; None where nothing is left to do, or it does not say what."""
+        allowed = self._allowed()
+
+        def read(value: object) -> _Choice | None:
+            action = read_action(value, allowed, self._places)
+            return _Choice(action) if action else None
+
+        if not allowed:
+            return None
+        try:
+            messages = self._compose(allowed)
+            choice = ask_for_json(self._work.calls.write, messages, read, self._work.deadline)
+        except CompletionError as error:
+            self._notes.append(f"No further step was decided: {error}")
+            return None
+        return choice.action
+
+    def _compose(self, allowed: frozenset[ActionKind]) -> list[ChatMessage]:
+        today = self._work.record.request.today
+        places = sorted(one.value for one in self._places)
+        system = ChatMessage("system", prompts.agent_prompt(allowed, places, today))
+        room = int(self._work.calls.room * KNOWLEDGE_SHARE)
+        count_tokens = self._tools.request.dependencies.count_tokens
+        known = [*self._past, *self._evidence.knowledge]
+        fitting = fit_knowledge(known, self._gaps.current, room, count_tokens)
+        state = ChatMessage("user", to_json(self._describe_state()))
+        return [system, *compose_messages(fitting, [state])]
+
+    def _describe_state(self) -> dict[str, object]:
+        state: dict[str, object] = {"question": self._gaps.current}
+        if not self._gaps.is_main:
+            state["for_the_question"] = self._work.task.question
+        state |= {
+            "asked_by_the_person": self._work.record.request.question,
+            "open_questions": list(self._gaps.unanswered),
+            "queries_tried": list(self._tools.tried),
+            "sources": list(self._describe_sources()),
+            "to_read": list(self._describe_pages()),
+            "notes": self._notes[-SHOWN_NOTES:],
+        }
+        return {name: value for name, value in state.items() if value}
+
+    def _describe_sources(self) -> Iterator[dict[str, object]]:
+        for number, one in sorted(self._evidence.sources.items())[-SHOWN_SOURCES:]:
+            dated = {"date": one.date.date().isoformat()} if one.date else {}
+            yield {"source": number, "title": one.title, "address": one.url, **dated}
+
+    def _describe_pages(self) -> Iterator[dict[str, str]]:
+        for page in list(self._tools.to_read.values())[-SHOWN_PAGES:]:
+            yield {"page": page.label, "title": page.title, "address": page.url}
+
+    def _take_step(self, action: Action) -> None:
+        kind, about = _describe(action)
+        self._steps += 1
+        self._work.emit(
+            ActionStarted(
+                task=self._work.task.number,
+                step=self._steps,
+                action=kind,
+                question=self._gaps.current,
+                about=about,
+                documents=self._evidence.documents,
+            )
+        )
+        known = frozenset(self._evidence.sources)
+        asked = self._gaps.current
+        brought = self._do(action)
+        self._notes += brought.notes
+        self._off = frozenset() if brought.new else frozenset({kind})
+        self._tell(kind, brought, known)
+        if self._gaps.current == asked:
+            self._gaps.turn()
+
+    def _tell(self, kind: ActionKind, brought: Brought, known: frozenset[int]) -> None:
+        task = self._work.task.number
+        for number, source in sorted(self._evidence.sources.items()):
+            if number not in known:
+                self._work.emit(SourceFound(task, replace(source, texts=())))
+        self._work.emit(
+            ActionDone(
+                task=task,
+                step=self._steps,
+                action=kind,
+                brought=brought.new,
+                notes=brought.notes,
+                sent=brought.sent,
+                receivers=brought.receivers,
+                documents=self._evidence.documents,
+            )
+        )
+
+    def _do(self, action: Action) -> Brought:
+        match action:
+            case Search():
+                return self._tools.search(action, self._work.deadline)
+            case Visit(pages):
+                question, most = self._gaps.current, self._pages_left
+                return self._tools.visit(pages, question, most, self._work.deadline)
+            case Reflect(questions):
+                return Brought(self._gaps.add(questions))
+            case Answer(text):
+                return self._judge_answer(text)
+            case Code(problem, program):
+                return self._calculate(problem, program)
+
+    def _judge_answer(self, text: str) -> Brought:
+        answer = keep_markers(text, self._evidence.mapping)
+        sources = self._evidence.sources
+        cited = select_sources(sources, answer.seen)
+        question, is_main = self._gaps.current, self._gaps.is_main
+        judgement = self._judge.judge(question, answer.text, cited, self._work.deadline)
+        if judgement.fault:
+            self._rejected += is_main
+            return Brought(0, (f"The answer to “{question}” did not count. {judgement.fault}",))
+        if is_main:
+            self._answer = answer
+        else:
+            now = self._tools.request.dependencies.now()
+            self._evidence.learn([learn_from_answer(question, answer, sources, now)])
+            self._gaps.close()
+        return Brought(1, (judgement.note,) if judgement.note else ())
+
+    def _calculate(self, problem: str, program: str) -> Brought:
+        calculate = self._tools.request.dependencies.calculate
+        if calculate is None:
+            raise ValueError("there is no sandbox")
+        match calculate(problem, program, self._work.deadline):
+            case KnowledgeItem() as item:
+                self._evidence.learn([item])
+                return Brought(1)
+            case str() as reason:
+                return Brought(0, (reason,))
+
+
+def _describe(action: Action) -> tuple[ActionKind, tuple[str, ...]]:
+    """Return the kind of an action, and what a person is told that it is about."""
+    match action:
+        case Search(queries):
+            return ActionKind.SEARCH, queries
+        case Visit(pages):
+            return ActionKind.VISIT, pages
+        case Reflect(questions):
+            return ActionKind.REFLECT, questions
+        case Answer():
+            return ActionKind.ANSWER, ()
+        case Code(problem):
+            return ActionKind.CODE, (problem,)

@@ -1,0 +1,93 @@
+"""What a research run works with, and what whoever runs it decides."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from backend.chat.llm.client import ChatModel
+from backend.research.events import ResearchEvent
+from backend.research.knowledge import KnowledgeItem
+from backend.research.record.research_record import ResearchRecord
+from backend.search.llm_protocol import Complete
+from backend.search.models import DocumentNumbers, SearchRequest
+from backend.search.search_tool import SearchTool
+from backend.web_search.web_session import WebSession
+from connectors.access import Readers
+from connectors.errors import QuarryError
+from indexing.embedding.embedder import QueryEmbedder
+from indexing.embedding.token_counting import CountTokens
+from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.index.protocols import Index
+from indexing.runtime.deadline import CancelToken, Deadline
+
+ReadersNow: TypeAlias = Callable[[], Readers | None]
+"""Returns what the person may read as of now; None where the account or the session has ended."""
+
+OpenSearch: TypeAlias = Callable[[Complete | None, DocumentNumbers], SearchTool]
+"""As `SearchService.tool`: makes what searches documents for one agent, with the model that it is to ask."""
+
+Calculate: TypeAlias = Callable[[str, str, Deadline], KnowledgeItem | str]
+"""Runs a program for a question, and returns what is known by it, or a sentence that says why it gave nothing."""
+
+
+class ResearchInterruptedError(QuarryError):
+    """The process that runs it has to end; the run goes on from its record elsewhere."""
+
+
+class ResearchFailedError(QuarryError):
+    """There is nothing to report of.
+
+    Attributes:
+        advice: What the person can do about it.
+    """
+
+    def __init__(self, message: str, advice: str) -> None:
+        super().__init__(message)
+        self.advice = advice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResearchDependencies:
+    """All of it is used by several threads at the same time."""
+
+    writer: ChatModel
+    """Decides what to do, and writes."""
+    fast: ChatModel
+    """Judges answers and claims; may be the writer."""
+    count_tokens: CountTokens
+    resolve_readers: ReadersNow
+    """Asked anew for each task, and before the report is shown."""
+    index: Index
+    """Tells which documents may still be read."""
+    open_search: OpenSearch | None
+    """None where no documents are searched. The scope of an assistant narrows what it searches."""
+    web: WebSession | None
+    """None where the web is switched off."""
+    embedding: UnderstoodEmbedder
+    sentence_embedder: QueryEmbedder
+    """Compares claims with passages when citations are checked."""
+    person_id: int
+    calculate: Calculate | None = None
+    """None where there is no sandbox."""
+    infer: Callable[[SearchRequest], SearchRequest] = lambda request: request
+    """Reads words of a query as filters."""
+    search_seconds: float = 30.0
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+def _ignore(_: object) -> None:
+    """Nobody follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResearchControl:
+    """How a run is followed and ended. Its callables are called from several threads, one at a time."""
+
+    emit: Callable[[ResearchEvent], None] = _ignore
+    save: Callable[[ResearchRecord], None] = _ignore
+    """Called after each finished step with the record as it is then, in order. What it raises ends the run."""
+    stop: CancelToken = field(default_factory=CancelToken)
+    """The person wants the report of what there is."""
+    interrupt: CancelToken = field(default_factory=CancelToken)
+    """The process has to end: `ResearchInterruptedError` is raised, and no report is written."""

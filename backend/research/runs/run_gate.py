@@ -1,0 +1,45 @@
+"""What of a research run somebody may see: nothing that rests on a document that they may not read now."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from backend.research.record.final_report import FinalReport
+from backend.research.record.research_record import ResearchRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRecord:
+    record: ResearchRecord
+    """What may be shown of it."""
+    withheld: bool
+    """Whether something is left out."""
+
+
+def list_documents(record: ResearchRecord) -> frozenset[str]:
+    """Return all documents on which anything of a record rests."""
+    reported = record.report.documents if record.report else ()
+    return record.documents.union(reported)
+
+
+def show_record(
+    record: ResearchRecord, history: Collection[str], readable: frozenset[str]
+) -> ShownRecord:
+    """Leave out what may not be shown.
+
+    Args:
+        history: documents that the messages before the question rest on, and so all of the run.
+        readable: the documents among them, and among those of the record, that may be read.
+    """
+    if not readable.issuperset(history):
+        return ShownRecord(ResearchRecord(request=record.request), withheld=record.plan is not None)
+    shown = replace(
+        record,
+        added=tuple(one for one in record.added if readable.issuperset(one.rests_on)),
+        reports=tuple(one for one in record.reports if readable.issuperset(one.documents)),
+        report=_show_report(record.report, readable),
+    )
+    return ShownRecord(shown, withheld=shown != record)
+
+
+def _show_report(report: FinalReport | None, readable: frozenset[str]) -> FinalReport | None:
+    return report if report is not None and readable.issuperset(report.documents) else None

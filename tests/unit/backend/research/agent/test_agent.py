@@ -1,0 +1,306 @@
+"""The loop of one agent: what it may do next, what it is told, and what it learns."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from backend.chat.llm.client import LanguageModel
+from backend.research.events import ActionDone, ActionKind, ActionStarted, TaskDone
+from backend.research.knowledge import KnowledgeItem, KnowledgeType
+from backend.research.record.budget import ResearchBudget
+from backend.research.record.task_report import TaskReport
+from connectors.document import Span
+from indexing.runtime.deadline import Deadline
+from tests.contract.provider_worlds.world import Item
+from tests.support.research_world import ResearchWorld, allowed_actions, research_world
+from tests.support.scripted_model import Json, Request, Say
+
+NOW = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
+QUESTION = "What does the Aster pump cost?"
+ANSWER: Json = {"action": "answer", "answer": "The Aster pump costs 40 EUR [1]."}
+FACTS = {"kb:price": "The Aster pump costs 40 EUR."}
+
+
+@pytest.fixture
+def world() -> Iterator[ResearchWorld]:
+    with research_world(FACTS) as made:
+        yield made
+
+
+class Script:
+    """Decides as it was written, one action a step; the last one again and again. Keeps what it was told."""
+
+    def __init__(self, *actions: Json) -> None:
+        self.actions = list(actions)
+        self.states: list[Json] = []
+        self.allowed: list[set[str]] = []
+
+    def __call__(self, values: Json, request: Request) -> Say:
+        self.states.append(values)
+        self.allowed.append(allowed_actions(request))
+        action = self.actions.pop(0) if len(self.actions) > 1 else self.actions[0]
+        return Say(json.dumps(action))
+
+
+def run_script(
+    world: ResearchWorld, *actions: Json, **request: object
+) -> tuple[Script, TaskReport]:
+    """Run one task in which the agent does so, after the search of its question."""
+    script = Script(*actions)
+    world.model.steps = {"agent": script, **world.model.steps}
+    parts = replace(world.dependencies(), now=lambda: NOW)
+    world.run(QUESTION, parts, **request)
+    return script, world.of_kind(TaskDone)[0].report
+
+
+def kinds(world: ResearchWorld) -> list[str]:
+    return [one.action.value for one in world.of_kind(ActionStarted)]
+
+
+def judge(*verdicts: Json) -> Callable[[Json, Request], Say]:
+    left = list(verdicts)
+    return lambda *_: Say(json.dumps(left.pop(0)))
+
+
+GOOD: Json = {"definite": True, "fresh": True, "complete": True}
+
+
+def test_the_question_is_searched_before_any_model_is_asked(world: ResearchWorld) -> None:
+    script, report = run_script(world, ANSWER)
+    assert kinds(world) == ["search", "answer"]
+    assert [one["source"] for one in script.states[0]["sources"]] == [1]
+    assert script.states[0]["sources"][0]["date"] == "2026-03-01"
+    assert report.text == "The Aster pump costs 40 EUR [1]."
+
+
+@pytest.mark.parametrize(
+    ("action", "kind"),
+    [
+        ({"action": "search", "queries": ["Aster price"]}, "search"),
+        ({"action": "reflect", "questions": []}, "reflect"),
+        ({"action": "reflect", "questions": [QUESTION.upper()]}, "reflect"),
+    ],
+)
+def test_what_brought_nothing_is_off_in_the_next_step_alone(
+    world: ResearchWorld, action: Json, kind: str
+) -> None:
+    more = {"action": "reflect", "questions": ["How heavy is it?"]}
+    other = more if kind == "search" else {"action": "search", "queries": ["pump"]}
+    script, _ = run_script(world, action, other, ANSWER)
+    assert kind in script.allowed[0]
+    assert kind not in script.allowed[1]
+    assert kind in script.allowed[2] or other["action"] == kind
+    done = [one for one in world.of_kind(ActionDone) if one.action == kind and one.step == 2]
+    assert [one.brought for one in done] == [0]
+
+
+def test_an_action_that_is_off_is_not_done(world: ResearchWorld) -> None:
+    nothing = {"action": "reflect", "questions": []}
+    script, _ = run_script(world, nothing, nothing, ANSWER)
+    assert kinds(world) == ["search", "reflect", "answer"]
+    assert len(script.states) == 3
+
+
+def test_a_query_is_searched_once(world: ResearchWorld) -> None:
+    again = {"action": "search", "queries": [f" {QUESTION.lower()}  ", "price"]}
+    script, _ = run_script(world, again, ANSWER)
+    assert [[q.text for q in queries] for queries, _ in world.world.index.finds] == [
+        [QUESTION],
+        ["price"],
+    ]
+    assert "Searched before: what does the aster pump cost?" in script.states[1]["notes"]
+    assert script.states[1]["queries_tried"] == [QUESTION.casefold(), "price"]
+
+
+def test_an_answer_that_does_not_count_gives_its_reason_back(world: ResearchWorld) -> None:
+    world.model.steps = {
+        "judge": judge(
+            {"definite": True, "fresh": False, "complete": False, "reason": "2027 is missing."},
+            GOOD,
+        )
+    }
+    other = {"action": "search", "queries": ["price of 2027"]}
+    script, report = run_script(world, ANSWER, other, ANSWER)
+    told = script.states[1]["notes"]
+    assert told == [
+        f"The answer to “{QUESTION}” did not count. It is not fresh and not complete. 2027 is missing."
+    ]
+    assert "answer" not in script.allowed[1]
+    assert "answer" in script.allowed[2]
+    assert report.has_text
+
+
+def test_after_two_answers_that_do_not_count_the_report_is_of_what_there_is(
+    world: ResearchWorld,
+) -> None:
+    bad = {"definite": False, "fresh": True, "complete": True, "reason": "It depends."}
+    world.model.steps = {"judge": judge(bad, bad)}
+    other = {"action": "search", "queries": ["price"]}
+    script, report = run_script(world, ANSWER, other, ANSWER)
+    assert len(script.states) == 3
+    assert report.has_text
+    assert "It is not definite. It depends." in report.note
+
+
+def test_an_answer_without_a_source_is_not_even_judged(world: ResearchWorld) -> None:
+    bare = {"action": "answer", "answer": "It costs 40 EUR [7]."}
+    script, _ = run_script(world, bare, {"action": "search", "queries": ["price"]}, ANSWER)
+    assert "It names no source by its number." in script.states[1]["notes"][0]
+    assert len(world.model.of("judge")) == 1
+
+
+def test_the_judge_sees_the_question_the_answer_and_the_dates(world: ResearchWorld) -> None:
+    run_script(world, ANSWER)
+    (seen,) = world.model.of("judge")
+    assert seen == {
+        "question": QUESTION,
+        "answer": "The Aster pump costs 40 EUR [1].",
+        "sources": [{"source": 1, "title": "About kb:price", "date": "2026-03-01"}],
+    }
+
+
+def test_the_judge_is_the_fast_model(world: ResearchWorld) -> None:
+    settings = replace(world.writer.settings, model="fast-one")
+    with closing(LanguageModel(settings)) as fast:
+        world.run(QUESTION, world.dependencies(fast=fast))
+    by_model = {str(one.body["model"]): set[str]() for one in world.world.server.requests}
+    for one in world.world.server.requests:
+        by_model[str(one.body["model"])].add(one.text[:40])
+    assert any(text.startswith("You judge an answer") for text in by_model["fast-one"])
+    assert not any(text.startswith("You judge an answer") for text in by_model["scripted"])
+    assert any(text.startswith("You write the report") for text in by_model["scripted"])
+
+
+def test_a_judge_that_fails_lets_the_answer_count_and_says_so(world: ResearchWorld) -> None:
+    world.model.steps = {"judge": lambda *_: Say("hm")}
+    script, report = run_script(world, ANSWER)
+    assert report.has_text
+    done = world.of_kind(ActionDone)[-1]
+    assert "could not be judged" in done.notes[0]
+    assert len(script.states) == 1
+
+
+def test_questions_that_came_up_are_worked_on_in_turn(world: ResearchWorld) -> None:
+    reflect = {"action": "reflect", "questions": ["How heavy is it?", "How old is it?"]}
+    searches = [{"action": "search", "queries": [f"query {at}"]} for at in range(3)]
+    script, report = run_script(world, reflect, searches[0], reflect, searches[1], ANSWER)
+    asked = [one["question"] for one in script.states]
+    assert asked[:4] == [QUESTION, "How heavy is it?", "How old is it?", QUESTION]
+    assert script.states[1]["for_the_question"] == QUESTION
+    assert script.states[1]["open_questions"] == ["How heavy is it?", "How old is it?"]
+    assert set(report.gaps) <= {"How heavy is it?", "How old is it?"}
+
+
+def test_a_question_on_the_way_that_is_answered_is_known_with_its_quote(
+    world: ResearchWorld,
+) -> None:
+    reflect = {"action": "reflect", "questions": ["Which price has the Aster pump?"]}
+    script, report = run_script(world, reflect, ANSWER, ANSWER)
+    (item,) = [one for one in report.knowledge if one.type is KnowledgeType.QA]
+    assert (item.question, item.answer) == (
+        "Which price has the Aster pump?",
+        "The Aster pump costs 40 EUR.",
+    )
+    assert item.updated == NOW
+    (reference,) = item.references
+    assert reference.exact_quote == "The Aster pump costs 40 EUR."
+    assert reference.document_id == "kb:price"
+    assert reference.answer_chunk_position == Span(0, len(item.answer))
+    assert report.gaps == ()
+    assert script.states[2]["question"] == QUESTION
+    told = world.world.server.requests
+    assert any("Which price has the Aster pump?" in one.text for one in told)
+
+
+def test_calculations_are_offered_where_there_is_a_sandbox(world: ResearchWorld) -> None:
+    script, _ = run_script(world, ANSWER)
+    assert "code" not in script.allowed[0]
+
+    def calculate(problem: str, program: str, deadline: Deadline) -> KnowledgeItem | str:
+        deadline.check()
+        if "fail" in program:
+            return "The program failed: line 1."
+        return KnowledgeItem(
+            question=f"What is the solution to the coding issue: {problem}?",
+            answer="80",
+            type=KnowledgeType.CODING,
+            source_code=program,
+            updated=NOW,
+        )
+
+    broken = {"action": "code", "problem": "two pumps", "program": "fail"}
+    works = {"action": "code", "problem": "two pumps", "program": "print(2 * 40)"}
+    script = Script(broken, {"action": "search", "queries": ["x"]}, works, ANSWER)
+    world.model.steps = {"agent": script}
+    world.events.clear()
+    record = world.run(QUESTION, replace(world.dependencies(), calculate=calculate))
+    assert "The program failed: line 1." in script.states[1]["notes"]
+    assert "code" not in script.allowed[1]
+    (item,) = [one for one in record.reports[0].knowledge if one.type is KnowledgeType.CODING]
+    assert (item.answer, item.source_code) == ("80", "print(2 * 40)")
+    asked = world.model.of("task_report")[-1]
+    assert [one["answer"] for one in asked["calculated"]] == ["80"]
+
+
+def test_an_agent_ends_with_its_steps(world: ResearchWorld) -> None:
+    searches: Sequence[Json] = [{"action": "search", "queries": [f"query {at}"]} for at in range(9)]
+    others: Sequence[Json] = [{"action": "reflect", "questions": [f"Why {at}?"]} for at in range(9)]
+    turns = [one for pair in zip(others, searches, strict=True) for one in pair]
+    _, report = run_script(world, *turns, budget=ResearchBudget(cycles=5))
+    assert report.spent.cycles == 5
+    assert report.has_text
+    assert report.note == "The steps of this task were used up."
+
+
+def test_pages_are_opened_by_their_numbers_and_links_followed() -> None:
+    web = {
+        "/aster": (
+            "News of the Aster pump",
+            'The Aster pump costs 45 EUR. <a href="/more">more on the Aster pump</a>',
+        )
+    }
+    with research_world({}, web) as world:
+        world.world.put("news.test", "/more", world.world.web.pages["news.test/aster"])
+        first = {"action": "visit", "pages": [1]}
+        script, report = run_script(
+            world, first, {"action": "visit", "pages": ["[1.1]", "1"]}, ANSWER, uses_web=True
+        )
+    assert [one["page"] for one in script.states[0]["to_read"]] == ["1"]
+    assert [one["page"] for one in script.states[1]["to_read"]] == ["1.1"]
+    assert [one.partition("/")[2] for one in world.world.pages_asked] == ["aster", "more"]
+    assert report.spent.pages == 2
+    assert [one.action for one in world.of_kind(ActionStarted)][:3] == [
+        ActionKind.SEARCH,
+        ActionKind.VISIT,
+        ActionKind.VISIT,
+    ]
+
+
+def test_results_that_say_alike_things_are_known_together() -> None:
+    with research_world({}, {}) as world:
+        items = [
+            Item(f"Aster price {at}", world.world.url("news.test", f"/{at}"), said)
+            for at, said in enumerate(
+                [
+                    "The Aster pump costs 45 EUR this year.",
+                    "The Aster pump costs 45 EUR in shops this year.",
+                    "Elephants sleep in the shade of trees at noon.",
+                    "Elephants sleep at noon in the shade of old trees.",
+                ]
+            )
+        ]
+        world.world.engine.items = items
+        _, report = run_script(world, ANSWER, uses_web=True)
+    assert world.world.queries == [QUESTION]
+    joined = [
+        one
+        for one in report.knowledge
+        if one.type is KnowledgeType.URL and len(one.references) == 2
+    ]
+    assert [one.question for one in joined] == ["What of Aster price 0?"]
+    assert joined[0].answer == "The Aster pump costs 45 EUR this year."
+    assert len({one.url for one in joined[0].references}) == 2
