@@ -18,6 +18,7 @@ from backend.schemas.answer import (
 from backend.schemas.conversation import TurnEndedEvent
 from backend.schemas.file import FilesGivenResponse
 from backend.schemas.kept_knowledge import EarlierFindingsEvent
+from backend.schemas.knowledge import KnowledgeFile
 from backend.schemas.new_document import NewFile
 from backend.schemas.oauth import ClientMetadata, OAuthErrorResponse
 from backend.schemas.openai_completion import ChatCompletionChunk
@@ -181,6 +182,7 @@ def _schemas() -> Mapping[str, Any]:
             *((model, "serialization") for model in returned),
             (NewFile, "validation"),
             (ClientMetadata, "validation"),
+            (KnowledgeFile, "validation"),
         ],
         ref_template="#/components/schemas/{model}",
     )

@@ -11,7 +11,9 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Text,
     and_,
+    cast,
     delete,
     exists,
     false,
@@ -48,6 +50,8 @@ from indexing.text.normalization import is_storable
 
 MOST_ITEMS = 1_000
 """Of one conversation, of one project, or of one person beside these."""
+MOST_CHARACTERS = 10_000_000
+"""Of all items of such a place: every question that is answered with them reads them."""
 
 _COLUMNS = tuple(one for one in items.c)
 _ITEM_VALUES = tuple(
@@ -107,6 +111,7 @@ def add(
         for table, values in ((items, rows), (item_sources, named)):
             if values:
                 connection.execute(insert(table), values)
+        _check_size(connection, owner, place)
     return ids
 
 
@@ -147,6 +152,7 @@ def correct(database: Database, item: StoredItem, correction: Correction) -> Non
 
     Raises:
         NotFoundError: it was deleted meanwhile.
+        ConflictError: its place would hold more than allowed.
     """
     now = datetime.now(UTC)
     values = {
@@ -162,6 +168,7 @@ def correct(database: Database, item: StoredItem, correction: Correction) -> Non
         if not connection.execute(changed.values(values)).rowcount:
             raise missing_item()
         _set_sources(connection, item.id, correction.sources)
+        _check_size(connection, item.owner, item.place)
 
 
 def remove(database: Database, item_id: str) -> None:
@@ -215,6 +222,17 @@ def _check_room(
     if (connection.scalar(count) or 0) + added > MOST_ITEMS:
         raise ConflictError(
             f"At most {MOST_ITEMS:,} findings are kept in one place. Delete some that you do not need any more."
+        )
+
+
+def _check_size(connection: Connection, owner: ConversationOwner, place: KnowledgePlace) -> None:
+    """Raises ConflictError, so that what was written before in the transaction is not kept."""
+    texts = (items.c.question, items.c.answer, items.c.source_code, items.c.quotes, items.c.pages)
+    lengths = [func.sum(func.length(cast(one, Text))) for one in texts]
+    totals = connection.execute(select(*lengths).where(_belongs_to(owner, place))).one()
+    if sum(filter(None, totals)) > MOST_CHARACTERS:
+        raise ConflictError(
+            f"The findings of one place have at most {MOST_CHARACTERS:,} characters. Delete some that you do not need any more."
         )
 
 

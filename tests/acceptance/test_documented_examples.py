@@ -20,7 +20,7 @@ RAN = "ran to its end"
 GENERATE = "openapi-python-client"
 LEFT_OUT = 3
 """Routes that answer with files or with JSON lines, of which the generator warns."""
-WITH_REQUESTS = ("files.md", "ingestion.md", "memories.md")
+WITH_REQUESTS = ("files.md", "ingestion.md", "knowledge.md", "memories.md")
 """Those with requests that curl sends."""
 TRIED_ELSEWHERE = ("openai.md",)
 """With a language model: tests/unit/backend/api/openai/test_documentation.py."""

@@ -10,7 +10,10 @@ LONGEST_URI = 500
 _LOOPBACK = {"127.0.0.1", "[::1]", "localhost"}
 _URI = re.compile(r"[!#$%&'()+,\-./0-9:;=?@A-Z\[\]_a-z~]+")
 """The characters of a URI (RFC 3986) but for the asterisk, which some read as a wildcard."""
-_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
+_NETWORK_LOCATION = re.compile(
+    r"(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]*)?", re.IGNORECASE
+)
+"""One host and perhaps a port: no userinfo, and nothing between a bracket and the port."""
 _OF_RESPONSES = {"code", "state", "iss", "error", "error_description", "error_uri"}
 """What is added to its query."""
 
@@ -27,7 +30,7 @@ def check_redirect_uri(uri: str) -> None:
     if parts is None or "#" in uri:
         raise _refusal("it is not a URL without a fragment")
     scheme, host = parts.scheme, _name_host(parts)
-    if not _HOST.fullmatch(host) or "@" in parts.netloc:
+    if not _NETWORK_LOCATION.fullmatch(parts.netloc):
         raise _refusal("it does not name one host")
     if scheme != "https" and not (scheme == "http" and host in _LOOPBACK):
         raise _refusal("it is neither https nor http at 127.0.0.1, [::1] or localhost")
@@ -73,12 +76,13 @@ def _is_same(registered: str, given: str) -> bool:
     ours, theirs = _split(registered), _split(given)
     if ours is None or theirs is None or not is_loopback(registered) or ours.scheme != "http":
         return False
-    return _without_port(ours) == _without_port(theirs) and "#" not in given
+    if not _NETWORK_LOCATION.fullmatch(theirs.netloc) or "#" in given:
+        return False
+    return _without_port(ours) == _without_port(theirs)
 
 
 def _without_port(parts: SplitResult) -> tuple[str, ...]:
-    userinfo = parts.netloc.rpartition("@")[0]
-    return (parts.scheme, _name_host(parts), userinfo, parts.path, parts.query)
+    return (parts.scheme, _name_host(parts), parts.path, parts.query)
 
 
 def _split(uri: str) -> SplitResult | None:

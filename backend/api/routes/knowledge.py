@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Annotated, Self, TypeAlias
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 
@@ -19,7 +19,7 @@ from backend.schemas.kept_knowledge import (
     KnowledgeItemResponse,
     KnowledgeResponse,
 )
-from backend.schemas.knowledge import KnowledgeFile, export_knowledge
+from backend.schemas.knowledge import KnowledgeFile, export_knowledge, import_knowledge
 from backend.store.knowledge_records import OWN, ItemPosition
 from indexing.text.normalization import is_visible
 
@@ -29,8 +29,17 @@ LONGEST_QUERY = 2_000
 _ALL = "/api/knowledge"
 _ONE = f"{_ALL}/{{item_id}}"
 _FILE = {"Content-Disposition": 'attachment; filename="knowledge.json"'}
+_FILE_SCHEMA = {"application/json": {"schema": {"$ref": "#/components/schemas/KnowledgeFile"}}}
 
 ItemId: TypeAlias = Annotated[str, Path(max_length=100)]
+
+
+async def _read_body(request: Request) -> bytes:
+    """Return it as it was sent: a long file is read by the thread of the route, and other requests go on meanwhile."""
+    return await request.body()
+
+
+BodyDependency = Annotated[bytes, Depends(_read_body)]
 
 
 def _check_text(text: str) -> str:
@@ -94,14 +103,15 @@ def list_knowledge(
     _ALL,
     status_code=201,
     responses={409: openapi.describe_problem("More would be kept in one place than allowed")},
+    openapi_extra={"requestBody": {"required": True, "content": _FILE_SCHEMA}},
     summary="Import what was exported",
 )
 @requires(Permission.ASK)
 def import_items(
-    body: KnowledgeFile, knowledge: KnowledgeDependency, place: PlaceDependency
+    body: BodyDependency, knowledge: KnowledgeDependency, place: PlaceDependency
 ) -> ImportReportResponse:
     """Into a conversation or a project, or else for yourself. A reference to a document is kept only if you may read that, and it says so."""
-    report = knowledge.import_items(place or OWN, body.to_imported())
+    report = knowledge.import_items(place or OWN, import_knowledge(body))
     return ImportReportResponse.from_report(report)
 
 
@@ -139,7 +149,9 @@ def get_item(item_id: ItemId, knowledge: KnowledgeDependency) -> KnowledgeItemRe
     _ONE,
     responses={
         403: openapi.describe_problem("It is somebody else's"),
-        409: openapi.describe_problem("A document that it rests on was deleted"),
+        409: openapi.describe_problem(
+            "A document that it rests on was deleted, or more would be kept in one place than allowed"
+        ),
     },
     summary="Correct a finding",
 )

@@ -19,6 +19,10 @@ Errors are problem details (RFC 9457) with what to do next; below `/v1` they hav
 
 - [OpenAPI description](/openapi.json): every route with examples of requests and answers; needs the scope `search`
 
+## Agents
+
+- `/mcp`: the tools `search`, `fetch`, `ask` and `research`, and the documents as resources, by the Model Context Protocol (streamable HTTP)
+
 ## Search and answers
 
 - `POST /api/search`: documents for a question, best first, with the passages that match; filters by source, tag, set and date
@@ -28,10 +32,6 @@ Errors are problem details (RFC 9457) with what to do next; below `/v1` they hav
 - `POST /api/research`: a question that takes many searches; its report comes in minutes, and its events are followed meanwhile
 - `GET /api/research/{research_id}/events`, `GET /api/research/{research_id}/report`: what it does as server-sent events; its report as Markdown or a Word document
 - `POST /api/references`: the sources of a text that has none yet
-
-## Agents
-
-- `/mcp`: the Model Context Protocol (streamable HTTP), with the tools `search`, `fetch`, `ask` and `research`; documents are resources
 
 ## Programs for OpenAI's API
 

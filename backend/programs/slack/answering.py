@@ -17,7 +17,11 @@ from backend.chat.turn import ChatTurn
 from backend.composition.answers_from_files import answer_attached
 from backend.container import Container
 from backend.conversations.answer_gate import AnswerGate
-from backend.conversations.assistant_service import AssistantService, AssistantUser
+from backend.conversations.assistant_service import (
+    AssistantService,
+    AssistantUser,
+    read_default_settings,
+)
 from backend.conversations.project_service import ProjectService
 from backend.conversations.service import BegunTurn, ConversationService
 from backend.conversations.turn_news import TurnNews
@@ -215,6 +219,9 @@ class AnsweringService:
         self, asking: Asking, question: Message, settings: AssistantSettings
     ) -> Answering:
         chat = self._container.chat
+        if not asking.is_alone:
+            # What its owner set on the pages, an assistant or a project with its instructions, may be theirs alone.
+            settings = read_default_settings(self._database)
         choose_models = cache(lambda: chat.choose_models(settings))
         # Memories, and what research found out before, are the asker's: they are told to nobody who reads along.
         owner = asking.owner if asking.is_alone else None

@@ -166,6 +166,7 @@ class SlackService:
 
     def _reply(self, asked: AskedQuestion) -> None:
         job = Job(
+            asked.question.user_id,
             partial(self._replier.reply, asked, self.identity.user_id),
             partial(self._end, asked.question, FAILED),
             partial(self._end, asked.question, INTERRUPTED),
@@ -177,6 +178,7 @@ class SlackService:
         is_long = pressed.name == "answer_privately"
         pool = self._answering if is_long else self._rating
         job = Job(
+            pressed.user_id,
             partial(self._buttons.press, pressed),
             partial(self._buttons.say, pressed, FAILED),
             partial(self._buttons.say, pressed, STOPPING),

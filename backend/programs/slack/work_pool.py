@@ -10,12 +10,16 @@ from typing import TypeAlias
 LOG = logging.getLogger("quarry.slack")
 WAITING_FOR_EACH = 5
 """Pieces of work that may wait for each that is done at the same time."""
+MOST_WAITING_OF_ONE = 5
+"""Of one person, so that nobody takes all places."""
 
 Work: TypeAlias = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
+    user_id: str
+    """For whom it is."""
     work: Work
     fail: Work
     """Called where the work fails by an error in the program."""
@@ -38,9 +42,11 @@ class WorkPool:
             thread.start()
 
     def submit(self, job: Job) -> bool:
-        """Do a job when its turn comes; False where too many wait, or the pool is stopping."""
+        """Do a job when its turn comes; False where too many wait, of all or of its user, or the pool is stopping."""
         with self._changed:
-            if self._is_stopping or len(self._waiting) >= self._most_waiting:
+            of_user = sum(one.user_id == job.user_id for one in self._waiting)
+            is_full = len(self._waiting) >= self._most_waiting or of_user >= MOST_WAITING_OF_ONE
+            if self._is_stopping or is_full:
                 return False
             self._waiting.append(job)
             self._changed.notify()

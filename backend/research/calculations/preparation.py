@@ -26,6 +26,9 @@ _PROGRAM = (
     "from backend.research.calculations.component_build import write_compiled; write_compiled()"
 )
 _LONGEST_BUILD = 600
+_BUILDERS_LOCK = threading.Lock()
+_BUILDERS: dict[Path, threading.Thread] = {}
+"""The last one of each folder: however many calculations wait, one builds."""
 _MISSING = "Calculations need the extra of that name: pip install 'quarry-search[calculations]'."
 
 
@@ -49,13 +52,23 @@ def prepare_component(folder: Path, deadline: Deadline) -> Path | None:
     """
     if (compiled := find_compiled(folder)) is None:
         _make_folder(folder)
-        builder = threading.Thread(target=_build, args=[folder], daemon=True)
-        builder.start()
+        builder = _find_builder(folder)
         builder.join(deadline.remaining())
         compiled = find_compiled(folder)
         if compiled is None and not builder.is_alive():
             raise NotConfiguredError(f"The sandbox of calculations could not be built in {folder}.")
     return compiled
+
+
+def _find_builder(folder: Path) -> threading.Thread:
+    """Return the thread that builds in a folder: the one that does, or else a new one."""
+    with _BUILDERS_LOCK:
+        builder = _BUILDERS.get(folder)
+        if builder is None or not builder.is_alive():
+            builder = threading.Thread(target=_build, args=[folder], daemon=True)
+            builder.start()
+            _BUILDERS[folder] = builder
+        return builder
 
 
 def _make_folder(folder: Path) -> None:

@@ -83,10 +83,6 @@ class ResearchService:
             NotFoundError: there is no such conversation or project.
             ConflictError: too many of the asker's runs have not ended.
         """
-        if research_runs.count_open(self.database, self.owner) >= MOST_OPEN:
-            raise ConflictError(
-                f"{MOST_OPEN} of your research runs have not ended. Stop or delete one first."
-            )
         history, document_ids = self._read_history(order.conversation_id)
         record = ResearchRecord(request=replace(order.request, history=history))
         new = NewResearch(
@@ -99,7 +95,13 @@ class ResearchService:
             record=write_record(record),
             history_document_ids=sorted(document_ids),
         )
-        return self.open(research_runs.add(self.database, new, datetime.now(UTC)))
+        with self.database.transaction() as database:
+            if research_runs.count_open(database, self.owner) >= MOST_OPEN:
+                raise ConflictError(
+                    f"{MOST_OPEN} of your research runs have not ended. Stop or delete one first."
+                )
+            run_id = research_runs.add(database, new, datetime.now(UTC))
+        return self.open(run_id)
 
     def _read_history(
         self, conversation_id: str | None

@@ -197,6 +197,25 @@ def test_of_many_at_once_no_more_are_kept_than_allowed(
     _add(database, BOB, "x", "y")
 
 
+def test_no_more_characters_are_kept_than_allowed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(knowledge, "MOST_CHARACTERS", 1_000)
+    (item_id,) = _add(database, ANN, "x" * 500)
+    item = knowledge.get(database, ANN, item_id)
+    longer = Correction(question="q", answer="y" * 990, quotes=item.quotes, sources=[SOURCE])
+    quoted = replace(NEW, quotes=[{"exact_quote": "z" * 500}])
+    for keep in (
+        lambda: _add(database, ANN, "y" * 500),
+        lambda: knowledge.add(database, ANN, OWN, [quoted], None),
+        lambda: knowledge.correct(database, item, longer),
+    ):
+        with pytest.raises(ConflictError, match="1,000 characters"):
+            keep()
+    assert _list(database, ANN) == [item]
+    _add(database, BOB, "y" * 500)
+
+
 def test_the_hashes_of_documents_are_those_that_there_are(database_url: str) -> None:
     with store_at(database_url, "desk") as store:
         store.hold(document("desk:a", version="7"))

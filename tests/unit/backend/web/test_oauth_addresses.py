@@ -31,6 +31,13 @@ def _serve(container: Container, listening: Listening, address: str) -> TestClie
     return TestClient(app, base_url=address, follow_redirects=False)
 
 
+def _challenge(client: TestClient, host: str) -> str:
+    """Return what who proves nothing is told at `/mcp`."""
+    answer = client.post("/mcp", headers={"host": host.removeprefix("http://")})
+    assert answer.status_code == 401
+    return str(answer.headers["www-authenticate"])
+
+
 @pytest.fixture
 def machine(container: Container) -> TestClient:
     return _serve(container, Listening(address="127.0.0.1"), ADDRESS)
@@ -62,7 +69,9 @@ def test_programs_are_connected_once_there_is_an_account(
     machine: TestClient, container: Container
 ) -> None:
     assert machine.get(OF_SERVER).status_code == 404
+    assert machine.post("/mcp").headers["www-authenticate"] == 'Bearer realm="Quarry"'
     add_person(container.database, "ann@example.com", Role.ADMIN)
+    assert f'resource_metadata="{ADDRESS}{OF_MCP}"' in _challenge(machine, ADDRESS)
     assert machine.get(OF_SERVER).json()["issuer"] == ADDRESS
     assert register(machine).id
 
@@ -74,6 +83,7 @@ def test_on_one_machine_the_issuer_is_the_address_that_is_asked(
     add_person(container.database, "ann@example.com", Role.ADMIN)
     found = machine.get(OF_MCP, headers={"host": host}).json()
     assert found["resource"] == f"http://{host.lower()}/mcp"
+    assert f'resource_metadata="http://{host.lower()}{OF_MCP}"' in _challenge(machine, host)
     assert found["authorization_servers"] == [f"http://{host.lower()}"]
 
 
@@ -88,6 +98,7 @@ def test_a_site_has_one_issuer_however_it_is_reached(container: Container, host:
     assert found["issuer"] == SITE
     assert found["token_endpoint"] == f"{SITE}/oauth/token"
     assert client.get(OF_MCP, headers={"host": host}).json()["resource"] == f"{SITE}/mcp"
+    assert f'resource_metadata="{SITE}{OF_MCP}"' in _challenge(client, host)
     forged = {
         "host": host,
         "x-forwarded-host": "evil.example.com",

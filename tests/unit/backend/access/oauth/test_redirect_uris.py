@@ -27,6 +27,7 @@ ACCEPTED = [
     "http://[::1]:8080/callback",
 ]
 REFUSED = [
+    "http://[::1].evil.com/callback",
     "",
     "callback",
     "/callback",
@@ -129,6 +130,7 @@ def test_a_program_on_the_machine_listens_at_any_port(registered: str, asked: st
         ("https://localhost/callback", "https://localhost:1/callback"),
         ("http://127.0.0.1/callback", "http://localhost/callback"),
         ("http://127.0.0.1/callback", "http://[::1]/callback"),
+        ("http://[::1]/callback", "http://[::1].evil.com:80/callback"),
         ("http://127.0.0.1/callback", "http://127.0.0.1:99999/callback"),
         ("http://127.0.0.1/callback", "http://127.0.0.1:80@evil.example.com/callback"),
         ("http://127.0.0.1/callback", "http://127.0.0.1/callback#x"),

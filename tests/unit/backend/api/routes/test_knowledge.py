@@ -1,5 +1,6 @@
 """Kept knowledge over HTTP: for whoever may read now all that it rests on."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,7 +11,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
+from backend.api.routes import knowledge as routes
+from backend.research.kept_knowledge import ImportedItem
 from backend.research.knowledge_service import add_items
+from backend.schemas.knowledge import import_knowledge
 from backend.store import knowledge, projects
 from backend.store.knowledge_records import OWN, KnowledgePlace
 from tests.support.conversations import START, begin
@@ -165,6 +169,20 @@ def test_what_cannot_be_kept_is_refused(world: World, body: object) -> None:
     item = _keep(world, BOB, WEEKS)
     assert world.clients[BOB].patch(f"{KNOWLEDGE}/{item}", json=body).status_code == 422
     assert [one["answer"] for one in _list(world.clients[BOB])] == [WEEKS]
+
+
+def test_a_long_file_does_not_hold_up_other_requests(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(text: str | bytes) -> list[ImportedItem]:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        return import_knowledge(text)
+
+    monkeypatch.setattr(routes, "import_knowledge", read)
+    answer = world.clients[BOB].post(KNOWLEDGE, json={"items": [{"question": "x"}]})
+    assert answer.status_code == 422
+    assert "items 1 answer: Field required" in answer.json()["detail"]
 
 
 def test_what_is_no_exported_file_is_refused(world: World) -> None:

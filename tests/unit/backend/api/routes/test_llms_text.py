@@ -7,6 +7,7 @@ from fastapi.testclient import TestClient
 from backend.api.routes.llms_text import TEXT
 
 _ROUTE = re.compile(r"`(GET|POST|DELETE) (/\S+)`")
+_AGENTS = re.compile(r"`(/\S+)`:.+Model Context Protocol")
 _LINK = re.compile(r"\]\((/[^)]+)\)")
 
 
@@ -17,6 +18,12 @@ def test_every_route_that_is_named_exists(client: TestClient) -> None:
     assert [
         (method, path) for method, path in named if method.lower() not in described.get(path, {})
     ] == []
+
+
+def test_agents_are_told_where_the_model_context_protocol_is_spoken(client: TestClient) -> None:
+    address = _AGENTS.search(TEXT)
+    assert address is not None
+    assert client.get(address[1]).status_code == 405
 
 
 def test_every_link_leads_to_something(client: TestClient) -> None:

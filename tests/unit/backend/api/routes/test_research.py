@@ -2,7 +2,9 @@
 
 import io
 import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from backend.access.roles import Role
 from backend.api.app import Api
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
+from backend.research.runs.service import MOST_OPEN
 from backend.store import people, research_runs
 from backend.store.conversations import ConversationOwner
 from backend.store.research_runs import ResearchRun
@@ -408,6 +411,20 @@ def test_what_cannot_be_researched_is_refused(
     before = bob.get(BASE).json()["runs"]
     assert bob.post(BASE, json=body).status_code == status
     assert bob.get(BASE).json()["runs"] == before
+
+
+def test_of_many_runs_that_begin_at_once_no_more_are_taken_than_one_may_have(
+    app: Api, modelled: Container
+) -> None:
+    """Nothing works on them here, so that none ends meanwhile."""
+    person = add_person(modelled.database, "kim@example.com")
+    kim = client_of(app, modelled, person)
+    body = {"question": LEAVE}
+    first = [kim.post(BASE, json=body) for _ in range(MOST_OPEN - 2)]
+    with ThreadPoolExecutor(4) as pool:
+        last = pool.map(lambda _: kim.post(BASE, json=body), range(8))
+    statuses = Counter(answer.status_code for answer in (*first, *last))
+    assert statuses == {202: MOST_OPEN, 409: 6}
 
 
 def test_research_needs_a_model(client: TestClient) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from backend.access.people import PeopleService
 from backend.access.roles import Role
+from backend.conversations.project_service import ProjectService
 from backend.programs.slack import socket_listener
 from backend.programs.slack.directory import NobodyReason
 from backend.programs.slack.replies import BUSY, INTERRUPTED, ONLY_SHARED, WITHDRAWN
@@ -206,6 +207,28 @@ def test_what_somebody_asked_to_remember_is_told_to_them_alone(
     ts = office.slack.write_to_bot(ann, "What of leave?")
     office.slack.wait_for_answer(f"D{ann}", ts)
     assert "July" in writer.requests[-1].text
+
+
+def test_how_somebody_is_answered_on_the_pages_is_not_told_in_a_channel(
+    office: SlackWorld, writer: Writer
+) -> None:
+    ann = user_of(office, "ann")
+    owner, database = ConversationOwner(office.people[ann].id), office.container.database
+    channel = office.slack.add_channel(ann, user_of(office, "bob"))
+    office.start_bot()
+    first = ask(office, channel, "ann")
+    service = ProjectService(database=database, owner=owner)
+    project = service.create("Merger", "We buy Acme in July.")
+    (begun,) = conversations.list_page(
+        database, owner, state="active", words=[], before=None, limit=9
+    )
+    service.move_conversation(begun.id, project.id)
+    office.slack.mention(channel, ann, "And what else of leave?", first.thread_ts)
+    office.slack.wait_for(lambda: count_answers(office, channel) == 2)
+    assert all("Acme" not in request.text for request in writer.requests)
+    office.slack.press(first, ann, "answer_privately")
+    office.slack.wait_for(lambda: count_answers(office, f"D{ann}") == 1)
+    assert "Acme" in writer.requests[-1].text
 
 
 # --- who is answered
@@ -530,16 +553,17 @@ def test_what_goes_wrong_is_said(office: SlackWorld) -> None:
 def test_more_questions_than_can_wait_are_refused(office: SlackWorld, writer: Writer) -> None:
     may_write = threading.Event()
     writer.before = lambda: may_write.wait(30)
-    channel = office.slack.add_channel(user_of(office, "ann"))
+    ann, bob = user_of(office, "ann"), user_of(office, "bob")
+    channel, other = office.slack.add_channel(ann), office.slack.add_channel(bob)
     office.start_bot()
-    asked = [office.slack.mention(channel, user_of(office, "ann"), "leave?") for _ in range(27)]
+    for _ in range(12):
+        office.slack.mention(channel, ann, "leave?")
     office.slack.wait_for(lambda: BUSY in office.slack.ever_shown(channel))
+    ts = office.slack.mention(other, bob, "leave?")
     may_write.set()
-    answered = office.slack.wait_for(
-        lambda: len([one for one in office.slack.of_bot(channel) if one.buttons]) >= 24
-    )
-    assert answered
-    assert len(asked) == 27
+    office.slack.wait_for_answer(other, ts)
+    office.slack.wait_for(lambda: count_answers(office, channel) >= 9)
+    assert BUSY not in office.slack.ever_shown(other)
 
 
 def test_what_was_begun_is_finished_when_the_bot_stops_and_what_died_is_said_later(

@@ -1,6 +1,7 @@
 """What calculations yield, and what they cannot reach: each escape is tried in the sandbox itself."""
 
 import os
+import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -291,6 +292,22 @@ def test_a_sandbox_that_is_not_built_in_time_is_said_to_be_prepared(
     assert not unbuilt.is_prepared
     outcome = unbuilt.run_calculation("1", Deadline.after(0.2))
     assert outcome == FailedCalculation("1", "the sandbox is still being prepared")
+
+
+def test_however_many_calculations_wait_it_is_built_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built, may_end = list[Path](), threading.Event()
+
+    def build(folder: Path) -> None:
+        built.append(folder)
+        may_end.wait(SECONDS)
+
+    monkeypatch.setattr(preparation, "_build", build)
+    for _ in range(5):
+        assert prepare_component(tmp_path, Deadline.after(0.05)) is None
+    may_end.set()
+    assert built == [tmp_path]
 
 
 def test_a_sandbox_that_cannot_be_built_is_said_so(
