@@ -24,7 +24,13 @@ from backend.chat.history import MessageTooLongError, ToolExchange
 from backend.chat.intent.search_plan import needs_no_search, to_query
 from backend.chat.llm.messages import CallMessage, ToolCall, ToolResult
 from backend.chat.llm_step import ModelStream, StepRequest, StepResult, start_stream
-from backend.chat.message_lookup import EARLIER, WEB_SHARE, start_finding, take_found
+from backend.chat.message_lookup import (
+    EARLIER,
+    KNOWLEDGE,
+    WEB_SHARE,
+    start_finding,
+    take_found,
+)
 from backend.chat.model_turn import EMPTY, FILES_TOO_LONG, ModelTurn, TurnFailedError
 from backend.chat.readable_ids import make_research_reference
 from backend.chat.references import (
@@ -35,6 +41,7 @@ from backend.chat.references import (
     number_references,
 )
 from backend.chat.turn import ChatDependencies, ChatTurn
+from backend.search.events import StepFailed
 from backend.search.models import Budgets, SearchResult
 from backend.search.search_tool import StartedSearch, follow_search
 from backend.web_search.tool_texts import WEB_SEARCH
@@ -162,13 +169,24 @@ class _AgentTurn(ModelTurn):
         self._tools = ()
         asks_web = self._asks_web_for_message
         if self._dependencies.search is not None and not self._searched:
-            budgets = self._conversation.budgets(())
-            share = int(budgets.answer * (1 - WEB_SHARE)) if asks_web else budgets.answer
-            result = yield from self._search(InternalSearch(()), replace(budgets, answer=share))
-            self._add_results(result)
-            self._conversation.add_results(result.for_model or prompts.NOTHING_FITS)
+            yield from self._search_documents_for_message(asks_web=asks_web)
         if asks_web:
             yield from self._search_web_for_message()
+
+    def _search_documents_for_message(self, *, asks_web: bool) -> Generator[ChatEvent, None, None]:
+        """Search the message; where the web is asked too, a search that fails loses only its own."""
+        budgets = self._conversation.budgets(())
+        share = int(budgets.answer * (1 - WEB_SHARE)) if asks_web else budgets.answer
+        try:
+            result = yield from self._search(InternalSearch(()), replace(budgets, answer=share))
+        except SEARCH_ERRORS as error:
+            if not asks_web:
+                raise
+            yield StepFailed(KNOWLEDGE, str(error))
+            self._conversation.add_results(prompts.KNOWLEDGE_FAILED)
+            return
+        self._add_results(result)
+        self._conversation.add_results(result.for_model or prompts.NOTHING_FITS)
 
     @property
     def _asks_web_for_message(self) -> bool:

@@ -1,17 +1,20 @@
-"""Find the terms of a text that may give away what only some may read: codes, quoted words, names of several words, amounts.
+"""Find the terms of a text that may give away what only some may read: codes, quoted words, names, amounts.
 
 Terms are compared by their letters and digits alone, folded, so that neither case and width nor blanks and punctuation
 between them make another term.
 """
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import regex
 
+from backend.chat.han_names import find_han_names
+from backend.chat.private_names import find_names
+from backend.chat.well_known_names import is_well_known
 from indexing.text.languages import LANGUAGES, guess_languages
 from indexing.text.normalization import SPACELESS, fold
 from indexing.text.stop_words import FUNCTION_WORDS
@@ -66,6 +69,9 @@ _AMOUNT = regex.compile(
     rf"|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT}))(?![\p{{Latin}}\p{{N}}])",
     regex.IGNORECASE,
 )
+_UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"}
+_UMLAUT = regex.compile("[äöüøå]", regex.IGNORECASE)
+_DIGRAPH = regex.compile("(?:ae|oe|(?<![aeq])ue|aa)", regex.IGNORECASE)
 _SPACELESS_LETTER = regex.compile(rf"[{SPACELESS}]")
 
 
@@ -85,10 +91,28 @@ def fold_words(text: str) -> str:
     return "".join(fold_character(one) or " " for one in unicodedata.normalize("NFC", text))
 
 
-def find_terms(text: str) -> set[str]:
-    """Return the letters of all terms of a text."""
-    found = (letters_of(term) for term in _find_written_terms(text))
-    return {letters for letters in (*found, *_find_amounts(text)) if is_telling(letters)}
+@lru_cache(maxsize=64)
+def find_terms(text: str) -> frozenset[str]:
+    """Return the letters of all terms of a text, in each way to write an umlaut."""
+    names = chain(find_names(text), find_han_names(text))
+    return frozenset(find_query_terms(text) | _to_letters(names))
+
+
+def find_query_terms(query: str) -> set[str]:
+    """Return the letters of the terms of a query, without names of a single word: its capitals tell nothing of them."""
+    return _to_letters(_find_written_terms(query)) | set(filter(is_telling, _find_amounts(query)))
+
+
+def _to_letters(terms: Iterable[str]) -> set[str]:
+    found = (letters_of(spelt) for term in terms for spelt in spell(term))
+    return set(filter(is_telling, found))
+
+
+def spell(text: str) -> tuple[str, ...]:
+    """Return a text, and as it is written where there are no umlauts, or where there are ("Mueller", "Müller")."""
+    spread = _UMLAUT.sub(lambda found: _UMLAUTS[found[0].lower()], text)
+    drawn = _DIGRAPH.sub(lambda found: found[0][0], text)
+    return tuple(dict.fromkeys((text, spread, drawn)))
 
 
 def is_telling(letters: str) -> bool:
@@ -127,6 +151,7 @@ class _TextWords:
     grammar: frozenset[str]
     """Function words of English and of the language of the text."""
     has_capital_nouns: bool
+    """As German has."""
 
     @classmethod
     def of(cls, text: str) -> "_TextWords":
@@ -136,7 +161,8 @@ class _TextWords:
         return cls(
             frozenset(word for word in found if word[0].islower()),
             frozenset(pairs),
-            FUNCTION_WORDS["English"] | LANGUAGES[language].stop_words,
+            FUNCTION_WORDS["English"]
+            | (FUNCTION_WORDS["German"] if language == "de" else LANGUAGES[language].stop_words),
             language == "de",
         )
 
@@ -147,6 +173,8 @@ class _TextWords:
         small elsewhere is no name.
         """
         if any(fold(word) in self.grammar for word in (first, second)):
+            return True
+        if is_well_known(first) and is_well_known(second):
             return True
         if self.has_capital_nouns and at_start and first.lower() in self.small:
             return True

@@ -12,14 +12,23 @@ from typing import TypeAlias
 
 import regex
 
-from backend.chat.private_terms import find_terms, fold_character, fold_words
+from backend.chat.private_terms import (
+    find_query_terms,
+    find_terms,
+    fold_character,
+    fold_words,
+    spell,
+)
 from connectors.document import Span
 from indexing.text.normalization import LETTER, SPACELESS, fold
 from indexing.text.stop_words import FUNCTION_WORDS
 from indexing.text.tokenizer import plain_words
+from indexing.text.vocabulary import load_vocabulary
 
 SHORT_TERM = 5
 """A term of fewer letters without a digit is one only as words of its own: it may be a part of any word."""
+LONGEST_ENDING = 1
+"""Characters of a plural."""
 MAX_ROUNDS = 50
 """What is left after a removal may hold a term again."""
 
@@ -52,7 +61,7 @@ class TurnTexts:
 
     def find_terms_of(self, query: str) -> frozenset[str]:
         """Return what a query has in common with private texts that a reader of both would call a term."""
-        return frozenset(filter(self._is_said_in_private, find_terms(query)))
+        return frozenset(filter(self._is_said_in_private, find_query_terms(query)))
 
     def is_private_alone(self, term: str) -> bool:
         as_word, anywhere = _word_pattern(term), _part_pattern(term)
@@ -65,15 +74,15 @@ class TurnTexts:
 
     @cached_property
     def _folded_private(self) -> list[str]:
-        return [fold_words(text) for text in self.private]
+        return _fold_spellings(self.private)
 
     @cached_property
     def _folded_public(self) -> list[str]:
-        return [fold_words(text) for text in self.public]
+        return _fold_spellings(self.public)
 
     @cached_property
     def _folded_own(self) -> list[str]:
-        return [fold_words(text) for text in self.own]
+        return _fold_spellings(self.own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +143,9 @@ class _Letters:
         while start >= 0:
             end = start + len(term)
             is_part = self._cuts(start, term) or self._cuts(end, term)
-            if not is_part:
-                yield self._whole_words(Span(self.places[start], self.places[end - 1] + 1))
+            span = Span(self.places[start], self.places[end - 1] + 1)
+            if not is_part and not self._is_in_ordinary_word(span):
+                yield self._whole_words(span)
             start = self.letters.find(term, start + 1 if is_part else end)
 
     def _cuts(self, at: int, term: str) -> bool:
@@ -147,6 +157,12 @@ class _Letters:
             return True
         is_short = len(term) < SHORT_TERM and term.isalpha()
         return is_short and _is_word_character(before) and _is_word_character(after)
+
+    def _is_in_ordinary_word(self, span: Span) -> bool:
+        """Whether a place is only a part of an English word, such as "falconry", and that no plural of it."""
+        whole = self._whole_words(span)
+        is_longer = whole.end - whole.start > span.end - span.start + LONGEST_ENDING
+        return is_longer and whole.of(self.text).lower() in load_vocabulary("en")
 
     def _whole_words(self, span: Span) -> Span:
         start, end = span.start, span.end
@@ -199,6 +215,10 @@ def _list_own_words(removed: str, own_words: frozenset[str]) -> list[str]:
     found = _WORD.findall(removed)
     own = [word for word in found if fold(word) in own_words]
     return own if len(own) < len(found) else []
+
+
+def _fold_spellings(texts: Iterable[str]) -> list[str]:
+    return [fold_words(spelt) for text in texts for spelt in spell(text)]
 
 
 def _word_pattern(term: str) -> regex.Pattern[str]:

@@ -80,7 +80,12 @@ def _list_step_lines(event: ChatEvent) -> Iterator[tuple[str, str]]:
 
 def _list_web_lines(searched: WebSearched) -> Iterator[tuple[str, str]]:
     finding = searched.finding
-    sent = f" (sent to {', '.join(finding.receivers)})" if finding.receivers else ""
+    answered = (
+        f"; {finding.answered_by} answered"
+        if len(finding.receivers) > 1 and finding.answered_by
+        else ""
+    )
+    sent = f" (sent to {', '.join(finding.receivers)}{answered})" if finding.receivers else ""
     known = " (searched before)" if not finding.receivers and not finding.problem else ""
     yield f"on the web: {finding.query}{sent}{known}", "dim"
     if searched.withheld:

@@ -111,11 +111,30 @@ def _choose_use(
     if whole is not None or not attached.texts:
         return "whole"
     others = (*attached.own_texts, *attached.select_texts(attached.of_project))
-    if not turn.assistant.searches:
+    if not turn.assistant.searches or _leaves_out_knowledge(turn):
         return "scope"
     if not others and turn.assistant.scope != Filters():
         return "added"
     return "scope" if attached.search_scope == "files" else "everything"
+
+
+def _leaves_out_knowledge(turn: "ChatTurn") -> bool:
+    """Whether company knowledge is switched off: files that are too long to be read whole are searched all the same."""
+    from backend.chat.intent.search_plan import Side
+    from backend.chat.turn_mode import ChatMode
+
+    return isinstance(turn.mode, ChatMode) and Side.KNOWLEDGE not in turn.mode.sides
+
+
+def _search_files_alone(turn: "ChatTurn") -> "ChatTurn":
+    from backend.chat.intent.search_plan import Side
+    from backend.chat.turn_mode import ChatMode
+
+    match turn.mode:
+        case ChatMode(sides=sides) as mode:
+            return replace(turn, mode=replace(mode, sides=sides | {Side.KNOWLEDGE}))
+        case _:
+            return turn
 
 
 def _give(files: "Sequence[UserFile]") -> "tuple[GivenFile, ...]":
@@ -159,6 +178,7 @@ def _restrict(
         # The files stand in the place of what the assistant is limited to, which they are no part of.
         only = _accept_any(_accept_files(attached))
         assistant = replace(assistant, scope=Filters(), searches=True)
+        turn = _search_files_alone(turn)
         return replace(turn, filters=turn.filters.narrowed_by(only), assistant=assistant)
     return replace(turn, assistant=replace(assistant, scope=add_files(assistant, attached)))
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from backend.store.web_search import StoredProvider, Wait, WebRules
+from backend.web_search.domains import ANY_DOMAIN
 from backend.web_search.pacing import Pacer
 from backend.web_search.plain_fetch import fetch_html
 from backend.web_search.search import WebSearch, WebSearchSetup
@@ -43,7 +44,8 @@ def make_web_search(
 
     def fetch_rendered(url: str, deadline: "Deadline") -> str:
         try:
-            return render(url, deadline).html
+            # An admin has named this address.
+            return render(url, deadline, ANY_DOMAIN).html
         except NotConfiguredError:
             return fetch_html(url, deadline)
 

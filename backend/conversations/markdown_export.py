@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, TypeAlias
-from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 
 from backend.chat.citations.citation_processor import SourceKind
+from backend.chat.document_addresses import quote_id
 from backend.chat.events import GENERAL_KNOWLEDGE
 from backend.chat.passages import PassagesReason
 from backend.chat.readable_ids import find_knowledge_page
@@ -74,7 +74,7 @@ class _Sources:
             return f"{self.server.rstrip('/')}/memories"
         if citation.get("kind") == SourceKind.RESEARCH:
             return f"{self.server.rstrip('/')}{find_knowledge_page(document_id)}"
-        return f"{self.server.rstrip('/')}/document/{quote(document_id, safe='', errors='replace')}"
+        return f"{self.server.rstrip('/')}/document/{quote_id(document_id)}"
 
     def write(self, translate: Translate) -> list[str]:
         if not self.found:

@@ -81,7 +81,8 @@ class WebSearchedEvent(Schema):
 
     model_config = with_example(
         query="parental leave law Denmark",
-        receivers=["Brave Search (api.search.brave.com)"],
+        receivers=["Tavily (api.tavily.com)", "Brave Search (api.search.brave.com)"],
+        answered_by="Brave Search (api.search.brave.com)",
         withheld=[],
         results=[
             {
@@ -96,6 +97,8 @@ class WebSearchedEvent(Schema):
     query: str
     receivers: tuple[str, ...]
     """Empty where the same was searched before in this conversation: nothing was sent."""
+    answered_by: str
+    """The receiver whose results these are: the last one, where those before it failed or found nothing; empty where none answered now."""
     withheld: tuple[str, ...]
     """What was taken out of the query before, since only documents say it that not everybody may read."""
     results: tuple[FoundPageResponse, ...]
@@ -107,6 +110,7 @@ class WebSearchedEvent(Schema):
         return cls(
             query=finding.query,
             receivers=finding.receivers,
+            answered_by=finding.answered_by,
             withheld=tuple(withheld),
             results=tuple(map(FoundPageResponse.from_result, finding.results)),
             problem=finding.problem,

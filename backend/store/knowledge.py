@@ -55,15 +55,18 @@ _ITEM_VALUES = tuple(
     for one in fields(NewItem)
     if one.name not in {"sources", "quotes", "pages", "made_at", "corrected_at"}
 )
-_OWNER_IS_IN_PROJECT = exists().where(
-    projects.c.id == items.c.project_id,
-    or_(
-        projects.c.person_id == items.c.person_id,
-        and_(projects.c.person_id.is_(None), items.c.person_id.is_(None)),
-        exists().where(
-            project_members.c.project_id == projects.c.id,
-            project_members.c.person_id == items.c.person_id,
+# Two subqueries side by side: one within the other would not mean the item of the row.
+_OWNER_IS_IN_PROJECT = or_(
+    exists().where(
+        projects.c.id == items.c.project_id,
+        or_(
+            projects.c.person_id == items.c.person_id,
+            and_(projects.c.person_id.is_(None), items.c.person_id.is_(None)),
         ),
+    ),
+    exists().where(
+        project_members.c.project_id == items.c.project_id,
+        project_members.c.person_id == items.c.person_id,
     ),
 )
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from backend.web_search.addresses import get_host, strip_www
 from connectors.errors import InvalidInputError
@@ -54,6 +55,16 @@ class DomainRules:
             return False
         return self.allowed is None or _is_listed(host, self.allowed)
 
+    def may_load_from(self, host: str) -> bool:
+        """Whether a page that is permitted may load what it consists of from a host.
+
+        That may be of a domain that is not among the allowed ones, but of none that is blocked. What is named by its number
+        could be any of these.
+        """
+        if _is_number(host):
+            return self == ANY_DOMAIN
+        return not _is_listed(strip_www(host), self.blocked)
+
     def narrowed_by(self, other: "DomainRules") -> "DomainRules":
         """Return the rules that permit what both do."""
         return DomainRules(
@@ -62,6 +73,14 @@ class DomainRules:
 
 
 ANY_DOMAIN = DomainRules()
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_listed(host: str, domains: frozenset[str]) -> bool:

@@ -1,6 +1,6 @@
 """Reading pages of the open web: fetched, judged, and turned into text; in a browser where scripts write it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from backend.web_search.isolated_page import read_page
 from backend.web_search.obstacles import find_obstacle, find_refusal
 from backend.web_search.page_content import PageContent
 from backend.web_search.page_fetcher import PageFetcher, describe_delay, get_host
-from backend.web_search.rendering import PageRenderer
+from backend.web_search.rendering import PageRenderer, RenderedPage
 from backend.web_search.results import (
     BlockedPage,
     Obstacle,
@@ -59,7 +59,7 @@ class PageReader:
         if not isinstance(opened, _Opened):
             return opened
         if self._render is not None and _may_need_scripts(opened.content):
-            opened = _render(self._render, opened, deadline)
+            opened = _render(partial(self._render, domains=domains), opened, deadline)
         return _judge(url, opened)
 
     def read_all(
@@ -158,7 +158,9 @@ def _find_refusal(response: Response, deadline: Deadline) -> Obstacle | None:
     return find_refusal(response.headers, signs) if signs else None
 
 
-def _render(render: PageRenderer, plain: _Opened, deadline: Deadline) -> _Opened:
+def _render(
+    render: Callable[[str, Deadline], RenderedPage], plain: _Opened, deadline: Deadline
+) -> _Opened:
     """Return the page as a browser shows it, or as it was where that says no more."""
     try:
         rendered = render(plain.url, deadline)

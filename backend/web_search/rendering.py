@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from backend.web_search.domains import DomainRules
 from indexing.runtime.deadline import Deadline
 
 
@@ -20,8 +21,8 @@ class RenderedPage(Protocol):
 class PageRenderer(Protocol):
     """Opens pages in a browser that reaches nothing but the public web."""
 
-    def __call__(self, url: str, deadline: Deadline) -> RenderedPage:
-        """Open a page and return what it has become.
+    def __call__(self, url: str, deadline: Deadline, domains: DomainRules) -> RenderedPage:
+        """Open a page and return what it has become; nothing is requested of blocked domains.
 
         Raises:
             QuarryError: the page or the browser cannot be opened.

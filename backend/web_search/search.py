@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
@@ -56,6 +56,11 @@ class WebSearchSetup:
     providers: tuple[StoredProvider, ...]
     """All of them, in their order."""
 
+    @property
+    def domains(self) -> DomainRules:
+        """Those that the admins permit."""
+        return DomainRules.of(self.rules.allowed_domains, self.rules.blocked_domains)
+
 
 class WebSearch:
     """The search of the open web. Safe to use from several threads; the limits of each provider hold for a process.
@@ -83,15 +88,15 @@ class WebSearch:
         """Whether an admin has switched it on."""
         return self._read_setup().rules.is_on
 
-    def read_domains(self) -> DomainRules:
-        """Return which domains the admins permit.
+    def read_setup(self) -> WebSearchSetup:
+        """Return what holds for a search, or for the pages that are read, from now on.
 
         Raises:
             ConflictError: the web is switched off.
         """
-        rules = self._read_setup().rules
-        _check_is_on(rules)
-        return _read_domains(rules)
+        setup = self._read_setup()
+        _check_is_on(setup.rules)
+        return setup
 
     @property
     def keeps_internal_names(self) -> bool:
@@ -117,23 +122,23 @@ class WebSearch:
             ConflictError: the web is switched off, or there is no provider that may be asked.
             DeadlineExceededError: the time is up before a provider is asked.
         """
-        setup = self._read_setup()
-        _check_is_on(setup.rules)
+        wanted = WebQuery(text=query, limit=limit, freshness=freshness, language=language)
+        return self.search_with(self.read_setup(), wanted, deadline, domains)
+
+    def search_with(
+        self, setup: WebSearchSetup, query: WebQuery, deadline: Deadline, domains: DomainRules
+    ) -> WebOutcome:
+        """See `search`; `setup` is what `read_setup` has returned just now."""
         enabled = [one for one in setup.providers if one.values.is_enabled]
         if not enabled:
             raise ConflictError(
                 "There is no provider of web search that may be asked. To add one: quarry web providers add"
             )
         deadline.check()
-        rules = _read_domains(setup.rules).narrowed_by(domains)
+        rules = setup.domains.narrowed_by(domains)
         if rules.allowed is not None and not rules.allowed:
             return WebOutcome(results=(), attempts=())
-        wanted = WebQuery(
-            text=" ".join(query.split())[:LONGEST_QUERY],
-            limit=limit,
-            freshness=freshness,
-            language=language,
-        )
+        wanted = replace(query, text=" ".join(query.text.split())[:LONGEST_QUERY])
         return self._ask_in_order(enabled, wanted, rules, deadline)
 
     async def asearch(
@@ -156,7 +161,7 @@ class WebSearch:
     ) -> WebOutcome:
         """Ask one provider, whether it waits or not, and whether the web is on or not. One that answers may be asked again."""
         wanted = WebQuery(text=" ".join(query.split())[:LONGEST_QUERY], limit=limit)
-        rules = _read_domains(self._read_setup().rules)
+        rules = self._read_setup().domains
         self._pacer.forget(provider.id)
         results, attempt = self._ask(provider, wanted, rules, deadline)
         if provider.wait is not None and attempt.failure in (None, NOTHING_FOUND):
@@ -248,10 +253,6 @@ def get_limit(provider: StoredProvider) -> int:
 def _check_is_on(rules: WebRules) -> None:
     if not rules.is_on:
         raise ConflictError(SWITCHED_OFF)
-
-
-def _read_domains(rules: WebRules) -> DomainRules:
-    return DomainRules.of(rules.allowed_domains, rules.blocked_domains)
 
 
 def _adapt_query(wanted: WebQuery, rules: DomainRules) -> WebQuery:

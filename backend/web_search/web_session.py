@@ -15,7 +15,7 @@ from backend.web_search.results import (
     WebQuery,
     WebResult,
 )
-from backend.web_search.search import LONGEST_QUERY, WebSearch
+from backend.web_search.search import LONGEST_QUERY, WebSearch, WebSearchSetup
 from backend.web_search.session_cache import SessionCache
 from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.embedding.understood_embedder import UnderstoodEmbedder
@@ -34,12 +34,14 @@ class WebFinding:
     Attributes:
         query: As it was sent.
         receivers: Whom it was sent to, such as hosts; nobody where it was searched before.
+        answered_by: The one of the receivers whose results these are; empty where none answered now.
         problem: A sentence for the asker where no provider answered; empty where one did, found it something or not.
     """
 
     query: str
     results: tuple[WebResult, ...]
     receivers: tuple[str, ...] = ()
+    answered_by: str = ""
     problem: str = ""
 
 
@@ -71,8 +73,10 @@ class WebSession:
         """Search the web; whatever fails is a finding too."""
         text = " ".join(query.split())[:LONGEST_QUERY]
         try:
-            rules = self.search.read_domains().narrowed_by(self.domains)
-            return self._find_cached(text, limit, rules) or self._ask(text, limit, deadline)
+            setup = self.search.read_setup()
+            rules = setup.domains.narrowed_by(self.domains)
+            known = self._find_cached(text, limit, rules)
+            return known or self._ask(setup, text, limit, deadline)
         except ConflictError as error:
             return WebFinding(query=text, results=(), problem=str(error))
         except TemporarilyUnavailableError:
@@ -83,7 +87,7 @@ class WebSession:
     def read(self, urls: Sequence[str], deadline: Deadline) -> list[PageOutcome]:
         """Read pages side by side; the outcomes are in the order of the addresses."""
         try:
-            rules = self.search.read_domains().narrowed_by(self.domains)
+            rules = self.search.read_setup().domains.narrowed_by(self.domains)
         except (ConflictError, TemporarilyUnavailableError) as error:
             return [UnreadablePage(url, str(error)) for url in urls]
         known = {url: self.cache.find_page(url) for url in urls if rules.permits(url)}
@@ -109,15 +113,17 @@ class WebSession:
         permitted = tuple(one for one in found if rules.permits(one.url))
         return WebFinding(query=text, results=permitted)
 
-    def _ask(self, text: str, limit: int, deadline: Deadline) -> WebFinding:
-        outcome = self.search.search(text, limit, None, self.language, deadline, self.domains)
+    def _ask(self, setup: WebSearchSetup, text: str, limit: int, deadline: Deadline) -> WebFinding:
+        query = WebQuery(text=text, limit=limit, language=self.language)
+        outcome = self.search.search_with(setup, query, deadline, self.domains)
         if outcome.results:
             self.cache.keep_results(self._to_key(text, limit), outcome.results)
-        receivers = [f"{one.service} ({one.receiver})" for one in outcome.attempts if one.sent]
+        receivers = {f"{one.service} ({one.receiver})": one for one in outcome.attempts if one.sent}
         return WebFinding(
             query=text,
             results=outcome.results,
-            receivers=tuple(dict.fromkeys(receivers)),
+            receivers=tuple(receivers),
+            answered_by=next((name for name, one in receivers.items() if one.found), ""),
             problem=_describe_problem(outcome),
         )
 

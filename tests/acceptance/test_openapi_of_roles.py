@@ -86,7 +86,7 @@ def _make_proofs(
 
 @pytest.fixture(scope="module")
 def description(url: str, proofs: Proofs) -> Any:
-    answer = httpx.get(f"{url}/openapi.json", headers=proofs["admin"])
+    answer = httpx.get(f"{url}/openapi.json", headers=proofs["admin"], timeout=60)
     assert answer.status_code == 200
     return answer.json()
 
@@ -96,7 +96,7 @@ def description(url: str, proofs: Proofs) -> Any:
 def test_whoever_asks_is_answered_as_described(
     url: str, proofs: Proofs, description: Any, name: str, mode: GenerationMode
 ) -> None:
-    nowhere = httpx.get(f"{url}/no/such/address", headers=proofs[name])
+    nowhere = httpx.get(f"{url}/no/such/address", headers=proofs[name], timeout=60)
     assert nowhere.status_code == (401 if name == NOBODY else 404), "the proof counts"
     for operation in list_operations(description):
         if mode.is_positive or operation.body or operation.query:

@@ -45,8 +45,8 @@ from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.runtime.deadline import Deadline
-from tests.contract.provider_worlds.api_worlds import SearxngWorld
-from tests.contract.provider_worlds.world import Item
+from tests.contract.provider_worlds.api_worlds import SearxngWorld, TavilyWorld
+from tests.contract.provider_worlds.world import SECRET, Item, ProviderWorld
 from tests.support.scripted_model import Reply, Request, ScriptedModel, ToolUse
 from tests.support.search import MemoryIndex, chunk
 from tests.support.services import serving
@@ -150,6 +150,8 @@ class AgentWorld:
             is_on=True, allowed_domains=(), blocked_domains=(), keeps_internal_names=True
         )
     )
+    backups: tuple[StoredProvider, ...] = ()
+    """Providers behind the search engine."""
     entries: CacheEntries = field(default_factory=TurnEntries)
     lookups: CountedLookups = field(default_factory=CountedLookups)
     state: ChatStateContainer = field(default_factory=ChatStateContainer)
@@ -249,22 +251,27 @@ class AgentWorld:
             embedding=UnderstoodEmbedder(HashingEmbedder(), EVERYTHING),
         )
 
-    def _setup(self) -> WebSearchSetup:
-        settings = self.engine.settings(self.engine_service.url)
+    def make_provider(
+        self, number: int, name: str, world: ProviderWorld, service: RunningService
+    ) -> StoredProvider:
         values = ProviderValues(
-            name="desk",
-            kind=self.engine.kind,
-            settings=dict(settings),
+            name=name,
+            kind=world.kind,
+            settings=dict(world.settings(service.url)),
             sealed_credential=None,
             is_enabled=True,
             per_minute=10_000,
         )
-        provider = StoredProvider(id=1, values=values, wait=None)
-        return WebSearchSetup(rules=self.rules, providers=(provider,))
+        return StoredProvider(id=number, values=values, wait=None)
+
+    def _setup(self) -> WebSearchSetup:
+        desk = self.make_provider(1, "desk", self.engine, self.engine_service)
+        return WebSearchSetup(rules=self.rules, providers=(desk, *self.backups))
 
     def _open(self, provider: StoredProvider) -> SearchProvider:
         values = provider.values
-        return create_provider(values.kind, values.name, values.settings, {}, fetch_html)
+        credential = {"key": SECRET} if values.kind == TavilyWorld.kind else {}
+        return create_provider(values.kind, values.name, values.settings, credential, fetch_html)
 
 
 @contextmanager

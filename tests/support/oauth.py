@@ -10,8 +10,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from fastapi.testclient import TestClient
-from httpx2 import Response
+from httpx2 import Client, Response
 
 CALLBACK = "http://127.0.0.1/callback"
 """As it is registered; the program listens at a port of its own."""
@@ -34,7 +33,7 @@ def make_challenge(verifier: str) -> str:
 class Program:
     """A program that has registered, and the flow that it has begun."""
 
-    client: TestClient
+    client: Client
     """Without a session."""
     registered: Mapping[str, Any]
     verifier: str = field(default_factory=lambda: secrets.token_urlsafe(48))
@@ -94,7 +93,7 @@ def _given(fields: Fields) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def register(client: TestClient, **changed: Any) -> Program:
+def register(client: Client, **changed: Any) -> Program:
     answer = client.post("/oauth/register", json=CLIENT | changed)
     assert answer.status_code == 201, answer.text
     return Program(client, answer.json())
@@ -107,7 +106,7 @@ def read_form(html: str) -> dict[str, str]:
     return {name: unescape(value) for name, value in hidden}
 
 
-def allow(browser: TestClient, address: str, decision: str = "allow") -> dict[str, str]:
+def allow(browser: Client, address: str, decision: str = "allow") -> dict[str, str]:
     """Decide as the person whose browser it is, and return what the program is told."""
     shown = browser.get(address)
     assert shown.status_code == 200, shown.text
@@ -125,7 +124,7 @@ def parse_response(address: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(address).query))
 
 
-def connect(browser: TestClient, program: Program, **changed: str | None) -> dict[str, Any]:
+def connect(browser: Client, program: Program, **changed: str | None) -> dict[str, Any]:
     """Go the whole way, and return the tokens."""
     code = allow(browser, program.make_address(**changed))["code"]
     answer = program.redeem(code, redirect_uri=changed.get("redirect_uri", AT_A_PORT))

@@ -73,6 +73,8 @@ class OpenWeb:
     pages: LocalWeb
     rules: WebRules = ON
     providers: tuple[StoredProvider, ...] = ()
+    setups_read: int = 0
+    """How often it was asked what admins have set."""
     cached: list[tuple[str, Outcome]] = field(default_factory=list)
     """What was looked for in caches."""
 
@@ -111,6 +113,7 @@ class OpenWeb:
         self.cached.append((kind, outcome))
 
     def _read_setup(self) -> WebSearchSetup:
+        self.setups_read += 1
         return WebSearchSetup(rules=self.rules, providers=self.providers)
 
     def _open(self, provider: StoredProvider) -> SearchProvider:

@@ -35,3 +35,9 @@ export function entry(source) {
     ),
   );
 }
+
+/** The list behind an answer: the cited sources, by number, each with what is known of it and its first quote. */
+export function showReferences(root, references, known) {
+  root.hidden = !references.length;
+  root.querySelector("ol").replaceChildren(...references.map((one) => entry({ ...known.get(one.document_id), ...one })));
+}

@@ -1,8 +1,9 @@
 // How a question finds its sources: looked up first, where the switches say, or by a model that decides.
 import { translate } from "./messages.js";
 
-const USUAL = { mode: "chat", knowledge: true, web: false };
-const SWITCHES = ["knowledge", "web"];
+const USUAL = { mode: "chat", knowledge: true, web: false, rewrite: true };
+const SWITCHES = ["knowledge", "web", "rewrite"];
+const HINTS = { rewrite: translate("A language model writes what else to ask than the question itself.") };
 
 export class ModeChoice {
   #root;
@@ -26,8 +27,8 @@ export class ModeChoice {
 
   /** As a request has it. */
   get body() {
-    const { mode, knowledge, web } = this.#chosen;
-    return mode === "agent" ? { mode } : { mode, knowledge, web: web && this.#isWebOn };
+    const { mode, knowledge, web, rewrite } = this.#chosen;
+    return mode === "agent" ? { mode } : { mode, knowledge, web: web && this.#isWebOn, rewrite };
   }
 
   /** What this person chose last. */
@@ -36,9 +37,9 @@ export class ModeChoice {
   }
 
   /** As a question was asked; in Agent mode the switches stay as they were. */
-  follow({ mode, knowledge, web }) {
+  follow({ mode, knowledge, web, rewrite }) {
     this.recall();
-    this.#take(mode === "agent" ? { mode } : { mode: "chat", knowledge: knowledge ?? true, web: web ?? false });
+    this.#take(mode === "agent" ? { mode } : { mode: "chat", knowledge: knowledge ?? true, web: web ?? false, rewrite: rewrite ?? true });
   }
 
   #take(choice) {
@@ -73,7 +74,7 @@ export class ModeChoice {
       const isOn = this.#chosen[name] && !(name === "web" && !this.#isWebOn);
       button.setAttribute("aria-checked", String(isOn));
       button.setAttribute("aria-disabled", String(Boolean(this.#objection(name))));
-      button.title = this.#objection(name);
+      button.title = this.#objection(name) || (HINTS[name] ?? "");
     }
     this.#root.querySelector("#modes-why").hidden = !isAgent;
   }

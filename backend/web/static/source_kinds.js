@@ -34,14 +34,3 @@ function targetOf({ kind, link, document_id, section, span }) {
   if (kind === "research") return { href: `/knowledge/${document_id.slice("research/".length)}` };
   return { href: documentUrl(document_id, section, span) };
 }
-
-/** The list behind an answer: the cited sources, by number. */
-export function showReferences(root, references) {
-  root.hidden = !references.length;
-  const items = references.map((one) => {
-    const kind = kindName(one);
-    const link = sourceLink(one, {}, make("bdi", {}, replaceControls(one.title || one.link)));
-    return make("li", {}, make("span", { class: "number" }, `[${one.number}]`), make("span", {}, link, kind && make("bdi", { class: "dim" }, ` ${kind}`)));
-  });
-  root.querySelector("ol").replaceChildren(...items);
-}

@@ -1,13 +1,13 @@
 // One turn: its steps, its sources, its answer; a page may show many.
 import { answerNodes, chipLabel } from "./answer_nodes.js";
 import { showScope } from "./attachments.js";
-import { entry, quoted } from "./cited.js";
+import { entry, quoted, showReferences } from "./cited.js";
 import { Live } from "./live.js";
 import { pluralize, translate } from "./messages.js";
 import { passageNodes } from "./passages.js";
 import { translateSentence } from "./sentences.js";
 import { Problem } from "./stream.js";
-import { hostOf, showReferences, sourceLink } from "./source_kinds.js";
+import { hostOf, sourceLink } from "./source_kinds.js";
 import { replaceControls, make } from "./text.js";
 import { plannedSteps, readSteps, searchedSteps } from "./web_steps.js";
 
@@ -19,6 +19,7 @@ const HELP = {
   earlier_findings: translate("earlier findings"),
   knowledge: translate("company knowledge"),
   web: translate("the web"),
+  memory: translate("what you asked Quarry to remember"),
   language_model: translate("the chosen language model"),
   follow_up: translate("what was said before"),
   history: translate("the earliest messages of this conversation"),
@@ -222,12 +223,12 @@ export class Turn {
     this.part("uncited").textContent = uncitedNotice(answer);
     this.part("uncited").hidden = !this.part("uncited").textContent;
     this.part("general").hidden = !answer.general_knowledge;
-    showReferences(this.part("references"), answer.references ?? []);
     this.#takeWeb(answer.documents ?? []);
     for (const citation of answer.citations) {
       const known = this.#sources.get(citation.document_id) ?? { ...citation };
       this.#sources.set(citation.document_id, { ...known, ...quoted(known, citation) });
     }
+    showReferences(this.part("references"), answer.references ?? [], this.#sources);
     this.part("spent").textContent = spentOn(answer);
     this.#draw();
   }
@@ -347,19 +348,20 @@ export class Turn {
     const order = (source) => source.number ?? Infinity;
     const found = [...this.#sources.values(), ...this.#web.values()].filter((source) => !this.#shown || source.kind === "url");
     const listed = found.sort((a, b) => order(a) - order(b) || 0).slice(0, 12);
-    const cited = this.answer && !this.#shown ? listed.filter((source) => source.number) : listed;
-    this.part("sources").replaceChildren(...cited.map(entry));
+    const isAnswered = this.answer && !this.#shown;
+    // What the answer cites stands in the list at its end.
+    this.part("sources").replaceChildren(...(isAnswered ? [] : listed).map(entry));
     if (this.#shown) this.part("beside").hidden = !listed.length;
-    else if (this.answer) this.#fold(listed.filter((source) => !source.number), cited.length > 0);
+    else if (this.answer) this.#fold(listed.filter((source) => !source.number), listed.some((source) => source.number));
   }
 
-  /** What the answer does not cite is folded; where it cites nothing, nothing stands beside it. */
+  /** What the answer does not cite is folded; where it cites nothing, or everything, nothing stands beside it. */
   #fold(uncited, isCited) {
     const folded = this.part("read-too");
     folded.hidden = !uncited.length;
     folded.open = false;
     folded.firstElementChild.textContent = pluralize(uncited.length, "{number} document found, not cited", "{number} documents found, not cited");
     folded.lastElementChild.replaceChildren(...uncited.map(entry));
-    if (!isCited) this.part("beside").hidden = true;
+    if (!isCited || !uncited.length) this.part("beside").hidden = true;
   }
 }

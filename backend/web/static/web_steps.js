@@ -15,11 +15,12 @@ export function plannedSteps({ knowledge, web, pages }) {
   return steps;
 }
 
-export function searchedSteps({ query, receivers, withheld, results, problem }, number) {
+export function searchedSteps({ query, receivers, answered_by, withheld, results, problem }, number) {
   const values = { query: replaceControls(query), receivers: listed(receivers.map(replaceControls)) };
   const steps = [];
   if (receivers.length) steps.push([`sent-${number}`, translate("“{query}” was sent to {receivers}", values)]);
   else if (!problem) steps.push([`sent-${number}`, translate("“{query}” was searched before; nothing was sent", values)]);
+  if (receivers.length > 1 && answered_by) steps.push([`answered-${number}`, translate("{provider} answered", { provider: replaceControls(answered_by) })]);
   if (withheld.length) steps.push([`withheld-${number}`, translate("Kept out of what was sent: {terms}", { terms: joined(withheld) })]);
   if (problem) steps.push([`lost-web-${number}`, translate("Done without the web: {reason}", { reason: replaceControls(translateSentence(problem)) }), "lost"]);
   else steps.push([`results-${number}`, pluralize(results.length, "Found {number} page on the web", "Found {number} pages on the web")]);

@@ -23,6 +23,7 @@ from backend.web_search.browser.filtering_proxy import (
 )
 from backend.web_search.browser.page_traffic import PageTraffic, TrafficLimits
 from backend.web_search.browser.proxy_requests import name_target
+from backend.web_search.domains import DomainRules
 from connectors.closing import Closing
 from connectors.http_client.address_guard import Resolver, validate_url
 from connectors.http_client.transport import resolve_host
@@ -94,8 +95,8 @@ class BrowserReader(Closing):
         self._free: list[BrowserProcess] = []
         self._closed = False
 
-    def render(self, url: str, deadline: Deadline) -> RenderedPage:
-        """Open a page and return what it has become.
+    def render(self, url: str, deadline: Deadline, domains: DomainRules) -> RenderedPage:
+        """Open a page and return what it has become; of the domains that are blocked nothing is requested.
 
         Raises:
             AddressNotAllowedError: it is not an address of the web.
@@ -105,7 +106,7 @@ class BrowserReader(Closing):
             DeadlineExceededError: the deadline has passed.
         """
         address = str(validate_url(url))
-        with self._slot(deadline), self._open_proxy().open_page() as traffic:
+        with self._slot(deadline), self._open_proxy().open_page(domains) as traffic:
             answer = self._render_in_time(address, traffic, deadline)
             return _read_answer(answer, address, traffic)
 

@@ -31,6 +31,7 @@ from backend.web_search.browser.proxy_requests import (
     read_credentials,
     read_target,
 )
+from backend.web_search.domains import DomainRules
 from connectors.closing import Closing
 from connectors.http_client.address_guard import (
     PUBLIC_ONLY,
@@ -85,9 +86,13 @@ class FilteringProxy(Closing):
         threading.Thread(target=self._accept, name="browser-proxy", daemon=True).start()
 
     @contextmanager
-    def open_page(self) -> Iterator[PageTraffic]:
-        """Admit the browser for one page, with a name and a password that end with the block."""
-        with PageTraffic(self._limits) as traffic:
+    def open_page(self, domains: DomainRules) -> Iterator[PageTraffic]:
+        """Admit the browser for one page, with a name and a password that end with the block.
+
+        Args:
+            domains: of which the page may be.
+        """
+        with PageTraffic(self._limits, domains) as traffic:
             self._pages[traffic.name] = traffic
             try:
                 yield traffic
@@ -141,6 +146,7 @@ class FilteringProxy(Closing):
     ) -> None:
         try:
             request = read_target(head)
+            _check_domain(request, traffic)
             upstream = self._connect(request)
         except RefusedRequestError as refusal:
             _note(traffic, refusal)
@@ -167,6 +173,13 @@ class FilteringProxy(Closing):
             with suppress(OSError):
                 return self._dial(address, port, seconds)
         raise RefusedRequestError(502, "it does not accept connections", target)
+
+
+def _check_domain(request: Tunnel | Exchange, traffic: PageTraffic) -> None:
+    """Refuse what is blocked before its name is looked up, wherever a redirect or a script leads."""
+    if not traffic.domains.may_load_from(request.host):
+        target = name_target(request.host, request.port)
+        raise RefusedRequestError(403, "its domain may not be read here", target)
 
 
 def _receive_head(client: socket.socket, seconds: float) -> tuple[bytes, bytes]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from backend.web_search.browser.proxy_requests import RefusedRequestError
+from backend.web_search.domains import DomainRules
 from connectors.closing import Closing
 
 
@@ -38,10 +39,11 @@ class TrafficEndedError(Exception):
 class PageTraffic(Closing):
     """The connections of one page. Its name and its password admit nobody any more once it is closed."""
 
-    def __init__(self, limits: TrafficLimits) -> None:
+    def __init__(self, limits: TrafficLimits, domains: DomainRules) -> None:
         self.name = secrets.token_hex(8)
         self.password = secrets.token_urlsafe(32)
         self.limits = limits
+        self.domains = domains
         self._lock = threading.Lock()
         self._bytes_left = limits.bytes
         self._sockets: set[socket.socket] = set()

@@ -98,7 +98,9 @@ def test_an_answer_with_sources_that_can_be_checked(
         expect(page.locator("#answer strong")).to_have_text("interlock of the laser")
         expect(page.locator("#answer .cite").first).to_be_visible()
         expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")
-        expect(page.locator("#sources li.cited")).to_contain_text("Error codes of the Stonesight")
+        expect(page.locator("#references li.cited")).to_contain_text(
+            "Error codes of the Stonesight"
+        )
 
         page.locator("#answer .cite").first.hover()
         card = page.get_by_role("tooltip")
@@ -122,7 +124,7 @@ def test_an_answer_with_sources_that_can_be_checked(
         page.screenshot(path=pictures / "passage.png")
         page.go_back()
         expect(page.locator("#answer strong")).to_have_text("interlock of the laser")
-        expect(page.locator("#sources li.cited")).to_be_visible()
+        expect(page.locator("#references li.cited")).to_be_visible()
         assert len(model.requests) == requests  # the answer was kept, and nobody asked again
 
 
@@ -135,7 +137,8 @@ def test_what_was_done_and_what_is_not_cited_is_folded(
         expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")
         steps = page.get_by_role("list", name="Steps")
         expect(steps).to_be_hidden()
-        expect(page.locator("#sources li")).to_have_count(1)
+        expect(page.locator("#references li")).to_have_count(1)
+        expect(page.locator("#sources li")).to_have_count(0)
         uncited = page.locator("#read-too li").first
         expect(uncited).to_be_hidden()
         page.get_by_text("found, not cited").click()

@@ -79,7 +79,7 @@ def test_a_citation_opens_beside_its_answer_by_keyboard(
         expect(pane).to_be_hidden()
         expect(chip).to_be_focused()
 
-        page.locator(".message .sources a").first.click()
+        page.locator(".message .references a").first.click()
         expect(pane).to_be_visible()
         page.set_viewport_size(WIDE)  # type: ignore[arg-type]
         expect(page.get_by_role("navigation", name="Conversations")).to_be_visible()
@@ -87,7 +87,7 @@ def test_a_citation_opens_beside_its_answer_by_keyboard(
         page.set_viewport_size(DESK)
         pane.get_by_role("button", name="Close the document").press("Enter")
         expect(pane).to_be_hidden()
-        expect(page.locator(".message .sources a").first).to_be_focused()
+        expect(page.locator(".message .references a").first).to_be_focused()
 
         # In the box, Escape is the box's; another conversation closes the document.
         chip.click()

@@ -109,7 +109,7 @@ def test_on_a_phone_in_the_dark_and_in_chinese(
         assert [one for one in find_english(page) if one not in kept] == []
         check_looks(page, pictures, "knowledge-zh")
         page.set_viewport_size({"width": 390, "height": 844})
-        page.screenshot(path=pictures / "knowledge-zh-phone-dark.png", full_page=True)
+        page.screenshot(path=pictures / "knowledge-zh-long.png", full_page=True)
         delete = page.locator(".findings > li").first.get_by_role("button", name="删除")
         delete.tap()
         dialog = page.get_by_role("dialog", name="删除这条结果？")

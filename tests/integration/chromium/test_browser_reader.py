@@ -20,6 +20,7 @@ from backend.web_search.browser.browser_reader import BrowserLimits, BrowserRead
 from backend.web_search.browser.chromium import USER_ID, runs_as_root
 from backend.web_search.browser.page_traffic import TrafficLimits
 from backend.web_search.browser.process_tree import Process, describe_processes, list_descendants
+from backend.web_search.domains import ANY_DOMAIN
 from connectors.errors import NotConfiguredError
 from connectors.http_client.address_guard import AddressNotAllowedError
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
@@ -248,7 +249,9 @@ def nothing_inside(inside: InternalServer, internet: FakeInternet) -> Iterator[F
 @pytest.fixture
 def render(reader: BrowserReader, nothing_inside: FakeInternet) -> Render:
     assert nothing_inside.dialled == []
-    return lambda path: reader.render(f"http://news.test{path}", Deadline.after(SECONDS))
+    return lambda path: reader.render(
+        f"http://news.test{path}", Deadline.after(SECONDS), ANY_DOMAIN
+    )
 
 
 def test_what_scripts_write_is_read(render: Render) -> None:
@@ -341,7 +344,7 @@ def test_a_page_whose_text_never_stops_growing_is_read_as_it_is(render: Render) 
 )
 def test_other_schemes_are_not_opened(reader: BrowserReader, url: str) -> None:
     with pytest.raises(AddressNotAllowedError):
-        reader.render(url, Deadline.after(SECONDS))
+        reader.render(url, Deadline.after(SECONDS), ANY_DOMAIN)
 
 
 @pytest.mark.parametrize(
@@ -351,7 +354,7 @@ def test_other_schemes_are_not_opened(reader: BrowserReader, url: str) -> None:
 @pytest.mark.usefixtures("nothing_inside")
 def test_addresses_inside_are_not_opened(reader: BrowserReader, url: str) -> None:
     with pytest.raises(PageNotRenderedError, match="which is not opened: "):
-        reader.render(url, Deadline.after(SECONDS))
+        reader.render(url, Deadline.after(SECONDS), ANY_DOMAIN)
 
 
 @pytest.mark.usefixtures("nothing_inside")
@@ -359,7 +362,7 @@ def test_a_site_without_a_valid_certificate_is_not_opened(
     reader: BrowserReader, internet: FakeInternet
 ) -> None:
     with pytest.raises(PageNotRenderedError, match="cannot be opened in the browser"):
-        reader.render("https://news.test/", Deadline.after(SECONDS))
+        reader.render("https://news.test/", Deadline.after(SECONDS), ANY_DOMAIN)
     assert (PUBLIC, 443) in internet.dialled
 
 
@@ -427,10 +430,13 @@ def test_a_page_that_takes_too_much_is_killed_and_the_next_one_read(
     strict: BrowserReader, folder_of_browsers: Path, path: str, says: str
 ) -> None:
     with pytest.raises(PageNotRenderedError, match=says):
-        strict.render(f"http://news.test{path}", Deadline.after(SECONDS))
+        strict.render(f"http://news.test{path}", Deadline.after(SECONDS), ANY_DOMAIN)
     assert _list_processes_of(folder_of_browsers) == []
     assert list(folder_of_browsers.iterdir()) == []
-    assert "harbour" in strict.render("http://news.test/text", Deadline.after(SECONDS)).html
+    assert (
+        "harbour"
+        in strict.render("http://news.test/text", Deadline.after(SECONDS), ANY_DOMAIN).html
+    )
     assert _list_processes_of(folder_of_browsers) == []
 
 
@@ -440,17 +446,17 @@ def test_a_page_that_takes_too_much_is_killed_and_the_next_one_read(
 def test_a_page_that_is_loaded_for_ever_is_read_as_far_as_it_came(
     strict: BrowserReader, path: str, says: str
 ) -> None:
-    page = strict.render(f"http://news.test{path}", Deadline.after(SECONDS))
+    page = strict.render(f"http://news.test{path}", Deadline.after(SECONDS), ANY_DOMAIN)
     assert _visible(page.html).startswith(says)
 
 
 def test_a_page_ends_with_its_deadline_and_when_it_is_cancelled(strict: BrowserReader) -> None:
     with pytest.raises(DeadlineExceededError):
-        strict.render("http://news.test/endless-script", Deadline.after(2.0))
+        strict.render("http://news.test/endless-script", Deadline.after(2.0), ANY_DOMAIN)
     token = CancelToken()
     token.cancel()
     with pytest.raises(DeadlineExceededError):
-        strict.render("http://news.test/text", Deadline.after(SECONDS, token))
+        strict.render("http://news.test/text", Deadline.after(SECONDS, token), ANY_DOMAIN)
 
 
 @pytest.mark.parametrize(
@@ -473,7 +479,7 @@ def test_a_browser_that_does_not_start_with_its_sandbox_is_not_used(
         BrowserReader(path, BrowserLimits(), internet.resolve, internet.dial) as reader,
         pytest.raises(NotConfiguredError, match=says),
     ):
-        reader.render("http://news.test/text", Deadline.after(SECONDS))
+        reader.render("http://news.test/text", Deadline.after(SECONDS), ANY_DOMAIN)
     assert _list_processes_of(folder_of_browsers) == []
     assert list(folder_of_browsers.iterdir()) == []
 
@@ -482,7 +488,7 @@ def test_nothing_is_left_of_a_reader_that_was_closed(
     internet: FakeInternet, folder_of_browsers: Path
 ) -> None:
     with BrowserReader(CHROMIUM, BrowserLimits(), internet.resolve, internet.dial) as reader:
-        reader.render("http://news.test/text", Deadline.after(SECONDS))
+        reader.render("http://news.test/text", Deadline.after(SECONDS), ANY_DOMAIN)
         assert _list_processes_of(folder_of_browsers) != []
     assert _list_processes_of(folder_of_browsers) == []
     assert list(folder_of_browsers.iterdir()) == []
@@ -521,18 +527,21 @@ def _wait_until_ended(numbers: list[int]) -> None:
 def test_a_browser_that_ended_meanwhile_is_replaced(strict: BrowserReader) -> None:
     limits = replace(strict._limits, pages_each=50)
     with BrowserReader(CHROMIUM, limits, strict._resolver, strict._dial) as reader:
-        reader.render("http://news.test/text", Deadline.after(SECONDS))
+        reader.render("http://news.test/text", Deadline.after(SECONDS), ANY_DOMAIN)
         first = _number_of_browser(reader)
         numbers = list_descendants(first)
         os.kill(first, signal.SIGKILL)
         _wait_until_ended(numbers)
-        assert "harbour" in reader.render("http://news.test/text", Deadline.after(SECONDS)).html
+        assert (
+            "harbour"
+            in reader.render("http://news.test/text", Deadline.after(SECONDS), ANY_DOMAIN).html
+        )
         assert _number_of_browser(reader) != first
 
 
 def test_two_pages_are_read_at_the_same_time_and_a_third_waits(reader: BrowserReader) -> None:
     def read(path: str) -> RenderedPage:
-        return reader.render(f"http://news.test{path}", Deadline.after(SECONDS))
+        return reader.render(f"http://news.test{path}", Deadline.after(SECONDS), ANY_DOMAIN)
 
     with ThreadPoolExecutor(3) as threads:
         pages = list(threads.map(read, ["/text", "/scripted", "/moves"]))
@@ -546,6 +555,7 @@ CONFINED = """
 import ctypes, os, sys
 from pathlib import Path
 from backend.web_search.browser.browser_reader import BrowserLimits, BrowserReader
+from backend.web_search.domains import ANY_DOMAIN
 from connectors.errors import NotConfiguredError
 from indexing.runtime.deadline import Deadline
 assert ctypes.CDLL(None).unshare(0x10000000) == 0
@@ -553,7 +563,7 @@ print('unshared', flush=True)
 sys.stdin.readline()
 Path('/proc/sys/user/max_user_namespaces').write_text('0')
 try:
-    BrowserReader(Path(sys.argv[1]), BrowserLimits()).render('http://news.test/', Deadline.after(60))
+    BrowserReader(Path(sys.argv[1]), BrowserLimits()).render('http://news.test/', Deadline.after(60), ANY_DOMAIN)
 except NotConfiguredError as error:
     print(error)
 """

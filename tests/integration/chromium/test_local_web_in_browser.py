@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from backend.web_search.browser.browser_reader import BrowserLimits, BrowserReader, RenderedPage
+from backend.web_search.domains import DomainRules
 from backend.web_search.page_fetcher import PageFetcher
 from backend.web_search.page_reader import PageReader
 from indexing.runtime.deadline import Deadline
@@ -42,8 +43,8 @@ def browser(web: LocalWeb) -> Iterator[BrowserReader]:
 
 @pytest.fixture(scope="module")
 def reader(web: LocalWeb, browser: BrowserReader) -> PageReader:
-    def render(url: str, deadline: Deadline) -> RenderedPage:
-        page = browser.render(url.replace(web.origin, f"http://{HOST}"), deadline)
+    def render(url: str, deadline: Deadline, domains: DomainRules) -> RenderedPage:
+        page = browser.render(url.replace(web.origin, f"http://{HOST}"), deadline, domains)
         shown = page.url.replace(f"http://{HOST}", web.origin)
         return RenderedPage(shown, page.html, page.status)
 

@@ -199,9 +199,16 @@ class _Handler(BaseHTTPRequestHandler):
             path=parts.path,
             query=parse_qs(parts.query, keep_blank_values=True),
             headers={name.lower(): value for name, value in self.headers.items()},
-            body=self.rfile.read(length) if length else b"",
+            body=self._read_body(length),
             at=time.monotonic(),
         )
+
+    def _read_body(self, length: int) -> bytes:
+        """Raises ConnectionError: the client went away before all of it was there."""
+        body = self.rfile.read(length) if length else b""
+        if len(body) < length:
+            raise ConnectionError("the body of the request was cut off")
+        return body
 
     def _send(self, reply: Reply) -> None:
         match reply.body:

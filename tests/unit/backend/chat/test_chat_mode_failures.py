@@ -1,5 +1,6 @@
 """Turns in Chat mode where something fails, is late, is stopped, or has no room."""
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -43,9 +44,11 @@ from tests.support.chat_turns import (
     answer_from_sources,
     write_plan,
 )
-from tests.support.open_web import open_web
+from tests.support.open_web import WordEngine, open_web
 from tests.support.scripted_model import Manner, Refuse, Reply, Request, Say, ScriptedModel, Silent
 from tests.support.search import MemoryIndex, chunk
+from tests.support.services.serving import ReceivedRequest, serve
+from tests.support.services.serving import Reply as Response
 
 KNOWLEDGE, WEB = frozenset({Side.KNOWLEDGE}), frozenset({Side.WEB})
 MESSAGE = "How does our parental leave compare with the law in Denmark?"
@@ -188,6 +191,37 @@ def test_an_index_that_is_late_is_not_waited_for_twice(turns: ChatTurns) -> None
     turns.index = MemoryIndex(CORPUS, delay)
     assert LAW in turns.ask(MESSAGE, plan=PLAN).text
     assert len(turns.index.finds) == 1
+
+
+class _EngineWithQuotaOfOne(WordEngine):
+    """Answers one search, and then has used up its quota."""
+
+    def __init__(self) -> None:
+        super().__init__(FOUND)
+        self._asked = itertools.count()
+
+    def __call__(self, request: ReceivedRequest) -> Response:
+        if next(self._asked):
+            return Response(status=429, headers={"Retry-After": "3600"})
+        return super().__call__(request)
+
+
+def test_another_provider_goes_on_in_mid_turn_and_the_steps_say_which(turns: ChatTurns) -> None:
+    with serve(_EngineWithQuotaOfOne()) as exhausted, serve(WordEngine(FOUND)) as backup:
+        turns.web.providers = (
+            turns.web.make_provider(1, "first", exhausted.url),
+            turns.web.make_provider(2, "second", backup.url),
+        )
+        done = turns.ask(
+            MESSAGE, plan=write_plan("Danish leave law|leave weather", "parental leave")
+        )
+        findings = [one.finding for one in turns.of_kind(WebSearched)]
+    assert LAW in done.text
+    assert len(findings) == 3
+    providers = [{result.provider for result in one.results} for one in findings]
+    assert sorted(map(sorted, providers)) == [["first"], ["second"], ["second"]]
+    assert all(one.answered_by.startswith("Tavily (") for one in findings)
+    assert turns.lost == []
 
 
 def test_a_provider_that_hangs_leaves_time_to_answer(turns: ChatTurns) -> None:

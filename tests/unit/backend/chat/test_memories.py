@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.chat.memories import (
-    MOST_CHARACTERS,
     MOST_CHOSEN,
     MOST_EMBEDDED,
     choose_memories,
@@ -24,10 +23,13 @@ from indexing.embedding.language_support import EVERYTHING, Understanding
 from indexing.embedding.vector_cache import VectorCache
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import is_visible
+from tests.support.memory_questions import MEMORIES, QUESTIONS
 from tests.support.models import minilm
 from tests.support.search import ENGLISH_ONLY
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
+MEASURED = Understanding({"English": 1.0}, floor=0.3)
+"""As MiniLM is measured."""
 OTHERS = tuple(f"Meeting number {number} takes place in the garden room." for number in range(30))
 
 
@@ -79,26 +81,70 @@ def _choose(
     return [memory.text for memory in chosen]
 
 
-def test_few_short_ones_are_all_taken_in_their_order_without_the_embedder() -> None:
-    embedder = RecordingEmbedder()
-    few = [f"Fact {number}." for number in range(MOST_CHOSEN)]
-    assert _choose(_make(*few), "Which fact?", embedder) == few
-    assert _choose([], "Which fact?", embedder) == []
-    assert embedder.batches == []
+@dataclass(frozen=True)
+class _Counts:
+    """How many questions got which memories, of the set of questions."""
+
+    found: int
+    """Memories that belong to their question."""
+    missed: int
+    foreign: int
+    """Memories that do not."""
+    unrelated_with_any: int
+    """Questions that are answered with no memory, and got one."""
 
 
-def test_few_long_ones_come_nearest_first() -> None:
-    long = ["garden " * 200, "My locker is number forty. " + "x" * MOST_CHARACTERS]
-    chosen = _choose(_make(*long), "Which locker?")
-    assert chosen == long[::-1]
+def _count(embedder: QueryEmbedder, understanding: Understanding) -> _Counts:
+    names = {text: name for name, text in MEMORIES.items()}
+    found = missed = foreign = unrelated = 0
+    for question, wanted in QUESTIONS:
+        chosen = _choose(_make(*MEMORIES.values()), question, embedder, understanding)
+        got = {names[text] for text in chosen}
+        found, missed = found + len(got & wanted), missed + len(wanted - got)
+        foreign, unrelated = foreign + len(got - wanted), unrelated + bool(got and not wanted)
+    return _Counts(found, missed, foreign, unrelated)
+
+
+def test_only_what_is_about_the_question_is_chosen_by_meaning() -> None:
+    counts = _count(minilm(), MEASURED)
+    assert counts.missed <= 1
+    assert counts.unrelated_with_any <= 1
+    assert counts.foreign <= 8
+
+
+def test_only_what_shares_a_word_with_the_question_is_chosen_by_words() -> None:
+    counts = _count(FailingEmbedder(), MEASURED)
+    assert counts.missed <= 5
+    assert counts.unrelated_with_any <= 2
+
+
+def test_an_unrelated_question_is_answered_with_none_of_a_few() -> None:
+    few = ("I work in Leeds.", "My locker is number forty.")
+    assert _choose(_make(*few), "How many days of leave are there?") == []
+    assert _choose(_make(*few), "Where is my locker?") == ["My locker is number forty."]
+    assert _choose([], "Which fact?") == []
+
+
+@pytest.mark.parametrize(
+    "preference",
+    [
+        "Answer me in three sentences at most.",
+        "请用英文回答。",
+        "Bitte antworte in Stichpunkten.",
+        "Call me Robin.",
+    ],
+)
+def test_how_somebody_wants_to_be_answered_counts_for_every_question(preference: str) -> None:
+    memories = _make("My locker is number forty.", preference)
+    assert _choose(memories, "What is the capital of Mongolia?", minilm(), MEASURED) == [preference]
 
 
 def test_of_many_the_nearest_by_meaning_come_first() -> None:
     embedder = minilm()
     texts = (*OTHERS, "My spouse is called Robin.", "I am allergic to peanuts.")
-    chosen = _choose(_make(*texts), "What must I not eat at lunch?", embedder, ENGLISH_ONLY)
+    chosen = _choose(_make(*texts), "Which peanuts must I not eat at lunch?", embedder, MEASURED)
     assert chosen[0] == "I am allergic to peanuts."
-    assert len(chosen) == MOST_CHOSEN
+    assert "My spouse is called Robin." not in chosen
 
 
 def test_what_the_embedder_does_not_understand_is_compared_by_words() -> None:
@@ -126,15 +172,15 @@ def test_an_embedder_that_fails_or_is_late_costs_no_turn(embedder: QueryEmbedder
     began = time.monotonic()
     texts = (*OTHERS, "My locker is number forty.")
     chosen = _choose(_make(*texts), "Which locker is mine?", embedder, seconds=1)
-    assert chosen[0] == "My locker is number forty."
-    # Equally near ones: the newest first.
-    assert chosen[1:] == list(OTHERS[: MOST_CHOSEN - 1])
+    assert chosen == ["My locker is number forty."]
     assert time.monotonic() - began < 3
 
 
 def test_no_time_left_is_no_reason_to_wait() -> None:
     embedder = RecordingEmbedder()
-    assert len(_choose(_make(*OTHERS), "Which room?", embedder, seconds=0)) == MOST_CHOSEN
+    # Equally near ones: the newest first.
+    chosen = _choose(_make(*OTHERS), "Which room?", embedder, seconds=0)
+    assert chosen == list(OTHERS[:MOST_CHOSEN])
     assert embedder.batches == []
 
 
@@ -154,12 +200,12 @@ def test_of_very_many_those_nearest_by_words_are_embedded_once() -> None:
     st.text(max_size=50),
     st.integers(0, 12),
 )
-def test_whatever_is_remembered_and_asked_some_of_it_is_chosen(
+def test_whatever_is_remembered_and_asked_each_is_chosen_once_and_no_more_than_asked_for(
     texts: list[str], question: str, limit: int
 ) -> None:
     memories = _make(*texts)
     model = SentenceModel(HashingEmbedder(), EVERYTHING)
     chosen = choose_memories(memories, question, model, limit, Deadline.after(60))
-    assert len(chosen) == min(len(texts), limit, MOST_CHOSEN)
+    assert len(chosen) <= min(len(texts), limit, MOST_CHOSEN)
     assert len({memory.id for memory in chosen}) == len(chosen)
     assert all(memory in memories for memory in chosen)

@@ -33,6 +33,7 @@ def check(query: str, own: str = "", public: str = "") -> CheckedQuery:
     [
         ("Project Bluebird Falcon launch date", "launch date"),
         ("bluebird falcon launch", "launch"),
+        ("what does falcon mean", "what does mean"),
         ("ERR-1042 fix", "fix"),
         ("err 1042 fix", "fix"),
         ("ＥＲＲ１０４２ fix", "fix"),
@@ -74,7 +75,7 @@ def test_what_only_private_documents_hold_is_taken_out(query: str, left: str) ->
         "error 10421 of a printer",
         "125 days in months",
         "35001 Padua",
-        "what does falcon mean",
+        "what does eagle mean",
         "",
         "the of and",
     ],

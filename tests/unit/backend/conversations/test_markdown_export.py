@@ -79,7 +79,7 @@ def test_a_source_that_is_not_on_the_web_leads_to_its_page() -> None:
     one = ReadMessage(make_message("assistant", "It is [1].", answer), "?", withheld=False)
     written = _export(_asked("?"), one)
     assert "It is [1].\n" in written
-    assert f"]({SERVER}/document/a%3Afolder%2Fx%20y%29.md)\n" in written
+    assert f"]({SERVER}/document/a:folder/x%20y%29.md)\n" in written
 
 
 def test_a_memory_leads_to_the_list_of_memories() -> None:

@@ -1,10 +1,18 @@
 """What of a page is its text, and what a large page costs."""
 
+import time
+from contextlib import suppress
+
 import pytest
 
 from backend.web_search import isolated_page
 from backend.web_search.html_content import read_html_page
-from backend.web_search.isolated_page import LARGEST_HERE, read_page
+from backend.web_search.isolated_page import (
+    LARGEST_HERE,
+    MOST_ELEMENTS_HERE,
+    is_costly,
+    read_page,
+)
 from backend.web_search.obstacles import find_obstacle
 from backend.web_search.page_content import PageContent
 from backend.web_search.results import Obstacle
@@ -99,3 +107,32 @@ def test_a_page_that_takes_too_long_ends_with_the_deadline() -> None:
     for page in (attributes, many_tags):
         with pytest.raises(ExtractionError, match="too long"):
             read_page(page, _URL, None, Deadline.after(0.5))
+
+
+COSTLY = (
+    "<div>" * 240 + "<p>para abc abc abc " * 14_600,
+    "<html><body>" + "<p>word word" * 14_900,
+    "<h2>word <p>x y" * 7_400,
+    "<p>a</p>" * (LARGEST_HERE // 8),
+)
+JUST_BELOW = (
+    "<html><body>" + "<p>word word</p>" * 7_400,
+    "<div>" * 20 + "<p>para abc abc abc " * (MOST_ELEMENTS_HERE - 30),
+    "<div>" * 240 + "<p>para abc" * 580,
+    "<div>" * 300 + "<p>para abc" * 600,
+)
+
+
+@pytest.mark.parametrize("page", COSTLY, ids=len)
+def test_a_page_that_takes_longer_than_a_process_is_read_in_one(page: str) -> None:
+    assert is_costly(page)
+
+
+@pytest.mark.parametrize("page", JUST_BELOW, ids=len)
+def test_what_is_read_here_takes_less_than_a_process(page: str) -> None:
+    assert not is_costly(page)
+    began = time.process_time()
+    with suppress(ExtractionError):
+        read_html_page(page, _URL)
+    # 0.5 s where nothing else runs.
+    assert time.process_time() - began < 2

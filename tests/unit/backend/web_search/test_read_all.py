@@ -113,9 +113,11 @@ class _Browser:
     html: str = _RENDERED
     fails: Exception | None = None
     opened: list[str] = field(default_factory=list)
+    domains: list[DomainRules] = field(default_factory=list)
 
-    def __call__(self, url: str, deadline: Deadline) -> RenderedPage:
+    def __call__(self, url: str, deadline: Deadline, domains: DomainRules) -> RenderedPage:
         del deadline
+        self.domains.append(domains)
         self.opened.append(url)
         if self.fails:
             raise self.fails
@@ -125,6 +127,13 @@ class _Browser:
 def _read(web: LocalWeb, path: str, browser: _Browser) -> object:
     reader = PageReader(PageFetcher(web.allowed, web.resolve), browser)
     return reader.read(web.url(path), Deadline.after(_SOON))
+
+
+def test_a_browser_is_told_which_domains_it_may_read(web: LocalWeb) -> None:
+    browser, domains = _Browser(), DomainRules.of((), ("blocked.example",))
+    reader = PageReader(PageFetcher(web.allowed, web.resolve), browser)
+    assert isinstance(reader.read(web.url("/walls/shell"), Deadline.after(_SOON), domains), WebPage)
+    assert browser.domains == [domains]
 
 
 @pytest.mark.parametrize("path", ["/walls/scripts-en", "/walls/shell", "/scripted/fetched"])

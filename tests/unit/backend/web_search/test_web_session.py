@@ -40,6 +40,16 @@ def test_a_search_says_whom_it_was_sent_to_and_the_next_one_nobody(web: OpenWeb)
     assert web.queries == ["rain in Lyon"]
 
 
+def test_what_admins_have_set_is_read_once_for_a_search_and_once_for_pages(web: OpenWeb) -> None:
+    session = web.session()
+    session.find("Lyon", 5, soon())
+    assert web.setups_read == 1
+    session.find("Lyon", 5, soon())
+    assert web.setups_read == 2
+    session.read([web.pages.url("/en/pool"), web.pages.url("/en/other")], soon())
+    assert web.setups_read == 3
+
+
 def test_more_results_than_were_cached_are_searched(web: OpenWeb) -> None:
     session = web.session()
     assert len(session.find("Lyon", 1, soon()).results) == 1

@@ -319,6 +319,14 @@ def test_files_of_a_project_that_do_not_fit_are_its_scope_and_that_is_said(
     )
     assert everything[0].data["use"] == "everything"
     assert "wiki:page.html" in _found(everything)
+    # With company knowledge switched off they are searched too, and nothing else is, whatever the scope.
+    for scope in ("files", "everything"):
+        _, streamed = _ask_in(
+            bob, question="Has Nantmoor a quay?", knowledge=False, search_scope=scope, **given
+        )
+        assert streamed[0].data["use"] == "scope"
+        assert _found(streamed)
+        assert _found(streamed) <= {one["document_id"] for one in long}
     # Also where the index has no labels yet.
     with modelled.database.writing() as connection:
         connection.exec_driver_sql("UPDATE user_files SET labels_due = labels_due + 1")

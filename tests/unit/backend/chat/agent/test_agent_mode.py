@@ -17,7 +17,7 @@ from backend.chat.agent.tool_calls import MAX_PAGES
 from backend.chat.chat_state import TurnStatus
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.events import AnswerDone, TurnFailed
-from backend.search.events import SearchDone
+from backend.search.events import SearchDone, StepFailed
 from backend.search.llm_protocol import ChatMessage
 from backend.store import conversations, web_cache
 from backend.store.database import Database, open_database
@@ -33,6 +33,7 @@ from backend.web_search.session_cache import ConversationEntries
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.runtime.deadline import CancelToken, Deadline
+from tests.contract.provider_worlds.api_worlds import TavilyWorld
 from tests.contract.provider_worlds.world import Item
 from tests.support.agent_world import (
     AgentWorld,
@@ -53,7 +54,7 @@ from tests.support.databases import sqlite_in
 from tests.support.scripted_model import Call, Refuse, Request, Say, ToolUse
 from tests.support.scripted_model import Reply as ModelReply
 from tests.support.search import MemoryIndex
-from tests.support.services.serving import ReceivedRequest, Reply, redirect, reply_text
+from tests.support.services.serving import ReceivedRequest, Reply, redirect, reply_text, serve
 
 # what is offered
 
@@ -512,6 +513,33 @@ def test_a_search_engine_that_fails_is_told_in_a_sentence(world: AgentWorld) -> 
     assert world.searched[0].finding.problem
 
 
+def test_another_provider_goes_on_in_mid_turn_and_the_steps_say_which(world: AgentWorld) -> None:
+    [url] = find_pages(world, "/a")
+    backup = TavilyWorld()
+    backup.items = [Item("Page of the other", url, "Leave is 20 days at least.")]
+    with serve(backup) as service:
+        world.backups = (world.make_provider(2, "backup", backup, service),)
+
+        def play(_request: Request) -> ModelReply:
+            if len(world.server.requests) == 1:
+                return Call(web_search("leave law"))
+            world.engine.instead = Reply(status=429, headers={"Retry-After": "3600"})
+            if len(world.server.requests) == 2:
+                return Call(web_search("annual leave days"))
+            return Say("20 days [1].")
+
+        answered = done(world.ask(play))
+    first, second = (one.finding for one in world.searched)
+    assert first.answered_by.startswith("SearXNG (")
+    assert [one.partition(" (")[0] for one in second.receivers] == ["SearXNG", "Tavily"]
+    assert second.answered_by.startswith("Tavily (")
+    assert (first.problem, second.problem) == ("", "")
+    assert {one.provider for one in second.results} == {"backup"}
+    # The page keeps its number, whoever found it.
+    assert "[1] Page of the other" in world.results(2)[-1]
+    assert [one.number for one in answered.citations] == [1]
+
+
 def test_a_switch_off_in_mid_turn_is_told_in_a_sentence(world: AgentWorld) -> None:
     find_pages(world, "/a")
     parts = world.parts()
@@ -578,6 +606,23 @@ def test_a_model_without_tools_is_given_what_both_sides_say_of_the_message(
     assert world.queries == ["annual leave law"]
     kinds = [one.kind for one in answered.citations]
     assert kinds == [SourceKind.DOCUMENT, SourceKind.WEB]
+
+
+def test_a_model_without_tools_is_given_the_web_where_documents_cannot_be_searched(
+    world: AgentWorld,
+) -> None:
+    def fail(_find: int) -> None:
+        raise TemporarilyUnavailableError("The index is away.", timedelta(seconds=5))
+
+    find_pages(world, "/a")
+    world.index = MemoryIndex(world.index.corpus, before_find=fail)
+    script: list[ModelReply] = [Refuse(400, "no support for tools"), Say("20 days [1].")]
+    answered = done(world.ask(script, message="annual leave law"))
+    assert world.queries == ["annual leave law"]
+    assert prompts.KNOWLEDGE_FAILED in world.server.requests[1].messages[-1]["content"]
+    assert [one.kind for one in answered.citations] == [SourceKind.WEB]
+    [lost] = world.found(StepFailed)
+    assert (lost.step, lost.reason) == ("knowledge", "The index is away.")
 
 
 def test_a_greeting_asks_no_web_for_a_model_without_tools(world: AgentWorld) -> None:

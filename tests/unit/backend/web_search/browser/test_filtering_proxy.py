@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from backend.web_search.browser.filtering_proxy import FilteringProxy
 from backend.web_search.browser.page_traffic import PageTraffic, TrafficLimits
+from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from connectors.http_client.address_guard import (
     PUBLIC_ONLY,
     AddressNotAllowedError,
@@ -49,12 +50,14 @@ def _forget(internet: FakeInternet) -> None:
 
 @contextmanager
 def _open_page(
-    internet: FakeInternet, limits: TrafficLimits | None = None
+    internet: FakeInternet,
+    limits: TrafficLimits | None = None,
+    domains: DomainRules = ANY_DOMAIN,
 ) -> Iterator[tuple[FilteringProxy, PageTraffic]]:
     limits = limits or TrafficLimits(connect_seconds=2.0, head_seconds=2.0)
     with (
         FilteringProxy(internet.resolve, internet.dial, limits) as proxy,
-        proxy.open_page() as traffic,
+        proxy.open_page(domains) as traffic,
     ):
         yield proxy, traffic
 
@@ -155,6 +158,27 @@ def test_other_requests_are_refused(internet: FakeInternet, line: bytes, status:
     assert internet.dialled == []
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"GET http://news.test/ HTTP/1.1",
+        b"GET http://deep.NEWS.test/ HTTP/1.1",
+        b"CONNECT www.news.test:443 HTTP/1.1",
+        b"CONNECT 93.184.216.34:443 HTTP/1.1",
+        b"GET http://93.184.216.34/ HTTP/1.1",
+    ],
+)
+def test_what_is_blocked_is_neither_looked_up_nor_connected_to(
+    internet: FakeInternet, line: bytes
+) -> None:
+    blocked = DomainRules.of((), ("news.test",))
+    with _open_page(internet, domains=blocked) as (proxy, traffic):
+        assert _status(_request(proxy, traffic, line)) == 403
+        assert _status(_request(proxy, traffic, b"GET http://rebind.test/page HTTP/1.1")) == 200
+    assert internet.dialled == [(PUBLIC, 80)]
+    assert set(internet.looked_up) == {"rebind.test"}
+
+
 def test_a_name_is_looked_up_once_and_its_address_kept(internet: FakeInternet) -> None:
     with _open_page(internet) as (proxy, traffic):
         first = _request(proxy, traffic, b"GET http://rebind.test/page HTTP/1.1")
@@ -175,7 +199,7 @@ def test_who_knows_no_password_of_a_page_is_refused(internet: FakeInternet) -> N
 
 def test_the_password_ends_with_the_page(internet: FakeInternet) -> None:
     with FilteringProxy(internet.resolve, internet.dial) as proxy:
-        with proxy.open_page() as traffic:
+        with proxy.open_page(ANY_DOMAIN) as traffic:
             pass
         assert _status(_request(proxy, traffic, GET.strip())) == 407
 
@@ -255,7 +279,7 @@ def _wait_until(holds: object) -> None:
 
 def test_the_connections_of_a_page_end_with_it(internet: FakeInternet) -> None:
     with FilteringProxy(internet.resolve, internet.dial) as proxy:
-        with proxy.open_page() as traffic:
+        with proxy.open_page(ANY_DOMAIN) as traffic:
             client = _connect(proxy)
             client.sendall(
                 b"CONNECT news.test:443 HTTP/1.1\r\n" + _authorization(traffic) + b"\r\n"
@@ -293,7 +317,10 @@ def test_it_never_connects_where_the_guard_refuses(host: str, addresses: list[st
         raise OSError(f"{address}:{port} is not there within {seconds} s")
 
     name = f"[{host}]" if ":" in host and "[" not in host else host
-    with FilteringProxy(lambda *_: addresses, dial) as proxy, proxy.open_page() as traffic:
+    with (
+        FilteringProxy(lambda *_: addresses, dial) as proxy,
+        proxy.open_page(ANY_DOMAIN) as traffic,
+    ):
         _request(proxy, traffic, f"CONNECT {name}:443 HTTP/1.1".encode())
         _request(proxy, traffic, f"GET http://{name}/ HTTP/1.1".encode())
     for address in dialled:
