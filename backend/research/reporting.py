@@ -30,7 +30,8 @@ def write_report(
         ResearchInterruptedError
     """
     step = StepTime(record, control)
-    record = drop_withdrawn(record, dependencies, control)
+    if (readable := drop_withdrawn(record, dependencies, control)) is not record:
+        return step.finish(readable)
     reason = _find_reason(step, control)
     control.emit(ReportStarted(reason))
     budget = record.request.budget

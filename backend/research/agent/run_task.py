@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from backend.research.agent.actions import Place
 from backend.research.agent.agent import AgentWork, FoundAnswer, ResearchAgent
@@ -39,6 +39,7 @@ WITHDRAWN = "A document that was read for this may not be read any more."
 BUDGET_ENDED = "The budget had ended before this was looked at."
 NOTHING_FOUND = "Nothing was found that answers this."
 STOPPED = "It was stopped before its end."
+NO_PLACE = "Nothing is searched: neither documents nor the web."
 NO_MODEL = "The language model did not write this; it is quoted from the sources."
 
 
@@ -57,8 +58,8 @@ def run_task(
     control.emit(TaskStarted(task))
     started = time.monotonic()
     with ended_by(control.stop, control.interrupt) as token:
-        run = _TaskRun(record, task, budget, dependencies, control, token)
-        report = run.run()
+        order = _TaskOrder(record, task, budget)
+        report = _TaskRun(order, dependencies, control, token).run()
     check_interrupted(control)
     spent = replace(report.spent, seconds=time.monotonic() - started)
     report = replace(report, spent=spent)
@@ -69,23 +70,29 @@ def run_task(
     return report
 
 
+@dataclass(frozen=True, slots=True)
+class _TaskOrder:
+    record: ResearchRecord
+    task: ResearchTask
+    budget: TaskBudget
+
+
 class _TaskRun:
     def __init__(
         self,
-        record: ResearchRecord,
-        task: ResearchTask,
-        budget: TaskBudget,
+        order: _TaskOrder,
         dependencies: ResearchDependencies,
         control: ResearchControl,
         token: CancelToken,
     ) -> None:
-        self._record = record
-        self._task = task
-        self._budget = budget
+        """`token` is cancelled where the run is stopped or interrupted."""
+        self._record = order.record
+        self._task = order.task
+        self._budget = order.budget
         self._dependencies = dependencies
         self._control = control
-        self._calls = ModelCalls(dependencies, budget.tokens)
-        self._end = Deadline.after(budget.seconds, token)
+        self._calls = ModelCalls(dependencies, order.budget.tokens)
+        self._end = Deadline.after(order.budget.seconds, token)
         self._steps = 0
         self._pages = 0
 
@@ -103,6 +110,8 @@ class _TaskRun:
         readers = self._dependencies.resolve_readers()
         if readers is None:
             return self._fail(ASKER_GONE)
+        if not list_places(self._record, self._dependencies):
+            return self._fail(NO_PLACE)
         tools = self._make_tools(readers)
         found = self._search(tools)
         self._steps, self._pages = found.steps, self._pages + len(tools.opened)

@@ -11,7 +11,6 @@ from backend.research.dependencies import ResearchFailedError
 from backend.research.model_calls import ModelCalls
 from backend.research.planning import describe_question
 from backend.research.record.final_report import (
-    CheckedCitation,
     Contradiction,
     FinalReport,
     ReportCounts,
@@ -19,13 +18,19 @@ from backend.research.record.final_report import (
 )
 from backend.research.record.research_record import ResearchRecord
 from backend.research.record.sources import NumberedSource
+from backend.research.report.claim_checker import ClaimChecker
 from backend.research.report.contradictions import find_contradictions
 from backend.research.report.merged_reports import (
     MergedReports,
     merge_reports,
     write_reports_themselves,
 )
-from backend.research.report.report_checks import CheckedText, ReportChecker
+from backend.research.report.report_checks import (
+    CheckedContradictions,
+    CheckedText,
+    check_contradictions,
+    check_report,
+)
 from backend.research.report.report_markdown import write_markdown
 from backend.research.report.report_texts import TEXTS
 from backend.search.budget import to_json
@@ -69,8 +74,7 @@ class _Draft:
     """A checked report in the numbering of the merged reports."""
 
     checked: CheckedText
-    contradictions: tuple[Contradiction, ...]
-    statements: Mapping[tuple[int, str], CheckedCitation]
+    told: CheckedContradictions
     sources: Mapping[int, NumberedSource]
 
 
@@ -99,9 +103,9 @@ class _ReportOrder:
 
     def check(self, written: CitedText, found: Sequence[Contradiction]) -> _Draft:
         marks = TEXTS[self.record.request.language].marks
-        checker = ReportChecker(self.merged.sources, self.calls, marks, self.deadline)
-        contradictions, statements = checker.check_contradictions(found)
-        return _Draft(checker.check(written), contradictions, statements, self.merged.sources)
+        checker = ClaimChecker(self.merged.sources, self.calls, self.deadline)
+        told = check_contradictions(found, checker)
+        return _Draft(check_report(written, checker, marks), told, self.merged.sources)
 
     def _compose(self) -> list[ChatMessage]:
         count_tokens = self.calls.dependencies.count_tokens
@@ -120,40 +124,32 @@ def _finish(record: ResearchRecord, draft: _Draft, notes: Iterable[str]) -> Fina
     """Number the sources by their first citation: in the text, and then in the contradictions."""
     mapping = {number: one.cited_document for number, one in draft.sources.items()}
     collapsed = collapse_citations(draft.checked.text, mapping)
-    by_document = _list_numbers(draft, collapsed.mapping)
-    numbers = {
-        old: by_document[one.document_id]
-        for old, one in draft.sources.items()
-        if one.document_id in by_document
-    }
+    numbers = _renumber(draft, collapsed.mapping)
     sources = {new: replace(draft.sources[old], number=new) for old, new in numbers.items()}
-    statements = [
-        draft.statements[one.number, one.says]
-        for each in draft.contradictions
-        for one in each.statements
-    ]
-    citations = [*draft.checked.citations, *statements]
+    checked, told = draft.checked, draft.told
+    citations = [*checked.citations, *told.citations]
     report = FinalReport(
         markdown="",
         text=collapsed.text,
         sources=tuple(sources[number] for number in sorted(sources)),
         citations=tuple(replace(one, number=numbers[one.number]) for one in citations),
-        counts=ReportCounts.of(draft.checked.sentences + len(statements), citations),
+        counts=ReportCounts.of(checked.sentences + len(told.citations), citations),
         not_found=tuple(list_not_found(record)),
-        contradictions=tuple(_renumber_statements(draft.contradictions, numbers)),
+        contradictions=tuple(_renumber_statements(told.contradictions, numbers)),
         documents=tuple(sorted(record.documents)),
         notes=tuple(dict.fromkeys(filter(None, notes))),
     )
     return replace(report, markdown=write_markdown(report, record.request.language))
 
 
-def _list_numbers(draft: _Draft, cited: Mapping[int, CitedDocument]) -> dict[str, int]:
-    """Return the numbers of documents: those of the text, then those of the contradictions in their order."""
-    numbers = {document.document_id: number for number, document in cited.items()}
-    for contradiction in draft.contradictions:
-        for one in contradiction.statements:
-            numbers.setdefault(draft.sources[one.number].document_id, len(numbers) + 1)
-    return numbers
+def _renumber(draft: _Draft, cited: Mapping[int, CitedDocument]) -> dict[int, int]:
+    """Return the new numbers of sources by their old ones: of those of the text, then of those of the contradictions."""
+    by_document = {document.document_id: number for number, document in cited.items()}
+    for one in draft.told.citations:
+        document = draft.sources[one.number].document_id
+        by_document.setdefault(document, len(by_document) + 1)
+    ids = {number: one.document_id for number, one in draft.sources.items()}
+    return {old: by_document[one] for old, one in ids.items() if one in by_document}
 
 
 def _renumber_statements(

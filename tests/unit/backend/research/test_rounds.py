@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from backend.research import task_pool
 from backend.research.agent.run_task import BUDGET_ENDED
-from backend.research.events import RoundDecided, TaskDone, TaskStarted
+from backend.research.events import ResearchEvent, RoundDecided, TaskDone, TaskStarted
 from backend.research.orchestration import choose_next_tasks
 from backend.research.record.budget import ResearchBudget, Spent
 from backend.research.record.plan import ResearchPlan
@@ -108,13 +108,12 @@ def test_so_many_agents_work_side_by_side_and_no_more(world: ResearchWorld) -> N
     working: set[int] = set()
     most: list[int] = []
 
-    def follow(event: object) -> None:
-        match event:
-            case TaskStarted(task):
-                working.add(task.number)
-                most.append(len(working))
-            case TaskDone(report):
-                working.discard(report.task.number)
+    def follow(event: ResearchEvent) -> None:
+        if isinstance(event, TaskStarted):
+            working.add(event.task.number)
+            most.append(len(working))
+        elif isinstance(event, TaskDone):
+            working.discard(event.report.task.number)
 
     world.on_event = follow
     questions = [f"What does the {name} pump cost?" for name in NAMES]

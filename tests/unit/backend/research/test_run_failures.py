@@ -158,6 +158,8 @@ def test_where_nothing_is_searched_it_is_said() -> None:
         record = world.run(uses_documents=False)
         check_end(world, record)
     assert record.report is None
+    assert "neither documents nor the web" in world.events[-1].message  # type: ignore[union-attr]
+    assert not world.model.of("agent")
 
 
 @pytest.mark.parametrize("tokens", [0, 50, 2_000, 6_000])
