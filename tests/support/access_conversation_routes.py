@@ -163,7 +163,9 @@ ROUTES_OF_RESEARCH = {
     f"GET {_RESEARCH_PAGE}": answers_people(Kind.RESEARCH),
     f"GET {_RESEARCH_PAGE}/state": answers_people(Kind.RESEARCH),
     # It has started, and ended.
-    f"POST {_RESEARCH_PAGE}/clarification": answers_people(Kind.RESEARCH, 409, form={"skip": "yes"}),
+    f"POST {_RESEARCH_PAGE}/clarification": answers_people(
+        Kind.RESEARCH, 409, form={"skip": "yes"}
+    ),
     f"POST {_RESEARCH_PAGE}/plan": answers_people(
         Kind.RESEARCH, 409, form={"keep-1": "on", "task-1": QUESTION}
     ),

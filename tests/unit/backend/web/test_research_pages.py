@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -12,18 +11,22 @@ from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session, make_csrf_token
 from backend.api.account_authentication import AccountCookies
 from backend.api.app import Api
+from backend.cli.listening import Listening
+from backend.cli.server import Owner, make_app
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
 from backend.store import people
 from backend.store.conversations import ConversationOwner
+from connectors.access import Readers
 from tests.support.accounts import add_person
 from tests.support.research_runs import add_run, finish_run
-from tests.support.research_server import HeldModel, serve, work
+from tests.support.research_server import HeldModel, work
 from tests.support.scripted_model import Json, Reply, Request, Say, ScriptedModel
-from tests.unit.backend.api.conftest import ADDRESS, SOURCE, connected, make_container
+from tests.unit.backend.api.conftest import ADDRESS, SOURCE, connected, make_container, ready
 
 ANN, BOB = "ann@example.com", "bob@example.com"
 LEAVE = "How many weeks of paid leave do parents have?"
+FACT = "Parents have 26 weeks of paid leave."
 HOSTILE = '"><script>alert(1)</script>'
 
 
@@ -33,9 +36,9 @@ def model() -> HeldModel:
 
 
 @pytest.fixture(scope="module")
-def container(
-    tmp_path_factory: pytest.TempPathFactory, folder: Path, model: HeldModel
-) -> Iterator[Container]:
+def container(tmp_path_factory: pytest.TempPathFactory, model: HeldModel) -> Iterator[Container]:
+    folder = tmp_path_factory.mktemp("documents")
+    (folder / "leave.md").write_text(f"# Parental leave\n\n{FACT}\n", encoding="utf-8")
     with ScriptedModel() as running:
         running.play(model)
         home = tmp_path_factory.mktemp("research-pages")
@@ -48,13 +51,17 @@ def container(
 
 @pytest.fixture(scope="module")
 def app(container: Container) -> Iterator[Api]:
-    with serve(container) as app:
+    owner = Owner(container.machine_secret, Readers.of())
+    app = make_app(container, owner, Listening(address="127.0.0.1"))
+    with ready(app):
         yield app
 
 
 def _browser(app: Api, container: Container, email: str) -> TestClient:
     person = people.get_by_email(container.database, email)
-    session = begin_session(container.database, person, Visitor("192.0.2.7", "Browser"))
+    session = begin_session(
+        container.database, person, Visitor(address="192.0.2.7", user_agent="Browser")
+    )
     client = TestClient(app, base_url=ADDRESS, follow_redirects=False)
     client.headers["x-csrf-token"] = make_csrf_token(session)
     client.cookies.set(AccountCookies.of_machine(container.machine_secret).session, session)
