@@ -42,7 +42,11 @@ def server(tmp_path_factory: pytest.TempPathFactory, model: HeldModel) -> Iterat
         assert done.code == 0, done.err
     with ScriptedModel() as running:
         running.play(model)
-        settings = {"QUARRY_LLM_URL": running.base_url, "QUARRY_LLM_MODEL": "scripted"}
+        settings = {
+            "QUARRY_LLM_URL": running.base_url,
+            "QUARRY_LLM_MODEL": "scripted",
+            "QUARRY_WORKERS": "true",
+        }
         with serving(home, **settings) as served:
             yield served
 
