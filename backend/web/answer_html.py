@@ -6,8 +6,8 @@ made; what comes out is cleaned once more by a list of what is allowed.
 
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 
 import nh3
@@ -31,6 +31,7 @@ _ATTRIBUTES = {
     "a": {"href", "class", "data-at", "data-verdict", "data-host", "aria-label", "target"},
     "ol": {"start"},
     "sup": {"class", "title"},
+    **{f"h{level}": {"id"} for level in range(1, 7)},
 }
 _UNCITED = "\u2e2e\u2042"
 """Stands at the end of a sentence that cites nothing, until the Markdown is rendered: two characters of
@@ -38,7 +39,7 @@ punctuation, so that emphasis may end before them."""
 _UNCITED_MARK = '<sup class="uncited" title="This sentence cites no document">no source</sup>'
 _CITATION = re.compile(r"\s?\[{1,2}\d")
 _NUMBER = re.compile(r"\[(\d{1,9})\]")
-_LONGEST = 500_000
+LONGEST = 500_000
 """Characters; of a longer answer only so many are taken as Markdown."""
 
 
@@ -70,14 +71,31 @@ def answer_html(answer: AnswerResponse) -> str:
     A citation is `<a class="cite" data-at="N">`, where N is its place in `answer.citations`.
     """
     text = _mark_uncited(replace_controls(answer.answer), answer)
-    tokens = _MARKDOWN.parse(text[:_LONGEST])
-    cited = _CitationsByNumber.of(answer.citations)
+    html = render_tokens(_parse(text, _CitationsByNumber.of(answer.citations)))
+    rest = text[LONGEST:].replace(_UNCITED, "")
+    return html + (f"<p>{escape(rest)}</p>" if rest else "")
+
+
+def parse_cited(text: str, citations: Sequence[CitationResponse]) -> list[Token]:
+    """Return the tokens of Markdown in which each `[n]` with the number of a citation is one; at most `LONGEST` characters are read.
+
+    A citation is as in `answer_html`. Render them by `render_tokens`.
+    """
+    return _parse(replace_controls(text), _CitationsByNumber.of_markers(citations))
+
+
+def _parse(text: str, cited: "_CitationsByNumber") -> list[Token]:
+    tokens = _MARKDOWN.parse(text[:LONGEST])
     for token in tokens:
         if token.children:
             token.children = list(_inline(token.children, cited))
+    return tokens
+
+
+def render_tokens(tokens: Sequence[Token]) -> str:
+    """Return clean HTML."""
     rendered = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
-    rest = text[_LONGEST:].replace(_UNCITED, "")
-    return sanitize(rendered).replace(_UNCITED, "") + (f"<p>{escape(rest)}</p>" if rest else "")
+    return sanitize(rendered).replace(_UNCITED, "")
 
 
 def _mark_uncited(text: str, answer: AnswerResponse) -> str:
@@ -119,6 +137,8 @@ class _CitationsByNumber:
 
     waiting: Mapping[int, deque[tuple[int, CitationResponse]]]
     last: dict[int, tuple[int, CitationResponse]] = field(default_factory=dict)
+    by_marker: Collection[int] = ()
+    """Numbers that `[n]` alone cites, wherever they lead."""
 
     @classmethod
     def of(cls, citations: Sequence[CitationResponse]) -> "_CitationsByNumber":
@@ -126,6 +146,16 @@ class _CitationsByNumber:
         for at, citation in enumerate(citations):
             waiting.setdefault(citation.number, deque()).append((at, citation))
         return cls(waiting)
+
+    @classmethod
+    def of_markers(cls, citations: Sequence[CitationResponse]) -> "_CitationsByNumber":
+        return replace(cls.of(citations), by_marker={one.number for one in citations})
+
+    def take_marker(self, number: int) -> tuple[int, CitationResponse] | None:
+        """Take the citation that `[n]` without a link stands for, if it stands for one."""
+        waiting = self.waiting.get(number)
+        is_citation = number in self.by_marker or (waiting and not waiting[0][1].link)
+        return self.take(number) if is_citation else None
 
     def take(self, number: int) -> tuple[int, CitationResponse] | None:
         if waiting := self.waiting.get(number):
@@ -184,9 +214,7 @@ def _text(token: Token, cited: _CitationsByNumber) -> Iterator[Token]:
 def _numbered(content: str, cited: _CitationsByNumber) -> Iterator[Token]:
     at = 0
     for found in _NUMBER.finditer(content):
-        number = int(found[1])
-        waiting = cited.waiting.get(number)
-        if waiting and not waiting[0][1].link and (taken := cited.take(number)):
+        if taken := cited.take_marker(int(found[1])):
             yield _plain(content[at : found.start()])
             yield _chip(*taken)
             at = found.end()

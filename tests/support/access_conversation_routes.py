@@ -10,6 +10,8 @@ _SHARED = "/api/shared/{share_id}"
 _PROJECT = "/api/projects/{project_id}"
 _PAGE = "/projects/{project_id}"
 _RESEARCH = "/api/research/{research_id}"
+_RESEARCH_PAGE = "/research/{research_id}"
+_RESEARCH_FORM = {"question": QUESTION, "knowledge": "on", "minutes": "5"}
 _ASSISTANT = "/api/assistants/{assistant_id}"
 _DEPOT = {"name": "New depot"}
 _BOB = {"email": "bob@example.com"}
@@ -156,6 +158,19 @@ ROUTES_OF_RESEARCH = {
     # No language model is set.
     "POST /api/research": answers_people(found=409, json={"question": QUESTION}),
     f"GET {_RESEARCH}": answers_people(Kind.RESEARCH),
+    "GET /research": answers_people(),
+    "POST /research": answers_people(found=409, form=_RESEARCH_FORM),
+    f"GET {_RESEARCH_PAGE}": answers_people(Kind.RESEARCH),
+    f"GET {_RESEARCH_PAGE}/state": answers_people(Kind.RESEARCH),
+    # It has started, and ended.
+    f"POST {_RESEARCH_PAGE}/clarification": answers_people(
+        Kind.RESEARCH, 409, form={"skip": "yes"}
+    ),
+    f"POST {_RESEARCH_PAGE}/plan": answers_people(
+        Kind.RESEARCH, 409, form={"keep-1": "on", "task-1": QUESTION}
+    ),
+    f"POST {_RESEARCH_PAGE}/stop": answers_people(Kind.RESEARCH, 303),
+    f"POST {_RESEARCH_PAGE}/delete": answers_people(Kind.RESEARCH, 303),
     f"DELETE {_RESEARCH}": answers_people(Kind.RESEARCH, 204),
     f"POST {_RESEARCH}/stop": answers_people(Kind.RESEARCH, 202),
     f"GET {_RESEARCH}/events": answers_people(Kind.RESEARCH),

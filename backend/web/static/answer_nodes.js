@@ -17,10 +17,19 @@ export function chipLabel(number, title, host) {
 }
 
 function localize(root) {
+  localizeMarks(root);
+  localizeChips(root);
+}
+
+function localizeMarks(root) {
   for (const mark of root.querySelectorAll("sup.uncited")) {
     mark.title = translate("This sentence cites no document");
     mark.textContent = translate("no source");
   }
+}
+
+/** Name the citations of a page, or of a part of it, in its language. */
+export function localizeChips(root) {
   for (const chip of root.querySelectorAll("a.cite")) {
     const [, number, title] = LABEL.exec(chip.getAttribute("aria-label") ?? "") ?? [];
     if (number) chip.setAttribute("aria-label", chipLabel(number, title, chip.dataset.host));

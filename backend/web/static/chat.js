@@ -15,6 +15,7 @@ import { translate } from "./messages.js";
 import { ModeChoice, modeOf } from "./modes.js";
 import { watchPane } from "./pane.js";
 import { keepPlace, restorePlace, toEnd, watchPlace } from "./place.js";
+import { startResearch } from "./research_start.js";
 import { offerSharing, watchSharing } from "./share.js";
 import { Problem } from "./stream.js";
 import { make, replaceControls } from "./text.js";
@@ -324,11 +325,22 @@ function restoreDraft() {
   if (!isTyping(document.activeElement) && !element("conversations").contains(document.activeElement)) box.focus({ preventScroll: true });
 }
 
+/** The question stays where it was typed, unless research has begun with it. */
+async function research(question) {
+  if (attachments.ids.length) return say(translate("Research reads no attached files. Remove them, then ask."));
+  const id = conversation?.id ?? null;
+  const place = id ? { conversation_id: id } : { project_id: chosenProject(null) };
+  if (!(await attempt(() => startResearch(question, { ...modes.body, ...place })))) return;
+  box.value = "";
+  drafts.drop(id);
+}
+
 async function submit() {
   const question = box.value.trim();
   if (!question) return;
   if (running().length) return say(translate("An answer is being written. Wait for it, or stop it."));
   if (attachments.objection) return say(attachments.objection);
+  if (modes.isResearch) return research(question);
   box.value = "";
   const before = conversation?.id ?? null;
   if (await ask(question, messages.at(-1)?.id ?? null, { files: attachments.ids, ...modes.body })) {

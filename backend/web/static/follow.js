@@ -1,14 +1,14 @@
-// The events of a turn that runs on the server, over as many connections as it takes.
+// The events of a turn, or of research, that runs on the server, over as many connections as it takes.
 import { Problem, resume } from "./stream.js";
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5_000;
 /** A shorter loss is not worth a word. */
 const NOTICED = 2_000;
-const LAST = new Set(["done", "error", "stopped", "interrupted", "gone"]);
+const LAST = new Set(["done", "error", "stopped", "failed", "interrupted", "gone"]);
 
 /**
- * Yields {id, name, data} until the last event of the turn, which is `gone` where the server keeps its events no more.
+ * Yields {id, name, data} until its last event, which is `gone` where the server keeps its events no more.
  * Goes on by itself where the connection was lost, or the server has no room for one more follower now; `tell(isLost, why)`
  * says so after a while, and when it is back.
  * Throws Problem; an AbortError if `signal` ended it.

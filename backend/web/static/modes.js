@@ -28,7 +28,13 @@ export class ModeChoice {
   /** As a request has it. */
   get body() {
     const { mode, knowledge, web, rewrite } = this.#chosen;
+    if (mode === "research") return { knowledge, web: web && this.#isWebOn };
     return mode === "agent" ? { mode } : { mode, knowledge, web: web && this.#isWebOn, rewrite };
+  }
+
+  /** Whether a question begins research. */
+  get isResearch() {
+    return this.#chosen.mode === "research";
   }
 
   /** What this person chose last. */
@@ -44,7 +50,8 @@ export class ModeChoice {
 
   #take(choice) {
     this.#chosen = { ...this.#chosen, ...choice };
-    if (this.#root.querySelector(".mode-choice").hidden) this.#chosen.mode = "chat";
+    const { hidden } = this.#root.querySelector(".mode-choice");
+    if (hidden || !this.#root.querySelector(`[data-mode="${this.#chosen.mode}"]`)) this.#chosen.mode = "chat";
     this.#draw();
   }
 
@@ -77,6 +84,9 @@ export class ModeChoice {
       button.title = this.#objection(name) || (HINTS[name] ?? "");
     }
     this.#root.querySelector("#modes-why").hidden = !isAgent;
+    this.#root.querySelector("#modes-research")?.toggleAttribute("hidden", !this.isResearch);
+    // Agents of research word their searches themselves.
+    this.#switch("rewrite").hidden = this.isResearch || this.#root.querySelector(".mode-choice").hidden;
   }
 
   #switch(name) {
