@@ -58,7 +58,7 @@ class Settings(BaseSettings):
     )
     workers: bool = Field(
         default=True,
-        description="Whether quarry serve syncs the sources on their schedules",
+        description="Whether quarry serve syncs the sources on their schedules, and works on research",
     )
     broker_url: SecretStr | None = Field(
         default=None,

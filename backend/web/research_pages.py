@@ -16,8 +16,9 @@ from backend.api.request_context import RequestContextDependency
 from backend.api.research_dependencies import ResearchDependency, ResearchId
 from backend.api.research_responses import find_position, make_page
 from backend.api.routes.ask import LONGEST_QUESTION
-from backend.api.routes.research import MOST_MINUTES, ResearchBody, start_research
+from backend.api.routes.research import ResearchBody, start_research
 from backend.composition.research import NO_MODEL
+from backend.research.record.budget import MOST_MINUTES
 from backend.research.record.plan import LONGEST_QUESTION as LONGEST_TASK
 from backend.research.record.plan import MAX_TASKS
 from backend.research.runs.service import LONGEST_ANSWER, ResearchService
