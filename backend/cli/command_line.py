@@ -121,7 +121,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "knowledge": (
             "knowledge:app",
-            "List, search, edit, delete, export and import what research has found out.",
+            "List, search, read, edit, delete, export and import what research has found out.",
         ),
         "models": (
             "models:app",

@@ -44,7 +44,7 @@ Found = TypeVar("Found")
 
 
 def mcp(readers: As = None) -> None:
-    """Serve the documents to an agent on this machine, until it closes standard input."""
+    """Serve the documents to an agent on this machine, by the Model Context Protocol (standard input and output)."""
     own = command_line.readers(readers)
     with command_line.cli_errors(as_json=False):
         home = HomeContainer(command_line.open_home(), own if readers else None)

@@ -7,7 +7,9 @@ from backend.cli.command_line import FAILED, Json
 from backend.cli.doctor import print_checks
 from backend.cli.supervised_processes import until_signalled
 
-app = typer.Typer(help="The bot that answers in Slack.", no_args_is_help=True)
+app = typer.Typer(
+    help="Answer in Slack (extra 'slack'), and check whether that works.", no_args_is_help=True
+)
 
 
 @app.command()

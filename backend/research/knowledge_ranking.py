@@ -33,7 +33,9 @@ def rank_items(
         scale = model.understanding.cosine_scale
         for place, cosine in zip(first, cosines, strict=True):
             relevance[place] = max(relevance[place], scale.strength(float(cosine)))
-    return [(items[place], float(relevance[place])) for place in sort_places(relevance)]
+    # Of those that say it wholly by meaning, first what says it in the words of the question.
+    order = sorted(sort_places(by_words), key=lambda place: -relevance[place])
+    return [(items[place], float(relevance[place])) for place in order]
 
 
 def select_relevant(

@@ -20,7 +20,7 @@ from backend.research.chunk_matching import (
 from indexing.embedding.embedder import Vectors
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
 
-SOON = Deadline.after(600)
+SOON = Deadline.after(86_400)
 _WORDS = st.frozensets(st.sampled_from("abcdefgh"), max_size=5)
 
 
