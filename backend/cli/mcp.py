@@ -9,7 +9,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import aclosing, closing
 from dataclasses import dataclass
 from datetime import date
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from pydantic import BaseModel
@@ -52,7 +52,34 @@ def mcp(readers: As = None) -> None:
         asker = HomeAsker(home, readers, research)
         # What was begun and is not done ends first: it works with the home.
         with closing(home), closing(research):
-            anyio.run(serve_stdio, make_server(lambda _: asker))
+            _serve(asker)
+
+
+def _serve(asker: "HomeAsker") -> None:
+    """Raises KeyboardInterrupt."""
+
+    async def serve() -> None:
+        asyncio.get_running_loop().set_exception_handler(_report_error)
+        await serve_stdio(make_server(lambda _: asker))
+
+    try:
+        anyio.run(serve)
+    except BaseExceptionGroup as group:
+        if not _is_interrupt(group):
+            raise
+        raise KeyboardInterrupt from None
+
+
+def _report_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log an error that nothing awaits, unless it is Ctrl-C."""
+    if not _is_interrupt(context.get("exception")):
+        loop.default_exception_handler(context)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C was raised in a task: it is raised in whatever runs at that moment."""
+    in_group = isinstance(error, BaseExceptionGroup) and error.subgroup(KeyboardInterrupt)
+    return isinstance(error, KeyboardInterrupt) or bool(in_group)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,11 +111,12 @@ def test_standard_output_holds_messages_and_the_end_of_input_is_the_end(home: Ho
         assert process.wait(30) == 0
 
 
-def test_ctrl_c_ends_it_soon(home: Home) -> None:
+@pytest.mark.parametrize("messages", [1, 500], ids=["while it waits", "while it answers"])
+def test_ctrl_c_ends_it_soon(home: Home, messages: int) -> None:
     with start(home) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps(make_request("ping")) + "\n")
+        process.stdin.write((json.dumps(make_request("ping")) + "\n") * messages)
         process.stdin.flush()
         assert process.stdout.readline()
         began = time.monotonic()

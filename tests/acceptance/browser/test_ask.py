@@ -208,6 +208,7 @@ def test_a_question_from_a_search_keeps_its_filters(
             "mode": "chat",
             "knowledge": True,
             "web": False,
+            "rewrite": True,
         }
         expect(page).to_have_url(re.compile(r"q=What\+should.*source=handbook&type=web$"))
         expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")

@@ -159,9 +159,9 @@ def test_a_key_of_several_lines_is_pasted_whole(opens: Opens, address: str) -> N
         page.get_by_label("URL").fill("ssh://git@nowhere.invalid/team/keyless.git")
         page.get_by_label("Readers").fill("public")
         page.get_by_label("Sign in").select_option("SSH key")
-        with page.expect_request("**/api/admin/sources") as again:
+        with page.expect_response("**/api/admin/sources") as again:
             page.get_by_role("button", name="Add and sync").click()
-        assert "BEGIN" not in (again.value.post_data or "")
+        assert "BEGIN" not in (again.value.request.post_data or "")
         _forgive(watched, 422, 409)
 
 
