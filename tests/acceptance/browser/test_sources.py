@@ -159,7 +159,8 @@ def test_a_key_of_several_lines_is_pasted_whole(opens: Opens, address: str) -> N
         page.get_by_label("URL").fill("ssh://git@nowhere.invalid/team/keyless.git")
         page.get_by_label("Readers").fill("public")
         page.get_by_label("Sign in").select_option("SSH key")
-        with page.expect_response("**/api/admin/sources") as again:
+        refused = page.expect_console_message(lambda said: "status of 422" in said.text)
+        with page.expect_response("**/api/admin/sources") as again, refused:
             page.get_by_role("button", name="Add and sync").click()
         assert "BEGIN" not in (again.value.request.post_data or "")
         _forgive(watched, 422, 409)
