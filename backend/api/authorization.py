@@ -31,6 +31,7 @@ AskerKind: TypeAlias = Literal["local", "session", "token"]
 
 _ATTRIBUTE = "quarry_permission"
 _ASKER = "quarry.asker"
+_NOBODY_SIGNED_IN = "Only a person who has signed in may do this."
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
@@ -179,7 +180,7 @@ def check_asker(permission: Permission, asker: Asker) -> None:
         Problem: 403.
     """
     if permission is Permission.ACCOUNT and asker.kind != "session":
-        raise Problem(problem(403, "Only a person who has signed in may do this."))
+        raise Problem(problem(403, _NOBODY_SIGNED_IN))
     if permission is Permission.ACCOUNTS and asker.kind == "token":
         raise Problem(problem(403, "Only an admin who has signed in may do this."))
     if permission in _FOR_MANAGERS and asker.role is Role.MEMBER:
@@ -191,3 +192,14 @@ def check_asker(permission: Permission, asker: Asker) -> None:
         detail = f"The API token is not made for this: it lacks the scope {scope}."
         challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
         raise Problem(problem(403, detail), {"WWW-Authenticate": challenge})
+
+
+def get_person(asker: Asker) -> Person:
+    """Return who has signed in.
+
+    Raises:
+        Problem: 403, nobody has.
+    """
+    if asker.person is None:
+        raise Problem(problem(403, _NOBODY_SIGNED_IN))
+    return asker.person

@@ -14,12 +14,10 @@ from backend.access.passwords import SHORTEST, PasswordQueue, Passwords
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.api.account_authentication import AccountCookies
-from backend.api.authorization import Asker, AskerDependency, Permission, requires
+from backend.api.authorization import Asker, AskerDependency, Permission, get_person, requires
 from backend.api.languages import parse_language
-from backend.api.problem_details import Problem, problem
 from backend.container import Container
 from backend.store import api_tokens
-from backend.store.people import Person
 from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.templates import page
 from connectors.errors import ConflictError, InvalidInputError
@@ -94,7 +92,7 @@ class AccountPages:
     def disconnect_program(self, asker: AskerDependency, form: FormDependency) -> Response:
         number = form.get("grant", "")
         grant_id = int(number) if _is_id(number) else 0
-        disconnect(self.container.database, _get_person(asker), grant_id, asker.actor)
+        disconnect(self.container.database, get_person(asker), grant_id, asker.actor)
         return RedirectResponse(ACCOUNT, 303)
 
     @requires(Permission.ACCOUNT)
@@ -138,10 +136,10 @@ class AccountPages:
         return page(request, "account.html", "", values, 422 if trouble else 200)
 
     def _account(self, asker: Asker) -> OwnAccount:
-        return OwnAccount(self.container.database, _get_person(asker), asker.actor)
+        return OwnAccount(self.container.database, get_person(asker), asker.actor)
 
     def _tokens(self, asker: Asker) -> ApiTokenService:
-        return ApiTokenService(self.container.database, asker.actor, _get_person(asker))
+        return ApiTokenService(self.container.database, asker.actor, get_person(asker))
 
 
 def list_scopes(asker: Asker) -> tuple[TokenScope, ...]:
@@ -158,12 +156,6 @@ def list_scopes(asker: Asker) -> tuple[TokenScope, ...]:
 def read_own_tokens(form: Form) -> OwnTokens:
     """Return what a form in which somebody chooses a password says of their API tokens."""
     return OwnTokens.REVOKE if "revoke_tokens" in form else OwnTokens.KEEP
-
-
-def _get_person(asker: Asker) -> Person:
-    if asker.person is None:
-        raise Problem(problem(403, "Only a person who has signed in may do this."))
-    return asker.person
 
 
 def _is_id(text: str) -> bool:

@@ -20,18 +20,16 @@ from backend.access.oauth.parameters import Fields
 from backend.access.oauth.redirect_uris import is_loopback
 from backend.access.oauth.resources import name_resource
 from backend.api.authorization import (
-    Asker,
     AskerDependency,
     Permission,
     find_asker,
+    get_person,
     requires,
 )
 from backend.api.dependencies import AccountDatabaseDependency
-from backend.api.problem_details import Problem, problem
 from backend.api.request_context import get_request_context
 from backend.api.request_guard import POLICY
 from backend.store.database import Database
-from backend.store.people import Person
 from backend.web.forms import FormDependency
 from backend.web.sign_in import LONGEST_NEXT, lead_to_sign_in
 from backend.web.templates import page
@@ -77,7 +75,7 @@ def decide(
         return _describe_refusal(request, error)
     match form.get("decision"):
         case "allow":
-            address = approve(database, asked, issuer, _get_person(asker), asker.actor)
+            address = approve(database, asked, issuer, get_person(asker), asker.actor)
         case "deny":
             address = deny(asked, issuer)
         case _:
@@ -141,9 +139,3 @@ def _refuse(request: Request, trouble: str, return_address: str = "") -> Respons
     """Say what is wrong with the request of a program, and let the person go back to it, where it is known."""
     values = {"trouble": trouble, "return_address": return_address}
     return page(request, "oauth_refused.html", "", values, 400)
-
-
-def _get_person(asker: Asker) -> Person:
-    if asker.person is None:
-        raise Problem(problem(403, "Only a person who has signed in may do this."))
-    return asker.person
