@@ -4,14 +4,13 @@ Each is valid once: a code or a refresh token that comes a second time was stole
 its grant ends (RFC 6749, 4.1.2; RFC 9700, 2.2.2 and 4.14).
 """
 
-import base64
-import hashlib
 import hmac
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from backend.access.code_challenge import make_challenge
 from backend.access.oauth.clients import audit_name
 from backend.access.oauth.errors import OAuthError, OAuthErrorCode
 from backend.access.oauth.resources import read_scopes
@@ -196,9 +195,7 @@ def _began(grant: OAuthGrant, exchange: CodeExchange) -> bool:
         return False
     if not _VERIFIER.fullmatch(exchange.verifier):
         return False
-    hashed = hashlib.sha256(exchange.verifier.encode()).digest()
-    challenge = base64.urlsafe_b64encode(hashed).rstrip(b"=").decode()
-    return hmac.compare_digest(challenge, grant.code_challenge)
+    return hmac.compare_digest(make_challenge(exchange.verifier), grant.code_challenge)
 
 
 def _read_narrowed(asked: str | None, granted: Sequence[str]) -> Sequence[str]:

@@ -3,8 +3,6 @@
 `begin` makes what the browser keeps until it comes back; `finish` accepts what it then brings only together with that.
 """
 
-import base64
-import hashlib
 import hmac
 import secrets
 import time
@@ -15,6 +13,7 @@ from urllib.parse import urlencode
 
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
+from backend.access.code_challenge import make_challenge
 from backend.access.openid.claims import Identity, read_identity
 from backend.access.openid.errors import SignInRefusedError, translated_errors
 from backend.access.openid.id_token import Expected, verify_id_token
@@ -103,7 +102,6 @@ class CodeFlow:
         return read_identity(self._provider, claims, tokens.access_token.get_secret_value())
 
     def _authorization_request(self, attempt: Attempt) -> dict[str, str]:
-        digest = hashlib.sha256(attempt.verifier.encode()).digest()
         return {
             "response_type": "code",
             "client_id": self._provider.settings.client_id,
@@ -111,7 +109,7 @@ class CodeFlow:
             "scope": " ".join(self._provider.settings.scopes),
             "state": attempt.state,
             "nonce": attempt.nonce,
-            "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+            "code_challenge": make_challenge(attempt.verifier),
             "code_challenge_method": "S256",
         }
 
