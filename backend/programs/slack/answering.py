@@ -70,6 +70,11 @@ class Asking:
     def is_alone(self) -> bool:
         return self.audience == ALONE
 
+    @property
+    def memory_owner(self) -> ConversationOwner | None:
+        """Whose memories, and whose findings of research, are drawn on and shown: nobody's where others read along."""
+        return self.owner if self.is_alone else None
+
 
 class AnsweringService:
     """Runs the turns of the bot."""
@@ -138,18 +143,14 @@ class AnsweringService:
     def may_show(self, asking: Asking, message: Message) -> bool:
         """Whether who asks and everybody who reads along may read, as of now, all that an answer rests on."""
         readers = self._make_readers_now(asking)(FileHolders())()
-        return readers is not None and self._make_gate(asking, readers).allows(message.document_ids)
+        if readers is None:
+            return False
+        return self._make_gate(asking.memory_owner, readers).allows(message.document_ids)
 
     def make_own_gate(self, owner: ConversationOwner) -> AnswerGate:
         """Return the gate of a person who looks alone."""
         readers = make_owner_readers(self._database, owner, Readers.of(), FileHolders())()
-        deadline = Deadline.after(self._container.chat.settings.search_seconds)
-        return AnswerGate(
-            index=self._container.chat.engine.index,
-            readers=readers or Readers.of(),
-            own_memories=make_own_memories(self._database, owner),
-            deadline=deadline,
-        )
+        return self._make_gate(owner, readers or Readers.of())
 
     def follow_index(self) -> None:
         """Open the index anew, if it was switched to the version of another embedding model."""
@@ -168,7 +169,7 @@ class AnsweringService:
         return ConversationService(
             database=self._database,
             owner=asking.owner,
-            gate=self._make_gate(asking, readers),
+            gate=self._make_gate(asking.memory_owner, readers),
             runner=self._runner,
             assistants=self._open_assistants(asking, readers),
             projects=ProjectService(database=self._database, owner=asking.owner),
@@ -190,13 +191,11 @@ class AnsweringService:
 
         return make
 
-    def _make_gate(self, asking: Asking, readers: Readers) -> AnswerGate:
-        # A memory is its owner's alone: nothing that rests on one is shown where others read along.
-        owner = asking.owner if asking.is_alone else None
+    def _make_gate(self, memory_owner: ConversationOwner | None, readers: Readers) -> AnswerGate:
         return AnswerGate(
             index=self._container.chat.engine.index,
             readers=readers,
-            own_memories=make_own_memories(self._database, owner),
+            own_memories=make_own_memories(self._database, memory_owner),
             deadline=Deadline.after(self._container.chat.settings.search_seconds),
         )
 
@@ -223,13 +222,11 @@ class AnsweringService:
             # What its owner set on the pages, an assistant or a project with its instructions, may be theirs alone.
             settings = read_default_settings(self._database)
         choose_models = cache(lambda: chat.choose_models(settings))
-        # Memories, and what research found out before, are the asker's: they are told to nobody who reads along.
-        owner = asking.owner if asking.is_alone else None
 
         def answer(
             turn: ChatTurn, record: ChatStateContainer, path: Sequence[Message]
         ) -> Iterator[ChatEvent]:
-            turn = replace(turn, owner=owner)
+            turn = replace(turn, owner=asking.memory_owner)
             # Files that came with earlier questions are the asker's alone.
             told = path if asking.is_alone else path[-1:]
             attached = find_attached(
