@@ -82,6 +82,11 @@ class AppState:
     public_address: PublicAddress | None = None
     active_requests: ActiveRequests = field(default_factory=ActiveRequests)
 
+    def find_server(self, request: Request) -> str:
+        """Return the address of this server, without a path; the one that the client used where others reach it by none."""
+        address = self.public_address
+        return (str(request.base_url) if address is None else address.url).removesuffix("/")
+
 
 async def get_app_state(request: Request) -> AppState:
     state: AppState = request.app.state.app_state

@@ -78,17 +78,12 @@ class HttpAsker:
         self.context.query = query
 
     def find_url(self, document_id: str, link: str, kind: str) -> str:
-        return SourceAddresses(self._server).find_by_kind(document_id, link, kind)
+        return SourceAddresses(self.state.find_server(self.request)).find_by_kind(
+            document_id, link, kind
+        )
 
     def find_research_url(self, research_id: str) -> str:
-        return f"{self._server}/api/research/{research_id}"
-
-    @property
-    def _server(self) -> str:
-        """Its address, without a path."""
-        public = self.state.public_address
-        url = public.url if public else str(self.request.base_url)
-        return url.removesuffix("/")
+        return f"{self.state.find_server(self.request)}/api/research/{research_id}"
 
     async def read_documents(self, work: Callable[[DocumentAccess], Found]) -> Found:
         deadline = self.container.chat.search.deadline(self.context.cancel_token)

@@ -119,9 +119,7 @@ class OpenAiAnswers:
 
     @property
     def _addresses(self) -> SourceAddresses:
-        public = self.answers.state.public_address
-        url = public.url if public else str(self.answers.request.base_url)
-        return SourceAddresses(url.removesuffix("/"))
+        return SourceAddresses(self.answers.state.find_server(self.answers.request))
 
 
 def _read_seen_pictures(said: ReadMessages, choose_models: ChooseModels) -> tuple[Picture, ...]:

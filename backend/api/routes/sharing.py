@@ -147,7 +147,6 @@ def export_shared(
 
 
 def _export(request: Request, state: AppStateDependency, read: ReadConversation) -> Response:
-    address = state.public_address
-    server = str(request.base_url) if address is None else address.url
+    server = state.find_server(request)
     translate = state.find_translation(request)
     return MarkdownResponse(export_markdown(read, server, translate), headers=_FILE)
