@@ -42,7 +42,7 @@ def test_an_agent_on_the_machine_searches_reads_and_asks(home: Home, mode: Mode)
     async def run() -> None:
         async with open_command(home, mode) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
-            assert tools == {"search", "fetch", "ask"}
+            assert tools == {"search", "fetch", "ask", "research"}
             assert (await find(client, "parental leave"))[0] == LEAVE
             read = await client.call_tool("fetch", {"id": LEAVE})
             assert "Becoming a parent" in read.structured_content["text"]
