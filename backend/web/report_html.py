@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markdown_it.token import Token
+from markupsafe import Markup
 
 from backend.schemas.answer import CitationResponse
 from backend.web.answer_html import parse_cited, render_tokens
@@ -28,8 +29,8 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class CitedHtml:
-    html: str
-    """A citation is `<a class="cite" data-at="N">`, where N is its place among the citations."""
+    html: Markup
+    """Cleaned, so that a template shows it as it is. A citation is `<a class="cite" data-at="N">`, where N is its place among the citations."""
     headings: tuple[Heading, ...]
 
 
@@ -41,7 +42,7 @@ def report_html(text: str, citations: Sequence[CitationResponse], place: str) ->
     """
     tokens = parse_cited(text, citations)
     headings = tuple(_place_headings(tokens, place))
-    return CitedHtml(render_tokens(tokens), headings)
+    return CitedHtml(Markup(render_tokens(tokens)), headings)
 
 
 def _place_headings(tokens: Sequence[Token], place: str) -> Iterator[Heading]:
