@@ -2,21 +2,20 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import ModuleType
 from typing import Any
 
 from anyio import to_thread
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from backend.api import openapi, problem_details
 from backend.api.access_log import AccessLogMiddleware
 from backend.api.answer_events import AnswerHtml, plain_html
 from backend.api.authentication import AuthenticationMiddleware, Authenticator
-from backend.api.authorization import check_permission, find_unprotected_routes
+from backend.api.authorization import find_unprotected_routes
 from backend.api.conversation_turns import ConversationTurns
 from backend.api.cross_origin import CrossOriginMiddleware
-from backend.api.dependencies import AppState, take_turn
+from backend.api.dependencies import AppState
 from backend.api.mcp_asker import find_mcp_asker
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import ErrorPage
@@ -24,39 +23,7 @@ from backend.api.public_address import PublicAddress
 from backend.api.request_context import DisconnectMiddleware
 from backend.api.request_guard import MOST_BYTES, RequestGuardMiddleware
 from backend.api.request_pools import RequestPools
-from backend.api.routes import (
-    admin,
-    ask,
-    assistants,
-    conversations,
-    document_sets,
-    documents,
-    explain,
-    feedback,
-    files,
-    health,
-    held_files,
-    ingestion,
-    knowledge,
-    llms_text,
-    mcp,
-    memories,
-    metrics,
-    models,
-    oauth,
-    oauth_metadata,
-    openai_chat,
-    openai_embeddings,
-    openai_models,
-    openai_responses,
-    projects,
-    references,
-    research,
-    search,
-    sharing,
-    sources,
-    web_search,
-)
+from backend.api.router import DEPENDENCIES, ROUTER, name_operation
 from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry, no_other_servers
 from backend.api.translations import FindTranslation, keep_english
@@ -121,10 +88,9 @@ def create_app(
         version=read_version(),
         description=DESCRIPTION,
         lifespan=_lifespan,
-        # A slot is given back before the response is sent: a client may be slow to take it.
-        dependencies=[Depends(check_permission), Depends(take_turn, scope="function")],
+        dependencies=DEPENDENCIES,
         responses=openapi.PROBLEMS,
-        generate_unique_id_function=lambda route: route.name,
+        generate_unique_id_function=name_operation,
         # The pages of these load scripts from other hosts; and no telemetry leaves the server.
         docs_url=None,
         redoc_url=None,
@@ -164,46 +130,8 @@ def create_app(
         app.router.middleware_stack, authenticator, app.routes
     )
     problem_details.register(app, error_page)
-    for routes in (
-        search,
-        ask,
-        references,
-        research,
-        conversations,
-        assistants,
-        projects,
-        sharing,
-        feedback,
-        document_sets,
-        ingestion,
-        documents,
-        files,
-        held_files,
-        knowledge,
-        memories,
-        explain,
-        sources,
-        admin,
-        models,
-        web_search,
-        openai_models,
-        openai_chat,
-        openai_responses,
-        openai_embeddings,
-        mcp,
-        oauth_metadata,
-        oauth,
-        health,
-        llms_text,
-        metrics,
-    ):
-        app.include_router(routes.router, tags=[_name_group(routes)])
+    app.router.routes.extend(ROUTER.routes)
     return app
-
-
-def _name_group(routes: ModuleType) -> str:
-    """Return what the description, and clients generated from it, call the routes of a module together."""
-    return routes.__name__.rpartition(".")[2].replace("_", " ")
 
 
 @asynccontextmanager

@@ -137,7 +137,7 @@ class Warmup:
 
     def _run(self) -> None:
         while self._make_all():
-            _freeze_garbage()
+            freeze_garbage()
             self.ready.set()
             self._when_ready()
             while not self._reopen_if_switched():
@@ -175,7 +175,7 @@ class Warmup:
         self._states[part.name] = new
 
 
-def _freeze_garbage() -> None:
+def freeze_garbage() -> None:
     """Exclude what was made, which stays, from garbage collection: each would stop every search for 100 ms."""
     gc.unfreeze()
     gc.collect()

@@ -1,10 +1,11 @@
 """The pages and their fragments: each route reads the address, calls one function, and renders."""
 
 from dataclasses import replace
+from functools import cache
 from typing import Annotated, Literal
 from urllib.parse import quote
 
-from fastapi import Depends, FastAPI, Query, Request
+from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from backend.access.roles import Role
@@ -21,6 +22,7 @@ from backend.api.dependencies import (
 )
 from backend.api.languages import find_language
 from backend.api.request_context import CancelTokenDependency, get_request_context
+from backend.api.router import make_router
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
 from backend.search.search_service import SearchService
@@ -73,6 +75,13 @@ _A_YEAR = 31_536_000
 
 def mount(app: FastAPI) -> None:
     """Add all pages to the app of the HTTP API."""
+    app.router.routes.extend(_make_pages().routes)
+
+
+@cache
+def _make_pages() -> APIRouter:
+    """Put the pages together once: it takes long, and they are the same for each app."""
+    router = make_router()
     for path, endpoint in (
         ("/", search_page),
         ("/results", results),
@@ -88,7 +97,7 @@ def mount(app: FastAPI) -> None:
         ("/static/{version}/{name}", static_file),
         ("/favicon.ico", icon),
     ):
-        app.get(path, include_in_schema=False)(endpoint)
+        router.get(path, include_in_schema=False)(endpoint)
     for pages in (
         chat_page,
         assistant_pages,
@@ -106,8 +115,9 @@ def mount(app: FastAPI) -> None:
         web_search_pages,
         set_pages,
     ):
-        app.include_router(pages.router)
-    app.post("/look", include_in_schema=False)(look_page)
+        router.include_router(pages.router)
+    router.post("/look", include_in_schema=False)(look_page)
+    return router
 
 
 def error_page(request: Request, problem: ProblemDetails) -> Response:

@@ -21,6 +21,7 @@ from backend.settings import Settings
 from backend.store import sources
 from backend.sync.foreground_run import sync
 from connectors.access import Readers
+from tests.support.databases import sqlite_in
 from tests.support.models import MODEL_CACHE
 
 FILES = {
@@ -48,7 +49,11 @@ def write_files(folder: Path) -> None:
 
 
 def make_container(home: Path, **settings: object) -> Container:
-    chosen = {"home": home / "state", "models": MODEL_CACHE, **settings}
+    """Of a new home, whose database is already up to date; of one that has a database, that one's."""
+    state = home / "state"
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    sqlite_in(state)
+    chosen = {"home": state, "models": MODEL_CACHE, **settings}
     return Container(Settings.model_validate(chosen))
 
 

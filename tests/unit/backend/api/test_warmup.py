@@ -14,12 +14,15 @@ from backend.access.machine_secret import MachineSecret
 from backend.api import dependencies, warmup
 from backend.api.app import create_app
 from backend.api.authentication import MachineAuthenticator
-from backend.api.warmup import Part, Warmup
+from backend.api.warmup import Part, Warmup, freeze_garbage
+from backend.container import Container
 from backend.schemas.system import ReadinessResponse
+from backend.settings import Settings
 from backend.version import read_version
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
-from tests.unit.backend.api.conftest import api, authorization, make_container
+from tests.support.models import MODEL_CACHE
+from tests.unit.backend.api.conftest import api, authorization
 
 ADDRESS = "http://127.0.0.1:8321"
 SOON = 30.0
@@ -27,6 +30,10 @@ SOON = 30.0
 
 def _states(readiness: ReadinessResponse) -> dict[str, str]:
     return {part.name: part.state for part in readiness.parts}
+
+
+def _make_without_home(folder: Path) -> Container:
+    return Container(Settings(home=folder / "state", models=MODEL_CACHE))
 
 
 @contextmanager
@@ -81,7 +88,10 @@ def test_it_is_settled_once_all_is_made_or_something_fails_and_starts_once() -> 
         assert not failing.ready.is_set()
 
 
-def test_what_was_made_is_not_gone_through_for_garbage_any_more() -> None:
+def test_what_was_made_is_not_gone_through_for_garbage_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(warmup, "freeze_garbage", freeze_garbage)
     kept = [[number] for number in range(1_000)]
     made = Warmup((Part("first", lambda: kept),))
     with started(made):
@@ -182,7 +192,7 @@ def test_a_home_that_cannot_be_is_reported_and_the_server_lives(
     blocked.write_text("a file where the folder should be", encoding="utf-8")
     secret = MachineSecret("a secret that was read before the home went away")
     asker = MachineAuthenticator(secret, Readers.of(), lambda _: None)
-    app = create_app(make_container(tmp_path), asker)
+    app = create_app(_make_without_home(tmp_path), asker)
     headers = {"Authorization": f"Bearer {secret.value}"}
     with TestClient(app, base_url=ADDRESS, headers=headers) as client:
         assert client.get("/healthz").json() == {"status": "ok", "version": read_version()}
@@ -196,7 +206,7 @@ def test_a_home_that_cannot_be_is_reported_and_the_server_lives(
 
 
 def test_an_empty_home_becomes_ready(tmp_path: Path) -> None:
-    app = api(make_container(tmp_path))
+    app = api(_make_without_home(tmp_path))
     with TestClient(app, base_url=ADDRESS, headers=authorization(app)) as client:
         found = client.post("/api/search", json={"query": "leave"})
         while found.status_code == 503:
