@@ -5,6 +5,7 @@ import signal
 import time
 from collections import Counter
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ ROUNDS = scaled(1, 8, "faults")
 
 
 @pytest.mark.deep("faults")
-def test_a_killed_server_loses_and_doubles_no_upload(home: Home) -> None:
+def test_a_killed_server_loses_and_doubles_no_upload(tmp_path: Path) -> None:
+    home = Home(tmp_path)
     chance, taken = random.Random(16), list[str]()
     for number in range(ROUNDS):
         with serving(home) as server:

@@ -62,6 +62,7 @@ def test_an_admin_sets_the_web_up(
         page = watched.open("/models")
         page.get_by_role("link", name="Web search").press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("Web search")
+        page.wait_for_load_state()
         page.get_by_role("button", name="Switch on").press("Enter")
         expect(page.get_by_role("status")).to_have_text("The web is switched on.")
         expect(page.get_by_role("button", name="Switch off")).to_be_focused()
