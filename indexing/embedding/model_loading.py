@@ -7,7 +7,6 @@ that it depends on; `model_preparation` fills it.
 import hashlib
 import json
 import os
-import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -176,8 +175,9 @@ def _in_package(model: str) -> ModelSource | None:
 
 
 def _modules_ending_in(ending: str) -> list[str]:
-    modules = pkgutil.iter_modules([*sys.path, str(_BUNDLED_PACKAGES)])
-    return sorted({each.name for each in modules if each.name.endswith(ending)})
+    """By the names of folders alone: to look into each for what it holds takes a one-shot command 14 ms."""
+    places = [Path(place) for place in (*sys.path, _BUNDLED_PACKAGES)]
+    return sorted({each.name for place in places for each in place.glob(f"*{ending}")})
 
 
 def _package_folders(module: str) -> list[Path]:
