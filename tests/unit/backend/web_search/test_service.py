@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from backend.container import Container
+from backend.settings import Settings
 from backend.store import audit, web_search
 from backend.store.audit import Actor
 from backend.web_search.outcome import FailureKind
@@ -226,9 +227,8 @@ def test_searches_go_the_way_that_admins_set(
     assert SECRET not in caplog.text
 
 
-def test_without_a_database_the_web_is_off_and_none_is_made(
-    container: Container, tmp_path: Path
-) -> None:
+def test_without_a_database_the_web_is_off_and_none_is_made(tmp_path: Path) -> None:
+    container = Container(Settings(home=tmp_path / "state"))
     assert not container.web_search.is_on
     assert not list(tmp_path.rglob("*.db"))
 
