@@ -49,16 +49,18 @@ class Follower(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _StoredEvent:
-    event: NumberedEvent
+class _StoredEvents:
+    """What one look found, at least one event: each write to a client costs more than the events in it."""
+
+    events: tuple[NumberedEvent, ...]
 
     @property
     def is_last(self) -> bool:
-        return self.event.is_last
+        return self.events[-1].is_last
 
     def encoded(self, number: int) -> bytes:
         del number
-        return _format(self.event.name, self.event.data, f"id: {self.event.number}\n")
+        return b"".join(_format(one.name, one.data, f"id: {one.number}\n") for one in self.events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +97,9 @@ async def follow_answer(
 ) -> AsyncGenerator[SentEvent, None]:
     """Yield the events behind a number; what is withheld ends with an `error` without a number. Takes what `follow_events` does."""
     try:
-        async with aclosing(follow_events(follower, after, threads)) as events:
-            async for event in events:
-                yield _StoredEvent(event)
+        async with aclosing(_follow(follower, after, threads)) as portions:
+            async for events in portions:
+                yield _StoredEvents(events)
     except (WithheldError, *FAILURES) as error:
         yield _Refusal(Event("error", describe_failure(error)))
 
@@ -113,6 +115,16 @@ async def follow_events(
     Raises:
         WithheldError, FAILURES: nothing more may be shown.
     """
+    async with aclosing(_follow(follower, after, threads)) as portions:
+        async for events in portions:
+            for event in events:
+                yield event
+
+
+async def _follow(
+    follower: Follower, after: int, threads: Executor
+) -> AsyncGenerator[tuple[NumberedEvent, ...], None]:
+    """Yield what each look finds, where it finds something."""
     loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
     def wake() -> None:
@@ -124,8 +136,8 @@ async def follow_events(
         while not follower.cancel_token.is_cancelled:
             woken.clear()
             seen = await loop.run_in_executor(threads, follower.look, position)
-            for event in seen.events:
-                yield event
+            if seen.events:
+                yield seen.events
             if seen.is_over:
                 return
             position = seen.position

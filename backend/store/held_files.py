@@ -7,6 +7,7 @@ Only files of people who are in the project and whose account is active, or of t
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache, lru_cache
 from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import (
@@ -81,16 +82,7 @@ def list_holding_assistants(
     database: Database, assistant_id: str | None = None
 ) -> list[HoldingAssistant]:
     """Return the assistants that hold files: all, or this one if it does."""
-    of_shared = and_(
-        assistant_groups.c.assistant_id == assistants.c.id,
-        assistants.c.visibility == Visibility.GROUPS,
-    )
-    query = (
-        select(assistants.c.id, assistants.c.person_id, assistants.c.visibility, groups.c.name)
-        .outerjoin_from(assistants, assistant_groups, of_shared)
-        .outerjoin(groups, groups.c.id == assistant_groups.c.group_id)
-        .where(exists().where(assistant_files.c.assistant_id == assistants.c.id))
-    )
+    query = _select_holding()
     if assistant_id is not None:
         query = query.where(assistants.c.id == assistant_id)
     found: dict[str, HoldingAssistant] = {}
@@ -103,11 +95,31 @@ def list_holding_assistants(
     return list(found.values())
 
 
+# To build this query and the next takes longer than to run them, which each look at a document does.
+@cache
+def _select_holding() -> Select[Any]:
+    of_shared = and_(
+        assistant_groups.c.assistant_id == assistants.c.id,
+        assistants.c.visibility == Visibility.GROUPS,
+    )
+    return (
+        select(assistants.c.id, assistants.c.person_id, assistants.c.visibility, groups.c.name)
+        .outerjoin_from(assistants, assistant_groups, of_shared)
+        .outerjoin(groups, groups.c.id == assistant_groups.c.group_id)
+        .where(exists().where(assistant_files.c.assistant_id == assistants.c.id))
+    )
+
+
+@lru_cache(maxsize=256)
+def _select_ids_in_projects(owner: ConversationOwner) -> Select[Any]:
+    return _select_of_projects(owner, user_files.c.id)
+
+
 def list_ids_in_projects(
     database: Database, owner: ConversationOwner, project_id: str | None = None
 ) -> frozenset[str]:
     """Return the files of the projects that somebody is in: of all of them, or of this one."""
-    query = _select_of_projects(owner, user_files.c.id)
+    query = _select_ids_in_projects(owner)
     if project_id is not None:
         query = query.where(projects.c.id == project_id)
     with database.reading() as connection:

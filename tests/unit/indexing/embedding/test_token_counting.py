@@ -65,6 +65,13 @@ def test_the_ends_of_estimated_tokens_ascend_to_the_last_visible_character(text:
     assert ends[-1:] == [len(text.removesuffix(" "))] or not text.strip(" ") or text.endswith(" ")
 
 
+@given(
+    st.text(st.one_of(st.sampled_from("aB7 \n\t-_日本\U00020000"), st.characters()), max_size=80)
+)
+def test_as_many_tokens_are_estimated_as_there_are_ends(text: str) -> None:
+    assert estimated_tokens(text) == len(estimated_ends(text))
+
+
 @pytest.mark.parametrize("damaged", ["", "not a vocabulary"])
 def test_a_missing_or_damaged_vocabulary_costs_one_warning(
     damaged: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
