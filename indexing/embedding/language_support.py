@@ -74,6 +74,7 @@ _FOREIGN = tuple(
     if language != "English"
 )
 _FOREIGN_WORDS = 2
+_ASCII_LETTER = regex.compile(r"[A-Za-z]")
 _WORD = regex.compile(r"\p{Latin}+")
 _MARKED_LETTERS = 3
 _MARKED_SHARE = 0.05
@@ -131,6 +132,8 @@ class Understanding:
 
     def share_of(self, text: str) -> float:
         """0 to 1: how much of the text is understood, by its letters; 1 where it has none."""
+        if text.isascii():  # nothing to count: all letters are of one script
+            return min(1.0, self._latin(text)) if _ASCII_LETTER.search(text) else 1.0
         letters = Counter[str]()
         for match in _LETTERS.finditer(text):
             letters[match.lastgroup or "Other"] += match.end() - match.start()
@@ -166,7 +169,7 @@ def is_english(text: str) -> bool:
     if foreign >= _FOREIGN_WORDS and foreign > english:
         return False
     letters = "".join(written)
-    marked = sum(not letter.isascii() for letter in letters)
+    marked = len(letters) - len(letters.encode("ascii", "ignore"))
     return english > 0 or marked < _MARKED_LETTERS or marked < _MARKED_SHARE * len(letters)
 
 
