@@ -103,8 +103,8 @@ class ApiTokenService:
             NotFoundError: there is none of this name.
         """
         with self.database.transaction() as database:
-            api_tokens.remove(database, name, self.owner.id if self.owner else None)
-            self._record(database, "revoke_token", name, {})
+            scopes = api_tokens.remove(database, name, self.owner.id if self.owner else None)
+            self._record(database, "revoke_token", name, {"before": scopes})
 
     def _check_owner(self, database: Database) -> None:
         """The request began before the transaction, in which the account may be disabled."""

@@ -96,9 +96,11 @@ class PeopleService:
         """Raises NotFoundError: there is no invitation for this address."""
         email = normalize_email(email)
         with self.database.transaction() as database:
-            if not invitations.remove_of(database, email):
+            role = invitations.remove_of(database, email)
+            if role is None:
                 raise NotFoundError(f"There is no invitation for {email}.")
-            audit.record(database, "withdraw_invitation", audit_name(email), {}, self.actor)
+            details = {"before": role}
+            audit.record(database, "withdraw_invitation", audit_name(email), details, self.actor)
 
     def set_up(self, now: datetime | None = None) -> str:
         """Return the code by which the first account is made, an admin's; a former one ends.

@@ -7,7 +7,7 @@ import typer
 from backend.cli import command_line
 from backend.cli.command_line import Json
 from backend.container import Container
-from backend.store import language_models, sources, web_search
+from backend.store import audit, language_models, sources, web_search
 from backend.store.credential_vault import new_key
 from indexing.text.plural_forms import pluralize
 
@@ -50,4 +50,6 @@ def rotate_key(container: Container) -> int:
     with container.database.transaction() as database:
         credentials = sources.reencrypt_credentials(database, rotate)
         keys = language_models.reencrypt_keys(database, rotate)
-        return credentials + keys + web_search.reencrypt_credentials(database, rotate)
+        count = credentials + keys + web_search.reencrypt_credentials(database, rotate)
+        audit.record(database, "rotate_key", "credentials:all", {"resealed": count})
+        return count

@@ -264,9 +264,22 @@ class AssistantService:
         visibilities = {before.visibility, after.visibility}
         if visibilities == {Visibility.MINE}:
             return
-        details = {"name": after.name, "visibility": after.visibility, "groups": after.groups}
+        details = _describe(after)
+        if before != after:
+            details = {"before": _describe(before), "after": details}
         subject = f"assistant:{assistant_id}"
         audit.record(database, action, subject, details, self.user.actor)
+
+
+def _describe(values: AssistantValues) -> dict[str, object]:
+    """Return what the audit says of an assistant: who may use it, and of which documents it speaks."""
+    return {
+        "name": values.name,
+        "visibility": values.visibility,
+        "groups": list(values.groups),
+        "sources": list(values.sources),
+        "sets": list(values.sets),
+    }
 
 
 def _make_holders(assistant_id: str | None) -> FileHolders:

@@ -201,7 +201,7 @@ class AuditEntryResponse(Schema):
         action="reschedule",
         subject="handbook",
         outcome="done",
-        detail={"prune": 86_400},
+        detail={"before": {"prune": 21_600}, "after": {"prune": 86_400}},
     )
 
     id: int

@@ -4,7 +4,7 @@ Each action is one transaction that includes its audit entry. None waits for the
 what is wanted, and the workers act on it within seconds.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -147,7 +147,7 @@ class SourceService:
         limit = limit_owner(self.database, self._person_id, self.find_objection)
         checked = validate_source(kind, settings, credential, name, limit)
         with self._audited("add", checked.name) as (database, details):
-            details["kind"] = kind
+            details.update(kind=kind, settings=dict(checked.settings))
             sealed = self._sealed(checked)
             sources.add(
                 database, checked.name, kind, checked.settings, sealed, owner_id=self._person_id
@@ -186,6 +186,7 @@ class SourceService:
                 schedule.request_run(database, name, "incremental")
             given = {"settings": settings, "credential": credential}
             details["changed"] = [part for part, values in given.items() if values is not None]
+            details.update(_describe_change(source.settings, checked.settings))
         return self._saved(name)
 
     def test(self, name: str) -> list[CapabilityResponse]:
@@ -338,9 +339,10 @@ class SourceService:
         with self._on_source("reschedule", name) as (database, source, details):
             if "permissions" in every:
                 _check_asks_for_readers(source)
+            details["before"] = _read_intervals(database, name, every)
             for kind, interval in every.items():
                 schedule.set_interval(database, name, kind, interval)
-                details[kind] = None if interval is None else int(interval.total_seconds())
+            details["after"] = _read_intervals(database, name, every)
         return self.describe_schedule(name)
 
     def delete(self, name: str) -> SourceActionResponse:
@@ -455,6 +457,23 @@ SOURCE_ACTIONS: Mapping[str, Callable[[SourceService, str], SourceActionResponse
     )
 )
 """Actions that need only the name of a source, by the word that commands and routes have for them."""
+
+
+def _describe_change(before: Values, after: Values) -> Details:
+    """Return the settings that differ, as they were and as they are; one that is not set is left out."""
+    changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    if not changed:
+        return {}
+    return {
+        "before": {name: value for name, value in before.items() if name in changed},
+        "after": {name: value for name, value in after.items() if name in changed},
+    }
+
+
+def _read_intervals(database: Database, name: str, kinds: Iterable[str]) -> dict[str, int]:
+    """Return the seconds between runs of these kinds, the defaults too; zero is never."""
+    every = schedule.read_plans(database, name)[name].every
+    return {kind: int(every[kind].total_seconds()) for kind in kinds}
 
 
 def _explain_unable(capability: Capability) -> str:

@@ -71,6 +71,9 @@ def _format_value(value: object) -> str:
             return "yes" if value else "no"
         case list():
             return " and ".join(map(str, value)) or "nothing"
+        case dict():
+            parts = (f"{name} {_format_value(each)}" for name, each in value.items())
+            return "; ".join(parts) or "nothing"
         case _:
             return str(value)
 

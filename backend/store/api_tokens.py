@@ -102,12 +102,18 @@ def remove_of_person(database: Database, person_id: int) -> int:
         ).rowcount
 
 
-def remove(database: Database, name: str, person_id: int | None) -> None:
-    """Raises NotFoundError: there is no token of this name and owner."""
+def remove(database: Database, name: str, person_id: int | None) -> list[str]:
+    """Remove a token, and return the scopes that it had.
+
+    Raises:
+        NotFoundError: there is no token of this name and owner.
+    """
     which = (api_tokens.c.name == name, api_tokens.c.person_id.is_not_distinct_from(person_id))
     with database.writing() as connection:
-        removed = connection.execute(delete(api_tokens).where(*which))
-    if not removed.rowcount:
+        removed = delete(api_tokens).where(*which).returning(api_tokens.c.scopes)
+        scopes: list[str] | None = connection.scalar(removed)
+    if scopes is None:
         raise NotFoundError(
             f"There is no API token named {name!r}. To list them: quarry tokens list"
         )
+    return scopes

@@ -59,10 +59,12 @@ def take_of(database: Database, email: str, now: datetime) -> Invitation | None:
     return Invitation(**row) if row else None
 
 
-def remove_of(database: Database, email: str) -> int:
-    """Remove the invitation for an address, and return how many there were."""
+def remove_of(database: Database, email: str) -> str | None:
+    """Remove the invitation for an address, and return the role that it offered; None if there was none."""
+    removed = delete(invitations).where(invitations.c.email == email)
     with database.writing() as connection:
-        return connection.execute(delete(invitations).where(invitations.c.email == email)).rowcount
+        role: str | None = connection.scalar(removed.returning(invitations.c.role))
+    return role
 
 
 def list_open(database: Database, now: datetime) -> list[Invitation]:

@@ -181,8 +181,12 @@ class WebSearchService:
             after = _apply_rules(before, change)
             web_search.save_rules(database, after)
             old, new = asdict(before), asdict(after)
-            changed = {one: _to_json(new[one]) for one in new if new[one] != old[one]}
-            audit.record(database, "change_web_search", _SETTINGS, changed, self.actor)
+            changed = [one for one in new if new[one] != old[one]]
+            details = {
+                "before": {one: _to_json(old[one]) for one in changed},
+                "after": {one: _to_json(new[one]) for one in changed},
+            }
+            audit.record(database, "change_web_search", _SETTINGS, details, self.actor)
             return after
 
     def _seal(self, credential: Mapping[str, object]) -> str | None:

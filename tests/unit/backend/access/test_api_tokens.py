@@ -147,4 +147,5 @@ def test_both_actions_are_in_the_audit_without_the_token(service: ApiTokenServic
         ("revoke_token", "token:ci"),
     ]
     assert created.detail == {"scopes": ["search"], "days": 7}
+    assert revoked.detail == {"before": ["search"]}
     assert token not in str([created, revoked])

@@ -323,7 +323,8 @@ def test_an_invitation_is_withdrawn(service: PeopleService) -> None:
         service.find_invitation(code)
     with pytest.raises(NotFoundError):
         service.withdraw_invitation("ann@example.com")
-    assert audit.list_entries(service.database)[0].action == "withdraw_invitation"
+    entry = audit.list_entries(service.database)[0]
+    assert (entry.action, entry.detail) == ("withdraw_invitation", {"before": Role.ADMIN})
 
 
 def test_all_sessions_of_a_person_end(service: PeopleService) -> None:

@@ -17,11 +17,12 @@ from backend.access.people import (
     InvalidInvitationError,
     PeopleService,
 )
+from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session, find_person
 from backend.access.sign_in import SignInService
 from backend.access.sign_in_limits import MOST_BY_ACCOUNT
-from backend.store import api_tokens, identities, people, sessions
+from backend.store import api_tokens, identities, people, sessions, used_links
 from backend.store.audit import Actor
 from backend.store.database import Database
 from backend.store.people import Person
@@ -130,6 +131,17 @@ def test_two_people_use_one_link_for_a_password(database: Database, bob: Person)
     )
     assert isinstance(outcome, InvalidResetError)
     assert _has_password(database, BOB, OTHER_PASSWORD)
+
+
+def test_two_browsers_open_one_link_of_the_machine(database: Database) -> None:
+    now, code = datetime.now(UTC), digest("code")
+    outcomes: list[bool] = []
+    second = race(
+        database,
+        lambda opened: outcomes.append(used_links.use(opened, code, now, expired=now)),
+        lambda: used_links.use(database, code, now, expired=now),
+    )
+    assert (outcomes, second) == ([True], False)
 
 
 # Addresses and roles.

@@ -39,6 +39,7 @@ from tests.support.accounts import CHEAP, PASSWORD, add_person
 from tests.unit.backend.api.conftest import (
     ADDRESS,
     FILES,
+    SOURCE,
     connected,
     list_requests,
     make_container,
@@ -296,6 +297,27 @@ def test_members_are_shown_no_source_that_they_may_not_read(bob: Browser) -> Non
         page = bob.client.get(path, headers=PAGE)
         assert page.status_code == 200
         assert 'href="/source' not in page.text
+
+
+def test_a_look_as_administrator_is_in_the_audit_under_who_looked(
+    ann: Browser, app: Api, container: Container, make_token: Any
+) -> None:
+    """By session and by token, the page and the API alike: never as the machine, nor without an address."""
+    program = TestClient(app, base_url=ADDRESS, headers=make_token(ann.person, TokenScope.ADMIN))
+    document = f"{SOURCE}:leave.md"
+    for send in (
+        lambda: ann.client.post("/api/admin/look", json={"document": document}),
+        lambda: ann.client.post("/look", data={"document": document}, headers=PAGE),
+        lambda: program.post("/api/admin/look", json={"document": document}),
+    ):
+        assert send().status_code == 200
+    entries = audit.list_entries(container.database, audit.AuditFilter(action="look"), limit=3)
+    assert [one.actor for one in entries] == [
+        f"token:token0 of {ANN}",
+        f"user:{ANN}",
+        f"user:{ANN}",
+    ]
+    assert {one.address for one in entries} == {"testclient"}
 
 
 # Coming in and going out.

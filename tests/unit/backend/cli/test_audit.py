@@ -36,7 +36,7 @@ def test_json_has_the_last_actions_of_a_source(cli: CliRunner) -> None:
     assert (entry["action"], entry["subject"], entry["detail"]) == (
         "reschedule",
         "docs",
-        {"prune": 0},
+        {"before": {"prune": 21_600}, "after": {"prune": 0}},
     )
 
 

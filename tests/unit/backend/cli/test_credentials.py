@@ -17,7 +17,7 @@ from backend.cli.credentials import rotate_key
 from backend.container import Container
 from backend.settings import Settings
 from backend.sources.status import read_status
-from backend.store import language_models, sources
+from backend.store import audit, language_models, sources
 from backend.store.audit import OWNER
 from backend.store.credential_vault import Vault, new_key
 from backend.store.language_models import ModelValues
@@ -69,7 +69,10 @@ WHOLE = {"wiki": f"{TOKEN} of wiki", "tickets": f"{TOKEN} of tickets"}
 def test_after_a_rotation_the_new_key_is_enough(tmp_path: Path) -> None:
     old, new = new_key(), new_key()
     with_sources(tmp_path, old)
-    assert rotate_key(open_container(tmp_path, new, old)) == 2
+    rotated = open_container(tmp_path, new, old)
+    assert rotate_key(rotated) == 2
+    entry = audit.list_entries(rotated.database)[0]
+    assert (entry.action, entry.actor, entry.detail) == ("rotate_key", "owner", {"resealed": 2})
     assert opened(tmp_path, new) == WHOLE
     with pytest.raises(ActionRequiredError, match="cannot be decrypted"):
         opened(tmp_path, old)

@@ -145,10 +145,15 @@ def test_what_is_for_all_is_changed_by_admins_alone(
     assert other.change(shared.id, {"name": "Trips"}).values.name == "Trips"
     other.delete(shared.id)
     assert _is_missing(bob, shared.id)
-    actions = [
-        one.action for one in audit.list_entries(ann.database) if "assistant:" in one.subject
-    ]
-    assert sorted(actions) == ["add_assistant", "change_assistant", "delete_assistant"]
+    audited = {
+        one.action: one.detail
+        for one in audit.list_entries(ann.database)
+        if "assistant:" in one.subject
+    }
+    assert sorted(audited) == ["add_assistant", "change_assistant", "delete_assistant"]
+    added, renamed = audited["add_assistant"], audited["delete_assistant"]
+    assert (added["name"], renamed["name"]) == (FOR_ALL.name, "Trips")
+    assert audited["change_assistant"] == {"before": added, "after": renamed}
 
 
 def test_only_admins_share(ann: AssistantService, bob: AssistantService) -> None:

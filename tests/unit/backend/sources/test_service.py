@@ -270,9 +270,32 @@ def test_a_source_is_rescheduled_and_that_is_kept_in_mind(store: Store) -> None:
     assert source_service(store.database).status("desk").intervals["incremental"] == 900
     entries = audit.list_entries(store.database, audit.AuditFilter(subject="desk"))
     assert [each.detail for each in entries if each.action == "reschedule"] == [
-        {"incremental": None},
-        {"incremental": 3_600, "prune": 0},
+        {"before": {"incremental": 3_600}, "after": {"incremental": 900}},
+        {
+            "before": {"incremental": 900, "prune": 21_600},
+            "after": {"incremental": 3_600, "prune": 0},
+        },
     ]
+
+
+def test_the_audit_holds_the_settings_of_a_source_before_and_after(store: Store) -> None:
+    service = source_service(store.database)
+    service.add("mbox", {"path": "/srv/plans", "readers": ["user:ann@example.com"]}, name="plans")
+    service.edit("plans", {"path": "/srv/plans", "readers": ["public"]}, None)
+    service.edit("plans", {"path": "/srv/plans", "readers": ["public"]}, None)
+    same, edited, added = audit.list_entries(
+        store.database, audit.AuditFilter(subject="plans"), limit=3
+    )
+    assert (added.action, added.detail["kind"]) == ("add", "mbox")
+    settings = added.detail["settings"]
+    assert isinstance(settings, dict)
+    assert (settings["path"], settings["readers"]) == ("/srv/plans", ["user:ann@example.com"])
+    assert edited.detail == {
+        "changed": ["settings"],
+        "before": {"readers": ["user:ann@example.com"]},
+        "after": {"readers": ["public"]},
+    }
+    assert same.detail == {"changed": ["settings"]}
 
 
 def test_only_what_runs_by_itself_has_an_interval(store: Store) -> None:

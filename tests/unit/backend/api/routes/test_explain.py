@@ -82,6 +82,7 @@ def test_a_look_shows_that_a_document_exists_and_not_what_it_says(
     }
     (entry,) = audit.list_entries(container.database, limit=1)
     assert (entry.action, entry.subject, entry.detail) == ("look", SOURCE, {"document": PAY})
+    assert (entry.actor, entry.address) == ("owner", None)
     assert client.get(f"/api/documents/{PAY}").status_code == 404
     missing = client.post("/api/admin/look", json={"document": f"{SOURCE}:none.md"})
     assert missing.status_code == 404
