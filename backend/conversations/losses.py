@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -22,7 +21,6 @@ NAMES: Mapping[str, str] = MappingProxyType(
 """By the step that was lost; `backend/web/static/turn.js` says the same while an answer is written."""
 
 
-def describe_loss(loss: Mapping[str, Any]) -> str:
-    """Return a sentence of one loss, with `step` and `reason`, as it is stored with an answer."""
-    step = loss["step"]
-    return f"Done without {NAMES.get(step, step)}: {loss['reason']}"
+def describe_loss(step: str, reason: str) -> str:
+    """Return as a sentence that a step was lost, and why."""
+    return f"Done without {NAMES.get(step, step)}: {reason}"

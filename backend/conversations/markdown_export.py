@@ -120,8 +120,8 @@ def _write_answer(one: ReadMessage, sources: _Sources, translate: Translate) -> 
     is_general = (one.message.answer or {}).get("general_knowledge", False)
     notices = (GENERAL_KNOWLEDGE if is_general else None, _NOTICES.get(one.message.status or ""))
     said_of_it = [f"*{translate(each)}*" for each in notices if each]
-    lost = map(translate, map(describe_loss, one.message.losses))
-    said_of_it += [f"*{_on_one_line(each)}*" for each in lost]
+    lost = [describe_loss(loss["step"], loss["reason"]) for loss in one.message.losses]
+    said_of_it += [f"*{_on_one_line(translate(each))}*" for each in lost]
     return [heading, *([text] if text else []), *said_of_it]
 
 

@@ -60,8 +60,7 @@ def test_why_an_answer_ended(error: Exception) -> None:
 
 @pytest.mark.parametrize("step", NAMES)
 def test_what_an_answer_was_written_without(step: str) -> None:
-    loss = {"step": step, "reason": "The language model is busy."}
-    assert NAMES[step] not in _said(describe_loss(loss))
+    assert NAMES[step] not in _said(describe_loss(step, "The language model is busy."))
 
 
 def test_the_script_names_what_was_lost_alike() -> None:
