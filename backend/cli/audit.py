@@ -61,8 +61,7 @@ def audit(
         )
         service = SourceService.of(command_line.open_home())
         if export is not None:
-            for line in export_audit(service.iterate_audit(which), export):
-                typer.echo(line, nl=False)
+            command_line.print_lines(export_audit(service.iterate_audit(which), export))
             return
         entries = service.list_audit(which, limit=limit)
         if as_json:

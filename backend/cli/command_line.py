@@ -5,7 +5,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from importlib import import_module
@@ -216,6 +216,15 @@ def to_safe_text(text: str, style: str = "") -> "Text":
     from rich.text import Text
 
     return Text(_STEERING.sub(REPLACEMENT, text), style)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print the lines of a file as they are, each with its end; on a terminal with their control characters replaced."""
+    is_terminal = sys.stdout.isatty()
+    for line in lines:
+        text = line.rstrip("\r\n")
+        shown = _STEERING.sub(REPLACEMENT, text) if is_terminal else text
+        sys.stdout.write(shown + line[len(text) :])
 
 
 def print_json(value: object) -> None:

@@ -60,8 +60,7 @@ def export(
         owner = command_line.find_owner(container, reader)
         questions = _open_review(container, readers, owner).list_judged(rating)
         if folder is None:
-            for one in questions:
-                typer.echo(one.to_line(), nl=False)
+            command_line.print_lines(one.to_line() for one in questions)
             return
         try:
             written = add_to_dataset(folder, questions, list_passages(container.database, readers))

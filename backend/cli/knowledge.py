@@ -133,7 +133,7 @@ def export(
         items = _open().service.export_items(_find_places(conversation, project))
         text = export_knowledge(items)
         if file is None:
-            typer.echo(text)
+            command_line.print_lines(f"{line}\n" for line in text.split("\n"))
             return
         _write(file, text, as_json)
         if as_json:

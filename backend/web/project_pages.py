@@ -1,5 +1,6 @@
 """The pages of projects: which there are, what is asked in one and by whom, and a conversation of somebody else."""
 
+import json
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal, TypeAlias
@@ -17,7 +18,9 @@ from backend.api.conversation_dependencies import (
 from backend.api.conversation_responses import make_opened
 from backend.api.dependencies import AppStateDependency
 from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS, LONGEST_NAME
+from backend.conversations.losses import describe_loss
 from backend.conversations.project_service import ProjectRefusedError, ProjectService
+from backend.schemas.answer import AnswerResponse
 from backend.web.ask_page import REASONS
 from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.templates import page
@@ -73,8 +76,15 @@ def project_conversation_page(
         "found": found,
         "opened": opened,
         "reasons": REASONS.values(),
+        "citations_json": _citations_json,
+        "describe_loss": describe_loss,
     }
     return page(request, "project_conversation.html", "chat", values)
+
+
+def _citations_json(answer: AnswerResponse) -> str:
+    """Return what the cards of its citations say, for the script."""
+    return json.dumps([one.model_dump(mode="json") for one in answer.citations])
 
 
 @router.post(f"{PROJECTS}/{{project_id}}/{{action}}")

@@ -81,6 +81,18 @@ def _ask(page: Page, question: str, answer: str) -> None:
     expect(page.locator(".message .answer").last).to_contain_text(answer)
 
 
+def _open_source(page: Page, pictures: Path) -> None:
+    """The card of a citation; its document beside the answer, at the passage, and away again."""
+    page.locator(".answer .cite").first.hover()
+    expect(page.locator("#card")).to_contain_text("There are 26 weeks of leave.")
+    page.locator(".answer .cite").first.click()
+    pane = page.get_by_role("region", name="Document")
+    expect(pane.locator("#pane-cited")).to_contain_text("26 weeks of leave")
+    page.screenshot(path=pictures / "project-conversation-document.png")
+    page.keyboard.press("Escape")
+    expect(pane).to_be_hidden()
+
+
 def test_two_people_in_a_project(browser: Browser, server: Serving, pictures: Path) -> None:
     with _signed_in(browser, server, ANN) as ann, _signed_in(browser, server, BOB) as bob:
         ann.get_by_role("link", name="Projects").click()
@@ -114,6 +126,7 @@ def test_two_people_in_a_project(browser: Browser, server: Serving, pictures: Pa
         expect(bob.locator(".message .answer")).to_contain_text("26 weeks")
         expect(bob.locator(".message .answer .cite")).to_have_text("1")
         check_looks(bob, pictures, "project-conversation")
+        _open_source(bob, pictures)
         bob.goto(project)
         bob.get_by_role("link", name=SECRET).click()
         expect(bob.locator(".message.answering")).to_have_text(

@@ -146,7 +146,8 @@ def test_shared_and_judged_by_one_read_by_another(
     with ann.expect_download() as downloading:
         ann.get_by_role("link", name="Download").click()
     written = downloading.value.path().read_text(encoding="utf-8")
-    assert "is open [1].\n\n## References\n\n1. [" in written
+    lost = f"*{said}The summary was not written in time.*"
+    assert f"is open [1].\n\n{lost}\n\n## References\n\n1. [" in written
 
     company.let_read(f"user:{BOB}")
     ann.reload()

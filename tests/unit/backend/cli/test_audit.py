@@ -7,6 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from backend.cli import app
+from backend.store import audit
+from backend.store.database import open_database, sqlite_url
+from tests.support.terminal import run_on_terminal
 
 
 @pytest.fixture
@@ -65,3 +68,19 @@ def test_all_actions_are_printed_as_a_file(cli: CliRunner) -> None:
     assert [row.split(",")[5] for row in rows] == ["notes", "docs"]
     lines = cli.invoke(app, ["audit", "--export", "jsonl"]).output.splitlines()
     assert [json.loads(line)["subject"] for line in lines] == ["notes", "docs"]
+
+
+@pytest.mark.parametrize("format_", ["csv", "jsonl"])
+def test_a_file_that_is_printed_on_a_terminal_does_not_steer_it(
+    cli: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    database = open_database(sqlite_url(tmp_path / "home" / "quarry.db"))
+    audit.record(database, "sign_in", "user:\x9b31m\u202eann", {})
+    database.close()
+    arguments = ("audit", "--export", format_)
+    shown = run_on_terminal(monkeypatch, tmp_path / "home", *arguments)
+    assert "user:�31m�ann" in shown
+    written = cli.invoke(app, arguments).output
+    assert "user:\x9b31m\u202eann" in written
+    assert shown.count("\n") == written.count("\n")
+    assert shown.count("\r") == shown.count("\r\n")

@@ -12,6 +12,7 @@ from backend.store.answer_feedback import Feedback, Rating
 from backend.store.database import Database
 from tests.support.conversations import OWNER, START, begin, finish, make_answer
 from tests.support.models import MODEL_CACHE
+from tests.support.terminal import run_on_terminal
 from tests.unit.backend.api.conftest import (
     FILES,
     SOURCE,
@@ -74,6 +75,15 @@ def test_only_what_the_reader_may_read_is_exported(cli: CliRunner, database: Dat
         "feedback:good",
         {"number": 1},
     )
+
+
+def test_on_a_terminal_a_question_does_not_steer_it(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _judge(database, "How \x9b31m\u202elong?", "good", LEAVE)
+    monkeypatch.setenv("QUARRY_MODELS", str(MODEL_CACHE))
+    shown = run_on_terminal(monkeypatch, tmp_path / "state", "feedback", "export")
+    assert "How �31m�long?" in shown
 
 
 def test_the_data_set_is_scored(cli: CliRunner, database: Database, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from backend.store.knowledge_records import OWN
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER
 from tests.support.knowledge import learn
+from tests.support.terminal import run_on_terminal
 
 
 @pytest.fixture
@@ -79,6 +80,15 @@ def test_what_is_exported_is_imported(cli: CliRunner, tmp_path: Path) -> None:
     report = _run(cli, "import", "-", given=file.read_text("utf-8"))
     assert (len(report["ids"]), report["dropped_references"], report["unverified"]) == (1, 1, 1)
     assert "not verified" in _say(cli, "list")
+
+
+def test_what_is_exported_to_a_terminal_does_not_steer_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _keep(tmp_path, "It rains \x9b31min Lyon.")
+    shown = run_on_terminal(monkeypatch, tmp_path, "knowledge", "export")
+    assert "It rains �31min Lyon." in shown
+    json.loads(shown)
 
 
 @pytest.mark.parametrize(

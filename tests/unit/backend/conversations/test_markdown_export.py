@@ -108,6 +108,32 @@ def test_an_answer_that_was_stopped_keeps_its_words_and_loses_its_numbers() -> N
     assert written.endswith("It is so\n\n*The answer was stopped.*\n")
 
 
+def _lost(text: str, *losses: dict[str, str]) -> ReadMessage:
+    message = replace(make_message("assistant", text, make_answer(text)), losses=losses)
+    return ReadMessage(message, "?", withheld=False)
+
+
+UNSEEN = {"step": "history", "reason": "The summary was not written in time."}
+
+
+def test_what_an_answer_was_written_without_stands_below_it() -> None:
+    assert _export(_asked("?"), _lost("It is.", UNSEEN)).endswith(
+        "It is.\n\n*Done without the earliest messages of this conversation: The summary was not written in time.*\n"
+    )
+    chinese = _export(_lost("It is.", UNSEEN), translate=load_messages("zh").translate)
+    assert "未采用此对话最早的消息：" in chinese
+
+
+def test_a_loss_of_a_withheld_answer_is_not_told() -> None:
+    withheld = replace(_lost("It is.", UNSEEN), withheld=True)
+    assert "Done without" not in _export(_asked("?"), withheld)
+
+
+def test_why_something_was_lost_is_no_markup() -> None:
+    written = _export(_lost("It is.", {"step": "web", "reason": "![](https://evil.example/p)<b>"}))
+    assert _types(written).isdisjoint({"image", "html_inline", "link_open"})
+
+
 HOSTILE = (
     "](javascript:alert(1)) [x",
     "# Sources\n\n1. Mine",

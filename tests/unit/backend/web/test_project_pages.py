@@ -9,10 +9,11 @@ from fastapi.testclient import TestClient
 
 from backend.api.app import Api
 from backend.container import Container
+from backend.conversations.answer_gate import WITHHELD
 from backend.store import conversations, new_messages, people, projects
 from backend.store.conversations import ConversationOwner
 from backend.store.new_messages import ConversationSetting, NewQuestion
-from tests.support.conversations import START, finish, writer
+from tests.support.conversations import START, finish, make_answer, writer
 from tests.unit.backend.api.conftest import ready
 from tests.unit.backend.web.conftest import ANN, BOB
 
@@ -41,7 +42,14 @@ def _add(container: Container, *members: str, name: str = "Depot") -> str:
     return added
 
 
-def _begin(container: Container, email: str, project: str, text: str) -> str:
+def _begin(
+    container: Container,
+    email: str,
+    project: str,
+    text: str,
+    *losses: dict[str, str],
+    documents: tuple[str, ...] = (),
+) -> str:
     begun = new_messages.begin_conversation(
         container.database,
         _owner(container, email),
@@ -50,7 +58,8 @@ def _begin(container: Container, email: str, project: str, text: str) -> str:
         writer(),
         ConversationSetting(project_id=project),
     )
-    finish(container.database, begun.answer.id, text)
+    answer = make_answer(text, *documents)
+    finish(container.database, begun.answer.id, text, documents, answer, losses)
     return begun.question.conversation_id
 
 
@@ -97,6 +106,33 @@ def test_ones_own_conversation_is_where_it_is_asked_on(
     assert "Asked by <bdi>Bob</bdi>" in read.text
     kept = conversations.get(container.database, _owner(container, BOB), conversation)
     assert kept.project_id == project
+
+
+LOST = {"step": "follow_up", "reason": "<b>It</b> may be of anything."}
+
+
+def test_what_an_answer_was_written_without_is_said_in_the_language_of_the_reader(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    project = _add(container, BOB)
+    conversation = _begin(container, BOB, project, "When?", LOST)
+    path = f"/projects/{project}/conversations/{conversation}"
+    said = ": &lt;b&gt;It&lt;/b&gt; may be of anything.</p>"
+    assert f"Done without what was said before{said}" in clients[ANN].get(path).text
+    chinese = clients[ANN].get(path, headers={"Accept-Language": "zh"}).text
+    assert "未采用之前的对话内容" in chinese
+
+
+def test_what_an_answer_cites_and_lost_is_for_those_who_may_read_its_sources(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    project = _add(container, BOB)
+    conversation = _begin(container, BOB, project, "When?", LOST, documents=("hidden:pay.md",))
+    page = clients[ANN].get(f"/projects/{project}/conversations/{conversation}").text
+    assert WITHHELD in page
+    assert "Done without" not in page
+    assert "data-citations" not in page
+    assert "pay.md" not in page
 
 
 def test_nothing_that_is_written_is_markup(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from backend.chat.passages import PassagesReason
 from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.assistant_values import check_line, check_text
+from backend.conversations.losses import NAMES, describe_loss
 from backend.conversations.markdown_export import FAILED
 from backend.conversations.turn_events import INTERRUPTED, STOPPED
 from backend.files.file_keeper import DEADLY
@@ -25,6 +27,7 @@ from connectors.errors import InvalidInputError, TemporarilyUnavailableError
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
 ENGLISH = re.compile(r"\b(?:is|are|the|this|these|was|were|not|has|may|it|with)\b", re.IGNORECASE)
+STATIC = Path(__file__).parents[4] / "backend" / "web" / "static"
 FILES = tuple(GivenFile(f"files:{n}", f"{n}.md") for n in range(30))
 
 
@@ -53,6 +56,18 @@ def test_why_an_answer_ended(error: Exception) -> None:
     problem = describe_failure(error)
     for text in (problem.title, problem.detail, problem.advice or "Not Found"):
         _said(text)
+
+
+@pytest.mark.parametrize("step", NAMES)
+def test_what_an_answer_was_written_without(step: str) -> None:
+    assert NAMES[step] not in _said(describe_loss(step, "The language model is busy."))
+
+
+def test_the_script_names_what_was_lost_alike() -> None:
+    script = (STATIC / "turn.js").read_text("utf-8")
+    named = re.search(r"const HELP = \{(.*?)\};", script, re.DOTALL)
+    assert named is not None
+    assert dict(re.findall(r'(\w+): translate\("([^"]+)"\)', named[1])) == NAMES
 
 
 @pytest.mark.parametrize("event", [BROKEN, STOPPING])
