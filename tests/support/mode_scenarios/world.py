@@ -123,7 +123,8 @@ class ModesWorld:
     def ask_api(self, scenario: Scenario) -> Outcome:
         # A question without a mode is one of Chat mode.
         mode = {"mode": scenario.mode} if scenario.mode != "chat" else {}
-        asked = {"question": self.fill_in(scenario.message), **mode, **scenario.switches}
+        switches = {str(name): is_on for name, is_on in scenario.switches.items()}
+        asked: dict[str, object] = {"question": self.fill_in(scenario.message), **mode, **switches}
         got = self.client.post("/api/ask", json=asked)
         if got.status_code != 200:
             assert got.status_code == 409, got.text
