@@ -1,0 +1,73 @@
+"""A scenario of a whole turn: what is asked where, what the model does, and what must come of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, Literal
+
+from backend.schemas.answer import SourceKindName
+from backend.schemas.turn_mode import ModeName
+from tests.support.mode_scenarios.contract_lines import Line
+from tests.support.scripted_model import ToolUse
+
+Switch = Literal["knowledge", "web", "rewrite"]
+
+
+class Surface(Enum):
+    """Where a person or a program asks."""
+
+    TERMINAL = auto()
+    API = auto()
+    PAGE = auto()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """`{web}` in its texts stands for the local web.
+
+    Attributes:
+        switches: Those that are set; the others are as they are by default.
+        plan: What the intent step answers; nothing: the message is searched as it stands.
+        steps: The tools that the model calls in Agent mode, by step; then it answers from what they gave.
+        rules: What admins have set of the web for this turn.
+        memory: What the asker had Quarry remember before.
+        sent: What the search engine was sent.
+        pages: The paths of the pages that were read.
+        kinds: The kinds of the sources that are listed behind the answer.
+        says: Texts of the answer.
+        told: Texts that the model was sent.
+        not_told: Texts that the model was not sent.
+        shown: Texts of the steps.
+        refused: The sentence by which the question is refused.
+    """
+
+    name: str
+    surface: Surface
+    mode: ModeName
+    lines: frozenset[Line]
+    message: str
+    switches: Mapping[Switch, bool] = field(default_factory=dict)
+    plan: str = ""
+    steps: tuple[tuple[ToolUse, ...], ...] = ()
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    memory: str = ""
+    sent: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
+    kinds: tuple[SourceKindName, ...] = ()
+    says: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    not_told: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    is_general: bool = False
+    refused: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a surface shows of a turn."""
+
+    text: str = ""
+    kinds: tuple[str, ...] = ()
+    is_general: bool = False
+    steps: str = ""
+    refused: str = ""
