@@ -14,8 +14,8 @@ from indexing.text.markdown_links import safe_link
 
 if TYPE_CHECKING:
     from docx.document import Document
-    from docx.oxml.xmlchemy import BaseOxmlElement
     from docx.text.paragraph import Paragraph
+    from lxml.etree import _Element
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _MOST_HEADINGS = 9
@@ -156,7 +156,7 @@ def _write_address(paragraph: "Paragraph", address: str) -> None:
     link.append(run._r)  # noqa: SLF001
 
 
-def _make_element(name: str) -> "BaseOxmlElement":
+def _make_element(name: str) -> "_Element":
     from docx.oxml import OxmlElement
 
     return OxmlElement(name)
