@@ -16,7 +16,6 @@ from backend.access.readers import resolve_with_own_files
 from backend.api.answer_events import answer_events, plain_html
 from backend.api.answer_streams import AnswerStream, RunTurn
 from backend.api.authorization import Asker
-from backend.api.begun_research import ResearchCaller, make_research_order
 from backend.api.dependencies import AppState
 from backend.api.languages import find_language
 from backend.api.problem_details import Problem
@@ -24,6 +23,7 @@ from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContext
 from backend.api.request_pools import FairPool
 from backend.api.server_sent_events import Event, SentEvent, SentEvents
+from backend.api.started_research import ResearchStarter, make_research_order
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.document_addresses import SourceAddresses
 from backend.chat.turn import ChatTurn
@@ -137,15 +137,15 @@ class HttpAsker:
             raise ToolError("Research belongs to people: this token belongs to nobody.")
         # Before anything begins: who is refused has begun nothing.
         async with self._slot(self.state.pools.followed_answers):
-            caller = self._make_caller(owner)
+            starter = self._make_starter(owner)
             order = make_research_order(asked, find_language(self.request))
-            async with aclosing(caller.carry_out(order)) as news:
+            async with aclosing(starter.start_and_follow(order)) as news:
                 async for one in news:
                     yield one
 
-    def _make_caller(self, owner: ConversationOwner) -> ResearchCaller:
+    def _make_starter(self, owner: ConversationOwner) -> ResearchStarter:
         database = self.container.database
-        return ResearchCaller(
+        return ResearchStarter(
             chat=self.container.chat,
             database=database,
             owner=owner,

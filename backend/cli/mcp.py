@@ -16,8 +16,8 @@ from pydantic import BaseModel
 
 from backend.api.answer_events import answer_events, plain_html
 from backend.api.answer_streams import follow_watched
-from backend.api.begun_research import ResearchCaller, make_research_order
 from backend.api.server_sent_events import Event, from_thread
+from backend.api.started_research import ResearchStarter, make_research_order
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
 from backend.chat.readable_ids import make_own_memories
@@ -25,7 +25,7 @@ from backend.chat.rights_watch import RightsWatch
 from backend.chat.turn import ChatTurn
 from backend.cli import command_line
 from backend.cli.command_line import As
-from backend.cli.process_research import OWNER, ProcessResearch
+from backend.cli.local_research_workers import OWNER, LocalResearchWorkers
 from backend.container import Container
 from backend.conversations.assistant_service import read_default_settings
 from backend.programs.bounded_work import run_bounded
@@ -48,7 +48,7 @@ def mcp(readers: As = None) -> None:
     own = command_line.readers(readers)
     with command_line.cli_errors(as_json=False):
         home = HomeContainer(command_line.open_home(), own if readers else None)
-        research = ProcessResearch(home)
+        research = LocalResearchWorkers(home)
         asker = HomeAsker(home, readers, research)
         # What was begun and is not done ends first: it works with the home.
         with closing(home), closing(research):
@@ -89,7 +89,7 @@ class HomeAsker:
     home: HomeContainer
     tokens: list[str] | None
     """What `--as` names; None for the owner of the machine."""
-    runs: ProcessResearch
+    runs: LocalResearchWorkers
 
     @property
     def may_ask(self) -> bool:
@@ -168,17 +168,17 @@ class HomeAsker:
 
     async def research(self, asked: ResearchArguments) -> AsyncGenerator[ResearchNews, None]:
         with ThreadPoolExecutor(1, "followers") as threads:
-            caller = await asyncio.to_thread(self._make_caller, threads)
-            async with aclosing(caller.carry_out(make_research_order(asked, "en"))) as news:
+            starter = await asyncio.to_thread(self._make_starter, threads)
+            async with aclosing(starter.start_and_follow(make_research_order(asked, "en"))) as news:
                 async for one in news:
                     if isinstance(one, OpenedResearch) and one.run.ended_at is None:
                         self.runs.begin(one.run.id)
                     yield one
 
-    def _make_caller(self, threads: Executor) -> ResearchCaller:
+    def _make_starter(self, threads: Executor) -> ResearchStarter:
         self.home.reopen()
         container = self.home.get()
-        return ResearchCaller(
+        return ResearchStarter(
             chat=container.chat,
             database=container.database,
             owner=OWNER,

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from backend.chat.readable_ids import make_own_memories
 from backend.cli import command_line
-from backend.cli.process_research import OWNER, make_stepper
+from backend.cli.local_research_workers import OWNER, make_stepper
 from backend.cli.research_output import list_lines
 from backend.container import Container
 from backend.conversations.turn_events import EncodedEvent

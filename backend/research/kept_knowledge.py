@@ -21,7 +21,7 @@ class Staleness(StrEnum):
     SOURCE_GONE = "source-gone"
     """A document that it rests on was deleted: nobody can say any more who may read the item, so that nobody does."""
     UNVERIFIED = "unverified"
-    """It was imported, and some of what it rested on is nothing that the importer may read and check."""
+    """It was imported, and some of what it rested on, or all, is nothing that the importer may read and check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class ImportReport:
     dropped_references: int
     """To documents that the importer may not read, that do not exist, or that do not say so: these are not told apart."""
     unverified: int
-    """Items of which some of what they rested on was dropped."""
+    """Items of which some of what they rested on was dropped, or that rest on no document where others read them."""
 
 
 def hash_page_text(text: str) -> str:

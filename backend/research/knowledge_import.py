@@ -14,7 +14,7 @@ from backend.research.knowledge import Reference
 from backend.research.knowledge_encoding import encode_item
 from backend.research.knowledge_gate import KnowledgeGate
 from backend.research.knowledge_sources import ReadableTexts, locate_references
-from backend.store.knowledge_records import ItemSource, NewItem
+from backend.store.knowledge_records import ItemSource, KnowledgePlace, NewItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,16 @@ class ItemImporter:
     readable: frozenset[str]
     texts: ReadableTexts
     now: datetime
+    is_for_others: bool
+    """Whether others than the importer are told of the items."""
 
     @classmethod
-    def open(cls, gate: KnowledgeGate, given: Iterable[ImportedItem]) -> Self:
+    def open(
+        cls, gate: KnowledgeGate, place: KnowledgePlace, given: Iterable[ImportedItem]
+    ) -> Self:
         named = frozenset[str]().union(*map(_list_documents, given))
         readable = gate.answers.find_readable(named)
-        return cls(readable, gate.open_texts(), datetime.now(UTC))
+        return cls(readable, gate.open_texts(), datetime.now(UTC), place.kind == "project")
 
     def convert(self, given: Sequence[ImportedItem]) -> list[ConvertedItem]:
         """What has no time is listed in its order."""
@@ -53,7 +57,9 @@ class ItemImporter:
         is_whole = not dropped and all(one.document_id in kept for one in given.documents)
         item = replace(given.item, references=tuple(references))
         new = encode_item(item, given.pages, sources, min(given.made_at or now, now))
-        unverified = given.unverified or not is_whole
+        # In a project others read it: what names no document that can be asked is but what the file says.
+        is_bare = self.is_for_others and not sources
+        unverified = given.unverified or not is_whole or is_bare
         corrected = given.corrected_at and min(given.corrected_at, now)
         return ConvertedItem(replace(new, unverified=unverified, corrected_at=corrected), dropped)
 

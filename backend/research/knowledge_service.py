@@ -57,7 +57,7 @@ def add_items(
     """Keep what a run of research has learned, and return the ids of the items.
 
     Each rests on the documents that its references quote, and on those that it names besides: who may not read one of them
-    is not told of the item.
+    is not told of the item. What a run has learned is kept once: a second time, nothing is added.
 
     Raises:
         NotFoundError: the owner has no such conversation, or is in no such project.
@@ -75,7 +75,9 @@ def add_items(
         )
         for number, one in enumerate(learned)
     ]
-    return knowledge.add(database, owner, place, added, run_id)
+    if run_id is None:
+        return knowledge.add(database, owner, place, added, None)
+    return knowledge.add_of_run(database, owner, place, added, run_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +170,7 @@ class KnowledgeService:
             clean_text(one.item.answer)
             if not is_storable(one.item.source_code or ""):
                 raise InvalidInputError(_NO_TEXT)
-        converted = ItemImporter.open(self.gate, given).convert(given)
+        converted = ItemImporter.open(self.gate, place, given).convert(given)
         added = [one.new for one in converted]
         ids = knowledge.add(self.database, self.owner, place, added, None)
         return ImportReport(

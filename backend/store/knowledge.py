@@ -93,6 +93,34 @@ def add(
         NotFoundError: the owner has no such conversation, or is in no such project.
         ConflictError: the place would hold more than allowed.
     """
+    with database.writing() as connection:
+        exclusive(connection)
+        return _insert(connection, owner, place, added, run_id)
+
+
+def add_of_run(
+    database: Database,
+    owner: ConversationOwner,
+    place: KnowledgePlace,
+    added: Sequence[NewItem],
+    run_id: str,
+) -> list[str]:
+    """Add what a run has learned, once: where items of it are kept, nothing is added. Raises as `add`."""
+    kept = select(exists().where(items.c.run_id == run_id))
+    with database.writing() as connection:
+        exclusive(connection)
+        if connection.scalar(kept):
+            return []
+        return _insert(connection, owner, place, added, run_id)
+
+
+def _insert(
+    connection: Connection,
+    owner: ConversationOwner,
+    place: KnowledgePlace,
+    added: Sequence[NewItem],
+    run_id: str | None,
+) -> list[str]:
     now, ids = datetime.now(UTC), [make_random_id() for _ in added]
     belongs = {"person_id": owner.person_id, "run_id": run_id, **_place_columns(place)}
     rows = [
@@ -104,14 +132,12 @@ def add(
         for item_id, one in zip(ids, added, strict=True)
         for source in one.sources
     ]
-    with database.writing() as connection:
-        exclusive(connection)
-        _check_place(connection, owner, place)
-        _check_room(connection, owner, place, len(added))
-        for table, values in ((items, rows), (item_sources, named)):
-            if values:
-                connection.execute(insert(table), values)
-        _check_size(connection, owner, place)
+    _check_place(connection, owner, place)
+    _check_room(connection, owner, place, len(added))
+    for table, values in ((items, rows), (item_sources, named)):
+        if values:
+            connection.execute(insert(table), values)
+    _check_size(connection, owner, place)
     return ids
 
 

@@ -374,7 +374,7 @@ def remove(database: Database, owner: ConversationOwner, run_id: str) -> None:
         raise missing()
 
 
-def note_seen(database: Database, owner: ConversationOwner, run_id: str, now: datetime) -> None:
+def mark_opened(database: Database, owner: ConversationOwner, run_id: str, now: datetime) -> None:
     """Record that its owner has seen how a run ended."""
     unseen = and_(research_runs.c.ended_at.is_not(None), research_runs.c.seen_at.is_(None))
     seen = update(research_runs).where(is_own_run(owner, run_id), unseen)

@@ -21,7 +21,7 @@ from backend.research.runs.run_events import encode_state
 from backend.research.runs.run_journal import LeftRun, ResearchLostError, RunJournal
 from backend.research.steps import continue_research
 from backend.store.research_leases import ClaimedResearch
-from backend.store.research_runs import ResearchRun, ResearchState
+from backend.store.research_runs import ENDED, ResearchRun, ResearchState
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
@@ -61,7 +61,7 @@ class RunStepper:
     is_awaited: Callable[[ResearchRun], bool]
     """Whether the run has to give its place to somebody else's, once its tasks have ended."""
     keep_learned: Callable[[ResearchRun, ResearchRecord], None]
-    """Called once with a run that has ended with a report."""
+    """Called before a run ends with a report; again after a crash, so that it keeps nothing twice."""
 
 
 class _Progress:
@@ -90,9 +90,10 @@ def work_on(claimed: ClaimedResearch, journal: RunJournal, stepper: RunStepper) 
             # A bug. The thread goes on with other runs, and the person learns that this one has ended.
             LOG.exception("The research %s failed with an internal error.", claimed.run.id)
             state, problem = "failed", INTERNAL
-        is_left = _leave(journal, progress.record, state, problem)
-    if is_left and progress.record.report is not None:
-        stepper.keep_learned(claimed.run, progress.record)
+        if state in ENDED and progress.record.report is not None:
+            # Before the run has ended: whoever takes over after a crash between the two keeps it then.
+            stepper.keep_learned(claimed.run, progress.record)
+        _leave(journal, progress.record, state, problem)
 
 
 def _put_off(
@@ -108,15 +109,12 @@ def _put_off(
 
 def _leave(
     journal: RunJournal, record: ResearchRecord, state: ResearchState, problem: str | None
-) -> bool:
-    """Return whether it was still this process that had the run."""
+) -> None:
     event = encode_state(state, problem)
     try:
         journal.leave(record, LeftRun(state, problem, event))
     except ResearchLostError:
         LOG.info("A research run was deleted, or goes on elsewhere.")
-        return False
-    return True
 
 
 def _advance(

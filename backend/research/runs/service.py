@@ -138,7 +138,7 @@ class ResearchService:
         """Return a run as the asker may see it. Raises NotFoundError."""
         found = research_runs.get(self.database, self.owner, run_id)
         if self.is_own(found.run):
-            research_runs.note_seen(self.database, self.owner, run_id, datetime.now(UTC))
+            research_runs.mark_opened(self.database, self.owner, run_id, datetime.now(UTC))
         return self._show(found)
 
     def _show(self, found: RecordedRun) -> OpenedResearch:

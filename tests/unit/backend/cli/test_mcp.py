@@ -12,8 +12,8 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 
+from backend.cli.local_research_workers import OWNER, LocalResearchWorkers
 from backend.cli.mcp import HomeAsker
-from backend.cli.process_research import OWNER, ProcessResearch
 from backend.composition.research import NO_MODEL
 from backend.container import Container
 from backend.programs.home_container import HomeContainer
@@ -57,7 +57,7 @@ def use(
     mode: Mode = "legacy",
 ) -> Found:
     async def run(home: HomeContainer) -> Found:
-        with closing(ProcessResearch(home)) as runs:
+        with closing(LocalResearchWorkers(home)) as runs:
             asker = HomeAsker(home, tokens, runs)
             async with Client(make_server(lambda _: asker), mode=mode) as client:
                 return await work(client)
@@ -86,7 +86,7 @@ def test_links_of_files_are_their_own_and_other_documents_are_resources(
     container: Container,
 ) -> None:
     home = HomeContainer(container, None)
-    asker = HomeAsker(home, None, ProcessResearch(home))
+    asker = HomeAsker(home, None, LocalResearchWorkers(home))
     assert asker.find_url("wiki:a b.md", "file:///a", "document") == "file:///a"
     assert asker.find_url("wiki:a/b.md", "", "document") == "quarry://documents/wiki%3Aa%2Fb.md"
     container.close()
@@ -222,7 +222,7 @@ def test_a_home_that_was_closed_says_so(container: Container) -> None:
     home.close()
 
     async def look() -> str:
-        asker = HomeAsker(home, None, ProcessResearch(home))
+        asker = HomeAsker(home, None, LocalResearchWorkers(home))
         async with Client(make_server(lambda _: asker)) as client:
             refused = await find_refusal(client.read_resource(f"quarry://documents/{LEAVE}"))
             return refused.message

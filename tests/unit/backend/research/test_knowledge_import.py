@@ -19,7 +19,7 @@ from backend.research.kept_knowledge import (
 from backend.research.knowledge import KnowledgeType
 from backend.research.knowledge_service import KnowledgeService
 from backend.schemas.knowledge import export_knowledge, import_knowledge
-from backend.store import knowledge
+from backend.store import knowledge, projects
 from backend.store.knowledge_records import OWN, KnowledgePlace
 from connectors.document import Span
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
@@ -63,6 +63,18 @@ def test_what_was_exported_comes_back_as_it_was(world: KnowledgeWorld) -> None:
     assert [one.stale for one in service.list_all(None)] == [None] * 3
     # What it rests on guards it as before.
     assert len(world.serve(OWNER).list_all(None)) == 2
+
+
+def test_what_names_no_document_is_unverified_where_others_read_it(world: KnowledgeWorld) -> None:
+    leave = world.put("leave", LEAVE)
+    project = KnowledgePlace("project", projects.add(world.database, OWNER, "Depot", "", START))
+    world.keep(learn("It rains.", url="https://sky.example/lyon"), learn(LEAVE, leave))
+    service = world.serve(OWNER)
+    exported = _export(service)
+    assert service.import_items(OWN, import_knowledge(exported)).unverified == 0
+    assert service.import_items(project, import_knowledge(exported)).unverified == 1
+    stale = {one.item.answer: one.stale for one in service.list_all([project])}
+    assert stale == {"It rains.": Staleness.UNVERIFIED, LEAVE: None}
 
 
 def test_unknown_forbidden_and_misquoted_documents_are_dropped_alike(

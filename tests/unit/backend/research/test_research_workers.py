@@ -20,7 +20,13 @@ from backend.research.runs.learned_items import keep_learned
 from backend.research.runs.research_workers import ResearchWork, ResearchWorkers
 from backend.research.runs.run_events import decode_portions
 from backend.research.runs.run_journal import ResearchLostError
-from backend.research.runs.run_steps import ASKER_GONE, HISTORY_WITHDRAWN, RunRights, RunStepper
+from backend.research.runs.run_steps import (
+    ASKER_GONE,
+    HISTORY_WITHDRAWN,
+    RunRights,
+    RunStepper,
+    work_on,
+)
 from backend.schemas.research_events import encode_research_event
 from backend.store import knowledge, research_leases, research_runs
 from backend.store.conversations import ConversationOwner
@@ -39,6 +45,10 @@ SOON = 60.0
 _AWAY = TemporarilyUnavailableError("The index is away.", timedelta(seconds=0.1))
 TASKS = 3
 """Of a run: two of its plan, and one more that the orchestrator asks for."""
+
+
+class _KilledError(Exception):
+    """Stands for the end of a process."""
 
 
 @pytest.fixture
@@ -161,6 +171,36 @@ def test_a_run_of_a_process_that_has_died_goes_on_at_its_last_finished_task(
     names = _list_names(database, run_id)
     assert names.count("resumed") == 1
     assert names[-1] == "done"
+
+
+def test_what_was_learned_outlives_a_crash_before_and_after_it_is_kept(
+    database: Database, world: ResearchWorld
+) -> None:
+    run_id = _add(database)
+    work = _make_work(database, world)
+    stepper = work.make_stepper()
+
+    def die(run: ResearchRun, record: ResearchRecord) -> None:
+        del run, record
+        raise _KilledError
+
+    def keep_and_die(run: ResearchRun, record: ResearchRecord) -> None:
+        stepper.keep_learned(run, record)
+        raise _KilledError
+
+    for keep in (die, keep_and_die):
+        claimed = claim(database, run_id)
+        journal = open_journal(database, claimed)
+        with pytest.raises(_KilledError):
+            work_on(claimed, journal, replace(stepper, keep_learned=keep))
+        assert research_runs.get(database, OWNER, run_id).run.ended_at is None
+        past = datetime.now(UTC) - timedelta(days=1)
+        research_leases.store(database, claimed.claim, ResearchProgress(), past)
+    with _working(work):
+        assert _wait(database, run_id).state == "done"
+    learned = knowledge.list_page(database, OWNER, None, None, 50)
+    record = read_record(research_runs.get(database, OWNER, run_id).record)
+    assert len(learned) == sum(len(one.knowledge) for one in record.reports) > 0
 
 
 def test_a_process_that_ends_gives_its_runs_to_another_one(

@@ -325,12 +325,12 @@ def test_a_run_that_is_removed_is_lost_to_its_process(database: Database) -> Non
 
 def test_the_owner_has_not_seen_an_end_until_they_look(database: Database) -> None:
     run_id = _add(database)
-    research_runs.note_seen(database, OWNER, run_id, NOW)
+    research_runs.mark_opened(database, OWNER, run_id, NOW)
     assert research_runs.get(database, OWNER, run_id).run.seen_at is None
     assert research_runs.count_open(database, OWNER) == 1
     _store(database, _claim(database).claim, _checkpoint("done"))
     assert research_runs.count_open(database, OWNER) == 0
-    research_runs.note_seen(database, OWNER, run_id, NOW)
+    research_runs.mark_opened(database, OWNER, run_id, NOW)
     assert research_runs.get(database, OWNER, run_id).run.seen_at == NOW
 
 

@@ -11,7 +11,7 @@ from mcp import Client
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.groups import GroupService
-from backend.api.begun_research import ResearchCaller
+from backend.api.started_research import ResearchStarter
 from backend.composition.research import NO_MODEL
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.turn_events import NumberedEvent
@@ -150,19 +150,19 @@ def test_a_report_on_what_was_withdrawn_at_its_end_is_withheld(
     office: Office, mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     groups = GroupService(office.container.database)
-    open_service = ResearchCaller._open_service
+    open_service = ResearchStarter._open_service
 
-    def withdraw_at_end(caller: ResearchCaller) -> ResearchService:
+    def withdraw_at_end(starter: ResearchStarter) -> ResearchService:
         if any(run.ended_at is not None for run in began_now()):
             groups.remove_member("finance", ANN)
-        return open_service(caller)
+        return open_service(starter)
 
     before = {run.id for run in list_runs(office, ANN)}
 
     def began_now() -> list[ResearchRun]:
         return [run for run in list_runs(office, ANN) if run.id not in before]
 
-    monkeypatch.setattr(ResearchCaller, "_open_service", withdraw_at_end)
+    monkeypatch.setattr(ResearchStarter, "_open_service", withdraw_at_end)
     failed = read_failure(office.call(ANN, mode, "research", question=BAND))
     groups.add_member("finance", ANN)
     assert failed == WITHHELD

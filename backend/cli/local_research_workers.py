@@ -38,7 +38,7 @@ def make_stepper(container: Container, rights: RunRights) -> RunStepper:
     )
 
 
-class ProcessResearch:
+class LocalResearchWorkers:
     """Threads that each work on one run, whether anybody follows it or not. `quarry serve` goes on with those that are given back."""
 
     def __init__(self, home: HomeContainer) -> None:

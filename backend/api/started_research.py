@@ -31,7 +31,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResearchCaller:
+class ResearchStarter:
     """Begins research of one asker, and follows it by what they may read at each moment."""
 
     chat: ChatService
@@ -46,7 +46,7 @@ class ResearchCaller:
     threads: Executor
     """In which it looks at the run."""
 
-    async def carry_out(self, order: ResearchOrder) -> AsyncGenerator[ResearchNews, None]:
+    async def start_and_follow(self, order: ResearchOrder) -> AsyncGenerator[ResearchNews, None]:
         """As `McpAsker.research`."""
         begun = await self._in_thread(lambda: self._begin(order))
         yield begun
