@@ -18,6 +18,7 @@ from markdown_it.token import Token
 from backend.chat.readable_ids import find_knowledge_page
 from backend.schemas.answer import AnswerResponse, CitationResponse
 from backend.web import urls
+from backend.web.code_highlighting import highlight_code
 from backend.web.sanitizing import shorten
 from backend.web_search.addresses import get_host
 from connectors.document import Span
@@ -25,12 +26,27 @@ from connectors.text_cleaning import replace_controls
 
 _TAGS = {
     *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "pre"),
-    *("ul", "ol", "li", "blockquote", "table", "thead", "tbody", "tr", "th", "td", "a", "sup"),
+    *(
+        "ul",
+        "ol",
+        "li",
+        "blockquote",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "a",
+        "sup",
+        "span",
+    ),
 }
 _ATTRIBUTES = {
     "a": {"href", "class", "data-at", "data-verdict", "data-host", "aria-label", "target"},
     "ol": {"start"},
     "sup": {"class", "title"},
+    "span": {"class"},
     **{f"h{level}": {"id"} for level in range(1, 7)},
 }
 _UNCITED = "\u2e2e\u2042"
@@ -51,7 +67,9 @@ class _Markdown(MarkdownIt):
 
 
 _MARKDOWN = (
-    _Markdown("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("text_join")
+    _Markdown("commonmark", {"html": False, "highlight": highlight_code})
+    .enable(["table", "strikethrough"])
+    .disable("text_join")
 )
 
 

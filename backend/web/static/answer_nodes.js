@@ -1,6 +1,6 @@
 // An answer as the server rendered and cleaned it; its marks and labels in the language of the page.
 import { translate } from "./messages.js";
-import { parsed } from "./text.js";
+import { make, parsed } from "./text.js";
 
 const LABEL = /^Source (\d+): (.*)$/s;
 
@@ -19,6 +19,7 @@ export function chipLabel(number, title, host) {
 function localize(root) {
   localizeMarks(root);
   localizeChips(root);
+  offerCopies(root);
 }
 
 function localizeMarks(root) {
@@ -34,4 +35,25 @@ export function localizeChips(root) {
     const [, number, title] = LABEL.exec(chip.getAttribute("aria-label") ?? "") ?? [];
     if (number) chip.setAttribute("aria-label", chipLabel(number, title, chip.dataset.host));
   }
+}
+
+/** Give each block of code of a page, or of a part of it, a button that copies it. */
+export function offerCopies(root) {
+  const blocks = root.matches("pre") ? [root] : root.querySelectorAll("pre");
+  for (const block of blocks) block.prepend(copyButton(block));
+}
+
+function copyButton(block) {
+  const button = make("button", { type: "button", class: "copy-code" }, translate("Copy code"));
+  button.addEventListener("click", async () => {
+    let result = translate("Copied.");
+    try {
+      await navigator.clipboard.writeText(block.querySelector("code").textContent);
+    } catch {
+      result = translate("The browser did not allow copying");
+    }
+    button.textContent = result;
+    setTimeout(() => (button.textContent = translate("Copy code")), 2000);
+  });
+  return button;
 }

@@ -1,5 +1,5 @@
 // The page of a research run: its tasks, its sources and its report as they come; what has come to stay, the server renders.
-import { localizeChips } from "./answer_nodes.js";
+import { localizeChips, offerCopies } from "./answer_nodes.js";
 import { watchCards } from "./cards.js";
 import { entry } from "./cited.js";
 import { follow } from "./follow.js";
@@ -96,6 +96,7 @@ function replace(html) {
 function prepare() {
   tree.draw(state);
   localizeChips(state);
+  offerCopies(state);
   offerTasks();
 }
 

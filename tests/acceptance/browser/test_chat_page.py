@@ -26,6 +26,9 @@ from tests.support.serving import Serving, serving
 
 QUESTION = "What should a customer do when the scanner shows QX-4031?"
 ANSWER = "QX-4031 means that the **interlock of the laser** is open [{n}]. Close the cover until it clicks [{n}]."
+CODE = (
+    'def reset(port):\n    """Send it to sleep."""\n    return open(port, 9600)  # bits a second\n'
+)
 SLOWLY = "Slowly, one word after the other. "
 COMPLETE = re.compile(r"The answer is complete\.")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
@@ -154,6 +157,32 @@ def test_asked_and_asked_on(
         expect(_answers(page).first.locator("strong")).to_have_text("interlock of the laser")
         _answers(page).locator(".cite").first.hover()
         expect(page.get_by_role("tooltip")).to_contain_text("QX-4031 means that the interlock")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_code_is_coloured_and_copied_and_a_table_is_one(
+    scheme: str, opens: Opens, address: str, model: ScriptedModel, pictures: Path
+) -> None:
+    model.play(
+        lambda _: Say(f"```python\n{CODE}```\n\n| Part | Price |\n|---|---|\n| Lens | 40 |\n")
+    )
+    permissions = ["clipboard-read", "clipboard-write"]
+    with opens(address, color_scheme=scheme, permissions=permissions) as watched:
+        page = watched.open("/chat")
+        _ask(page, "How do I reset it?")
+        _is_complete(page)
+        answer = _answers(page)
+        expect(answer.locator("pre .code-keyword").first).to_have_text("def")
+        expect(answer.locator("pre code")).to_have_text(CODE)
+        expect(answer.get_by_role("cell", name="Lens")).to_be_visible()
+        button = answer.get_by_role("button", name="Copy code")
+        page.screenshot(path=pictures / f"chat-code-{scheme}.png")
+        assert Axe().run(page).response["violations"] == []
+        button.press("Enter")
+        expect(answer.get_by_role("button", name="Copied.")).to_be_focused()
+        assert page.evaluate("navigator.clipboard.readText()") == CODE
+        page.reload()
+        expect(answer.get_by_role("button", name="Copy code")).to_be_visible()
 
 
 def test_an_edited_question_is_a_branch(

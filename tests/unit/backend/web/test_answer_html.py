@@ -208,3 +208,10 @@ def test_the_second_wall_stands_alone() -> None:
 def test_an_enormous_answer_ends() -> None:
     for unit in ("[a](b) ", "![", "[[1]](f) ", "> ", "*a", "| a "):
         assert _rendered(unit * 4_000, [_citation(1)])
+
+
+def test_code_is_marked_by_its_language_and_remains_text() -> None:
+    shown = _rendered("```python\nreturn '<b>' # [1]\n```")
+    assert '<span class="code-keyword">return</span>' in shown
+    assert "&lt;b&gt;" in shown
+    assert "cite" not in shown
