@@ -150,7 +150,10 @@ def test_rules_are_changed_and_audited(service: WebSearchService) -> None:
     assert entries(service)[0] == (
         "change_web_search",
         "web:settings",
-        {"is_on": True, "blocked_domains": ["bad.example"]},
+        {
+            "before": {"is_on": False, "blocked_domains": []},
+            "after": {"is_on": True, "blocked_domains": ["bad.example"]},
+        },
     )
     with pytest.raises(InvalidInputError):
         service.change_rules(RulesChange(is_on=False, allowed_domains=["a b"]))
@@ -228,8 +231,8 @@ def test_searches_go_the_way_that_admins_set(
 
 
 def test_without_a_database_the_web_is_off_and_none_is_made(tmp_path: Path) -> None:
-    container = Container(Settings(home=tmp_path / "state"))
-    assert not container.web_search.is_on
+    empty = Container(Settings.model_validate({"home": tmp_path}))
+    assert not empty.web_search.is_on
     assert not list(tmp_path.rglob("*.db"))
 
 
