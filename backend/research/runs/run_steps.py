@@ -92,8 +92,16 @@ def work_on(claimed: ClaimedResearch, journal: RunJournal, stepper: RunStepper) 
             state, problem = "failed", INTERNAL
         if state in ENDED and progress.record.report is not None:
             # Before the run has ended: whoever takes over after a crash between the two keeps it then.
-            stepper.keep_learned(claimed.run, progress.record)
+            _keep_learned(claimed.run, progress.record, stepper)
         _leave(journal, progress.record, state, problem)
+
+
+def _keep_learned(run: ResearchRun, record: ResearchRecord, stepper: RunStepper) -> None:
+    try:
+        stepper.keep_learned(run, record)
+    except Exception:
+        # A bug. The report is worth more than the findings, and a run that never ended would be taken over for ever.
+        LOG.exception("What the research %s has learned was not kept.", run.id)
 
 
 def _put_off(

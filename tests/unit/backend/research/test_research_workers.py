@@ -47,7 +47,7 @@ TASKS = 3
 """Of a run: two of its plan, and one more that the orchestrator asks for."""
 
 
-class _KilledError(Exception):
+class _KilledError(BaseException):
     """Stands for the end of a process."""
 
 
@@ -201,6 +201,21 @@ def test_what_was_learned_outlives_a_crash_before_and_after_it_is_kept(
     learned = knowledge.list_page(database, OWNER, None, None, 50)
     record = read_record(research_runs.get(database, OWNER, run_id).record)
     assert len(learned) == sum(len(one.knowledge) for one in record.reports) > 0
+
+
+def test_a_run_ends_with_its_report_where_what_it_learned_cannot_be_kept(
+    database: Database, world: ResearchWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    run_id = _add(database)
+    claimed = claim(database, run_id)
+    stepper = _make_work(database, world).make_stepper()
+
+    def fail(run: ResearchRun, record: ResearchRecord) -> None:
+        raise ValueError(f"{run.id} has learned {len(record.reports)} things")
+
+    work_on(claimed, open_journal(database, claimed), replace(stepper, keep_learned=fail))
+    assert research_runs.get(database, OWNER, run_id).run.state == "done"
+    assert "has learned was not kept" in caplog.text
 
 
 def test_a_process_that_ends_gives_its_runs_to_another_one(
