@@ -1,6 +1,7 @@
 """Files of a question in a browser: three that are read whole; thirty that become the scope of the search, which is said, and the way back."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,9 +26,14 @@ def model() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture(scope="module")
-def server(home: Home, model: ScriptedModel) -> Iterator[Serving]:
+def server(
+    home: Home, model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Serving]:
+    """Of a copy of the home: other tests count its documents."""
+    own = Home(tmp_path_factory.mktemp("files"))
+    shutil.copytree(home.path / "state", own.path / "state")
     settings = {"QUARRY_LLM_MODEL": "scripted", "QUARRY_LLM_WINDOW": str(WINDOW)}
-    with serving(home, QUARRY_LLM_URL=model.base_url, **settings) as running:
+    with serving(own, QUARRY_LLM_URL=model.base_url, **settings) as running:
         yield running
 
 
