@@ -26,21 +26,8 @@ from connectors.text_cleaning import replace_controls
 
 _TAGS = {
     *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "pre"),
-    *(
-        "ul",
-        "ol",
-        "li",
-        "blockquote",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "a",
-        "sup",
-        "span",
-    ),
+    *("ul", "ol", "li", "blockquote", "table", "thead", "tbody", "tr", "th", "td"),
+    *("a", "sup", "span"),
 }
 _ATTRIBUTES = {
     "a": {"href", "class", "data-at", "data-verdict", "data-host", "aria-label", "target"},

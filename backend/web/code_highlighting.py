@@ -8,21 +8,8 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Generic, Keyword, Name, Number, String, _TokenType
 
 _LANGUAGES = {
-    *(
-        "bash",
-        "console",
-        "make",
-        "perl",
-        "php",
-        "powershell",
-        "py",
-        "python",
-        "r",
-        "rb",
-        "ruby",
-        "sh",
-        "shell",
-    ),
+    *("bash", "console", "make", "powershell", "sh", "shell"),
+    *("perl", "php", "py", "python", "r", "rb", "ruby"),
     *("c", "cpp", "cs", "go", "java", "kotlin", "lua", "rs", "rust", "scala", "swift"),
     *("css", "html", "javascript", "js", "jsx", "ts", "tsx", "typescript", "xml"),
     *("diff", "docker", "ini", "json", "nginx", "properties", "sql", "toml", "yaml", "yml"),

@@ -1,4 +1,5 @@
 // An answer as the server rendered and cleaned it; its marks and labels in the language of the page.
+import { copyText } from "./copying.js";
 import { translate } from "./messages.js";
 import { make, parsed } from "./text.js";
 
@@ -45,15 +46,6 @@ export function offerCopies(root) {
 
 function copyButton(block) {
   const button = make("button", { type: "button", class: "copy-code" }, translate("Copy code"));
-  button.addEventListener("click", async () => {
-    let result = translate("Copied.");
-    try {
-      await navigator.clipboard.writeText(block.querySelector("code").textContent);
-    } catch {
-      result = translate("The browser did not allow copying");
-    }
-    button.textContent = result;
-    setTimeout(() => (button.textContent = translate("Copy code")), 2000);
-  });
+  button.addEventListener("click", () => copyText(block.querySelector("code").textContent, button, translate("Copied.")));
   return button;
 }

@@ -1,21 +1,24 @@
-// An answer with its sources, as plain text.
+// Copying: an answer with its sources as plain text, and what else has a button for it.
 import { translate } from "./messages.js";
 
 const LINK = /\[\[(\d+)\]\]\([^)\s]*\)/g;
 const ESCAPED = /\\([!-/:-@[-`{-~])/g;
 
-/** Copy, and say how that went. */
-export async function copied(turn, button) {
-  const before = button.textContent;
-  let said = translate("Copied with sources");
+/** Copy an answer with its sources, and say how that went. */
+export const copied = (turn, button) => copyText(asText(turn), button, translate("Copied with sources"));
+
+/** Copy a text; for a moment the button says how that went. */
+export async function copyText(text, button, done) {
+  button.dataset.label ??= button.textContent;
+  let result = done;
   try {
-    await navigator.clipboard.writeText(asText(turn));
+    await navigator.clipboard.writeText(text);
   } catch {
-    said = translate("The browser did not allow copying");
+    result = translate("The browser did not allow copying");
   }
-  button.textContent = said;
-  setTimeout(() => (button.textContent = before), 2000);
-  return said;
+  button.textContent = result;
+  setTimeout(() => (button.textContent = button.dataset.label), 2000);
+  return result;
 }
 
 export function asText({ text, answer, question }) {
