@@ -7,6 +7,7 @@ made; what comes out is cleaned once more by a list of what is allowed.
 import re
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from html import escape
 
@@ -18,7 +19,7 @@ from markdown_it.token import Token
 from backend.chat.readable_ids import find_knowledge_page
 from backend.schemas.answer import AnswerResponse, CitationResponse
 from backend.web import urls
-from backend.web.code_highlighting import highlight_code
+from backend.web.code_highlighting import CodeHighlighter
 from backend.web.sanitizing import shorten
 from backend.web_search.addresses import get_host
 from connectors.document import Span
@@ -54,9 +55,7 @@ class _Markdown(MarkdownIt):
 
 
 _MARKDOWN = (
-    _Markdown("commonmark", {"html": False, "highlight": highlight_code})
-    .enable(["table", "strikethrough"])
-    .disable("text_join")
+    _Markdown("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("text_join")
 )
 
 
@@ -99,7 +98,9 @@ def _parse(text: str, cited: "_CitationsByNumber") -> list[Token]:
 
 def render_tokens(tokens: Sequence[Token]) -> str:
     """Return clean HTML."""
-    rendered = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    options = deepcopy(_MARKDOWN.options)
+    options["highlight"] = CodeHighlighter().highlight
+    rendered = _MARKDOWN.renderer.render(tokens, options, {})
     return sanitize(rendered).replace(_UNCITED, "")
 
 

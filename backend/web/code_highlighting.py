@@ -8,15 +8,17 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Generic, Keyword, Name, Number, String, _TokenType
 
 _LANGUAGES = {
-    *("bash", "console", "make", "powershell", "sh", "shell"),
+    *("bash", "console", "powershell", "sh", "shell"),
     *("perl", "php", "py", "python", "r", "rb", "ruby"),
-    *("c", "cpp", "cs", "go", "java", "kotlin", "lua", "rs", "rust", "scala", "swift"),
+    *("c", "cpp", "cs", "go", "java", "kotlin", "lua", "rs", "rust", "swift"),
     *("css", "html", "javascript", "js", "jsx", "ts", "tsx", "typescript", "xml"),
     *("diff", "docker", "ini", "json", "nginx", "properties", "sql", "toml", "yaml", "yml"),
 }
 """Code without one of these names is shown plain: a guess is often wrong, and there are lexers that take very long."""
-LONGEST_CODE = 20_000
-"""Characters; longer code is shown plain."""
+LONGEST_CODE = 4_000
+"""Characters; longer code is shown plain: lexers take time that grows with the square of some texts, half a second for these."""
+MOST_CODE = 3 * LONGEST_CODE
+"""Characters of all code in one answer that is marked."""
 _ROLES: tuple[tuple[_TokenType, str], ...] = (
     (Comment, "comment"),
     (Keyword, "keyword"),
@@ -32,15 +34,23 @@ _ROLES: tuple[tuple[_TokenType, str], ...] = (
 )
 
 
-def highlight_code(code: str, language: str, attributes: str = "") -> str:
-    """Return code as HTML, a `<span class="code-…">` around what has a role; empty where it is to be shown plain.
+class CodeHighlighter:
+    """Marks the code of one answer, as much as `MOST_CODE` allows."""
 
-    It has the form that markdown-it asks for: `attributes` is what stands behind the language of a fence.
-    """
-    del attributes
-    if language.lower() not in _LANGUAGES or len(code) > LONGEST_CODE:
-        return ""
-    return "".join(_mark_roles(code, language.lower()))
+    def __init__(self) -> None:
+        self._left = MOST_CODE
+
+    def highlight(self, code: str, language: str, attributes: str = "") -> str:
+        """Return code as HTML, a `<span class="code-…">` around what has a role; empty where it is to be shown plain.
+
+        It has the form that markdown-it asks for: `attributes` is what stands behind the language of a fence.
+        """
+        del attributes
+        is_marked = language.lower() in _LANGUAGES and len(code) <= min(LONGEST_CODE, self._left)
+        if not is_marked:
+            return ""
+        self._left -= len(code)
+        return "".join(_mark_roles(code, language.lower()))
 
 
 def _mark_roles(code: str, language: str) -> Iterator[str]:

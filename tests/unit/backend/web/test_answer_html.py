@@ -215,3 +215,10 @@ def test_code_is_marked_by_its_language_and_remains_text() -> None:
     assert '<span class="code-keyword">return</span>' in shown
     assert "&lt;b&gt;" in shown
     assert "cite" not in shown
+
+
+def test_much_code_of_one_answer_leaves_that_of_the_next_marked() -> None:
+    block = "```python\n" + "return 1\n" * 400 + "```\n\n"
+    for _ in range(2):
+        shown = _rendered(block * 5)
+        assert shown.count('<span class="code-keyword">return</span>') == 3 * 400

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.web.code_highlighting import LONGEST_CODE, highlight_code
+from backend.web.code_highlighting import LONGEST_CODE, MOST_CODE, CodeHighlighter
 
 PIECES = st.sampled_from(
     [
@@ -53,18 +53,26 @@ PIECES = st.sampled_from(
     ],
 )
 def test_words_of_code_are_marked_by_their_roles(language: str, code: str, html: str) -> None:
-    assert highlight_code(code, language) == html
+    assert CodeHighlighter().highlight(code, language) == html
 
 
 @pytest.mark.parametrize(
     ("language", "code"), [("", "x = 1"), ("brainfuck", "+-"), ("python", "x" * (LONGEST_CODE + 1))]
 )
 def test_code_of_no_known_language_and_long_code_is_left_plain(language: str, code: str) -> None:
-    assert highlight_code(code, language) == ""
+    assert CodeHighlighter().highlight(code, language) == ""
 
 
 @given(st.sampled_from(["python", "js", "sql", "html", "yaml", "diff", "sh"]), st.lists(PIECES))
 def test_marking_changes_no_character(language: str, pieces: list[str]) -> None:
     code = "".join(pieces).replace("\r", "")
-    text = nh3.clean(highlight_code(code, language), tags=set())
+    text = nh3.clean(CodeHighlighter().highlight(code, language), tags=set())
     assert unescape(text) == code
+
+
+def test_of_an_answer_only_so_much_code_is_marked() -> None:
+    highlighter = CodeHighlighter()
+    code = "return " * (LONGEST_CODE // 7)
+    marked = [bool(highlighter.highlight(code, "python")) for _ in range(5)]
+    assert marked == [True] * (MOST_CODE // LONGEST_CODE) + [False] * 2
+    assert highlighter.highlight("return", "python"), "a short block still fits"
