@@ -23,7 +23,7 @@ from backend.api.public_address import PublicAddress
 from backend.api.request_context import DisconnectMiddleware
 from backend.api.request_guard import MOST_BYTES, RequestGuardMiddleware
 from backend.api.request_pools import RequestPools
-from backend.api.router import DEPENDENCIES, ROUTER, name_operation
+from backend.api.router import API_ROUTER, DEPENDENCIES, name_operation
 from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry, no_other_servers
 from backend.api.translations import FindTranslation, keep_english
@@ -130,7 +130,7 @@ def create_app(
         app.router.middleware_stack, authenticator, app.routes
     )
     problem_details.register(app, error_page)
-    app.router.routes.extend(ROUTER.routes)
+    app.router.routes.extend(API_ROUTER.routes)
     return app
 
 

@@ -89,7 +89,7 @@ def name_operation(route: APIRoute) -> str:
     return route.name
 
 
-def make_router() -> APIRouter:
+def make_protected_router() -> APIRouter:
     """Return a router without routes, whose routes are protected as all others are."""
     return APIRouter(
         dependencies=DEPENDENCIES,
@@ -99,7 +99,7 @@ def make_router() -> APIRouter:
 
 
 def _include_all(modules: Iterable[ModuleType]) -> APIRouter:
-    router = make_router()
+    router = make_protected_router()
     for routes in modules:
         router.include_router(routes.router, tags=[_name_group(routes)])
     return router
@@ -110,4 +110,4 @@ def _name_group(routes: ModuleType) -> str:
     return routes.__name__.rpartition(".")[2].replace("_", " ")
 
 
-ROUTER = _include_all(_MODULES)
+API_ROUTER = _include_all(_MODULES)

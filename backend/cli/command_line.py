@@ -219,7 +219,7 @@ def to_safe_text(text: str, style: str = "") -> "Text":
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print the lines of a file as they are, each with its end; on a terminal with their control characters replaced."""
+    """Write lines that have their line ends to standard output; on a terminal their control characters are replaced."""
     is_terminal = sys.stdout.isatty()
     for line in lines:
         text = line.rstrip("\r\n")

@@ -15,10 +15,10 @@ _LANGUAGES = {
     *("diff", "docker", "ini", "json", "nginx", "properties", "sql", "toml", "yaml", "yml"),
 }
 """Code without one of these names is shown plain: a guess is often wrong, and there are lexers that take very long."""
-LONGEST_CODE = 4_000
-"""Characters; longer code is shown plain: lexers take time that grows with the square of some texts, half a second for these."""
-MOST_CODE = 3 * LONGEST_CODE
-"""Characters of all code in one answer that is marked."""
+MAX_BLOCK_CHARACTERS = 4_000
+"""Longer code is shown plain: lexers take time that grows with the square of some texts, half a second for these."""
+MAX_ANSWER_CHARACTERS = 3 * MAX_BLOCK_CHARACTERS
+"""Of all code in one answer that is marked."""
 _ROLES: tuple[tuple[_TokenType, str], ...] = (
     (Comment, "comment"),
     (Keyword, "keyword"),
@@ -35,10 +35,10 @@ _ROLES: tuple[tuple[_TokenType, str], ...] = (
 
 
 class CodeHighlighter:
-    """Marks the code of one answer, as much as `MOST_CODE` allows."""
+    """Marks the code of one answer, as much as `MAX_ANSWER_CHARACTERS` allows."""
 
     def __init__(self) -> None:
-        self._left = MOST_CODE
+        self._left = MAX_ANSWER_CHARACTERS
 
     def highlight(self, code: str, language: str, attributes: str = "") -> str:
         """Return code as HTML, a `<span class="code-…">` around what has a role; empty where it is to be shown plain.
@@ -46,7 +46,9 @@ class CodeHighlighter:
         It has the form that markdown-it asks for: `attributes` is what stands behind the language of a fence.
         """
         del attributes
-        is_marked = language.lower() in _LANGUAGES and len(code) <= min(LONGEST_CODE, self._left)
+        is_marked = language.lower() in _LANGUAGES and len(code) <= min(
+            MAX_BLOCK_CHARACTERS, self._left
+        )
         if not is_marked:
             return ""
         self._left -= len(code)

@@ -22,7 +22,7 @@ from backend.api.dependencies import (
 )
 from backend.api.languages import find_language
 from backend.api.request_context import CancelTokenDependency, get_request_context
-from backend.api.router import make_router
+from backend.api.router import make_protected_router
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
 from backend.search.search_service import SearchService
@@ -81,7 +81,7 @@ def mount(app: FastAPI) -> None:
 @cache
 def _make_pages() -> APIRouter:
     """Put the pages together once: it takes long, and they are the same for each app."""
-    router = make_router()
+    router = make_protected_router()
     for path, endpoint in (
         ("/", search_page),
         ("/results", results),

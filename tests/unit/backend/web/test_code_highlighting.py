@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.web.code_highlighting import LONGEST_CODE, MOST_CODE, CodeHighlighter
+from backend.web.code_highlighting import (
+    MAX_ANSWER_CHARACTERS,
+    MAX_BLOCK_CHARACTERS,
+    CodeHighlighter,
+)
 
 PIECES = st.sampled_from(
     [
@@ -57,7 +61,8 @@ def test_words_of_code_are_marked_by_their_roles(language: str, code: str, html:
 
 
 @pytest.mark.parametrize(
-    ("language", "code"), [("", "x = 1"), ("brainfuck", "+-"), ("python", "x" * (LONGEST_CODE + 1))]
+    ("language", "code"),
+    [("", "x = 1"), ("brainfuck", "+-"), ("python", "x" * (MAX_BLOCK_CHARACTERS + 1))],
 )
 def test_code_of_no_known_language_and_long_code_is_left_plain(language: str, code: str) -> None:
     assert CodeHighlighter().highlight(code, language) == ""
@@ -72,7 +77,7 @@ def test_marking_changes_no_character(language: str, pieces: list[str]) -> None:
 
 def test_of_an_answer_only_so_much_code_is_marked() -> None:
     highlighter = CodeHighlighter()
-    code = "return " * (LONGEST_CODE // 7)
+    code = "return " * (MAX_BLOCK_CHARACTERS // 7)
     marked = [bool(highlighter.highlight(code, "python")) for _ in range(5)]
-    assert marked == [True] * (MOST_CODE // LONGEST_CODE) + [False] * 2
+    assert marked == [True] * (MAX_ANSWER_CHARACTERS // MAX_BLOCK_CHARACTERS) + [False] * 2
     assert highlighter.highlight("return", "python"), "a short block still fits"
