@@ -8,7 +8,7 @@ import { Problem } from "./stream.js";
 import { isolated, make, replaceControls } from "./text.js";
 
 const PAUSE = 200;
-/** Between two looks at the answers that are being written elsewhere. */
+/** Milliseconds until the list is read again while an answer is being written elsewhere, or an item is in use. */
 const LOOK_AGAIN = 5_000;
 const element = (id) => document.getElementById(id);
 
@@ -57,11 +57,17 @@ export class ConversationList {
     const values = { archived: this.#isArchived, query: element("find").value.trim(), before };
     await this.#attempt(async () => {
       const page = await listConversations(values, mine.signal);
-      this.#put({ ...page, conversations: [...(before ? this.#shown : []), ...page.conversations] });
       clearTimeout(this.#again);
-      const isRunning = page.conversations.some((one) => one.running);
-      if (isRunning && !before) this.#again = setTimeout(() => this.load(), LOOK_AGAIN);
+      const isInUse = this.#isInUse;
+      if (!isInUse) this.#put({ ...page, conversations: [...(before ? this.#shown : []), ...page.conversations] });
+      const isRunning = !before && page.conversations.some((one) => one.running);
+      if (isRunning || isInUse) this.#again = setTimeout(() => this.load(), LOOK_AGAIN);
     }, mine.signal);
+  }
+
+  /** Whether a menu is open or a title is being written: a new list would take it away. */
+  get #isInUse() {
+    return this.#list.querySelector('input, [role="menu"]') !== null;
   }
 
   get #links() {
@@ -96,7 +102,6 @@ export class ConversationList {
 
   #put({ conversations, next }) {
     const focused = this.#list.contains(document.activeElement) ? document.activeElement.closest("li") : null;
-    if (focused?.querySelector("input")) return;
     this.#shown = conversations;
     this.#next = next;
     const groups = groupByDay(conversations, (one) => one.updated_at).map(([name, items]) =>

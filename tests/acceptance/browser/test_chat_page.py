@@ -386,6 +386,29 @@ def test_two_tabs_show_the_same(opens: Opens, address: str, model: ScriptedModel
         _is_complete(other)
 
 
+def test_an_open_menu_outlasts_a_new_list(
+    opens: Opens, address: str, model: ScriptedModel
+) -> None:
+    """The list is read again every five seconds while an answer is being written."""
+    looked = threading.Event()
+    model.play(_held(looked))
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        _ask(page, QUESTION)
+        more = _titles(page).locator("xpath=..").get_by_role("button")
+        with page.expect_response("**/api/conversations?*"):
+            more.click()
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        page.get_by_role("menuitem", name="Rename").click()
+        title = page.get_by_label("Title of the conversation")
+        with page.expect_response("**/api/conversations?*"):
+            title.fill("Scanner")
+        title.press("Enter")
+        expect(_titles(page)).to_contain_text(["Scanner"])
+        looked.set()
+        _is_complete(page)
+
+
 def test_by_the_keyboard_alone(opens: Opens, address: str, model: ScriptedModel) -> None:
     model.play(_echoing)
     with opens(address) as watched:

@@ -148,6 +148,7 @@ def test_a_file_that_is_uploaded_during_the_switch_is_in_the_new_index(
     place, readers = ChunkRange(files.get(file_id).document_id, 0, 1), add_own_files(PUBLIC, OWNER)
     (found,) = after.engine.index.chunks([place], readers, soon())
     assert [chunk.title for chunk in found] == ["plan.md"]
+    keeper.stop(30)
 
 
 def _tries(database: Database) -> int:

@@ -57,6 +57,14 @@ def index(database_url: str, writer: _Writer) -> Iterator[FileIndex]:
         )
 
 
+@pytest.fixture
+def keeper(index: FileIndex) -> Iterator[FileKeeper]:
+    """Its thread ends before the database is closed: it would open a connection that nobody closes."""
+    keeper = FileKeeper(lambda: index)
+    yield keeper
+    keeper.stop(30)
+
+
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_keeper, "FIRST_PAUSE", 0.01)
@@ -93,10 +101,10 @@ def _waits(database: Database) -> bool:
 
 
 def test_what_a_process_took_and_did_not_read_another_one_reads(
-    index: FileIndex, writer: _Writer
+    index: FileIndex, keeper: FileKeeper, writer: _Writer
 ) -> None:
     files = [_upload(index.database, f"{number}.md") for number in range(3)]
-    FileKeeper(lambda: index).wake()
+    keeper.wake()
     wait_for(lambda: {_status(index.database, one) for one in files} == {"ready"})
     assert sorted(writer.held) == [one.document_id for one in files]
     assert not _waits(index.database)
@@ -114,20 +122,22 @@ def test_what_a_dead_process_was_reading_is_read_again_and_no_live_one_is_robbed
     assert (taken.file_id, taken.tries, taken.data[:1]) == (file.id, 2, b"#")
 
 
-def test_what_cannot_be_indexed_now_is_tried_again(index: FileIndex, writer: _Writer) -> None:
+def test_what_cannot_be_indexed_now_is_tried_again(
+    index: FileIndex, keeper: FileKeeper, writer: _Writer
+) -> None:
     writer.failures = 2
     file = _upload(index.database)
-    FileKeeper(lambda: index).wake()
+    keeper.wake()
     wait_for(lambda: _status(index.database, file) == "ready")
 
 
 def test_what_cannot_be_indexed_for_long_fails_with_advice(
-    index: FileIndex, writer: _Writer, monkeypatch: pytest.MonkeyPatch
+    index: FileIndex, keeper: FileKeeper, writer: _Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_keeper, "MOST_TRIES", 2)
     writer.failures = 2
     file = _upload(index.database)
-    FileKeeper(lambda: index).wake()
+    keeper.wake()
     wait_for(lambda: _status(index.database, file) == "failed")
     problem = user_files.find(index.database, OWNER, file.id).problem
     assert problem is not None
@@ -136,14 +146,14 @@ def test_what_cannot_be_indexed_for_long_fails_with_advice(
 
 
 def test_a_file_that_ends_its_process_each_time_is_given_up(
-    index: FileIndex, monkeypatch: pytest.MonkeyPatch
+    index: FileIndex, keeper: FileKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_keeper, "MOST_TRIES", 2)
     file = _upload(index.database)
     for _ in range(2):
         assert waiting_uploads.claim(index.database, this_process(), lambda _: True) is not None
     monkeypatch.setattr(file_keeper, "is_dead", lambda _: True)
-    FileKeeper(lambda: index).wake()
+    keeper.wake()
     wait_for(lambda: _status(index.database, file) == "failed")
     problem = user_files.find(index.database, OWNER, file.id).problem
     assert problem == "plan.md cannot be read: the server ended each time that it tried."
@@ -157,10 +167,12 @@ def test_a_file_that_waits_is_gone_with_its_bytes_when_it_is_deleted(index: File
     assert waiting_uploads.claim(index.database, this_process(), lambda _: True) is None
 
 
-def test_nothing_is_indexed_while_the_index_is_held(index: FileIndex, writer: _Writer) -> None:
+def test_nothing_is_indexed_while_the_index_is_held(
+    index: FileIndex, keeper: FileKeeper, writer: _Writer
+) -> None:
     file = _upload(index.database)
     with hold_all_sources(index.database, "reindex"):
-        FileKeeper(lambda: index).wake()
+        keeper.wake()
         wait_for(lambda: sum(_list_tries(index.database)) > 2)
         assert (_status(index.database, file), writer.held) == ("reading", {})
     wait_for(lambda: _status(index.database, file) == "ready")
@@ -174,11 +186,14 @@ def _try_to_hold(index: FileIndex, refused: list[str]) -> None:
         refused.append(str(error))
 
 
-def test_the_index_is_not_held_while_labels_are_written(index: FileIndex, writer: _Writer) -> None:
+def test_the_index_is_not_held_while_labels_are_written(
+    index: FileIndex, keeper: FileKeeper, writer: _Writer
+) -> None:
     """What is written as due would be written to the old index, and no longer be due for the new one."""
     file = _upload(index.database)
-    FileKeeper(lambda: index).wake()
+    keeper.wake()
     wait_for(lambda: _status(index.database, file) == "ready")
+    keeper.stop(30)
     with index.database.writing() as connection:
         file_labels.mark_due(connection, select(user_files_table.c.id))
     refused: list[str] = []
@@ -188,11 +203,13 @@ def test_the_index_is_not_held_while_labels_are_written(index: FileIndex, writer
     assert file_labels.list_due(index.database, 9) == []
 
 
-def test_the_index_is_not_held_while_a_file_is_indexed(index: FileIndex, writer: _Writer) -> None:
+def test_the_index_is_not_held_while_a_file_is_indexed(
+    index: FileIndex, keeper: FileKeeper, writer: _Writer
+) -> None:
     refused: list[str] = []
     writer.before = lambda: _try_to_hold(index, refused)
     file = _upload(index.database)
-    FileKeeper(lambda: index).wake()
+    keeper.wake()
     wait_for(lambda: _status(index.database, file) == "ready")
     assert refused == ["People's files are being indexed."]
     with hold_all_sources(index.database, "reindex") as go_on:
@@ -200,7 +217,7 @@ def test_the_index_is_not_held_while_a_file_is_indexed(index: FileIndex, writer:
 
 
 def test_no_more_waits_than_there_is_room_for(
-    index: FileIndex, monkeypatch: pytest.MonkeyPatch
+    index: FileIndex, keeper: FileKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting_uploads, "MOST_WAITING_BYTES", 100)
     _upload(index.database, "1.md")
@@ -209,7 +226,7 @@ def test_no_more_waits_than_there_is_room_for(
         _upload(index.database, "3.md")
     assert refused.value.retry_after == timedelta(seconds=5)
     assert len(user_files.list_files(index.database, OWNER, 9)) == 2
-    FileKeeper(lambda: index).wake()
+    keeper.wake()
     wait_for(lambda: not _waits(index.database))
     _upload(index.database, "3.md")
 
@@ -233,7 +250,7 @@ def test_an_error_of_the_program_ends_no_later_work(monkeypatch: pytest.MonkeyPa
 
 
 def test_stopped_it_ends_the_file_in_hand_and_leaves_the_others_waiting(
-    index: FileIndex, writer: _Writer
+    index: FileIndex, keeper: FileKeeper, writer: _Writer
 ) -> None:
     files = [_upload(index.database, name) for name in ("a.md", "b.md")]
     begun, may_end = threading.Event(), threading.Event()
@@ -243,7 +260,6 @@ def test_stopped_it_ends_the_file_in_hand_and_leaves_the_others_waiting(
         assert may_end.wait(30)
 
     writer.before = hold
-    keeper = FileKeeper(lambda: index)
     keeper.wake()
     assert begun.wait(30)
     stopping = threading.Thread(target=keeper.stop, args=(30.0,))
