@@ -8,8 +8,8 @@ import os
 import shutil
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -34,6 +34,9 @@ one thread or a few. On two cores the second embeds passages in two thirds of th
 the cores: no thread waits for another at every layer."""
 Inputs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Token ids and attention mask, both of shape (texts, tokens)."""
+
+Batch: TypeAlias = list[int]
+"""The places of the texts that are embedded together."""
 
 MODEL_FILE = "model.xml"
 _COMPILED_FOLDER = "compiled"
@@ -141,8 +144,10 @@ class Network:
 _RECORD_FILE = "record.json"
 
 # Small batches of like length are fastest on a CPU: four passages of 256 tokens.
-_BATCH_TOKENS = 1024
-"""Padding included."""
+_PASSAGE_TOKENS = 1024
+"""Of one batch, padding included."""
+_QUERY_TOKENS = 256
+"""Of one batch, padding included. A search waits for the batch that is being computed when it comes: some 50 ms on two cores."""
 _BATCH_TEXTS = 32
 # Kernels are made and kept per shape, so lengths are rounded up to bound how many there are.
 _LENGTH_STEP = 8
@@ -194,6 +199,9 @@ class OpenVinoEmbedder:
         self._record = record
         self._tokenizer = ModelTokenizer.from_file(folder / TOKENIZER_FILE)
         self._for_queries = Network(folder, record.precision, "LATENCY", threads)
+        self._several_batches = threading.Lock()
+        """Held for each batch of texts that fill more than one, such as those of a check of citations: of all these one batch
+        at a time is queued, so that a search, which needs one batch, overtakes the rest."""
         self._for_passages = Network(folder, record.precision, "THROUGHPUT", threads)
 
     @cached_property
@@ -213,55 +221,58 @@ class OpenVinoEmbedder:
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
         """Embed queries; one that is too long is cut off at the limit."""
-        prompted = [self._record.query_prompt + text for text in texts]
-        return self._embed(prompted, self._for_queries, deadline.check)
+        ids = self._encode([self._record.query_prompt + text for text in texts])
+        batches = list(make_batches([len(each) for each in ids], _QUERY_TOKENS))
+        overtaken = self._several_batches if len(batches) > 1 else nullcontext()
+
+        def infer() -> Iterator[Vectors]:
+            for batch in batches:
+                with overtaken:
+                    deadline.check()
+                    outputs = list(self._infer(self._for_queries, ids, [batch]))
+                yield from outputs
+
+        return self._join(batches, infer())
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        prompted = [self._record.passage_prompt + text for text in texts]
-        return self._embed(prompted, self._for_passages, _ignore_deadline)
+        ids = self._encode([self._record.passage_prompt + text for text in texts])
+        batches = list(make_batches([len(each) for each in ids], _PASSAGE_TOKENS))
+        with closing(self._infer(self._for_passages, ids, batches)) as outputs:
+            return self._join(batches, outputs)
 
-    def _embed(self, texts: Sequence[str], network: Network, check: Callable[[], None]) -> Vectors:
-        ids = self._tokenizer.encode(texts, self.max_tokens)
-        vectors = np.empty((len(texts), self._record.dimension), dtype=np.float32)
-        planned = list(make_batches([len(each) for each in ids]))
+    def _encode(self, texts: Sequence[str]) -> Sequence[Ids]:
+        return self._tokenizer.encode(texts, self.max_tokens)
 
-        def inputs() -> Iterator[Inputs]:
-            for batch in planned:
-                check()
-                yield pad_batch([ids[place] for place in batch], self._record)
+    def _infer(
+        self, network: Network, ids: Sequence[Ids], batches: Iterable[Batch]
+    ) -> Generator[Vectors]:
+        return network.infer(
+            pad_batch([ids[place] for place in batch], self._record) for batch in batches
+        )
 
-        with closing(network.infer(inputs())) as outputs:
-            for batch, output in zip(planned, outputs, strict=True):
-                vectors[batch] = output
+    def _join(self, batches: Sequence[Batch], outputs: Iterable[Vectors]) -> Vectors:
+        """Return the vectors of all texts in their order, of length 1."""
+        vectors = np.empty((sum(map(len, batches)), self._record.dimension), dtype=np.float32)
+        for batch, output in zip(batches, outputs, strict=True):
+            vectors[batch] = output
         return normalize_vectors(vectors)
 
 
-def _ignore_deadline() -> None:
-    """Do nothing: passages have no deadline."""
+def make_batches(lengths: Sequence[int], most_tokens: int) -> Iterator[Batch]:
+    """Group texts of like length, the shortest first.
 
-
-def make_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Group texts of like length, the shortest first, and yield their places.
-
-    No text is padded to more than twice its length.
+    No text is padded to more than twice its length, and only a single text has more tokens than `most_tokens`.
     """
-    batch: list[int] = []
+    batch: Batch = []
     for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and not _fits(lengths[place], len(batch), lengths[batch[0]]):
+        length = lengths[place]
+        is_full = len(batch) == _BATCH_TEXTS or (len(batch) + 1) * length > most_tokens
+        if batch and (is_full or length > max(2 * lengths[batch[0]], _LENGTH_STEP)):
             yield batch
             batch = []
         batch.append(place)
     if batch:
         yield batch
-
-
-def _fits(length: int, texts: int, shortest: int) -> bool:
-    """Whether a text fits into a batch of so many texts, none of them longer."""
-    return (
-        texts < _BATCH_TEXTS
-        and (texts + 1) * length <= _BATCH_TOKENS
-        and length <= max(2 * shortest, _LENGTH_STEP)
-    )
 
 
 def pad_batch(batch: Sequence[Ids], record: ModelRecord) -> Inputs:

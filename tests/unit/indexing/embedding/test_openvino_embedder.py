@@ -85,10 +85,45 @@ def test_what_was_begun_in_time_is_not_thrown_away(monkeypatch: pytest.MonkeyPat
 def test_batches_are_alike_and_small() -> None:
     lengths = [256, 8, 256, 9, 256, 256, 256]
     # Four of 256 fill 1024 tokens, and short ones are not padded to the length of long ones.
-    assert list(make_batches(lengths)) == [[1, 3], [0, 2, 4, 5], [6]]
-    assert [len(batch) for batch in make_batches([5] * 70)] == [32, 32, 6]
-    assert list(make_batches([5000])) == [[0]]
-    assert list(make_batches([])) == []
+    assert list(make_batches(lengths, 1024)) == [[1, 3], [0, 2, 4, 5], [6]]
+    assert list(make_batches(lengths, 512)) == [[1, 3], [0, 2], [4, 5], [6]]
+    assert [len(batch) for batch in make_batches([5] * 70, 1024)] == [32, 32, 6]
+    assert list(make_batches([5000], 1024)) == [[0]]
+    assert list(make_batches([], 1024)) == []
+
+
+def test_a_search_overtakes_what_needs_many_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads embed 20 texts of 200 words in batches of one each, and only one batch of them is queued at a time."""
+    infer, guard = Network.infer, threading.Lock()
+    under_way, most_under_way = 0, 0
+    first_begun, searched = threading.Event(), threading.Event()
+
+    def watched(network: Network, inputs: Iterable[Inputs]) -> Generator[Vectors]:
+        nonlocal under_way, most_under_way
+        if threading.current_thread() is threading.main_thread():
+            yield from infer(network, inputs)
+            return
+        with guard:
+            under_way += 1
+            most_under_way = max(most_under_way, under_way)
+        first_begun.set()
+        assert searched.wait(60)
+        yield from infer(network, inputs)
+        with guard:
+            under_way -= 1
+
+    monkeypatch.setattr(Network, "infer", watched)
+    embedder, texts = minilm(), ["word " * 200] * 20
+    with ThreadPoolExecutor(2) as pool:
+        checks = [pool.submit(embedder.embed_queries, texts, Deadline.after(60)) for _ in range(2)]
+        assert first_begun.wait(60)
+        assert embedder.embed_queries(["annual leave"], Deadline.after(60)).shape == (1, 384)
+        searched.set()
+        vectors = [check.result() for check in checks]
+    assert most_under_way == 1
+    alone = embedder.embed_passages(texts[:1])[0]
+    for each in vectors:
+        np.testing.assert_allclose(each, np.tile(alone, (20, 1)), atol=1e-3)
 
 
 WIDTHS = (16, 8, 64, 8, 32, 8, 128, 8, 16, 8)
