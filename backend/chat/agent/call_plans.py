@@ -17,7 +17,7 @@ from backend.chat.agent.tool_calls import (
     note_left_out,
 )
 from backend.chat.agent.tool_work import InternalSearch, PageReading, WebSearching, Work
-from backend.chat.intent.search_plan import needs_no_search
+from backend.chat.intent.search_plan import needs_no_search, says_not_needed
 from backend.chat.query_privacy import AllowedQuery, CheckedQuery, RefusedQuery
 from backend.search.retrieval import MAX_MODEL_QUERIES
 from backend.web_search.result_text import NO_SEARCH_NEEDED
@@ -132,13 +132,13 @@ def list_work(plans: Iterable[PlannedCall]) -> list[Work]:
 
 
 def _needs_none(call: SearchCall) -> bool:
-    return all(map(needs_no_search, call.queries))
+    return all(needs_no_search(query) or says_not_needed(query) for query in call.queries)
 
 
 def _is_nothing(query: str) -> bool:
-    """Whether there is nothing to search the web for, or only a greeting."""
+    """Whether there is nothing to search the web for, only a greeting, or the word that no search is needed."""
     letters = sum(map(len, plain_words(query)))
-    return letters < FEWEST_LETTERS or needs_no_search(query)
+    return letters < FEWEST_LETTERS or needs_no_search(query) or says_not_needed(query)
 
 
 def _limit_pages(plans: Sequence[PlannedCall]) -> list[PlannedCall]:

@@ -20,6 +20,7 @@ from backend.chat.intent.search_plan import (
     Summary,
     SwitchedOff,
     ask_message_itself,
+    says_not_needed,
     to_query,
 )
 from indexing.text.normalization import is_visible
@@ -29,10 +30,6 @@ MAX_QUESTIONS = 4
 MAX_QUESTION_CHARACTERS = 300
 MAX_REWRITE_CHARACTERS = 1_000
 
-_NOT_NEEDED = regex.compile(
-    r"[\W_]*(?:not?[\s_-]*needed|不需要(?:搜索|检索)?|無需|无需(?:搜索|检索)?)[\W_]*",
-    regex.IGNORECASE,
-)
 _SUMMARIZE = regex.compile(
     r"[\W_]*(?:summari[sz]e|总结|總結|要約|zusammenfassen|résumer|resumir)[\W_]*", regex.IGNORECASE
 )
@@ -65,7 +62,7 @@ def read_plan(answer: str, request: IntentRequest) -> SearchPlan:
 
 def _read_bare_answer(answer: str, request: IntentRequest) -> SearchPlan:
     """An answer of one word without marks."""
-    if _NOT_NEEDED.fullmatch(read_bare_text(answer)):
+    if says_not_needed(read_bare_text(answer)):
         return _follow_asker(_search_both(NotNeeded(), NotNeeded(), (), request), request)
     return plan_by_message(request)
 
@@ -118,7 +115,7 @@ def _asks_for_summary(pieces: Sequence[Piece]) -> bool:
 def _read_side(side: Side, pieces: Sequence[Piece], request: IntentRequest) -> SidePlan:
     written = _texts_of("question", side, pieces)
     questions = tuple(_each_once(_read_questions(written)))[:MAX_QUESTIONS]
-    if not questions and any(map(_NOT_NEEDED.fullmatch, written)):
+    if not questions and any(map(says_not_needed, written)):
         return NotNeeded()
     own = ask_message_itself(request.message)
     if not isinstance(own, Queries):
@@ -144,7 +141,7 @@ def _read_questions(written: Iterable[str]) -> Iterable[str]:
 
 
 def _is_keyword(question: str) -> bool:
-    return any(keyword.fullmatch(question) for keyword in (_NOT_NEEDED, _SUMMARIZE))
+    return says_not_needed(question) or _SUMMARIZE.fullmatch(question) is not None
 
 
 def _read_rewrite(side: Side, pieces: Sequence[Piece]) -> str | None:

@@ -224,6 +224,10 @@ def test_documents_that_say_nothing_say_so(world: AgentWorld) -> None:
         web_search("Hello!"),
         web_search("谢谢"),
         internal_search("Hi there"),
+        web_search("not_needed"),
+        web_search("Not needed."),
+        web_search("不需要搜索"),
+        internal_search("not_needed"),
     ],
 )
 def test_where_no_search_is_needed_none_is_made(world: AgentWorld, use: ToolUse) -> None:
