@@ -25,11 +25,16 @@ export function openMenu(button, actions) {
     menu.remove();
     button.setAttribute("aria-expanded", "false");
     document.removeEventListener("pointerdown", outside, true);
-    removeEventListener("scroll", close, true);
+    removeEventListener("scroll", follow, true);
   }
 
   function outside(event) {
     if (!menu.contains(event.target) && !button.contains(event.target)) close();
+  }
+
+  /** Stay beside the button: an answer that is being written scrolls the page by itself. */
+  function follow(event) {
+    if (event.target.contains(button)) place(menu, button);
   }
 
   menu.addEventListener("keydown", (event) => {
@@ -49,7 +54,7 @@ export function openMenu(button, actions) {
   place(menu, button);
   items[0].focus();
   document.addEventListener("pointerdown", outside, true);
-  addEventListener("scroll", close, true);
+  addEventListener("scroll", follow, true);
 }
 
 /** The menu is fixed to the window: the list that it stands in scrolls. */
