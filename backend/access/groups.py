@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 from backend.access.own_readers import make_group_token
 from backend.access.people import audit_name, normalize_email
-from backend.store import audit, group_members, people
+from backend.store import audit, group_budgets, group_members, people
 from backend.store.audit import Actor
 from backend.store.database import Database
 from backend.store.group_members import Group
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 
 LONGEST_NAME = 100
+MOST_TOKENS = 10**15
+"""Of a budget of a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,26 @@ class GroupService:
                 raise NotFoundError(f"{email} is not in the group {group.name}.")
             details = {"member": audit_name(email)}
             self._record(database, "remove_from_group", group.name, details)
+
+    def set_token_budget(self, name: str, tokens: int) -> Group:
+        """Let its members use so many tokens of language models a day, all together; 0: no limit.
+
+        Raises:
+            NotFoundError: there is no such group.
+            InvalidInputError: it is no number of tokens.
+            ConflictError: the group is a provider's.
+        """
+        if not 0 <= tokens <= MOST_TOKENS:
+            raise InvalidInputError(
+                f"A budget is a whole number of tokens up to {MOST_TOKENS:,}; 0 is no limit."
+            )
+        with self._find_own(name) as (database, group):
+            before = group_budgets.read(database, group.id)
+            if tokens != before:
+                group_budgets.change(database, group.id, tokens)
+                details = {"before": before or None, "after": tokens or None}
+                self._record(database, "set_token_budget", group.name, details)
+            return group
 
     @contextmanager
     def _find_own(self, name: str) -> Iterator[tuple[Database, Group]]:

@@ -20,6 +20,7 @@ _AFTER_MARKER = ("(", ":")
 _WORD = re.compile(r"\s*\S+|\s+")
 _SAID_AFTER = {
     PassagesReason.BUDGET_USED,
+    PassagesReason.GROUP_BUDGET_USED,
     PassagesReason.SHARED_BUDGET_USED,
     PassagesReason.MODEL_BROKE_OFF,
 }

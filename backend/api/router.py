@@ -40,6 +40,7 @@ from backend.api.routes import (
     search,
     sharing,
     sources,
+    token_budgets,
     web_search,
 )
 
@@ -70,6 +71,7 @@ _MODULES = (
     sources,
     admin,
     models,
+    token_budgets,
     web_search,
     openai_models,
     openai_chat,

@@ -16,6 +16,8 @@ class PassagesReason(StrEnum):
     """No model answers, and no passage seems to."""
     BUDGET_USED = "budget_used"
     """The asker has used the tokens of the day."""
+    GROUP_BUDGET_USED = "group_budget_used"
+    """The members of a group that the asker is in have, together."""
     SHARED_BUDGET_USED = "shared_budget_used"
     """All together have."""
     WEB_ALONE = "web_alone"
@@ -35,6 +37,8 @@ class PassagesReason(StrEnum):
                 return "Nothing that you may read seems to answer this."
             case PassagesReason.BUDGET_USED:
                 return f"You have used today's budget of language model tokens. {_UNTIL_MIDNIGHT}"
+            case PassagesReason.GROUP_BUDGET_USED:
+                return f"Your group has used today's budget of language model tokens. {_UNTIL_MIDNIGHT}"
             case PassagesReason.SHARED_BUDGET_USED:
                 return f"Today's budget of language model tokens is used up. {_UNTIL_MIDNIGHT}"
             case PassagesReason.WEB_ALONE:

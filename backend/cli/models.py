@@ -1,4 +1,4 @@
-"""`quarry models`: the language models that write answers, and what they were used for."""
+"""`quarry models`: the language models that write answers, what they were used for, and budgets of groups."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from backend.access.groups import MOST_TOKENS, GroupService
 from backend.chat.llm.model_check import CHECK_SECONDS, check_model
 from backend.chat.llm.stored_models import SMALLEST_WINDOW, ModelChange
 from backend.cli import command_line
@@ -14,13 +15,14 @@ from backend.cli.command_line import Json, to_safe_text
 from backend.cli.source_input import read_secret, read_variable
 from backend.schemas.base import dump_all
 from backend.schemas.language_model import (
+    GroupBudgetResponse,
     ModelCheckResponse,
     ModelResponse,
     ModelUsageResponse,
     list_models,
     price_usage,
 )
-from backend.store import language_models, model_usage
+from backend.store import group_budgets, language_models, model_usage
 from backend.store.audit import OWNER
 from backend.store.language_models import ModelRole, ModelValues
 from indexing.runtime.deadline import Deadline
@@ -267,6 +269,44 @@ def usage(
             command_line.console().print("No tokens were used in this time.")
 
 
+@app.command()
+def budgets(as_json: Json = False) -> None:
+    """List the groups with a budget of tokens, and what their members used of it today (UTC)."""
+    with command_line.cli_errors(as_json):
+        today = datetime.now(UTC).date()
+        stored = group_budgets.list_groups(command_line.open_home().database, today)
+        found = [GroupBudgetResponse.model_validate(one) for one in stored if one.tokens]
+        if as_json:
+            command_line.print_json(dump_all(found))
+        elif found:
+            _print_budgets(found)
+        else:
+            command_line.console().print(
+                "No group has a budget. To set one: quarry models budget GROUP TOKENS"
+            )
+
+
+@app.command()
+def budget(
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="Name of a group.")],
+    tokens: Annotated[
+        int,
+        typer.Argument(
+            min=0,
+            max=MOST_TOKENS,
+            metavar="TOKENS",
+            help="Of all its members together on a day (UTC); 0: no limit.",
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Limit the tokens that the members of a group may use on a day, all together."""
+    with command_line.cli_errors(as_json):
+        changed = GroupService(command_line.open_home().database).set_token_budget(group, tokens)
+        what = f"has {tokens:,} tokens a day" if tokens else "has no limit of tokens"
+        _say(changed.name, what, as_json)
+
+
 def _read_key(file: str | None, variable: str | None) -> str | None:
     if file is not None and variable is not None:
         raise typer.BadParameter("give --key-file or --key-env, not both", param_hint=_KEY_FILE)
@@ -302,6 +342,15 @@ def _print_models(models: Sequence[ModelResponse]) -> None:
         command_line.console().print(
             "The default is from the settings (QUARRY_LLM_MODEL), since the database has none."
         )
+
+
+def _print_budgets(found: Sequence[GroupBudgetResponse]) -> None:
+    table = Table("group", "members", "used today", "tokens a day", box=None, header_style="dim")
+    for one in found:
+        table.add_row(
+            to_safe_text(one.name), f"{one.members:,}", f"{one.used:,}", f"{one.tokens:,}"
+        )
+    command_line.console().print(table)
 
 
 def _list_abilities(model: ModelResponse) -> Iterator[str]:

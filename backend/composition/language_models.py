@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -153,22 +154,33 @@ class LanguageModels:
         """Return the budget of today's tokens that is used up, if one is.
 
         What turns under way have used counts, those of other processes aside; no turn is broken off. So a budget is
-        exceeded at most by what the turns that run when it is used up still use.
+        exceeded at most by what the turns that run when it is used up still use. Of several, the narrowest is returned.
         """
         from backend.chat.passages import PassagesReason
-        from backend.store import model_usage
         from backend.store.people import NOBODY
 
-        own, shared = self._settings.llm_person_tokens, self._settings.llm_total_tokens
         stored = self._find_stored()
-        if stored is None or not (own or shared):
+        if stored is None:
             return None
-        used, total = model_usage.sum_of_day(stored.database, person_id, _today())
-        own_live, total_live = self._live.sum_tokens(person_id)
-        used, total = used + own_live, total + total_live
+        own, shared = self._settings.llm_person_tokens, self._settings.llm_total_tokens
+        live = self._live.by_person()
+        used, total = self._sum_of_day(stored.database, person_id, live)
         if own and used >= own and person_id != NOBODY:
             return PassagesReason.BUDGET_USED
+        if _is_group_budget_used(stored.database, person_id, live):
+            return PassagesReason.GROUP_BUDGET_USED
         return PassagesReason.SHARED_BUDGET_USED if shared and total >= shared else None
+
+    def _sum_of_day(
+        self, database: "Database", person_id: int, live: Mapping[int, int]
+    ) -> tuple[int, int]:
+        """Return the tokens of today of a person, and of all; nothing is read where neither is limited."""
+        from backend.store import model_usage
+
+        if not (self._settings.llm_person_tokens or self._settings.llm_total_tokens):
+            return 0, 0
+        used, total = model_usage.sum_of_day(database, person_id, _today())
+        return used + live.get(person_id, 0), total + sum(live.values())
 
     @contextmanager
     def metering(self, person_id: int) -> "Iterator[UsageMeter]":
@@ -236,6 +248,20 @@ def _today() -> date:
     return datetime.now(UTC).date()
 
 
+def _is_group_budget_used(database: "Database", person_id: int, live: Mapping[int, int]) -> bool:
+    """Return whether the members of a group that a person is in have used the tokens of the day."""
+    from backend.store import group_budgets
+
+    budgets = group_budgets.list_of_person(database, person_id, _today())
+    if not budgets:
+        return False
+    members = group_budgets.find_members(database, (one.group_id for one in budgets), live)
+    return any(
+        one.used + sum(live[member] for member in members.get(one.group_id, ())) >= one.tokens
+        for one in budgets
+    )
+
+
 class LiveUsage:
     """What the turns under way in this process have used: it is recorded only at the end of each. Safe to use from several threads."""
 
@@ -252,13 +278,14 @@ class LiveUsage:
         with self._lock:
             del self._people[meter]
 
-    def sum_tokens(self, person_id: int) -> tuple[int, int]:
-        """Return the tokens that turns of a person have used, and those that all have used."""
+    def by_person(self) -> Mapping[int, int]:
+        """Return the tokens that the turns of each person have used."""
         with self._lock:
             people = dict(self._people)
-        used = {meter: _count_tokens(meter) for meter in people}
-        own = sum(tokens for meter, tokens in used.items() if people[meter] == person_id)
-        return own, sum(used.values())
+        used: Counter[int] = Counter()
+        for meter, person_id in people.items():
+            used[person_id] += _count_tokens(meter)
+        return used
 
 
 def _count_tokens(meter: "UsageMeter") -> int:

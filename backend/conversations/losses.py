@@ -7,7 +7,10 @@ NAMES: Mapping[str, str] = MappingProxyType(
     {
         "semantic_query_rephrase": "the model's rephrasing",
         "keyword_query_expansion": "the model's key words",
+        "embedding": "the search by meaning",
+        "late_retrieval": "the search for the model's variants",
         "selection": "the model's choice of passages",
+        "expansion": "the text around what was found",
         "intent": "the plan of the search",
         "earlier_findings": "earlier findings",
         "knowledge": "company knowledge",

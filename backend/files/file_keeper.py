@@ -6,8 +6,10 @@ What waits lies in the database: what a dead process left is found by whichever 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from backend.access.readers import make_file_access
 from backend.files.file_types import MOST_CHARACTERS, is_picture
@@ -15,6 +17,7 @@ from backend.store import file_labels, file_source, index_claims, user_files, wa
 from backend.store.database import Database
 from backend.store.file_labels import DueFile
 from backend.store.waiting_uploads import WaitingUpload
+from backend.sync.lease_renewal import LeaseRenewal
 from backend.sync.run_lease import is_dead, this_process
 from backend.sync.set_work import is_held
 from connectors.connector import Deletion
@@ -31,8 +34,9 @@ from indexing.ingestion.progress import RunCounters
 
 LOG = logging.getLogger("quarry.files")
 EXTRACTION_SECONDS = 120.0
-SWEEP_PAUSE = 60.0
-"""Seconds between two looks that requests bring about by themselves."""
+SWEEP_PAUSE = 20.0
+"""Seconds between two looks that requests bring about by themselves: so a file that a dead process was reading is read by
+another one some seconds after its lease has ended."""
 FIRST_PAUSE = 2.0
 """Seconds after which what failed is tried again; each further time twice as many, up to the following."""
 LONGEST_PAUSE = 60.0
@@ -80,8 +84,15 @@ class FileIndex:
         self.writer.write([Amend(document_id=document.id, projects=projects, personas=personas)])
 
     def _run(self, plan: Plan) -> None:
-        with index_claims.write(self.database, this_process(), is_dead):
+        with _writing(self.database):
             Executor(self.embedder, self.writer, self.ledger).run(plan, RunCounters())
+
+
+@contextmanager
+def _writing(database: Database) -> Iterator[None]:
+    """Write files to the index during the block, by a claim that is renewed meanwhile."""
+    with index_claims.write(database, this_process(), is_dead) as renew, LeaseRenewal(renew):
+        yield
 
 
 class FileKeeper:
@@ -158,7 +169,8 @@ class FileKeeper:
                 upload = waiting_uploads.claim(index.database, this_process(), is_dead)
                 if upload is None:
                     break
-                read_upload(index, upload)
+                with LeaseRenewal(partial(waiting_uploads.renew, index.database, upload)):
+                    read_upload(index, upload)
                 index = self._open_index()
         except (TemporarilyUnavailableError, ActionRequiredError) as error:
             # What is marked stays so, and what waits: the next step finds it.
@@ -239,7 +251,7 @@ def label_due(index: FileIndex) -> None:
     """Write to the index what holds files, where that was changed; while the index is rebuilt or moved, that waits."""
     while not is_held(index.database) and file_labels.list_due(index.database, 1):
         # What is read as due is written before the index may be another one, or not at all.
-        with index_claims.write(index.database, this_process(), is_dead):
+        with _writing(index.database):
             for file in file_labels.list_due(index.database, _PAGE):
                 _label(index, file)
 

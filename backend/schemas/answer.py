@@ -110,6 +110,7 @@ class PassagesEvent(Schema):
         "no_model",
         "nothing_answers",
         "budget_used",
+        "group_budget_used",
         "shared_budget_used",
         "web_alone",
         "model_failed",

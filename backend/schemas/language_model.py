@@ -1,4 +1,4 @@
-"""JSON of language models, of a try of one, and of what people used of them."""
+"""JSON of language models, of a try of one, of what people used of them, and of the budgets of groups."""
 
 from collections.abc import Iterable
 from datetime import date
@@ -121,6 +121,22 @@ class ModelCheckResponse(Schema):
     """What is wrong; empty if nothing is."""
     advice: str
     """What to do about it."""
+
+
+class GroupBudgetResponse(Schema):
+    """How many tokens the members of a group may use on a day, and have used today."""
+
+    model_config = with_example(
+        group_id=3, name="sales", members=42, tokens=2_000_000, used=350_120
+    )
+
+    group_id: int
+    name: str
+    members: int
+    tokens: int
+    """Of all members together on a day of UTC; 0: no limit."""
+    used: int
+    """Today, by those who are members now; what is being answered is not counted yet."""
 
 
 class ModelUsageResponse(Schema):

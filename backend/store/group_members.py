@@ -8,6 +8,7 @@ from sqlalchemy import delete, func, insert, select, update
 
 from backend.store.database import Database, inserting
 from backend.store.groups import OWN
+from backend.store.language_model_tables import group_budgets
 from backend.store.people import PERSON_COLUMNS, Person, read_person
 from backend.store.tables import group_members, groups, people
 
@@ -94,7 +95,8 @@ def rename(database: Database, group_id: int, name: str) -> None:
 
 def remove(database: Database, group_id: int) -> None:
     with database.writing() as connection:
-        connection.execute(delete(group_members).where(group_members.c.group_id == group_id))
+        for table in (group_members, group_budgets):
+            connection.execute(delete(table).where(table.c.group_id == group_id))
         connection.execute(delete(groups).where(groups.c.id == group_id))
 
 

@@ -17,23 +17,23 @@ from connectors.errors import TemporarilyUnavailableError
 
 ClaimKind: TypeAlias = Literal["write", "hold"]
 IsDead: TypeAlias = Callable[[Process], bool]
-LEASE = timedelta(minutes=15)
-"""Longer than a file takes to be indexed. A claim of a process of this machine ends with it."""
+LEASE = timedelta(seconds=60)
+"""It is renewed while its process works. A claim of a process of this machine ends with it, one of another after this time."""
 _SOON = timedelta(seconds=5)
 _WRITING = "People's files are being indexed."
 _HELD = "The index is being rebuilt or moved."
 
 
 @contextmanager
-def write(database: Database, holder: Process, is_dead: IsDead) -> Iterator[None]:
-    """Write files to the index during the block.
+def write(database: Database, holder: Process, is_dead: IsDead) -> Iterator[Callable[[], None]]:
+    """Write files to the index during the block; yield what renews the claim.
 
     Raises:
         TemporarilyUnavailableError: the index is held.
     """
     claim = _claim(database, "write", holder, is_dead)
     try:
-        yield
+        yield lambda: _renew(database, claim)
     finally:
         _release(database, claim)
 

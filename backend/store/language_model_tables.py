@@ -1,4 +1,4 @@
-"""The tables of language models, beside those of `tables.py`; `migrations/` creates and changes them."""
+"""The tables of language models and of their budgets, beside those of `tables.py`; `migrations/` creates and changes them."""
 
 from sqlalchemy import BigInteger, Boolean, Column, Date, Float, ForeignKey, Integer, Table, Text
 
@@ -38,4 +38,12 @@ model_usage = Table(
     Column("input_tokens", BigInteger, nullable=False),
     Column("output_tokens", BigInteger, nullable=False),
     Column("calls", Integer, nullable=False),
+)
+
+# Only groups that have a budget.
+group_budgets = Table(
+    "group_budgets",
+    metadata,
+    Column("group_id", ForeignKey("groups.id", ondelete="CASCADE"), primary_key=True),
+    Column("tokens", BigInteger, nullable=False),  # of all its members on a day of UTC
 )

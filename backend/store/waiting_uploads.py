@@ -17,8 +17,8 @@ MOST_WAITING_BYTES = 200_000_000
 """Of all uploads that wait to be read, whosever they are."""
 SHARES = 4
 """One person takes one of so many equal shares; where there are no accounts, the owner of the machine takes all."""
-LEASE = timedelta(minutes=15)
-"""Longer than any file takes to be read and indexed."""
+LEASE = timedelta(seconds=60)
+"""It is renewed while its process reads. What a dead process of another machine was reading is free after this time."""
 _FULL = "Too many files wait to be read. Add it again in a moment."
 SHARE_IS_USED = (
     "{megabytes:,} MB of your files wait to be read: no more may wait. "
@@ -85,6 +85,17 @@ def claim(
             connection.execute(taken.values(holder_columns(holder) | tries))
             return _read(connection, row.file_id)
     return None
+
+
+def renew(database: Database, upload: WaitingUpload) -> None:
+    """Renew the claim of an upload, unless another process has claimed it since, or it was given back."""
+    claimed = update(waiting_uploads).where(
+        waiting_uploads.c.file_id == upload.file_id,
+        waiting_uploads.c.tries == upload.tries,
+        waiting_uploads.c.lease_until.is_not(None),
+    )
+    with database.writing() as connection:
+        connection.execute(claimed.values(lease_until=datetime.now(UTC) + LEASE))
 
 
 def postpone(database: Database, file_id: str) -> None:

@@ -11,6 +11,7 @@ from filelock import FileLock, Timeout
 from backend.store import batches, index_claims, run_progress, run_transitions, runs, sources
 from backend.store.database import Database
 from backend.store.runs import RunState
+from backend.sync.lease_renewal import LeaseRenewal
 from backend.sync.run_lease import is_dead, is_going_on, is_gone, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.rebuild.events import KeepAlive
@@ -58,7 +59,9 @@ def hold_all_sources(database: Database, kind: str) -> Iterator[KeepAlive]:
             stack.enter_context(_hold_source(database, source.name, kind))
             for source in sources.list_sources(database)
         ]
-        yield _renew_all(database, held, kind, renew_files)
+        # Between two steps of a rebuild its lease may end: a thread renews it as well, while there are steps.
+        renewal = stack.enter_context(LeaseRenewal(renew_files))
+        yield _renew_all(database, held, kind, renew_files, renewal)
 
 
 def _check_idle(database: Database) -> None:
@@ -94,11 +97,18 @@ def _hold_source(database: Database, source: str, kind: str) -> Iterator[int]:
         run_transitions.finish(database, run, state, {}, error)
 
 
-def _renew_all(database: Database, held: list[int], kind: str, renew_files: KeepAlive) -> KeepAlive:
+def _renew_all(
+    database: Database,
+    held: list[int],
+    kind: str,
+    renew_files: KeepAlive,
+    renewal: LeaseRenewal,
+) -> KeepAlive:
     due = 0.0
 
     def renew() -> None:
         nonlocal due
+        renewal.record_progress()
         if time.monotonic() >= due:
             renew_files()
             for run in held:

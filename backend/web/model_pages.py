@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from backend.api.authorization import Permission, requires
+from backend.access.groups import MOST_TOKENS, GroupService
+from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
     AccountDatabaseDependency,
     LanguageModelsDependency,
@@ -24,7 +25,7 @@ from backend.schemas.language_model import (
     list_models,
     price_usage,
 )
-from backend.store import language_models, model_usage
+from backend.store import group_budgets, language_models, model_usage
 from backend.store.database import Database
 from backend.store.language_models import ModelRole, ModelValues
 from backend.web.bar_chart import HEIGHT
@@ -32,7 +33,7 @@ from backend.web.catalogs import load_messages
 from backend.web.forms import Form, FormDependency
 from backend.web.templates import page
 from backend.web.usage_charts import UsagePeriod, draw_usage
-from connectors.errors import ConflictError, InvalidInputError, NotConfiguredError
+from connectors.errors import ConflictError, InvalidInputError, NotConfiguredError, NotFoundError
 from indexing.runtime.deadline import Deadline
 
 MODELS = "/models"
@@ -133,6 +134,25 @@ def remove_model(name: str, service: ModelServiceDependency) -> Response:
     return RedirectResponse(MODELS, 303)
 
 
+@router.post("/models/budget")
+@requires(Permission.ADMIN)
+def set_group_budget(
+    request: Request,
+    asker: AskerDependency,
+    models: LanguageModelsDependency,
+    database: AccountDatabaseDependency,
+    form: FormDependency,
+) -> Response:
+    try:
+        tokens = int(_read_number(form.get("tokens", ""), "A budget"))
+        GroupService(database, asker.actor).set_token_budget(form.get("group", ""), tokens)
+    except (InvalidInputError, NotFoundError, ConflictError) as error:
+        shown = _show_usage(request, models, database, UsagePeriod.WEEK)
+        values = {**_EMPTY, **shown, "trouble": str(error)}
+        return page(request, "models.html", "people", values, 422)
+    return RedirectResponse(f"{MODELS}#budgets-title", 303)
+
+
 def _show_usage(
     request: Request, models: LanguageModels, database: Database, period: UsagePeriod
 ) -> dict[str, object]:
@@ -148,6 +168,8 @@ def _show_usage(
         "days": period.value,
         "periods": [one.value for one in UsagePeriod],
         "smallest": SMALLEST_WINDOW,
+        "groups": group_budgets.list_groups(database, days[-1]),
+        "most_tokens": MOST_TOKENS,
     }
 
 

@@ -5,7 +5,9 @@ import signal
 import threading
 import time
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import httpx
@@ -24,6 +26,8 @@ WORDS = ["Close ", "the ", "cover ", "until ", "it ", "clicks, ", "then ", "scan
 ROUNDS = scaled(1, 10, "faults")
 """Servers that are killed, each in the middle of five answers and more."""
 AT_ONCE = 5
+MANY = 50
+"""Answers that are written side by side when a server is killed."""
 
 
 def _write(request: Request) -> Reply:
@@ -163,6 +167,73 @@ def test_a_killed_server_loses_and_doubles_nothing(home: Home, model: ScriptedMo
     assert len(statuses) == sum(map(len, posted.answers.values())) >= ROUNDS * AT_ONCE
     assert "interrupted" in statuses
     assert set(statuses) <= {"interrupted", "finished"}
+
+
+def test_fifty_answers_that_a_kill_broke_off_are_whole_and_can_be_asked_again(
+    home: Home, model: ScriptedModel
+) -> None:
+    """Fifty are written side by side when the server is killed, beside some that are finished."""
+    # One asker is never given all places.
+    settings = {**_settings(model), "QUARRY_ANSWERS_AT_ONCE": str(4 * MANY)}
+    finished, broken = Posted(), Posted()
+    model.play(_write_at_once)
+    with serving(home, **settings) as server:
+        _begin_together(server, finished, AT_ONCE)
+        for conversation, (message,) in finished.answers.items():
+            assert list(_events_of(server.client, conversation, message, 0))[-1].name == "done"
+        model.play(_write_and_hang)
+        before = len(model.requests)
+        _begin_together(server, broken, MANY)
+        wait_for(lambda: sum(one.has_sources for one in model.requests[before:]) == MANY)
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait(SOON)
+    model.play(_write_at_once)
+    with serving(home, **settings) as server:
+        assert _list_statuses(server.client, finished) == ["finished"] * AT_ONCE
+        assert _list_statuses(server.client, broken) == ["interrupted"] * MANY
+        listed = server.client.get(BASE, params={"limit": 100}).json()["conversations"]
+        assert {one["id"] for one in listed} == {*finished.answers, *broken.answers}
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(partial(_ask_again, server), broken.answers.items()))
+
+
+def _write_at_once(request: Request) -> Reply:
+    found = _write(request)
+    is_answer = isinstance(found, Say) and len(found.pieces) == len(WORDS)
+    return Say(WORDS) if is_answer else found
+
+
+def _begin_together(server: Serving, posted: Posted, number: int) -> None:
+    def begin(_: int) -> None:
+        with httpx.Client(base_url=server.url, timeout=60, headers=server.authorization) as client:
+            posted.begin(client)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(begin, range(number)))
+
+
+def _list_statuses(client: httpx.Client, posted: Posted) -> list[str]:
+    return [
+        status
+        for conversation, answers in posted.answers.items()
+        for status in _check(client, conversation, answers)
+    ]
+
+
+def _ask_again(server: Serving, broken: tuple[str, list[int]]) -> None:
+    """Ask for another answer to the same question: the broken one stays beside it."""
+    conversation, (message,) = broken
+    with httpx.Client(base_url=server.url, timeout=60, headers=server.authorization) as client:
+        before = client.get(f"{BASE}/{conversation}").json()["messages"]
+        asked = client.post(f"{BASE}/{conversation}/messages/{message}/regenerate")
+        assert asked.status_code == 202, asked.text
+        again = asked.json()["answer"]["id"]
+        assert list(_events_of(client, conversation, again, 0))[-1].name == "done"
+        question, answer = client.get(f"{BASE}/{conversation}").json()["messages"]
+        assert (question["id"], question["text"]) == (before[0]["id"], QUESTION["question"])
+        assert (answer["id"], answer["status"]) == (again, "finished")
+        assert answer["text"].startswith("".join(WORDS).strip())
+        assert answer["siblings"] == [message, again]
 
 
 def _kill_in_the_middle(server: Serving, posted: Posted, chance: random.Random) -> None:

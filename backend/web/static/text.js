@@ -20,9 +20,19 @@ export function make(name, attributes = {}, ...children) {
 /** Text of its own direction, which reaches nothing beside it. */
 export const isolated = (text) => make("bdi", {}, replaceControls(text));
 
+/** Enable the buttons that wait for a script: whoever calls this listens to them. */
+export function wire(root) {
+  for (const button of root.querySelectorAll("[data-unwired]")) {
+    button.disabled = false;
+    button.removeAttribute("data-unwired");
+  }
+}
+
 /** HTML that our own server rendered, as nodes. */
 export function parsed(html) {
-  return [...new DOMParser().parseFromString(html, "text/html").body.childNodes];
+  const { body } = new DOMParser().parseFromString(html, "text/html");
+  wire(body);
+  return [...body.childNodes];
 }
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

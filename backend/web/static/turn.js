@@ -14,7 +14,10 @@ import { plannedSteps, readSteps, searchedSteps } from "./web_steps.js";
 const HELP = {
   semantic_query_rephrase: translate("the model's rephrasing"),
   keyword_query_expansion: translate("the model's key words"),
+  embedding: translate("the search by meaning"),
+  late_retrieval: translate("the search for the model's variants"),
   selection: translate("the model's choice of passages"),
+  expansion: translate("the text around what was found"),
   intent: translate("the plan of the search"),
   earlier_findings: translate("earlier findings"),
   knowledge: translate("company knowledge"),

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.access.groups import GroupService, get_group, normalize_group_name
+from backend.access.groups import MOST_TOKENS, GroupService, get_group, normalize_group_name
 from backend.access.openid.accounts import ProviderAccounts
 from backend.access.openid.claims import Identity
 from backend.access.own_readers import find_own_readers, make_group_token
 from backend.access.people import PeopleService
 from backend.access.roles import Role
-from backend.store import audit, group_members, identities, people
+from backend.store import audit, group_budgets, group_members, identities, people
 from backend.store.audit import Actor
 from backend.store.database import Database
 from backend.store.group_members import Group
@@ -181,6 +181,36 @@ def test_membership_of_an_own_group_outlives_what_providers_state(service: Group
     PeopleService(database).change_email(BOB, "robert@example.com")
     later = datetime(2036, 1, 1, tzinfo=UTC)
     assert _tokens(database, "robert@example.com", later) == {"group:hr"}
+
+
+def test_a_budget_is_audited_with_what_was_before(service: GroupService) -> None:
+    service.create("hr")
+    before = audit.list_entries(service.database, limit=1)[0].id
+    for tokens in (1_000, 1_000, 2_000, 0, 0):
+        service.set_token_budget("hr", tokens)
+    entries = [one for one in audit.list_entries(service.database) if one.id > before]
+    assert [(one.action, one.subject, dict(one.detail)) for one in reversed(entries)] == [
+        ("set_token_budget", "group:hr", {"before": None, "after": 1_000}),
+        ("set_token_budget", "group:hr", {"before": 1_000, "after": 2_000}),
+        ("set_token_budget", "group:hr", {"before": 2_000, "after": None}),
+    ]
+    for tokens in (-1, MOST_TOKENS + 1):
+        with pytest.raises(InvalidInputError, match="whole number"):
+            service.set_token_budget("hr", tokens)
+    _sign_in_by_provider(service.database, "staff")
+    with pytest.raises(ConflictError, match=ISSUER):
+        service.set_token_budget("staff", 1_000)
+    with pytest.raises(NotFoundError):
+        service.set_token_budget("none", 1_000)
+
+
+def test_a_group_that_is_deleted_leaves_no_budget(service: GroupService) -> None:
+    service.create("hr")
+    service.set_token_budget("hr", 1_000)
+    service.delete("hr")
+    service.create("hr")
+    group = get_group(service.database, "hr")
+    assert group_budgets.read(service.database, group.id) == 0
 
 
 def test_members_are_listed_a_page_at_a_time(service: GroupService) -> None:

@@ -62,6 +62,7 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
         (Permission.ADMIN, Kind.SOURCE): ADMINS,
         (Permission.ADMIN, Kind.DOCUMENT): ADMINS,
         (Permission.ADMIN, Kind.MODEL): ADMINS,
+        (Permission.ADMIN, Kind.GROUP): ADMINS,
         (Permission.ADMIN, Kind.WEB_PROVIDER): ADMINS,
         # Also not for admins.
         (Permission.ASK, Kind.CONVERSATION): NONE,

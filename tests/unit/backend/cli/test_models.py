@@ -226,3 +226,18 @@ def test_what_is_wrong_is_refused(cli: CliRunner, options: list[str]) -> None:
     arguments = ["models", "add", "a", "--url", URL, "--model", "m", *options]
     assert cli.invoke(app, arguments).exit_code == 2
     assert cli.invoke(app, ["models", "use", "a", "--as", "best"]).exit_code == 2
+
+
+def test_a_group_is_given_a_budget_and_loses_it(cli: CliRunner) -> None:
+    assert "quarry models budget GROUP TOKENS" in _run(cli, "budgets")
+    assert cli.invoke(app, ["groups", "create", "sales"]).exit_code == 0
+    assert _run(cli, "budget", "sales", "2000000") == "sales has 2,000,000 tokens a day.\n"
+    (found,) = json.loads(_run(cli, "budgets", "--json"))
+    assert (found["name"], found["tokens"], found["used"]) == ("sales", 2_000_000, 0)
+    assert "2,000,000" in _run(cli, "budgets")
+    assert _run(cli, "budget", "sales", "0") == "sales has no limit of tokens.\n"
+    assert json.loads(_run(cli, "budgets", "--json")) == []
+    refused = cli.invoke(app, ["models", "budget", "none", "5", "--json"])
+    assert refused.exit_code == 1
+    assert "no group none" in json.loads(refused.output)["error"]
+    assert cli.invoke(app, ["models", "budget", "sales", "many"]).exit_code == 2

@@ -1,7 +1,9 @@
 """Which models a home has, what opens for them, and whose budget is used up."""
 
 import gc
+import secrets
 import weakref
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -9,7 +11,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from backend.access.groups import GroupService
 from backend.access.roles import Role
 from backend.chat.assistant_settings import PLAIN
 from backend.chat.llm.messages import Usage
@@ -32,7 +37,7 @@ from tests.support.language_models import add_model
 from tests.support.scripted_model import Say, ScriptedModel
 
 URL = "https://llm.example.com/v1"
-ANN, BOB = "ann@example.com", "bob@example.com"
+ANN, BOB, EVE = "ann@example.com", "bob@example.com", "eve@example.com"
 HALF = TokenCounts(input_tokens=40, output_tokens=10, calls=1)
 
 
@@ -43,6 +48,13 @@ def _open(home: Path, url: str | None = None, **settings: object) -> Container:
 @pytest.fixture
 def container(tmp_path: Path, database_url: str) -> Iterator[Container]:
     made = _open(tmp_path, database_url, llm_person_tokens=100, llm_total_tokens=1_000)
+    with closing(made.database):
+        yield made
+
+
+@pytest.fixture
+def unlimited(tmp_path: Path) -> Iterator[Container]:
+    made = _open(tmp_path)
     with closing(made.database):
         yield made
 
@@ -246,10 +258,125 @@ def test_turns_under_way_count_for_the_next_ones(container: Container) -> None:
     assert models.find_used_budget(bob) is PassagesReason.SHARED_BUDGET_USED
 
 
+def _add_group(container: Container, name: str, tokens: int, *members: str) -> None:
+    service = GroupService(container.database)
+    service.create(name)
+    for email in members:
+        service.add_member(name, email)
+    service.set_token_budget(name, tokens)
+
+
+def test_the_members_of_a_group_share_its_budget_of_a_day(container: Container) -> None:
+    database, models = container.database, container.language_models
+    for email in (ANN, BOB, EVE):
+        add_person(database, email, Role.ADMIN)
+    ann, bob, eve = (people.get_by_email(database, email).id for email in (ANN, BOB, EVE))
+    today = datetime.now(UTC).date()
+    _add_group(container, "sales", 90, ANN, BOB)
+    # Before today, and of somebody who is not in it: neither counts.
+    model_usage.add(database, ann, today - timedelta(days=1), {"large": HALF + HALF})
+    model_usage.add(database, eve, today, {"large": HALF})
+    model_usage.add(database, ann, today, {"large": HALF})
+    assert models.find_used_budget(ann) is None
+    # 50 of Ann and 40 of Bob are the 90 of their group; neither has used their own 100.
+    model_usage.add(database, bob, today, {"small": TokenCounts(output_tokens=40, calls=1)})
+    assert models.find_used_budget(ann) is PassagesReason.GROUP_BUDGET_USED
+    assert models.find_used_budget(bob) is PassagesReason.GROUP_BUDGET_USED
+    assert models.find_used_budget(eve) is None
+    assert models.find_used_budget(NOBODY) is None
+    GroupService(database).set_token_budget("sales", 91)
+    assert models.find_used_budget(ann) is None
+    GroupService(database).set_token_budget("sales", 90)
+    # What Ann used counts for her groups, wherever she is a member.
+    GroupService(database).remove_member("sales", ANN)
+    assert models.find_used_budget(ann) is None
+    assert models.find_used_budget(bob) is None
+
+
+def test_each_group_of_a_person_must_have_tokens_left(container: Container) -> None:
+    database, models = container.database, container.language_models
+    for email in (ANN, BOB):
+        add_person(database, email, Role.ADMIN)
+    ann, bob = (people.get_by_email(database, email).id for email in (ANN, BOB))
+    today = datetime.now(UTC).date()
+    _add_group(container, "all", 1_000, ANN, BOB)
+    _add_group(container, "few", 50, ANN)
+    _add_group(container, "unlimited", 0, ANN, BOB)
+    model_usage.add(database, ann, today, {"large": HALF})
+    assert models.find_used_budget(ann) is PassagesReason.GROUP_BUDGET_USED
+    assert models.find_used_budget(bob) is None
+    GroupService(database).delete("few")
+    assert models.find_used_budget(ann) is None
+    # Their own budget comes first in what is said, that of all last.
+    model_usage.add(database, ann, today, {"large": HALF})
+    GroupService(database).set_token_budget("all", 100)
+    assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
+    assert models.find_used_budget(bob) is PassagesReason.GROUP_BUDGET_USED
+    model_usage.add(database, NOBODY, today, {"large": TokenCounts(input_tokens=900, calls=1)})
+    assert models.find_used_budget(bob) is PassagesReason.GROUP_BUDGET_USED
+
+
+def test_turns_under_way_of_other_members_count_for_a_group(container: Container) -> None:
+    database, models = container.database, container.language_models
+    for email in (ANN, BOB, EVE):
+        add_person(database, email, Role.ADMIN)
+    ann, bob, eve = (people.get_by_email(database, email).id for email in (ANN, BOB, EVE))
+    _add_group(container, "sales", 100, ANN, BOB)
+    _add_group(container, "other", 100, EVE)
+    with models.metering(bob) as of_bob, models.metering(eve) as of_eve:
+        of_eve.follow("large", partial(Usage, 90, 0))
+        of_bob.follow("large", partial(Usage, 60, 9))
+        assert models.find_used_budget(ann) is None
+        of_bob.follow("large", partial(Usage, 21, 10))
+        assert models.find_used_budget(ann) is PassagesReason.GROUP_BUDGET_USED
+        assert models.find_used_budget(eve) is None
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.dictionaries(st.integers(0, 3), st.integers(1, 60), max_size=4),
+            st.integers(0, 120),
+        ),
+        max_size=3,
+    ),
+    st.sets(st.tuples(st.integers(0, 3), st.integers(0, 2))),
+)
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_a_group_is_used_up_as_counting_by_hand_says(
+    unlimited: Container, groups: list[tuple[dict[int, int], int]], members: set[tuple[int, int]]
+) -> None:
+    """Four people use models; each group has the sum of what its members used, whoever that is."""
+    database, mark, today = unlimited.database, secrets.token_hex(8), datetime.now(UTC).date()
+    emails = [f"{mark}-{number}@example.com" for number in range(4)]
+    ids = [add_person(database, email, Role.ADMIN).id for email in emails]
+    used = Counter[int]()
+    for person, tokens in (pair for tokens_of, _ in groups for pair in tokens_of.items()):
+        used[person] += tokens
+        counts = {"large": TokenCounts(input_tokens=tokens, calls=1)}
+        model_usage.add(database, ids[person], today, counts)
+    expected = dict.fromkeys(range(4), False)
+    for group, (_, budget) in enumerate(groups):
+        inside = [person for person, other in members if other == group]
+        _add_group(unlimited, f"{mark}-{group}", budget, *(emails[person] for person in inside))
+        if budget and sum(used[one] for one in inside) >= budget:
+            expected.update(dict.fromkeys(inside, True))
+    for person, is_used in expected.items():
+        found = unlimited.language_models.find_used_budget(ids[person])
+        assert (found is PassagesReason.GROUP_BUDGET_USED) == is_used
+
+
 def test_the_sentences_say_until_when() -> None:
     assert PassagesReason.BUDGET_USED.sentence == (
         "You have used today's budget of language model tokens. Search works as before; answers"
         " come from passages until midnight UTC."
+    )
+    # Neither the name of the group nor who used how much.
+    assert PassagesReason.GROUP_BUDGET_USED.sentence == (
+        "Your group has used today's budget of language model tokens. Search works as before;"
+        " answers come from passages until midnight UTC."
     )
     assert PassagesReason.SHARED_BUDGET_USED.sentence.endswith("until midnight UTC.")
 

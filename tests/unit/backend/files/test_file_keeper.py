@@ -4,24 +4,28 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import select
 
 from backend.files import file_keeper
 from backend.files.file_keeper import FileIndex, FileKeeper
-from backend.store import file_labels, user_files, waiting_uploads
+from backend.store import file_labels, index_claims, user_files, waiting_uploads
 from backend.store.database import Database, open_database
 from backend.store.ledger import StoredLedger
 from backend.store.user_file_tables import user_files as user_files_table
 from backend.store.user_file_tables import waiting_uploads as waiting_uploads_table
 from backend.store.user_files import NewFile, UserFile
+from backend.store.waiting_uploads import WaitingUpload
+from backend.sync.lease_renewal import LeaseRenewal
 from backend.sync.maintenance_lock import hold_all_sources
-from backend.sync.run_lease import this_process
+from backend.sync.run_lease import is_dead, this_process
+from connectors.document import Document
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import IndexChange, Written
-from tests.support.conversations import OWNER
+from tests.support.conversations import ELSEWHERE, OWNER
 from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.server_processes import wait_for
 
@@ -120,6 +124,81 @@ def test_what_a_dead_process_was_reading_is_read_again_and_no_live_one_is_robbed
     taken = waiting_uploads.claim(index.database, process, lambda one: one == process)
     assert taken is not None
     assert (taken.file_id, taken.tries, taken.data[:1]) == (file.id, 2, b"#")
+
+
+def test_what_a_process_of_another_machine_was_reading_is_free_after_its_lease(
+    index: FileIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it has died cannot be seen from here: it renews its claim, or loses it."""
+    assert timedelta(seconds=60) >= waiting_uploads.LEASE
+    file = _upload(index.database)
+    taken = waiting_uploads.claim(index.database, ELSEWHERE, is_dead)
+    assert taken is not None
+    assert waiting_uploads.claim(index.database, this_process(), is_dead) is None
+    with monkeypatch.context() as over:
+        over.setattr(waiting_uploads, "LEASE", timedelta(seconds=-1))
+        waiting_uploads.renew(index.database, taken)
+    again = waiting_uploads.claim(index.database, this_process(), is_dead)
+    assert again is not None
+    assert (again.file_id, again.tries) == (file.id, 2)
+    # The late one takes nothing back, neither while the other reads nor after it gave up.
+    waiting_uploads.postpone(index.database, file.id)
+    for late in (taken, again):
+        waiting_uploads.renew(index.database, late)
+    assert waiting_uploads.claim(index.database, ELSEWHERE, is_dead) is not None
+
+
+def test_the_claim_of_a_file_that_takes_long_is_renewed(
+    index: FileIndex, keeper: FileKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_keeper, "LeaseRenewal", partial(LeaseRenewal, seconds=0.01))
+    go_on, make = threading.Event(), file_keeper.make_document
+    renew, renewed = waiting_uploads.renew, list[str]()
+
+    def make_slowly(upload: WaitingUpload) -> Document:
+        assert go_on.wait(30)
+        return make(upload)
+
+    def count(database: Database, upload: WaitingUpload) -> None:
+        renew(database, upload)
+        renewed.append(upload.file_id)
+
+    monkeypatch.setattr(file_keeper, "make_document", make_slowly)
+    monkeypatch.setattr(waiting_uploads, "renew", count)
+    file = _upload(index.database)
+    # The claim is over at once; renewed, it lasts as long as any.
+    with monkeypatch.context() as over:
+        over.setattr(waiting_uploads, "LEASE", timedelta(seconds=-1))
+        keeper.wake()
+        wait_for(lambda: _list_tries(index.database) == [1])
+    seen = len(renewed)
+    wait_for(lambda: len(renewed) > seen + 1)
+    assert waiting_uploads.claim(index.database, ELSEWHERE, is_dead) is None
+    go_on.set()
+    wait_for(lambda: _status(index.database, file) == "ready")
+    assert set(renewed) == {file.id}
+
+
+def test_the_index_that_a_dead_machine_held_is_written_after_its_lease(
+    index: FileIndex, keeper: FileKeeper, writer: _Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert timedelta(seconds=60) >= index_claims.LEASE
+    with index_claims.hold(index.database, ELSEWHERE, is_dead) as renew:
+        renew()
+        with (
+            pytest.raises(TemporarilyUnavailableError),
+            index_claims.write(index.database, this_process(), is_dead),
+        ):
+            pass
+        with monkeypatch.context() as over:
+            over.setattr(index_claims, "LEASE", timedelta(seconds=-1))
+            renew()
+        file = _upload(index.database)
+        keeper.wake()
+        wait_for(lambda: _status(index.database, file) == "ready")
+        with pytest.raises(TemporarilyUnavailableError, match="no longer held"):
+            renew()
+    assert writer.held
 
 
 def test_what_cannot_be_indexed_now_is_tried_again(

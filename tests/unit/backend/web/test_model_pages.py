@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from backend.access.groups import GroupService
 from backend.container import Container
 from backend.store import audit, language_models, model_usage, people
+from backend.store.audit import OWNER
 from backend.store.language_models import ModelRole
 from backend.store.model_usage import TokenCounts
 from backend.store.people import NOBODY
@@ -225,3 +227,43 @@ def test_members_reach_none_of_it(container: Container, browse: Any) -> None:
     there, missing = bob.get("/model/large"), bob.get("/model/none")
     assert (there.status_code, there.text) == (missing.status_code, missing.text)
     assert [one.name for one in language_models.list_models(container.database)] == ["large"]
+
+
+def test_a_group_is_given_a_budget_and_loses_it(container: Container, admin: TestClient) -> None:
+    assert "There are no groups of your own yet" in admin.get("/models").text
+    name = "<b>Sales</b>"
+    GroupService(container.database, OWNER).create(name)
+    shown = admin.get("/models").text
+    assert "<option" in shown
+    assert name not in shown
+    assert "Table of budgets" not in shown
+    form = {"group": name, "tokens": "2000000"}
+    assert admin.post("/models/budget", data=form).headers["location"] == "/models#budgets-title"
+    (entry, *_) = audit.list_entries(container.database)
+    assert (entry.action, entry.actor) == ("set_token_budget", f"user:{ANN}")
+    assert dict(entry.detail) == {"before": None, "after": 2_000_000}
+    shown = admin.get("/models").text
+    assert "Table of budgets" in shown
+    assert "2,000,000" in shown
+    assert name not in shown
+    admin.post("/models/budget", data=form | {"tokens": "0"})
+    assert "Table of budgets" not in admin.get("/models").text
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"group": "hr", "tokens": "many"}, "A budget is a number"),
+        ({"group": "hr", "tokens": "1" + "0" * 16}, "A budget is a whole number of tokens"),
+        ({"group": "none", "tokens": "5"}, "There is no group none"),
+        ({}, "A budget is a number"),
+    ],
+)
+def test_what_is_no_budget_is_said(
+    container: Container, admin: TestClient, form: dict[str, str], said: str
+) -> None:
+    GroupService(container.database, OWNER).create("hr")
+    refused = admin.post("/models/budget", data=form)
+    assert refused.status_code == 422
+    assert said in refused.text
+    assert "Table of budgets" not in admin.get("/models").text

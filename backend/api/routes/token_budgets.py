@@ -1,0 +1,70 @@
+"""`/api/admin/token-budgets`: how many tokens of language models the members of each group may use on a day."""
+
+from datetime import UTC, datetime
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from backend.access.groups import MOST_TOKENS, GroupService
+from backend.api.authorization import AskerDependency, Permission, requires
+from backend.api.dependencies import AccountDatabaseDependency
+from backend.schemas.language_model import GroupBudgetResponse
+from backend.store import group_budgets, group_members
+from backend.store.database import Database
+from connectors.errors import NotFoundError
+
+router = APIRouter()
+_ALL = "/api/admin/token-budgets"
+_MOST_ID = 2**31 - 1
+GroupId: TypeAlias = Annotated[int, Path(ge=1, le=_MOST_ID)]
+
+
+class GroupBudgetBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [{"tokens": 2_000_000}]}
+    )
+
+    tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS)] = Field(
+        description="Of all its members together on a day of UTC; 0: no limit"
+    )
+
+
+@router.get(_ALL, summary="List the groups with their budgets of tokens, and what is used of each")
+@requires(Permission.ADMIN)
+def list_token_budgets(database: AccountDatabaseDependency) -> list[GroupBudgetResponse]:
+    """Those that admins have made. Who is in several groups may ask a model while each of them has tokens left."""
+    today = datetime.now(UTC).date()
+    return [
+        GroupBudgetResponse.model_validate(one)
+        for one in group_budgets.list_groups(database, today)
+    ]
+
+
+@router.put(f"{_ALL}/{{group_id}}", summary="Set or end the budget of tokens of a group")
+@requires(Permission.ADMIN)
+def set_token_budget(
+    group_id: GroupId,
+    body: GroupBudgetBody,
+    asker: AskerDependency,
+    database: AccountDatabaseDependency,
+) -> GroupBudgetResponse:
+    """It counts from the next question on, with what was used today already. What is being answered is finished."""
+    group = group_members.find(database, group_id)
+    if group is None or not group.is_own:
+        raise _is_missing()
+    GroupService(database, asker.actor).set_token_budget(group.name, body.tokens)
+    return _find(database, group_id)
+
+
+def _find(database: Database, group_id: int) -> GroupBudgetResponse:
+    """Raises NotFoundError: it was deleted at this moment."""
+    today = datetime.now(UTC).date()
+    for one in group_budgets.list_groups(database, today):
+        if one.group_id == group_id:
+            return GroupBudgetResponse.model_validate(one)
+    raise _is_missing()
+
+
+def _is_missing() -> NotFoundError:
+    return NotFoundError("There is no such group among those that admins have made.")
