@@ -171,7 +171,8 @@ def add_member(database: Database, project_id: str, email: str) -> bool:
     with database.writing() as connection:
         added = inserting(connection, project_members).on_conflict_do_nothing()
         row = {"project_id": project_id, "email": email, "person_id": person}
-        return connection.execute(added.values(row)).rowcount > 0
+        inserted = added.values(row).returning(project_members.c.id)
+        return connection.scalar(inserted) is not None
 
 
 def find_member(database: Database, project_id: str, member_id: int) -> ProjectMember | None:
