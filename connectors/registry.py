@@ -20,6 +20,7 @@ from connectors.connector import (
     validate_source_name,
 )
 from connectors.errors import InvalidInputError
+from connectors.retention import Retention
 from connectors.settings_form import Entry, Form, Path, TextField, get_path, to_label
 
 Kind = TypeVar("Kind")
@@ -30,6 +31,7 @@ _MODULES: Mapping[str, str] = MappingProxyType(
     {
         "folder": "connectors.sources.folder.connector",
         "confluence": "connectors.sources.confluence.connector",
+        "feed": "connectors.sources.feed.connector",
         "git": "connectors.sources.git.connector",
         "github": "connectors.sources.github.connector",
         "imap": "connectors.sources.imap.connector",
@@ -93,6 +95,9 @@ class SourceKind(Generic[S, C]):
     fixed_access: Callable[[S], Access] | None = None
     """Returns the readers of all documents where the settings say them. Then the source has no `Capability.ACCESS`,
     and is never asked for readers."""
+    retention: Callable[[S], Retention] | None = None
+    """Returns how long documents stay that the source no longer lists, where it only shows its latest. Without it,
+    what is not listed was deleted."""
     intervals: SyncIntervals = SyncIntervals()
     find_missing: Callable[[S], str | None] = _find_nothing_missing
     """Returns what is missing that must exist before a source with these settings is added."""
@@ -196,8 +201,24 @@ def get_fixed_access(kind: str, settings: Mapping[str, object]) -> Access | None
     known = get_source_kind(kind)
     if known.fixed_access is None:
         return None
+    return known.fixed_access(_validate_settings(known, settings))
+
+
+def get_retention(kind: str, settings: Mapping[str, object]) -> Retention | None:
+    """Return how long documents of a source stay that it no longer lists; None if they were deleted at the source.
+
+    Raises:
+        InvalidInputError: the settings are not valid.
+    """
+    known = get_source_kind(kind)
+    if known.retention is None:
+        return None
+    return known.retention(_validate_settings(known, settings))
+
+
+def _validate_settings(known: SourceKind[S, Any], settings: Mapping[str, object]) -> S:
     try:
-        return known.fixed_access(known.settings.model_validate(settings))
+        return known.settings.model_validate(settings)
     except ValidationError as error:
         raise InvalidInputError(f"the settings are not valid: {_format_errors(error)}") from None
 

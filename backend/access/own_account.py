@@ -43,8 +43,13 @@ class OwnAccount:
     def choose_language(self, language: str | None) -> None:
         """Set the language of the pages; None leaves it to the browser."""
         with self.database.transaction() as database:
+            before = people.find(database, self.person.id)
             people.set_language(database, self.person.id, language)
-            self._record(database, "choose_language", {"language": language})
+            details: dict[str, object] = {
+                "before": None if before is None else before.language,
+                "after": language,
+            }
+            self._record(database, "choose_language", details)
 
     def list_identities(self) -> list[LinkedIdentity]:
         return identities.list_of_person(self.database, self.person.id)

@@ -71,8 +71,10 @@ async def get_owner(asker: AskerDependency) -> ConversationOwner:
 OwnerDependency = Annotated[ConversationOwner, Depends(get_owner)]
 
 
-async def get_projects(owner: OwnerDependency, database: DatabaseDependency) -> ProjectService:
-    return ProjectService(database=database, owner=owner)
+async def get_projects(
+    owner: OwnerDependency, asker: AskerDependency, database: DatabaseDependency
+) -> ProjectService:
+    return ProjectService(database=database, owner=owner, actor=asker.actor)
 
 
 ProjectsDependency = Annotated[ProjectService, Depends(get_projects)]

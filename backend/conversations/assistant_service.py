@@ -92,11 +92,11 @@ class AssistantService:
 
     def get(self, assistant_id: str) -> ShownAssistant:
         """Raises NotFoundError: there is none, or it is not for the asker."""
-        return self._show(self._find(assistant_id))
+        return self._show(self._find(assistant_id, self.database))
 
     def find_settings(self, assistant_id: str) -> AssistantSettings:
         """Return how an assistant answers. Raises as `get`."""
-        found = self._find(assistant_id)
+        found = self._find(assistant_id, self.database)
         return replace(make_settings(found.values), holders=_make_holders(found.id))
 
     def find_settings_of_conversation(self, assistant_id: str | None) -> AssistantSettings:
@@ -115,7 +115,7 @@ class AssistantService:
             NotFoundError: there is no such assistant, or it is not for the asker.
             InvalidInputError: a value is not valid.
         """
-        before = _NEW if assistant_id is None else self._find(assistant_id).values
+        before = _NEW if assistant_id is None else self._find(assistant_id, self.database).values
         values = replace(before, **changes, visibility=Visibility.MINE)
         settings = make_settings(self._validate(values, changes))
         return replace(settings, holders=_make_holders(assistant_id))
@@ -143,17 +143,24 @@ class AssistantService:
             InvalidInputError: a value is not valid.
             AssistantRefusedError: the asker may not change it, or not share it.
         """
-        stored = self._find_own(assistant_id)
+        self._find_own(assistant_id, self.database)
+        # Before the transaction, for which others wait: this asks the index.
+        if given := changes.get("sources"):
+            check_sources(given, self._sources)
+        with self.database.transaction() as database:
+            stored = self._find_own(assistant_id, database)
+            values = self._apply(stored, changes)
+            assistants.change(database, stored.id, values, datetime.now(UTC))
+            self._record(database, "change_assistant", stored.id, stored.values, values)
+        return self.get(assistant_id)
+
+    def _apply(self, stored: StoredAssistant, changes: Mapping[str, Any]) -> AssistantValues:
         if stored.is_default and (others := changes.keys() - _CHANGED_OF_DEFAULT):
             raise InvalidInputError(
                 "Of the default assistant, its description, instructions and starters can be changed, not"
                 f" {', '.join(sorted(others))}. Make an assistant of your own for that."
             )
-        values = self._validate(replace(stored.values, **changes), changes)
-        with self.database.transaction() as database:
-            assistants.change(database, stored.id, values, datetime.now(UTC))
-            self._record(database, "change_assistant", stored.id, stored.values, values)
-        return self.get(assistant_id)
+        return self._validate(replace(stored.values, **changes), changes)
 
     def delete(self, assistant_id: str) -> None:
         """Delete an assistant; conversations with it stay.
@@ -162,21 +169,21 @@ class AssistantService:
             NotFoundError: there is none, or it is not for the asker.
             AssistantRefusedError: the asker may not delete it; nobody may delete the default one.
         """
-        stored = self._find_own(assistant_id)
-        if stored.is_default:
-            raise AssistantRefusedError("The default assistant cannot be deleted.")
         with self.database.transaction() as database:
+            stored = self._find_own(assistant_id, database)
+            if stored.is_default:
+                raise AssistantRefusedError("The default assistant cannot be deleted.")
             assistants.remove(database, stored.id)
             self._record(database, "delete_assistant", stored.id, stored.values, stored.values)
 
-    def _find(self, assistant_id: str) -> StoredAssistant:
-        found = assistants.find(self.database, assistant_id)
+    def _find(self, assistant_id: str, database: Database) -> StoredAssistant:
+        found = assistants.find(database, assistant_id)
         if found is None or not self._may_use(found):
             raise NotFoundError("There is no such assistant.")
         return found
 
-    def _find_own(self, assistant_id: str) -> StoredAssistant:
-        found = self._find(assistant_id)
+    def _find_own(self, assistant_id: str, database: Database) -> StoredAssistant:
+        found = self._find(assistant_id, database)
         if not self._may_change(found):
             raise AssistantRefusedError(
                 "Only its owner or an admin may change this assistant. Make one of your own."

@@ -12,7 +12,8 @@ from backend.conversations.assistant_service import AssistantRefusedError, Assis
 from backend.conversations.project_service import ProjectRefusedError, ProjectService
 from backend.files.file_service import FileService
 from backend.files.file_types import MOST_OF_HOLDER, UploadedFile
-from backend.store import held_files
+from backend.store import assistants, audit, held_files
+from backend.store.assistants import Visibility
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.held_files import FileHolder, HeldFile
@@ -71,7 +72,9 @@ class HeldFileService:
             InvalidInputError: the file could not be read.
         """
         self._check_may_add(holder)
-        held_files.add(self.database, self.files.owner, holder, file_id, MOST_OF_HOLDER)
+        with self.database.transaction() as database:
+            if held_files.add(database, self.files.owner, holder, file_id, MOST_OF_HOLDER):
+                self._record(database, "add_held_file", holder, file_id)
         self.files.keeper.wake()
         return self.list_of(holder)
 
@@ -100,8 +103,20 @@ class HeldFileService:
             if holder.kind == "project":
                 raise ProjectRefusedError(sentence)
             raise _only_owner()
-        held_files.remove(self.database, holder, file_id)
+        with self.database.transaction() as database:
+            held_files.remove(database, holder, file_id)
+            self._record(database, "remove_held_file", holder, file_id)
         self.files.keeper.wake()
+
+    def _record(self, database: Database, action: str, holder: FileHolder, file_id: str) -> None:
+        """The audit tells the ids alone: what a file is called is for those who may read it. What people keep for
+        themselves, such as an assistant that they do not share, is not in it."""
+        if holder.kind == "assistant":
+            found = assistants.find(database, holder.id)
+            if found is None or found.values.visibility is Visibility.MINE:
+                return
+        actor = self.assistants.user.actor
+        audit.record(database, action, f"{holder.kind}:{holder.id}", {"file": file_id}, actor)
 
     def _check_may_add(self, holder: FileHolder) -> None:
         refusal = self._find_rights(holder).refusal

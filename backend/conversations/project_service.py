@@ -12,7 +12,8 @@ from backend.conversations.assistant_values import (
     check_line,
     check_text,
 )
-from backend.store import conversation_projects, people, projects
+from backend.store import audit, conversation_projects, people, projects
+from backend.store.audit import Actor
 from backend.store.conversations import ConversationOwner
 from backend.store.conversations import get as get_conversation
 from backend.store.database import Database
@@ -34,6 +35,7 @@ class ProjectService:
     database: Database
     owner: ConversationOwner
     """Who asks."""
+    actor: Actor = audit.OWNER
 
     def list_own(self) -> list[Project]:
         return projects.list_of(self.database, self.owner)
@@ -92,7 +94,9 @@ class ProjectService:
         if len(projects.list_members(self.database, project_id)) >= MOST_MEMBERS:
             raise InvalidInputError(f"A project has at most {MOST_MEMBERS} members.")
         if email != own:
-            projects.add_member(self.database, project_id, email)
+            with self.database.transaction() as database:
+                if projects.add_member(database, project_id, email):
+                    self._record(database, "add_project_member", project_id, [email])
 
     def remove_member(self, project_id: str, member_id: int) -> None:
         """Remove somebody from one's own project, or oneself from somebody else's. Raises as `change`."""
@@ -100,13 +104,24 @@ class ProjectService:
         member = projects.find_member(self.database, project_id, member_id)
         if member is None or member.person_id != self.owner.person_id:
             self._get_own(project_id)
-        projects.remove_member(self.database, project_id, member_id)
+        with self.database.transaction() as database:
+            removed = projects.remove_member(database, project_id, member_id)
+            self._record(database, "remove_project_member", project_id, removed)
 
     def leave(self, project_id: str) -> None:
         """Raises NotFoundError."""
         self.get(project_id)
         if self.owner.person_id is not None:
-            projects.remove_person(self.database, project_id, self.owner.person_id)
+            with self.database.transaction() as database:
+                left = projects.remove_person(database, project_id, self.owner.person_id)
+                self._record(database, "leave_project", project_id, left)
+
+    def _record(
+        self, database: Database, action: str, project_id: str, emails: Sequence[str]
+    ) -> None:
+        """The audit names the project by its id: what it is called is for those who are in it."""
+        for email in emails:
+            audit.record(database, action, f"project:{project_id}", {"member": email}, self.actor)
 
     def _find_own_email(self) -> str:
         """Raises InvalidInputError: there are no accounts."""

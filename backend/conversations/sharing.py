@@ -1,13 +1,14 @@
 """What is shared of a conversation, and what each reader of it may see."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.others_files import hide_files
 from backend.conversations.titles import make_title
-from backend.store import conversation_copies, conversation_shares, messages
+from backend.store import audit, conversation_copies, conversation_shares, messages
+from backend.store.audit import Actor
 from backend.store.conversation_shares import Share, SharedConversation
 from backend.store.conversations import Conversation, ConversationOwner
 from backend.store.conversations import get as get_conversation
@@ -49,13 +50,17 @@ class SharingService:
     """Who shares or reads."""
     gate: AnswerGate
     """By what that person may read as of now."""
+    actor: Actor = audit.OWNER
 
     def share(self, conversation_id: str, message_id: int) -> Share:
         """Raises NotFoundError, InvalidInputError, ConflictError."""
-        now = datetime.now(UTC)
-        return conversation_shares.share(
-            self.database, self.owner, conversation_id, message_id, now
-        )
+        with self.database.transaction() as database:
+            before = conversation_shares.find(database, self.owner, conversation_id)
+            now = datetime.now(UTC)
+            made = conversation_shares.share(database, self.owner, conversation_id, message_id, now)
+            details = {"before": _describe(before), "after": _describe(made)}
+            self._record(database, "share_conversation", conversation_id, details)
+        return made
 
     def find_share(self, conversation_id: str) -> Share | None:
         """Raises NotFoundError."""
@@ -63,7 +68,12 @@ class SharingService:
 
     def take_back(self, conversation_id: str) -> None:
         """Raises NotFoundError."""
-        conversation_shares.remove(self.database, self.owner, conversation_id)
+        with self.database.transaction() as database:
+            before = conversation_shares.find(database, self.owner, conversation_id)
+            if before is not None:
+                conversation_shares.remove(database, self.owner, conversation_id)
+                details = {"before": _describe(before)}
+                self._record(database, "withdraw_conversation_link", conversation_id, details)
 
     def open_shared(self, share_id: str) -> OpenedShare:
         """Return what a link leads to, as this reader may see it.
@@ -109,6 +119,11 @@ class SharingService:
         # No title rests on a document: see `titles.write_title`.
         return ReadConversation(conversation.title, self._read(path))
 
+    def _record(
+        self, database: Database, action: str, conversation_id: str, details: Mapping[str, object]
+    ) -> None:
+        audit.record(database, action, f"conversation:{conversation_id}", details, self.actor)
+
     def _read(self, path: Sequence[Message]) -> tuple[ReadMessage, ...]:
         withheld = self.gate.find_withheld(path)
         questions = {one.id: one.text for one in path if one.role == "user"}
@@ -116,6 +131,11 @@ class SharingService:
             ReadMessage(one, questions.get(one.parent_id or 0, one.text), one.id in withheld)
             for one in path
         )
+
+
+def _describe(share: Share | None) -> dict[str, object]:
+    """Return what the audit says of a link: up to which answer it leads, not the link itself, nor any text."""
+    return {} if share is None else {"message": share.message_id}
 
 
 def _make_title_of(path: Sequence[Message]) -> str:

@@ -49,6 +49,7 @@ _KINDS_OF_SOURCE: Mapping[str, frozenset[str]] = MappingProxyType(
         "confluence": frozenset({"confluence"}),
         "wiki": frozenset({"confluence"}),
         "github": frozenset({"github"}),
+        **dict.fromkeys(("feed", "feeds", "rss"), frozenset({"feed"})),
         **dict.fromkeys(
             ("mail", "mails", "email", "emails", "e-mail", "e-mails", "mailbox", "inbox"),
             frozenset({"imap", "mbox"}),

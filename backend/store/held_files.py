@@ -193,8 +193,8 @@ def name_source(database: Database, owner: ConversationOwner | None, document_id
 
 def add(
     database: Database, owner: ConversationOwner, holder: FileHolder, file_id: str, most: int
-) -> None:
-    """Add a file of somebody to their project or assistant; one that is in it already stays.
+) -> bool:
+    """Add a file of somebody to their project or assistant, and return whether it was not in it already.
 
     Raises:
         NotFoundError: it is not theirs, or the holder is gone.
@@ -217,12 +217,13 @@ def add(
         held = select(table.c.file_id).where(column == holder.id)
         ids = set(connection.scalars(held))
         if file_id in ids:
-            return
+            return False
         if len(ids) >= most:
             raise ConflictError(f"It has {most:,} files already. Remove some first.")
         added = {column.name: holder.id, "file_id": file_id, "added_at": datetime.now(UTC)}
         connection.execute(inserting(connection, table).values(added))
         file_labels.mark_due(connection, select(user_files.c.id).where(user_files.c.id == file_id))
+        return True
 
 
 def _may_add(connection: Connection, owner: ConversationOwner, holder: FileHolder) -> bool:

@@ -53,6 +53,7 @@ from indexing.ingestion.ledger import (
     SetAssignment,
     Stored,
     Touched,
+    Unlisted,
     Unread,
     VersionSeen,
 )
@@ -94,6 +95,7 @@ class StoredLedger:
                 generation=row.generation,
                 access=access.get(row.id, NOBODY),
                 kept=row.kept,
+                unlisted_since=row.unlisted_since,
             )
             for row in rows
         }
@@ -314,6 +316,7 @@ class LedgerWriter:
             "updated_at": document.updated_at,
             "indexed_at": self.now,
             "unsettled": 0,
+            "unlisted_since": None,
         }
 
     def _save_restored(self, group: Sequence[Restored]) -> None:
@@ -356,6 +359,12 @@ class LedgerWriter:
     def _delete_documents(self, group: Sequence[Removed]) -> None:
         ids = [change.document_id for change in group]
         self.connection.execute(delete(documents).where(documents.c.id.in_(ids)))
+        self._delete_failures(ids)
+
+    def _save_unlisted(self, group: Sequence[Unlisted]) -> None:
+        ids = [change.document_id for change in group]
+        first = documents.c.id.in_(ids), documents.c.unlisted_since.is_(None)
+        self.connection.execute(update(documents).where(*first).values(unlisted_since=self.now))
         self._delete_failures(ids)
 
     def _save_failures(self, group: Sequence[Failed]) -> None:
@@ -422,6 +431,7 @@ class LedgerWriter:
                 Touched: _save_touched,
                 AccessAmended: _save_access,
                 Removed: _delete_documents,
+                Unlisted: _save_unlisted,
                 Failed: _save_failures,
                 Unread: _save_unread,
                 ContentLost: _mark_lost,

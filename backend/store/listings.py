@@ -103,6 +103,12 @@ def mark_listed(connection: Connection, source_id: int, number: int, ids: Sequen
     for table, key in BY_DOCUMENT:
         rows = update(table).where(table.c.source_id == source_id, key.in_(ids))
         connection.execute(rows.values(listing=number))
+    back = (
+        documents.c.source_id == source_id,
+        documents.c.id.in_(ids),
+        documents.c.unlisted_since.is_not(None),
+    )
+    connection.execute(update(documents).where(*back).values(unlisted_since=None))
 
 
 def _save(connection: Connection, source_id: int, number: int, now: datetime) -> None:

@@ -161,14 +161,18 @@ def remove(database: Database, project_id: str) -> None:
         connection.execute(delete(projects).where(projects.c.id == project_id))
 
 
-def add_member(database: Database, project_id: str, email: str) -> None:
-    """Add whoever has an address that somebody vouches for, or is the first to have it. The work is the same for every address."""
+def add_member(database: Database, project_id: str, email: str) -> bool:
+    """Add whoever has an address that somebody vouches for, or is the first to have it. The work is the same for every address.
+
+    Return whether the address was not in the project before.
+    """
     has_it = (people.c.email == email, people.c.verified.is_not(None))
     person = select(people.c.id).where(*has_it).scalar_subquery()
     with database.writing() as connection:
         added = inserting(connection, project_members).on_conflict_do_nothing()
         row = {"project_id": project_id, "email": email, "person_id": person}
-        connection.execute(added.values(row))
+        inserted = added.values(row).returning(project_members.c.id)
+        return connection.scalar(inserted) is not None
 
 
 def find_member(database: Database, project_id: str, member_id: int) -> ProjectMember | None:
@@ -180,21 +184,24 @@ def find_member(database: Database, project_id: str, member_id: int) -> ProjectM
     return None if row is None else ProjectMember(**row)
 
 
-def remove_member(database: Database, project_id: str, member_id: int) -> None:
-    _remove_members(database, project_id, project_members.c.id == member_id)
+def remove_member(database: Database, project_id: str, member_id: int) -> list[str]:
+    """Return the address that was removed, if there was one."""
+    return _remove_members(database, project_id, project_members.c.id == member_id)
 
 
-def remove_person(database: Database, project_id: str, person_id: int) -> None:
-    """Remove somebody, by whichever of their addresses they were added."""
-    _remove_members(database, project_id, project_members.c.person_id == person_id)
+def remove_person(database: Database, project_id: str, person_id: int) -> list[str]:
+    """Remove somebody, and return by which of their addresses they were added."""
+    return _remove_members(database, project_id, project_members.c.person_id == person_id)
 
 
-def _remove_members(database: Database, project_id: str, which: ColumnElement[bool]) -> None:
+def _remove_members(database: Database, project_id: str, which: ColumnElement[bool]) -> list[str]:
     gone = delete(project_members).where(project_members.c.project_id == project_id, which)
     with database.writing() as connection:
-        removed = connection.scalars(gone.returning(project_members.c.person_id)).all()
-        for person_id in sorted(one for one in removed if one is not None):
+        returned = gone.returning(project_members.c.person_id, project_members.c.email)
+        removed = connection.execute(returned).all()
+        for person_id in sorted(one.person_id for one in removed if one.person_id is not None):
             file_release.release_of_member(connection, project_id, person_id)
+        return sorted(one.email for one in removed)
 
 
 def list_members(database: Database, project_id: str) -> list[ProjectMember]:

@@ -64,6 +64,7 @@ documents = Table(
     Column("updated_at", Moment),
     Column("indexed_at", Moment, nullable=False),
     Column("listing", Integer, nullable=False, server_default="0"),
+    Column("unlisted_since", Moment),  # NULL: the last listing that was applied contains it
     Column("unsettled", Integer, nullable=False, server_default="0"),
     Index(None, "source_id", "id"),
     Index(

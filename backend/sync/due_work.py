@@ -54,7 +54,8 @@ from backend.sync.set_work import SetWorker
 from connectors.access import Access
 from connectors.connector import Change, Connector, DerivesAccess
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.registry import get_fixed_access
+from connectors.registry import get_fixed_access, get_retention
+from connectors.retention import Retention
 from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.listings import DeletionNeedsApprovalError, group_listing
 from indexing.ingestion.pipeline import Pipeline
@@ -95,6 +96,8 @@ class _RunWork:
     tally: RunCounters
     fixed_access: Access | None
     """Who may read all documents, where the settings say it."""
+    retention: Retention | None
+    """Of a source that only shows its latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +200,10 @@ class Engine:
                 sources.remove(home.database, due.source)
             else:
                 access = get_fixed_access(source.kind, source.settings)
-                work = _RunWork(due, home.connector(source), context, writer, tally, access)
+                retention = get_retention(source.kind, source.settings)
+                work = _RunWork(
+                    due, home.connector(source), context, writer, tally, access, retention
+                )
                 _carry_out(work)
         return True
 
@@ -247,10 +253,12 @@ def _compare_listing(work: _RunWork) -> None:
     listing = listings.resume(context.database, context.run)
     items = _while_owned(work.connector.listing(listing.since), context.heartbeat)
     pages = _while_owned(group_listing(items), context.heartbeat)
-    if work.due.kind == "prune":
-        steps = context.pipeline.reconcile(pages, listing.number, work.tally, accepted=accepted)
-    else:
-        steps = context.pipeline.sync_access(pages, listing.number, work.tally, accepted)
+    compare = partial(
+        context.pipeline.reconcile if work.due.kind == "prune" else context.pipeline.sync_access,
+        accepted=accepted,
+        retention=work.retention,
+    )
+    steps = compare(pages, listing.number, work.tally)
     with _syncing_groups(work):
         _exhaust(work.writer.steps(steps), context.heartbeat)
 

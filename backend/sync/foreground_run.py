@@ -16,7 +16,7 @@ from backend.sync.run_lease import ChangeNotifier, Heartbeat, is_gone, this_proc
 from backend.sync.run_steps import EmbeddingReporter, ProgressWriter, RunContext, claim_batches
 from connectors.connector import Change, Connector
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.registry import get_fixed_access
+from connectors.registry import get_fixed_access, get_retention
 from indexing.ingestion.executor import BatchWorker, ProgressSteps
 from indexing.ingestion.listings import DeletionNeedsApprovalError, group_listing
 from indexing.ingestion.pipeline import EmptyListing, Pipeline
@@ -62,7 +62,10 @@ def sync(
             listing = listings.resume(database, run)
             pages = group_listing(connector.listing(listing.since))
             accepted = schedule.find_accepted(database, source.name)
-            steps = pipeline.reconcile(pages, listing.number, tally, when_empty, accepted)
+            retention = get_retention(source.kind, source.settings)
+            steps = pipeline.reconcile(
+                pages, listing.number, tally, when_empty, accepted, retention
+            )
             yield from writer.steps(steps)
     yield _report(database, run, tally)
 

@@ -28,6 +28,7 @@ _OF_SOURCE_KINDS: Mapping[str, str] = MappingProxyType(
         "mbox": "mail",
         "slack": "chat",
         "confluence": "pages",
+        "feed": "globe",
         "web": "globe",
     }
 )

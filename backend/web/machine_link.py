@@ -9,11 +9,12 @@ from fastapi.responses import RedirectResponse, Response
 
 from backend.access.machine_secret import LINK_LIFETIME, SESSION_LIFETIME, MachineSecret
 from backend.access.random_secrets import digest
-from backend.api.authentication import CHALLENGE
+from backend.api.authentication import CHALLENGE, read_address
 from backend.api.authorization import Permission, find_asker, requires
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import get_request_context
-from backend.store import used_links
+from backend.store import audit, used_links
+from backend.store.audit import Actor
 from backend.store.database import Database
 
 _HOST = re.compile(r"\[?(?P<name>[^\]]+?)\]?(?::(?P<port>\d+))?")
@@ -34,7 +35,7 @@ def mount_link(app: FastAPI, secret: MachineSecret, database: Database) -> None:
     def open_link(request: Request, code: Annotated[str, Query(max_length=200)] = "") -> Response:
         if get_request_context(request.scope).has_accounts:
             return RedirectResponse("/sign-in", 303)
-        if secret.is_link_code(code) and _use_link(database, code):
+        if secret.is_link_code(code) and _use_link(database, code, read_address(request)):
             return _begin_session(secret)
         if find_asker(request.scope) is not None:
             # This browser was let in before, perhaps by this link.
@@ -45,10 +46,15 @@ def mount_link(app: FastAPI, secret: MachineSecret, database: Database) -> None:
     app.get("/link", include_in_schema=False)(open_link)
 
 
-def _use_link(database: Database, code: str) -> bool:
-    """Return whether the link was not opened before."""
+def _use_link(database: Database, code: str, address: str | None) -> bool:
+    """Return whether the link was not opened before. That it was is in the audit; its code is not."""
     now = datetime.now(UTC)
-    return used_links.use(database, digest(code), now, expired=now - LINK_LIFETIME)
+    with database.transaction() as opened:
+        is_first = used_links.use(opened, digest(code), now, expired=now - LINK_LIFETIME)
+        if is_first:
+            actor = Actor(audit.OWNER.name, address)
+            audit.record(opened, "open_machine_link", "machine:link", {}, actor)
+    return is_first
 
 
 def _begin_session(secret: MachineSecret) -> Response:

@@ -123,7 +123,12 @@ class WebSearchService:
             before = web_search.find(database, name)
             after = self._apply(before, change)
             web_search.change(database, before.id, after)
-            self._record(database, "change_web_provider", name, _describe_change(change, after))
+            self._record(
+                database,
+                "change_web_provider",
+                name,
+                _describe_change(change, before.values, after),
+            )
             return web_search.find(database, name)
 
     def _apply(self, before: StoredProvider, change: ProviderChange) -> ProviderValues:
@@ -147,18 +152,23 @@ class WebSearchService:
 
     def remove(self, name: str) -> None:
         with self.database.transaction() as database:
-            web_search.remove(database, web_search.find(database, name).id)
-            self._record(database, "remove_web_provider", name, {})
+            before = web_search.find(database, name)
+            web_search.remove(database, before.id)
+            self._record(
+                database, "remove_web_provider", name, {"before": _describe(before.values)}
+            )
 
     def move(self, name: str, position: int) -> None:
         """Have a provider asked at this place, of which 1 is the first; one behind the last is the last."""
         with self.database.transaction() as database:
             moved = web_search.find(database, name)
-            order = [one.id for one in web_search.list_providers(database) if one.id != moved.id]
+            order = [one.id for one in web_search.list_providers(database)]
+            before = order.index(moved.id) + 1
+            order.remove(moved.id)
             order.insert(max(position, 1) - 1, moved.id)
             web_search.set_order(database, order)
             place = order.index(moved.id) + 1
-            self._record(database, "move_web_provider", name, {"position": place})
+            self._record(database, "move_web_provider", name, {"before": before, "after": place})
 
     def test(self, name: str, query: str, deadline: Deadline) -> WebOutcome:
         """Ask one provider, whether the web is on or not."""
@@ -249,17 +259,29 @@ def _parse_domains(domains: Sequence[str]) -> tuple[str, ...]:
     return tuple(parsed)
 
 
-def _describe_change(change: ProviderChange, after: ProviderValues) -> dict[str, object]:
-    details: dict[str, object] = {}
-    if change.settings is not None:
-        details["settings"] = "replaced"
+def _describe_change(
+    change: ProviderChange, before: ProviderValues, after: ProviderValues
+) -> dict[str, object]:
+    """Return what differs, before and after; of a credential only that it was replaced or removed."""
+    old, new = _describe(before), _describe(after)
+    changed = [one for one in new if new[one] != old[one]]
+    details: dict[str, object] = {
+        "before": {one: old[one] for one in changed},
+        "after": {one: new[one] for one in changed},
+    }
     if change.credential is not None:
         details["credential"] = "replaced" if after.sealed_credential else "removed"
-    if change.is_enabled is not None:
-        details["enabled"] = after.is_enabled
-    if change.per_minute is not None:
-        details["per_minute"] = after.per_minute
     return details
+
+
+def _describe(values: ProviderValues) -> dict[str, object]:
+    return {
+        "kind": values.kind,
+        "settings": dict(values.settings),
+        "has_credential": values.sealed_credential is not None,
+        "enabled": values.is_enabled,
+        "per_minute": values.per_minute,
+    }
 
 
 def _to_json(value: object) -> object:

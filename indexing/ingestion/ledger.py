@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol, TypeAlias
 
 from connectors.access import Access
@@ -22,6 +22,8 @@ class Entry:
     access: Access
     kept: bool
     """Its sections are kept, so that it can be shown and indexed again without its source."""
+    unlisted_since: datetime | None = None
+    """Since when listings lack it, which its source's retention keeps; None if the last one contains it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,16 @@ class AccessAmended:
 @dataclass(frozen=True, slots=True)
 class Removed:
     """The document is deleted from the index; the ledger forgets it with its failures."""
+
+    document_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unlisted:
+    """The source no longer lists the document, which stays. Its failures are over: it is not read again.
+
+    Since when is saved with the first of these changes, until a listing contains the document.
+    """
 
     document_id: str
 
@@ -153,6 +165,7 @@ LedgerChange: TypeAlias = (
     | Touched
     | AccessAmended
     | Removed
+    | Unlisted
     | Failed
     | Unread
     | ContentLost

@@ -9,12 +9,14 @@ import enum
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from connectors.access import Access
 from connectors.batched import batched
 from connectors.connector import Change, Checkpoint, DocumentCount
 from connectors.document import Document
+from connectors.retention import Retention
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import Amend, Delete, IndexedDocument, IndexWriter
 from indexing.ingestion.batching import (
@@ -34,6 +36,7 @@ from indexing.ingestion.ledger import (
     Ledger,
     Removed,
     Restored,
+    Unlisted,
     Unread,
 )
 from indexing.ingestion.listings import DeletionGuard, ListingPage
@@ -117,8 +120,10 @@ class Pipeline:
         counters: RunCounters,
         when_empty: EmptyListing = EmptyListing.REFUSE,
         accepted: int = 0,
+        retention: Retention | None = None,
     ) -> ProgressSteps:
-        """Apply the access of the listing, then delete what it does not contain. Nothing is embedded.
+        """Apply the access of the listing, then delete what it does not contain and the source's retention does not
+        keep. Nothing is embedded.
 
         Nothing is deleted unless the listing is complete.
 
@@ -127,6 +132,7 @@ class Pipeline:
             number: differs from that of every other listing of the source. What earlier tries of this one
                 contained counts as listed.
             accepted: how many missing documents a person has approved.
+            retention: of a source that only shows its latest.
 
         Raises:
             ValueError: the listing contains a document of another source.
@@ -134,8 +140,10 @@ class Pipeline:
         """
         held = self.ledger.count(self.source)
         limit = held if when_empty is EmptyListing.ACCEPT else accepted
-        yield from self.sync_access(listing, number, counters, limit)
-        yield from self._delete(self.ledger.unseen(self.source, number), counters)
+        yield from self.sync_access(listing, number, counters, limit, retention)
+        yield from self._delete_unlisted(
+            self.ledger.unseen(self.source, number), counters, retention
+        )
 
     def sync_access(
         self,
@@ -143,12 +151,16 @@ class Pipeline:
         number: int,
         counters: RunCounters,
         accepted: int = 0,
+        retention: Retention | None = None,
     ) -> ProgressSteps:
         """Apply the access of the listing as it is read, and delete nothing. See `reconcile`.
 
         Listed documents that were never read, such as those one may see only now, are marked to be read.
         Access is applied even if too many documents are missing: a revoked permission may not wait for an
         approval.
+
+        Of a source with a retention none are missing: its latest is no list of all, and what is deleted of it was
+        ordered by the settings.
         """
         held = self.ledger.count(self.source)
         left = max(0, held - self.ledger.count_seen(self.source, number))
@@ -157,7 +169,8 @@ class Pipeline:
             self._apply_listing(page, number, counters)
             last = page.documents[-1].document_id if page.documents else None
             yield meter.advance(last, len(page.documents))
-        listed, missing = self.ledger.count_seen(self.source, number), self._count_missing(number)
+        listed = self.ledger.count_seen(self.source, number)
+        missing = 0 if retention else self._count_missing(number)
         DeletionGuard(source=self.source, held=held, listed=listed, missing=missing).check(accepted)
 
     def set_access(self, access: Access, counters: RunCounters) -> ProgressSteps:
@@ -254,6 +267,29 @@ class Pipeline:
             )
             self._executor.run(Plan(tuple(steps)), counters)
             yield meter.advance(page[-1], len(page))
+
+    def _delete_unlisted(
+        self, ids: Iterable[str], counters: RunCounters, retention: Retention | None
+    ) -> ProgressSteps:
+        """Delete what the listing did not contain, but for documents that the retention keeps."""
+        if retention is None:
+            yield from self._delete(ids, counters)
+            return
+        for page in batched(ids, _PAGE_SIZE):
+            kept = self._list_kept(page, retention)
+            self._executor.run(Plan(tuple(WriteStep((Unlisted(one),)) for one in kept)), counters)
+            yield from self._delete((one for one in page if one not in kept), counters)
+
+    def _list_kept(self, page: Sequence[str], retention: Retention) -> list[str]:
+        now, prefix = datetime.now(UTC), f"{self.source}:"
+        return [
+            each
+            for each, entry in self.ledger.entries(page).items()
+            if retention.keeps(
+                each.removeprefix(prefix),
+                now - entry.unlisted_since if entry.unlisted_since else timedelta(0),
+            )
+        ]
 
     def _apply_pending_access(self) -> None:
         """Write the ledger's access where a crash left the index with that of a change it did not save."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from indexing.ingestion.ledger import (
     Restored,
     Stored,
     Touched,
+    Unlisted,
     Unread,
     VersionSeen,
 )
@@ -320,6 +322,26 @@ def test_unsettled_documents_are_remembered_until_they_are_amended_or_stored(
     ledger.save([stored(document("desk:b"), generation=2)])
     assert ledger.access_pending("desk") == ["desk:c"]
     assert ledger.access_pending("web") == ["web:a"]
+
+
+def test_since_when_a_document_is_unlisted_is_known_until_it_is_listed_or_stored(
+    ledger: Ledger,
+) -> None:
+    names = [f"desk:{name}" for name in "abc"]
+    ledger.save([*map(stored, map(document, names)), failed("desk:a"), failed("desk:x")])
+    began = datetime.now(UTC)
+    ledger.save([Unlisted(one) for one in (*names, "desk:x", "desk:none")])
+    first = {one: entry.unlisted_since for one, entry in ledger.entries(names).items()}
+    assert first.keys() == set(names)
+    assert all(since is not None and since >= began for since in first.values())
+    # What cannot be read again has no failures.
+    assert list(ledger.unseen("desk", 1)) == names
+    ledger.save([Unlisted("desk:a")])
+    assert ledger.entries(["desk:a"])["desk:a"].unlisted_since == first["desk:a"]
+    ledger.mark_seen("desk", 1, ["desk:b"])
+    ledger.save([stored(document("desk:c"), generation=2)])
+    left = {one for one, entry in ledger.entries(names).items() if entry.unlisted_since}
+    assert left == {"desk:a"}
 
 
 def test_lost_contents_are_named_until_they_are_known_to_be_lost(fixture: Fixture) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from connectors.access import NOBODY, Access
@@ -21,6 +22,7 @@ from indexing.ingestion.ledger import (
     SetAssignment,
     Stored,
     Touched,
+    Unlisted,
     Unread,
     VersionSeen,
 )
@@ -39,6 +41,7 @@ class Row:
     content: Content = "there"
     access_is_pending: bool = False
     listing: int = 0
+    unlisted_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ class MemoryLedger:
     ) -> None:
         del reached
         self._check_source(source)
-        self._update(ids, listing=listing)
+        self._update(ids, listing=listing, unlisted_since=None)
         for each in ids:
             if each in self.failures:
                 self.failures[each] = replace(self.failures[each], listing=listing)
@@ -194,6 +197,10 @@ class MemoryLedger:
             case Removed(each):
                 self.rows.pop(each, None)
                 self.failures.pop(each, None)
+            case Unlisted(each):
+                if each in self.rows and self.rows[each].unlisted_since is None:
+                    self._update([each], unlisted_since=datetime.now(UTC))
+                self.failures.pop(each, None)
             case Failed():
                 self._add_failure(change)
             case Unread(source, each):
@@ -255,4 +262,5 @@ def _to_entry(row: Row) -> Entry:
         generation=row.generation,
         access=row.document.access,
         kept=row.kept and row.content != "gone",
+        unlisted_since=row.unlisted_since,
     )

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
 from backend.api import openapi
-from backend.api.authorization import Permission, requires
+from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.conversation_dependencies import HIGHEST, ConversationId, GateDependency
 from backend.api.conversation_dependencies import OwnerDependency as PersonDependency
 from backend.api.dependencies import AppStateDependency, DatabaseDependency
@@ -59,9 +59,12 @@ class ShareBody(BaseModel):
 
 
 def get_sharing(
-    database: DatabaseDependency, person: PersonDependency, gate: GateDependency
+    database: DatabaseDependency,
+    person: PersonDependency,
+    gate: GateDependency,
+    asker: AskerDependency,
 ) -> SharingService:
-    return SharingService(database=database, owner=person, gate=gate)
+    return SharingService(database=database, owner=person, gate=gate, actor=asker.actor)
 
 
 SharingDependency = Annotated[SharingService, Depends(get_sharing)]

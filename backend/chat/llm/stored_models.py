@@ -89,8 +89,10 @@ class ModelService:
         """
         with self.database.transaction() as database:
             model = language_models.find(database, name)
-            self._give_roles(database, model, model.roles | {role})
-            self._record(database, "use_model", name, {"role": role})
+            before, after = model.roles, model.roles | {role}
+            self._give_roles(database, model, after)
+            details = {"role": role, "before": sorted(before), "after": sorted(after)}
+            self._record(database, "use_model", name, details)
 
     def remove(self, name: str) -> None:
         """Raises NotFoundError: there is none of this name."""
@@ -203,5 +205,5 @@ def _describe_change(
     if change.key is not None:
         details["key"] = "replaced" if change.key else "removed"
     if before.roles != after.roles:
-        details["roles"] = sorted(after.roles)
+        details["roles"] = {"before": sorted(before.roles), "after": sorted(after.roles)}
     return details

@@ -31,9 +31,9 @@ from connectors.extraction.registry import HTML, extract
 from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.client import WebClient
-from connectors.http_client.request import Authorization
 from connectors.http_client.response import Response
 from connectors.http_client.retry_policy import DEFAULT_RETRY_POLICY, RetryPolicy
+from connectors.http_client.sign_in import make_authorization
 from connectors.registry import SourceKind, SyncIntervals, without_groups
 from connectors.sources.website.crawler import (
     Crawler,
@@ -58,10 +58,7 @@ from connectors.sources.website.frontier import PendingUrl
 from connectors.sources.website.page_document import extract_page
 from connectors.sources.website.page_version import PageVersion
 from connectors.sources.website.settings import (
-    Anonymous,
-    Basic,
     Crawl,
-    Header,
     Sitemap,
     WebsiteCredential,
     WebsiteSettings,
@@ -91,14 +88,10 @@ class WebsiteConnector:
         self._source = source
         self._settings = settings
         self._access = settings.access()
-        self._authorization = _make_authorization(start_url, credential)
+        self._authorization = make_authorization(
+            start_url, credential.sign_in, settings.private_hosts
+        )
         self._retry_policy = retry_policy
-        is_encrypted = start_url.startswith("https:")
-        if self._authorization and not is_encrypted and not settings.private_hosts:
-            raise ValueError(
-                "a credential is sent over https only: write the URL with https://, or add the host to"
-                " private_hosts if it is in your own network"
-            )
 
     @property
     def source(self) -> str:
@@ -289,16 +282,6 @@ class WebsiteConnector:
 
     def _id(self, url: str) -> str:
         return f"{self._source}:{url}"
-
-
-def _make_authorization(start_url: str, credential: WebsiteCredential) -> Authorization | None:
-    match credential.sign_in:
-        case Anonymous():
-            return None
-        case Basic(user=user, password=password):
-            return Authorization.basic(start_url, user, password.get_secret_value())
-        case Header(name=name, value=value):
-            return Authorization(start_url, {name: value.get_secret_value()})
 
 
 def _headers(

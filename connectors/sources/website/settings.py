@@ -1,19 +1,15 @@
 """The settings and the credential of a website."""
 
-import re
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from connectors.access import Access
 from connectors.connector import ServerAccess
 from connectors.http_client.setting_types import PrivateHosts
+from connectors.http_client.sign_in import Anonymous, SignIn
 from connectors.setting_types import GlobPatterns, ReaderTokens
 from connectors.sources.website.urls import Scope, host_of, normalize_url, parse_globs, parse_host
-
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_RESERVED_HEADERS = {"host", "content-length", "connection", "transfer-encoding", "accept-encoding"}
-_HEADER_VALUE = re.compile(r"[!-~]+( [!-~]+)*")
 
 
 def _validate_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
@@ -138,51 +134,6 @@ class WebsiteSettings(BaseModel):
             include=parse_globs(self.include),
             exclude=parse_globs(self.exclude),
         )
-
-
-class Anonymous(BaseModel):
-    """No credential is needed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: Literal["none"] = "none"
-
-
-class Basic(BaseModel):
-    """A user name and a password (HTTP basic authentication)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: Literal["basic"] = "basic"
-    user: str = Field(description="The user name.", pattern=r"^[^:\x00-\x1f\x7f]+$")
-    password: SecretStr = Field(description="The password.")
-
-
-class Header(BaseModel):
-    """A request header with a token or a cookie."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: Literal["header"] = "header"
-    name: str = Field(default="Authorization", description="The name of the header.")
-    value: SecretStr = Field(description="The value of the header: Bearer …, Token …, or a cookie.")
-
-    @field_validator("name")
-    @classmethod
-    def _validate_name(cls, name: str) -> str:
-        if not _HEADER_NAME.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
-            raise ValueError(f"{name!r} is not a header that can be set")
-        return name
-
-    @field_validator("value")
-    @classmethod
-    def _validate_value(cls, value: SecretStr) -> SecretStr:
-        if not _HEADER_VALUE.fullmatch(value.get_secret_value()):
-            raise ValueError("must be one line of ASCII characters without surrounding blanks")
-        return value
-
-
-SignIn: TypeAlias = Anonymous | Basic | Header
 
 
 class WebsiteCredential(BaseModel):

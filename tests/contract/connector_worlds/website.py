@@ -11,8 +11,9 @@ from connectors.access import Access
 from connectors.connector import Connector
 from connectors.http_client.request import Authorization
 from connectors.http_client.retry_policy import RetryPolicy
+from connectors.http_client.sign_in import Basic
 from connectors.sources.website.connector import WebsiteConnector
-from connectors.sources.website.settings import Basic, WebsiteCredential, WebsiteSettings
+from connectors.sources.website.settings import WebsiteCredential, WebsiteSettings
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,

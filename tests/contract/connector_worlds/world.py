@@ -174,6 +174,10 @@ class Skews(ABC):
         stamped later than now."""
 
 
+class RollsOut:
+    """It shows its latest items only: what is removed has rolled out, and nobody has deleted it."""
+
+
 class Limits(ABC):
     """It refuses those who ask too much."""
 

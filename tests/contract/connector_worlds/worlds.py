@@ -4,6 +4,7 @@ from tests.contract.connector_worlds.confluence import (
     ConfluenceCloudWorld,
     ConfluenceServerWorld,
 )
+from tests.contract.connector_worlds.feed import FeedWorld
 from tests.contract.connector_worlds.folder import FolderWorld
 from tests.contract.connector_worlds.git import GitWorld
 from tests.contract.connector_worlds.github import GitHubWorld
@@ -17,6 +18,7 @@ from tests.contract.connector_worlds.world import World
 WORLDS: tuple[type[World], ...] = (
     ConfluenceCloudWorld,
     ConfluenceServerWorld,
+    FeedWorld,
     FolderWorld,
     GitWorld,
     GitHubWorld,

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from connectors.registry import (
     display_name,
     get_fixed_access,
     get_intervals,
+    get_retention,
     has_fixed_access,
     validate_source,
 )
@@ -36,7 +38,7 @@ def test_every_kind_says_what_it_can_do() -> None:
 def test_readers_are_known_to_a_source_or_fixed_by_its_settings(kind: str) -> None:
     asks = Capability.ACCESS in SOURCE_KINDS[kind].capabilities
     assert asks != has_fixed_access(kind)
-    assert has_fixed_access(kind) == (kind in {"imap", "mbox", "web"})
+    assert has_fixed_access(kind) == (kind in {"feed", "imap", "mbox", "web"})
 
 
 def test_fixed_readers_are_those_of_the_settings() -> None:
@@ -48,6 +50,17 @@ def test_fixed_readers_are_those_of_the_settings() -> None:
     with pytest.raises(InvalidInputError, match="settings are not valid: url: Field required"):
         get_fixed_access("web", {"readers": ["public"]})
     assert not has_fixed_access("fax")
+
+
+def test_what_shows_only_its_latest_says_how_long_the_rest_stays() -> None:
+    settings = {"url": "https://news.test/feed", "readers": ["public"], "keep_days": 30}
+    found = get_retention("feed", settings)
+    assert found is not None
+    assert found.period == timedelta(days=30)
+    assert {kind for kind in SOURCE_KINDS if SOURCE_KINDS[kind].retention} == {"feed"}
+    assert get_retention("folder", {"path": "/kb"}) is None
+    with pytest.raises(InvalidInputError, match="settings are not valid: readers: Field required"):
+        get_retention("feed", {"url": "https://news.test/feed"})
 
 
 def test_expensive_sources_are_asked_seldom_by_default() -> None:

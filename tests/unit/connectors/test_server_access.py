@@ -37,6 +37,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
             "private_hosts": HOSTS,
         }
     ],
+    "feed": [{"url": "https://e.com", "readers": ["public"], "private_hosts": HOSTS}],
     "web": [{"url": "https://e.com", "readers": ["public"], "private_hosts": HOSTS}],
 }
 

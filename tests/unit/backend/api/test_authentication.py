@@ -15,6 +15,7 @@ from backend.access.machine_secret import SESSION_LIFETIME
 from backend.api.app import Api, create_app
 from backend.api.authorization import Permission, requires
 from backend.container import Container
+from backend.store.audit import AuditEntry, AuditFilter, list_entries
 from backend.web import routes as pages
 from backend.web.machine_link import mount_link
 from tests.unit.backend.api.conftest import (
@@ -222,6 +223,22 @@ def test_of_browsers_that_open_a_link_at_once_one_is_let_in(app: Api, container:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda browser: _open_link(browser, code), browsers))
     assert sorted(answer.status_code for answer in answers) == [303, *[401] * 7]
+
+
+def test_the_audit_tells_once_that_a_link_was_opened_and_from_where(
+    stranger: TestClient, container: Container
+) -> None:
+    code, before = container.machine_secret.make_link_code(), _list_opened(container)
+    for _ in range(2):
+        _open_link(stranger, code)
+    _open_link(stranger, "x" * 150)
+    (opened,) = _list_opened(container)[: -len(before) or None]
+    assert (opened.actor, opened.address) == ("owner", "testclient")
+    assert code not in str(opened)
+
+
+def _list_opened(container: Container) -> list[AuditEntry]:
+    return list_entries(container.database, AuditFilter(subject="machine:link"))
 
 
 def test_a_link_leads_nowhere_else(stranger: TestClient, container: Container) -> None:

@@ -1,7 +1,7 @@
 """Who may use, see and change which assistant, and what may be set of one."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from typing import Any
 
@@ -154,6 +154,29 @@ def test_what_is_for_all_is_changed_by_admins_alone(
     added, renamed = audited["add_assistant"], audited["delete_assistant"]
     assert (added["name"], renamed["name"]) == (FOR_ALL.name, "Trips")
     assert audited["change_assistant"] == {"before": added, "after": renamed}
+
+
+def test_what_an_assistant_was_before_is_read_in_the_transaction_of_its_change(
+    ann: AssistantService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another admin renames it after this one was let in, and before this one's change is written."""
+    shared = ann.create(FOR_ALL)
+    other = _service_of(ann.database, add_person(ann.database, "cid@example.com", Role.ADMIN))
+    begin = Database.transaction
+
+    def rename_first(database: Database) -> AbstractContextManager[Database]:
+        monkeypatch.setattr(Database, "transaction", begin)
+        other.change(shared.id, {"name": "Renamed meanwhile"})
+        return begin(database)
+
+    monkeypatch.setattr(Database, "transaction", rename_first)
+    changed = ann.change(shared.id, {"description": "Of trips."})
+    assert (changed.values.name, changed.values.description) == ("Renamed meanwhile", "Of trips.")
+    last = audit.list_entries(ann.database)[0]
+    assert last.action == "change_assistant"
+    # The description is not among what the audit tells.
+    assert last.detail["before"] == last.detail["after"]
+    assert "Renamed meanwhile" in str(last.detail["before"])
 
 
 def test_only_admins_share(ann: AssistantService, bob: AssistantService) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from sqlalchemy import event
 from backend.access.people import BY_ADMIN
 from backend.access.roles import Role
 from backend.conversations.project_service import ProjectRefusedError, ProjectService
-from backend.store import conversations, new_messages, people, projects
+from backend.store import audit, conversations, new_messages, people, projects
+from backend.store.audit import Actor, AuditFilter
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
 from backend.store.new_messages import ConversationSetting, NewQuestion
@@ -88,6 +90,28 @@ def test_a_project_exists_for_those_who_are_in_it(services: dict[str, ProjectSer
     assert ann.find_instructions(made.id) == ""
     assert eve.find_instructions(made.id) == "Opens in May."
     assert eve.find_instructions(None) == ""
+
+
+def test_who_is_added_and_who_goes_is_in_the_audit(services: dict[str, ProjectService]) -> None:
+    _, bob, eve = services.values()
+    bob, eve = (
+        replace(one, actor=Actor(email)) for one, email in ((bob, "user:bob"), (eve, "user:eve"))
+    )
+    made = bob.create("Secret depot", "")
+    for email in (ANN, EVE, EVE, "nobody@example.com", BOB):
+        bob.add_member(made.id, email)
+    bob.remove_member(made.id, bob.list_members(made.id)[0].id)
+    bob.remove_member(made.id, 999)
+    eve.leave(made.id)
+    entries = audit.list_entries(bob.database, AuditFilter(subject=f"project:{made.id}"))
+    assert [(one.actor, one.action, one.detail) for one in reversed(entries)] == [
+        ("user:bob", "add_project_member", {"member": ANN}),
+        ("user:bob", "add_project_member", {"member": EVE}),
+        ("user:bob", "add_project_member", {"member": "nobody@example.com"}),
+        ("user:bob", "remove_project_member", {"member": ANN}),
+        ("user:eve", "leave_project", {"member": EVE}),
+    ]
+    assert "Secret" not in str(entries)
 
 
 def test_only_the_owner_changes_a_project(services: dict[str, ProjectService]) -> None:

@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -18,9 +18,10 @@ from backend.conversations.feedback import FeedbackReview, OwnFeedback
 from backend.conversations.markdown_export import export_markdown
 from backend.conversations.sharing import SharingService
 from backend.schemas.feedback import FeedbackResponse, ReviewedFeedbackResponse
-from backend.store import conversations, people
+from backend.store import audit, conversations, people
 from backend.store.answer_feedback import Feedback
 from backend.store.audit import OWNER as AT_THE_MACHINE
+from backend.store.audit import Actor, AuditFilter
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
 from backend.store.new_messages import NewQuestion, ask, begin_conversation
@@ -265,6 +266,34 @@ class Office:
 def database(database_url: str) -> Iterator[Database]:
     with closing(open_database(database_url)) as opened:
         yield opened
+
+
+def test_that_a_link_is_made_moved_and_withdrawn_is_in_the_audit_and_no_text_of_it(
+    database: Database,
+) -> None:
+    ann = add_person(database, "ann@example.com", Role.ADMIN).id
+    office = Office(database, random.Random(16), [ann], {ann: {"d0", "d1", "d2", "d3", "d4"}})
+    office.begin_talk()
+    (talk,) = office.talks
+    service = replace(office.service(ann), actor=Actor("user:ann@example.com", "192.0.2.7"))
+    first, second = talk.answers[:2]
+    service.take_back(talk.id)
+    link = service.share(talk.id, first).id
+    service.share(talk.id, second)
+    for _ in range(2):
+        service.take_back(talk.id)
+    with pytest.raises(NotFoundError):
+        service.share("never-was", first)
+    entries = audit.list_entries(database, AuditFilter(subject=f"conversation:{talk.id}"))
+    assert {(one.actor, one.address) for one in entries} == {("user:ann@example.com", "192.0.2.7")}
+    assert [(one.action, one.detail) for one in reversed(entries)] == [
+        ("share_conversation", {"before": {}, "after": {"message": first}}),
+        ("share_conversation", {"before": {"message": first}, "after": {"message": second}}),
+        ("withdraw_conversation_link", {"before": {"message": second}}),
+    ]
+    # Whoever has the link reads by it; no text of the conversation is for admins either.
+    assert link not in str(entries)
+    assert not SECRET.search(str(entries))
 
 
 @pytest.mark.deep("faults")

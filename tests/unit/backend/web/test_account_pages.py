@@ -219,8 +219,13 @@ def test_a_person_chooses_the_language_of_the_pages(container: Container, browse
     assert shown.headers["content-language"] == "zh-Hans"
     assert '<option value="zh" selected>' in shown.text
     assert '<html lang="en"' in there.get("/account").text
-    assert audit.list_entries(container.database)[0].detail == {"language": "zh"}
+    assert audit.list_entries(container.database)[0].detail == {
+        "before": None,
+        "after": "zh",
+    }
     for nothing in ("", "xx", "en-US"):
         here.post("/account/language", data={"language": nothing})
         assert people.get_by_email(container.database, BOB).language is None
+    changes = [one.detail for one in audit.list_entries(container.database, limit=3)]
+    assert changes[-1] == {"before": "zh", "after": None}
     assert "您的账户" in here.get("/account", headers={"Accept-Language": "zh-TW"}).text

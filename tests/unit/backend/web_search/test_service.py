@@ -105,12 +105,19 @@ def test_a_provider_is_edited(service: WebSearchService, container: Container) -
     service.edit("desk", ProviderChange(is_enabled=False, per_minute=5))
     values = service.find("desk").values
     assert (values.is_enabled, values.per_minute) == (False, 5)
-    assert entries(service)[0][2] == {"enabled": False, "per_minute": 5}
+    assert entries(service)[0][2] == {
+        "before": {"enabled": True, "per_minute": None},
+        "after": {"enabled": False, "per_minute": 5},
+    }
     service.edit("desk", ProviderChange(per_minute=0, credential={"key": "sk-another-key"}))
     values = service.find("desk").values
     assert values.per_minute is None
     assert container.vault.open(values.sealed_credential or "") == {"key": "sk-another-key"}
-    assert entries(service)[0][2] == {"credential": "replaced", "per_minute": None}
+    assert entries(service)[0][2] == {
+        "before": {"per_minute": 5},
+        "after": {"per_minute": None},
+        "credential": "replaced",
+    }
     with pytest.raises(InvalidInputError):
         service.edit("desk", ProviderChange(per_minute=-1))
     with pytest.raises(InvalidProviderError):
@@ -126,6 +133,14 @@ def test_a_key_is_sent_to_no_other_server(service: WebSearchService) -> None:
     service.edit("desk", ProviderChange(settings=moved, credential=KEY))
     assert service.find("desk").values.settings == moved
     service.edit("desk", ProviderChange(settings=moved))
+    # The address was changed once; the second time it stayed as it was.
+    same, changed = (detail for _, _, detail in entries(service)[:2])
+    assert same == {"before": {}, "after": {}}
+    assert changed == {
+        "before": {"settings": {}},
+        "after": {"settings": moved},
+        "credential": "replaced",
+    }
 
 
 def test_providers_are_moved_and_removed(service: WebSearchService) -> None:
@@ -135,10 +150,17 @@ def test_providers_are_moved_and_removed(service: WebSearchService) -> None:
     assert [one.name for one in service.list_providers()] == ["c", "a", "b"]
     service.move("c", 99)
     assert [one.name for one in service.list_providers()] == ["a", "b", "c"]
-    assert entries(service)[0] == ("move_web_provider", "web:c", {"position": 3})
+    assert entries(service)[0] == ("move_web_provider", "web:c", {"before": 1, "after": 3})
     service.remove("b")
     assert [one.name for one in service.list_providers()] == ["a", "c"]
-    assert entries(service)[0] == ("remove_web_provider", "web:b", {})
+    gone = {
+        "kind": "tavily",
+        "settings": {},
+        "has_credential": True,
+        "enabled": True,
+        "per_minute": None,
+    }
+    assert entries(service)[0] == ("remove_web_provider", "web:b", {"before": gone})
 
 
 def test_rules_are_changed_and_audited(service: WebSearchService) -> None:

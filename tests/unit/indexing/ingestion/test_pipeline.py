@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
@@ -31,7 +31,8 @@ from connectors.connector import (
     Unreadable,
 )
 from connectors.document import Document, Person, Section
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import ActionRequiredError, SourceError, TemporarilyUnavailableError
+from connectors.retention import Retention
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import (
@@ -146,13 +147,16 @@ class Desk:
             pass
 
     def reconcile(
-        self, *listed: DocumentListing, when_empty: EmptyListing = EmptyListing.REFUSE
+        self,
+        *listed: DocumentListing,
+        when_empty: EmptyListing = EmptyListing.REFUSE,
+        retention: Retention | None = None,
     ) -> Report:
         self.listings += 1
         number = self.listings
         return self.run(
             lambda counters: self.pipeline.reconcile(
-                group_listing(listed), number, counters, when_empty
+                group_listing(listed), number, counters, when_empty, retention=retention
             )
         )
 
@@ -570,6 +574,78 @@ def test_an_empty_listing_is_refused_until_it_is_accepted(desk: Desk) -> None:
     assert len(desk.writer.held) == 2
     assert counts(desk.reconcile(when_empty=EmptyListing.ACCEPT)) == {"deleted": 2}
     assert desk.writer.held == {}
+
+
+FOR_EVER = Retention(prefixes=("a/",), period=None)
+AT_ONCE = Retention(prefixes=("a/",), period=timedelta(0))
+
+
+def _since(desk: Desk) -> dict[str, datetime | None]:
+    entries = desk.ledger.entries([each.id for each in desk.documents()])
+    return {each: entry.unlisted_since for each, entry in entries.items()}
+
+
+def test_what_rolled_out_of_a_source_of_its_latest_stays(desk: Desk) -> None:
+    """Sixty of sixty-one documents would be missing of any other source; an empty listing asks nobody either."""
+    desk.index(*(document(f"desk:a/{number}") for number in range(61)))
+    listed = DocumentListing("desk:a/0", EVERYBODY)
+    before = datetime.now(UTC)
+    assert counts(desk.reconcile(listed, retention=FOR_EVER)) == {}
+    first = _since(desk)
+    assert len(first) == 61
+    assert first.pop("desk:a/0") is None
+    assert all(since is not None and since >= before for since in first.values())
+    # Since when is that of the first listing that lacks a document.
+    assert counts(desk.reconcile(retention=FOR_EVER)) == {}
+    assert first.items() <= _since(desk).items()
+    assert len(desk.writer.held) == 61
+    assert desk.agrees()
+
+
+def test_what_is_listed_again_begins_anew(desk: Desk) -> None:
+    desk.index(document("desk:a/1"), document("desk:a/2"))
+    desk.reconcile(retention=FOR_EVER)
+    desk.reconcile(DocumentListing("desk:a/1", EVERYBODY), retention=FOR_EVER)
+    since = _since(desk)
+    assert since["desk:a/1"] is None
+    assert since["desk:a/2"] is not None
+
+
+def test_what_is_past_its_retention_or_of_no_feed_any_more_is_deleted(desk: Desk) -> None:
+    desk.index(document("desk:a/1"), document("desk:a/2"), document("desk:b/1"))
+    listed = DocumentListing("desk:a/1", EVERYBODY)
+    assert counts(desk.reconcile(listed, retention=FOR_EVER)) == {"deleted": 1}
+    assert desk.writer.held.keys() == {"desk:a/1", "desk:a/2"}
+    assert counts(desk.reconcile(listed, retention=AT_ONCE)) == {"deleted": 1}
+    assert desk.writer.held.keys() == {"desk:a/1"}
+    assert desk.agrees()
+
+
+def test_what_rolled_out_is_not_tried_again(desk: Desk) -> None:
+    desk.index(document("desk:a/1"), unreadable("desk:a/2"))
+    desk.index(unreadable("desk:a/1"))
+    assert desk.failures.keys() == {"desk:a/1", "desk:a/2"}
+    desk.reconcile(retention=FOR_EVER)
+    assert desk.failures == {}
+    assert desk.writer.held.keys() == {"desk:a/1"}
+
+
+def test_a_listing_of_a_source_of_its_latest_that_breaks_off_begins_no_retention(
+    desk: Desk,
+) -> None:
+    desk.index(document("desk:a/1"))
+
+    def listing() -> Iterator[DocumentListing]:
+        raise SourceError("there is no feed")
+        yield
+
+    with pytest.raises(SourceError):
+        desk.run(
+            lambda counters: desk.pipeline.reconcile(
+                group_listing(listing()), 9, counters, retention=AT_ONCE
+            )
+        )
+    assert _since(desk) == {"desk:a/1": None}
 
 
 def test_a_listing_that_breaks_off_deletes_nothing(desk: Desk) -> None:

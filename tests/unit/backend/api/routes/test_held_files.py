@@ -17,7 +17,8 @@ from backend.access.readers import make_file_token
 from backend.access.roles import Role
 from backend.api.app import Api
 from backend.container import Container
-from backend.store import assistants, file_labels, people, sources
+from backend.store import assistants, audit, file_labels, people, sources
+from backend.store.audit import AuditFilter
 from connectors.access import Access, Readers
 from indexing.index.protocols import Amend, Filters, SelectedDocument
 from indexing.runtime.deadline import Deadline
@@ -275,6 +276,38 @@ def test_who_added_a_file_and_the_owner_of_the_project_remove_it(
     assert bob.delete(f"{project}/files/{mine['id']}").status_code == 404
     # Nobody adds what is somebody else's.
     assert bob.put(f"{project}/files/{mine['id']}").status_code == 404
+
+
+def test_the_audit_tells_by_ids_which_files_a_project_was_given_and_lost(
+    bob: TestClient, cat: TestClient, project: str, modelled: Container
+) -> None:
+    file = _give(cat, project, name="secret plan.md")
+    assert cat.put(f"{project}/files/{file['id']}").status_code == 200
+    for status in (204, 404):
+        assert bob.delete(f"{project}/files/{file['id']}").status_code == status
+    subject = f"project:{_id(project)}"
+    entries = audit.list_entries(modelled.database, AuditFilter(subject=subject))
+    acts = [(one.action, one.detail) for one in reversed(entries) if "file" in one.detail]
+    assert acts == [
+        ("add_held_file", {"file": file["id"]}),
+        ("remove_held_file", {"file": file["id"]}),
+    ]
+    assert [CAT in entries[1].actor, BOB in entries[0].actor] == [True, True]
+    assert "secret" not in str(entries)
+
+
+def test_the_audit_tells_of_files_of_shared_assistants_alone(
+    ann: TestClient, desk: str, modelled: Container
+) -> None:
+    own = f"/api/assistants/{ann.post('/api/assistants', json={'name': 'Own'}).json()['id']}"
+    _give(ann, own)
+    shared = _give(ann, desk)
+    assert ann.delete(f"{desk}/files/{shared['id']}").status_code == 204
+    entries = audit.list_entries(modelled.database)
+    told = [one.action for one in entries if one.subject == f"assistant:{_id(desk)}"]
+    assert told == ["remove_held_file", "add_held_file"]
+    assert not [one for one in entries if one.subject == f"assistant:{_id(own)}"]
+    ann.delete(own)
 
 
 def test_a_file_is_uploaded_into_a_project(bob: TestClient, project: str) -> None:

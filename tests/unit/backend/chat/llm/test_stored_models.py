@@ -71,7 +71,7 @@ def test_a_change_keeps_what_is_not_named(service: ModelService) -> None:
     assert (removed.sealed_key, removed.roles) == (None, frozenset())
     details = [detail for _, _, detail in _audited(service)[:2]]
     assert details == [
-        "{'before': {}, 'after': {}, 'key': 'removed', 'roles': []}",
+        "{'before': {}, 'after': {}, 'key': 'removed', 'roles': {'before': ['default'], 'after': []}}",
         "{'before': {'name': 'large', 'input_price': 2.5}, 'after': {'name': 'huge', 'input_price': None}}",
     ]
 
@@ -188,11 +188,10 @@ def test_models_are_used_and_removed(service: ModelService) -> None:
     assert language_models.find(service.database, "large").roles == {"default", "fast"}
     service.remove("large")
     assert language_models.list_models(service.database) == []
-    assert [action for action, _, _ in _audited(service)] == [
-        "remove_model",
-        "use_model",
-        "add_model",
-    ]
+    removed, used, added = _audited(service)
+    assert (removed[0], added[0]) == ("remove_model", "add_model")
+    details = {"role": "fast", "before": ["default"], "after": ["default", "fast"]}
+    assert used == ("use_model", "model:large", str(details))
 
 
 def test_who_loses_a_role_to_another_model_is_in_the_audit(service: ModelService) -> None:
@@ -206,7 +205,8 @@ def test_who_loses_a_role_to_another_model_is_in_the_audit(service: ModelService
         ("model:large", str({"role": role, "to": "small"}))
         for role in ("default", "fallback", "fast")
     ]
-    assert "'roles': ['default']" in _audited(service)[0][2]
+    roles = {"before": ["fallback", "fast"], "after": ["default"]}
+    assert f"'roles': {roles}" in _audited(service)[0][2]
     assert language_models.find(service.database, "large").roles == frozenset()
 
 

@@ -13,8 +13,9 @@ from connectors.connector import Change, Checkpoint, Deletion, DocumentCount, Un
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.retry_policy import RetryPolicy
+from connectors.http_client.sign_in import Header
 from connectors.sources.website.connector import WebsiteConnector
-from connectors.sources.website.settings import Header, WebsiteCredential, WebsiteSettings
+from connectors.sources.website.settings import WebsiteCredential, WebsiteSettings
 from tests.contract.connector_worlds.held import list_documents
 from tests.support.services.serving import RunningService, serve
 from tests.support.services.website import UNINDEXED, Resource, Site, moved, page

@@ -1,0 +1,1 @@
+"""Feeds: RSS, Atom and JSON Feed."""
