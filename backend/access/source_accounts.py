@@ -32,7 +32,7 @@ class SourceAccountService:
     choice: SourceChoice = EVERY_SOURCE
 
     def list_accounts(
-        self, state: AccountState | None = None, after: str = "", limit: int = 1_000
+        self, state: AccountState | None = None, after: str = "", limit: int | None = None
     ) -> list[SourceAccount]:
         """Return the accounts that are mapped or asked for by their ids, from past `after`."""
         return source_accounts.list_chosen(self.database, self.choice, state, after, limit)
@@ -105,18 +105,24 @@ class SourceAccountService:
         """Raises ConflictError: the account is somebody else's, by a mapping or by the address that the source shows."""
         name = mapping.describe()
         if mapped is not None and mapped.person_id != mapping.person_id:
-            raise self._conflict(f"The account {name} is mapped to", mapped.email)
+            raise self._conflict(
+                f"The account {name} is mapped to {mapped.email}. An account of a source has one person.",
+                f"The account {name} is mapped to somebody else. Ask an admin whose it is.",
+            )
         for email in source_accounts.list_addresses(database, mapping.token or ""):
             other = people.find_by_email(database, email)
             if other and other.disabled_at is None and other.id != mapping.person_id:
-                raise self._conflict(f"By its address, the account {name} belongs to", email)
+                raise self._conflict(
+                    f"By its address, the account {name} belongs to {email}. An account of a source has one person.",
+                    f"By its address, the account {name} belongs to somebody else. Ask an admin whose it is.",
+                )
 
-    def _conflict(self, what: str, email: str) -> ConflictError:
+    def _conflict(self, to_admins: str, to_managers: str) -> ConflictError:
         match self.choice:
             case EverySource():
-                return ConflictError(f"{what} {email}. An account of a source has one person.")
+                return ConflictError(to_admins)
             case SourcesOf():
-                return ConflictError(f"{what} somebody else. Ask an admin whose it is.")
+                return ConflictError(to_managers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +143,7 @@ class OwnSourceAccounts:
             InvalidInputError: the name of the source or the account is empty, too long, or cannot be shown.
             ConflictError: the person asks for as many as allowed.
         """
-        source, account = _clean(source, LONGEST_SOURCE, "source"), clean_account(account)
+        source, account = _clean_source(source), clean_account(account)
         with self.database.transaction() as database:
             own = source_accounts.list_of_person(database, self.person.id)
             for one in own:
@@ -171,14 +177,24 @@ def clean_account(text: str) -> str:
     Raises:
         InvalidInputError: it is empty, too long, or cannot be shown.
     """
-    return _clean(text, LONGEST_ACCOUNT, "account")
-
-
-def _clean(text: str, longest: int, what: str) -> str:
-    cleaned = unicodedata.normalize("NFC", text.strip()) if len(text) <= 10 * longest else ""
-    if not 1 <= len(cleaned) <= longest or not cleaned.isprintable():
-        raise InvalidInputError(f"Name the {what} in 1 to {longest} characters on one line.")
+    cleaned = _clean(text, LONGEST_ACCOUNT)
+    if cleaned is None:
+        raise InvalidInputError(
+            f"Name the account in 1 to {LONGEST_ACCOUNT} characters on one line."
+        )
     return cleaned
+
+
+def _clean_source(text: str) -> str:
+    cleaned = _clean(text, LONGEST_SOURCE)
+    if cleaned is None:
+        raise InvalidInputError(f"Name the source in 1 to {LONGEST_SOURCE} characters on one line.")
+    return cleaned
+
+
+def _clean(text: str, longest: int) -> str | None:
+    cleaned = unicodedata.normalize("NFC", text.strip()) if len(text) <= 10 * longest else ""
+    return cleaned if 1 <= len(cleaned) <= longest and cleaned.isprintable() else None
 
 
 def _check_active(database: Database, asked: SourceAccount) -> None:
@@ -195,8 +211,7 @@ def _get_listed(database: Database, asked: SourceAccount) -> ListedAccount:
     listed = source_accounts.find_listed(database, asked.source_id, asked.account)
     if listed is None:
         raise ConflictError(
-            f"{asked.source} lists no account {asked.account}. Check how it is written; accounts are listed by permission"
-            f" syncs: quarry sources permissions {asked.source}"
+            f"{asked.source} lists no account {asked.account}. Check how it is written; permission syncs list the accounts."
         )
     return listed
 

@@ -39,6 +39,7 @@ from backend.api.routes import (
     research,
     search,
     sharing,
+    source_accounts,
     sources,
     web_search,
 )
@@ -68,6 +69,7 @@ _MODULES = (
     memories,
     explain,
     sources,
+    source_accounts,
     admin,
     models,
     web_search,

@@ -87,7 +87,11 @@ def list_of_person(database: Database, person_id: int) -> list[SourceAccount]:
 
 
 def list_chosen(
-    database: Database, choice: SourceChoice, state: AccountState | None, after: str, limit: int
+    database: Database,
+    choice: SourceChoice,
+    state: AccountState | None,
+    after: str,
+    limit: int | None,
 ) -> list[SourceAccount]:
     """Return the accounts of the sources of a choice by their ids, from past `after`."""
     chosen = _where_chosen(_SELECT, choice).where(source_accounts.c.id > after)
