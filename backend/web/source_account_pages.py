@@ -92,6 +92,7 @@ def _show(
         "candidates": _list_candidates(service, source, begin),
         "source": source,
         "begin": begin,
+        "account": given.get("account", ""),
         "email": given.get("email", ""),
         "trouble": trouble,
         "longest": LONGEST_ACCOUNT,

@@ -74,6 +74,8 @@ def test_an_admin_finds_and_maps_an_account(container: Container, browse: Any) -
     refused = ann.post(PAGE, data={"email": ANN, **OCTOCAT})
     assert refused.status_code == 422
     assert "is mapped to bob@example.com" in refused.text
+    wrong = {"email": "none@example.com", "source": "hub", "begin": "hub", "account": "hubot"}
+    assert '<option value="hubot" selected>' in ann.post(PAGE, data=wrong).text
     (mapped,) = _list(container)
     assert ann.post(f"/source-account/{mapped.id}/withdraw").status_code == 303
     assert _list(container) == []
