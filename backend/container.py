@@ -434,7 +434,7 @@ class Container:
         )
 
 
-_GROUP_TABLES = ("memberships", "conjunctions", "group_members")
+_GROUP_TABLES = ("memberships", "conjunctions", "group_members", "source_accounts")
 
 
 @dataclass(frozen=True, slots=True)

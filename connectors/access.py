@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 PUBLIC = "public"
 CONJUNCTION_PREFIX = "all:"
@@ -60,6 +60,11 @@ def make_account_token(source_id: int, local_id: str) -> str:
 
 def is_account_token(token: str) -> bool:
     return token.startswith("external:") and token.split(":", 2)[2].startswith(_ACCOUNT)
+
+
+def parse_account_token(token: str) -> str:
+    """Return the id that an account has at its source, by its token: the reverse of `make_account_token`."""
+    return unquote(token.split(":", 2)[2].removeprefix(_ACCOUNT))
 
 
 @dataclass(frozen=True, slots=True)

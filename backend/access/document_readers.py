@@ -72,5 +72,6 @@ FindReaders: TypeAlias = AllReaders | OwnReaders
 def _describe(reader: AdmittedReader) -> str:
     if reader.token == PUBLIC:
         return "everybody"
+    account = f" · by the source account {reader.source_account}" if reader.source_account else ""
     ways = " in ".join(reader.groups)
-    return reader.token.removeprefix("user:") + (f" · member of {ways}" if ways else "")
+    return reader.token.removeprefix("user:") + account + (f" · member of {ways}" if ways else "")

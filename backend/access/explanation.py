@@ -20,6 +20,7 @@ from backend.store import (
     listings,
     membership_paths,
     people,
+    source_accounts,
 )
 from backend.store.audit import Actor
 from backend.store.database import Database
@@ -27,7 +28,7 @@ from backend.store.documents import HeldDocument
 from backend.store.failures import Failure
 from backend.store.membership_paths import Membership
 from backend.store.people import Person
-from connectors.access import Access, Clause, Readers
+from connectors.access import Access, Clause, Readers, parse_account_token
 
 _USER = "user:"
 _Paths: TypeAlias = dict[str, tuple[str, ...]]
@@ -82,7 +83,9 @@ class Explanation:
     clauses: tuple[ClauseExplanation, ...]
     """All of which have to be met."""
     names: Mapping[str, str]
-    """Of groups and scopes, as people at the source know them."""
+    """Of groups and scopes, as people at the source know them; and of mapped accounts."""
+    source_accounts: Mapping[str, str]
+    """The sources of the accounts that are mapped to somebody, by their tokens."""
     compared_at: datetime | None
     """When who may read was last compared with the source."""
     groups_listed_at: datetime | None
@@ -119,6 +122,7 @@ def explain(database: Database, name: str, own: Readers, actor: Actor) -> Explan
     audit.record(database, "explain", source, detail, actor)
     above = [*of_accounts, *membership_paths.list_above(database, held)]
     clauses = explain_clauses(document.access, own, above) if document else ()
+    mapped = source_accounts.name_sources(database, (one.token for one in of_accounts))
     tokens = {token for clause in clauses for token in clause.needed}
     tokens |= {token for each in above for token in (each.member, each.token)}
     return Explanation(
@@ -128,7 +132,11 @@ def explain(database: Database, name: str, own: Readers, actor: Actor) -> Explan
         document=document,
         failure=failure,
         clauses=clauses,
-        names=membership_paths.name_groups(database, tokens),
+        names={
+            **{token: parse_account_token(token) for token in mapped},
+            **membership_paths.name_groups(database, tokens),
+        },
+        source_accounts=mapped,
         compared_at=listings.list_compared(database, source).get(source),
         groups_listed_at=group_listings.last_finished(database, source),
         accounts=tuple(_describe_accounts(database, own)),

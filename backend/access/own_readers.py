@@ -1,10 +1,10 @@
-"""What a person holds by itself: its address, where somebody vouches for it, and its groups."""
+"""What a person holds by itself: its address, where somebody vouches for it, its groups, and its accounts of sources."""
 
 from collections.abc import Mapping, Set
 from datetime import UTC, datetime, timedelta
 
 from backend.access.people import BY_ADMIN, audit_name
-from backend.store import group_members, groups, people
+from backend.store import group_members, groups, people, source_accounts
 from backend.store.database import Database
 from backend.store.membership_paths import Membership
 from backend.store.people import Person
@@ -20,17 +20,18 @@ def find_own_readers(database: Database, person: Person, now: datetime | None = 
     is_verified = person.verified == BY_ADMIN or person.verified in valid
     address = [audit_name(person.email)] if is_verified else []
     names = {name for of_origin in valid.values() for name in of_origin}
-    return Readers.of(*address, *map(make_group_token, names))
+    accounts = source_accounts.list_tokens(database, person.id)
+    return Readers.of(*address, *map(make_group_token, names), *accounts)
 
 
 def add_groups_of_accounts(database: Database, own: Readers) -> Readers:
-    """Add the groups of the accounts whose addresses are among these tokens, as if these people asked themselves."""
+    """Add what the accounts hold whose addresses are among these tokens, as if these people asked themselves."""
     groups_of_accounts = list_groups_of_accounts(database, own)
     return own.holding_also(each.token for each in groups_of_accounts)
 
 
 def list_groups_of_accounts(database: Database, own: Readers) -> list[Membership]:
-    """Return in which groups the accounts are whose addresses are among these tokens."""
+    """Return in which groups the people are whose addresses are among these tokens, and which accounts of sources are mapped to them."""
     found: list[Membership] = []
     for token in sorted(own.tokens):
         kind, _, email = token.partition(":")
@@ -43,9 +44,11 @@ def list_groups_of_accounts(database: Database, own: Readers) -> list[Membership
 def _list_groups(database: Database, person: Person, member: str) -> list[Membership]:
     dates = group_members.list_dates(database, person.id)
     names = {name for of_origin in _list_valid(database, person).values() for name in of_origin}
+    of_groups = {make_group_token(name): dates.get(name) for name in sorted(names)}
+    mapped = source_accounts.list_tokens(database, person.id)
     return [
-        Membership(member, make_group_token(name), is_pending=False, since=dates.get(name))
-        for name in sorted(names)
+        Membership(member, token, is_pending=False, since=since)
+        for token, since in {**of_groups, **mapped}.items()
     ]
 
 

@@ -78,7 +78,9 @@ def _name_some(tokens: tuple[str, ...], found: "ExplanationResponse") -> str:
 
 
 def _name(token: str, found: "ExplanationResponse") -> str:
-    name = found.names.get(token)
+    name, source = found.names.get(token), found.source_accounts.get(token)
+    if source is not None:
+        return f"the source account {name} of {source} ({token})"
     return f"{name} ({token})" if name else token
 
 

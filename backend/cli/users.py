@@ -9,7 +9,7 @@ from rich.table import Table
 from backend.access.password_reset import PasswordResetService
 from backend.access.people import PeopleService
 from backend.access.roles import Role
-from backend.cli import command_line
+from backend.cli import command_line, source_accounts
 from backend.cli.command_line import Json, to_safe_text
 from backend.cli.listening import find_public_address
 from backend.container import Container
@@ -21,6 +21,7 @@ app = typer.Typer(
     help="Invite people, and change, disable or verify their accounts.",
     no_args_is_help=True,
 )
+app.add_typer(source_accounts.app, name="accounts")
 
 Email = Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of the person.")]
 

@@ -79,6 +79,8 @@ class AdmittedReaderResponse(Schema):
     """A reader token: a person, a group that is not a source's, or `public`."""
     member_of: tuple[str, ...]
     """The names of the groups that admit the reader, the last of which the document names; empty if it names the reader."""
+    source_account: str | None = None
+    """The account of a source that is mapped to the reader and admits them; null if none is needed."""
 
 
 class DocumentContent(Schema):
@@ -171,7 +173,10 @@ def _who(who: "DocumentReaders") -> dict[str, Any]:
     return {
         "readers": tuple(describe_readers(who.access)),
         "admitted": tuple(
-            AdmittedReaderResponse(reader=one.token, member_of=one.groups) for one in who.admitted
+            AdmittedReaderResponse(
+                reader=one.token, member_of=one.groups, source_account=one.source_account
+            )
+            for one in who.admitted
         ),
         "admitted_count": who.count,
     }

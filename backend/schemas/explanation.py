@@ -35,6 +35,7 @@ class ExplanationResponse(Schema):
         failure=None,
         clauses=[{"needed": ["group:finance"], "held": [], "is_met": False}],
         names={},
+        source_accounts={},
         compared_at="2026-11-03T09:31:00Z",
         groups_listed_at=None,
         accounts=[],
@@ -55,6 +56,8 @@ class ExplanationResponse(Schema):
     """What has to be met to read it, all of it."""
     names: Mapping[str, str]
     """Of groups and scopes, as people at the source know them, by their tokens."""
+    source_accounts: Mapping[str, str]
+    """The sources of the accounts that an admin mapped to them, by the tokens of these."""
     compared_at: datetime | None
     """When who may read was last compared with the source."""
     groups_listed_at: datetime | None
@@ -76,6 +79,7 @@ class ExplanationResponse(Schema):
             failure=failure.reason if failure else None,
             clauses=tuple(map(ClauseResponse.model_validate, found.clauses)),
             names=found.names,
+            source_accounts=found.source_accounts,
             compared_at=found.compared_at,
             groups_listed_at=found.groups_listed_at,
             accounts=found.accounts,

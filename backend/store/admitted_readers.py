@@ -3,12 +3,20 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import CTE, Connection, Select, func, intersect, select
+from sqlalchemy import CTE, Connection, Select, func, intersect, literal, select
 
 from backend.store.database import Database, select_texts
-from backend.store.tables import memberships, source_groups
-from connectors.access import PUBLIC, Access, Clause, is_account_token
+from backend.store.source_account_tables import source_accounts
+from backend.store.tables import memberships, people, source_groups
+from connectors.access import (
+    PUBLIC,
+    Access,
+    Clause,
+    is_account_token,
+    parse_account_token,
+)
 
+_PERSON = literal("user:") + people.c.email
 _LIMIT = 100
 """People that are named of a large group."""
 
@@ -18,6 +26,8 @@ class AdmittedReader:
     token: str
     groups: tuple[str, ...] = ()
     """The names of the groups that admit them, from their own to one that the document names; empty if it names them."""
+    source_account: str | None = None
+    """Of a source, by which they are in these groups, or which the document names: an admin mapped it to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +54,8 @@ def find_admitted(
         count = connection.scalar(select(func.count()).select_from(admitted)) or 0
         found = select(admitted.c.token).order_by(admitted.c.token).limit(_LIMIT)
         tokens = list(connection.scalars(found))
-        ways = _find_ways(connection, tokens, min(clauses, key=_rank_clause))
-    return AdmittedReaders([AdmittedReader(each, ways.get(each, ())) for each in tokens], count)
+        readers = _find_ways(connection, tokens, min(clauses, key=_rank_clause))
+    return AdmittedReaders(readers, count)
 
 
 def _admits_everybody(connection: Connection, clause: Clause) -> bool:
@@ -60,11 +70,21 @@ def _rank_clause(clause: Clause) -> tuple[int, list[str]]:
 
 
 def _reach_members(connection: Connection, clause: Clause) -> CTE:
-    """Select the tokens of a clause, their members, the members of these, and so on."""
+    """Select the tokens of a clause, their members, the members of these, and so on, and to whom the accounts among them are mapped."""
     own = select_texts(connection.dialect.name, clause).subquery()
-    reached = select(next(iter(own.c)).label("token")).cte(recursive=True)
-    below = select(memberships.c.member).join(reached, memberships.c.token == reached.c.token)
-    return reached.union(below.where(memberships.c.pending == 0))
+    begun = select(next(iter(own.c)).label("token")).cte(recursive=True)
+    below = select(memberships.c.member).join(begun, memberships.c.token == begun.c.token)
+    reached = begun.union(below.where(memberships.c.pending == 0))
+    mapped = _select_mapped().where(source_accounts.c.token.in_(select(reached.c.token)))
+    return select(reached.c.token).union(mapped.with_only_columns(_PERSON)).cte()
+
+
+def _select_mapped() -> Select[tuple[str, str, str]]:
+    """Select the people to whom accounts are mapped, the accounts, and the names of their sources."""
+    columns = source_accounts.c
+    query = select(_PERSON.label("member"), columns.token, columns.source)
+    joined = query.join_from(source_accounts, people, columns.person_id == people.c.id)
+    return joined.where(columns.token.is_not(None), people.c.disabled_at.is_(None))
 
 
 def _select_admitted(
@@ -80,15 +100,53 @@ def _select_admitted(
 
 def _find_ways(
     connection: Connection, tokens: Sequence[str], clause: Clause
-) -> Mapping[str, tuple[str, ...]]:
-    """Return for each token the names of the groups from its own up to one of the clause, by the shortest way."""
-    above = _read_groups_above(connection, tokens, clause)
+) -> list[AdmittedReader]:
+    """Return the readers with the names of the groups from their own up to one of the clause, by the shortest way."""
+    mapped = _read_mapped(connection, tokens, clause)
+    above = _read_groups_above(connection, {*tokens, *(token for _, token in mapped)}, clause)
+    for member, token in mapped:
+        above[member].append(token)
     ways = {token: _find_way(token, above, clause) for token in tokens}
     names = _read_names(connection, {one for way in ways.values() for one in way})
-    return {
-        token: tuple(names[one] for one in way if not is_account_token(one))
-        for token, way in ways.items()
-    }
+    return [
+        AdmittedReader(
+            token,
+            tuple(names[one] for one in ways[token] if not is_account_token(one)),
+            _name_account(mapped.get((token, next(iter(ways[token]), ""))), ways[token], names),
+        )
+        for token in tokens
+    ]
+
+
+def _name_account(source: str | None, way: Sequence[str], names: Mapping[str, str]) -> str | None:
+    """Return what to call the account that the way begins with, if it is mapped."""
+    if source is None:
+        return None
+    name = names[way[0]] if names[way[0]] != way[0] else parse_account_token(way[0])
+    return f"{name} of {source}"
+
+
+def _read_mapped(
+    connection: Connection, tokens: Iterable[str], clause: Clause
+) -> dict[tuple[str, str], str]:
+    """Return the sources of the accounts that are mapped to people and lead to the clause, by person and token.
+
+    Where the source itself shows the person's address, that is the way.
+    """
+    reached = _reach_members(connection, clause)
+    columns = source_accounts.c
+    shown = select(memberships.c.member).where(
+        memberships.c.member == _PERSON,
+        memberships.c.token == columns.token,
+        memberships.c.pending == 0,
+    )
+    query = _select_mapped().where(
+        _PERSON.in_(select_texts(connection.dialect.name, tokens)),
+        columns.token.in_(select(reached.c.token)),
+        ~shown.exists(),
+    )
+    rows = connection.execute(query.order_by(columns.token))
+    return {(row.member, row.token): row.source for row in rows}
 
 
 def _read_groups_above(

@@ -12,6 +12,7 @@ from backend.store.push_tables import pushed_documents
 from backend.store.research_tables import research_runs
 from backend.store.sharing_tables import conversation_shares
 from backend.store.slack_tables import slack_questions
+from backend.store.source_account_tables import source_accounts
 from backend.store.user_file_tables import user_files
 from backend.store.web_cache_tables import web_cache_entries
 from backend.store.web_search_tables import web_providers
@@ -34,5 +35,6 @@ from backend.store.web_search_tables import web_providers
         pushed_documents,
         research_runs,
         slack_questions,
+        source_accounts,
     )
 }

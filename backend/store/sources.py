@@ -21,6 +21,7 @@ from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database, exclusive
 from backend.store.push_tables import pushed_documents, pushes
+from backend.store.source_account_tables import source_accounts
 from backend.store.tables import (
     batches,
     group_listings,
@@ -256,6 +257,7 @@ _TABLES = (
     schedule,
     memberships,
     source_groups,
+    source_accounts,
     runs,
     pushed_documents,
     pushes,

@@ -1,4 +1,4 @@
-"""The page of a person's own account: sessions, password, connected programs, API tokens."""
+"""The page of a person's own account: sessions, password, connected programs, accounts at sources, API tokens."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,6 +13,7 @@ from backend.access.own_account import OwnAccount
 from backend.access.passwords import SHORTEST, PasswordQueue, Passwords
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
+from backend.access.source_accounts import OwnSourceAccounts
 from backend.api.account_authentication import AccountCookies
 from backend.api.authorization import Asker, AskerDependency, Permission, get_person, requires
 from backend.api.languages import parse_language
@@ -42,6 +43,8 @@ class AccountPages:
         app.post(f"{ACCOUNT}/password", include_in_schema=False)(self.change_password)
         app.post(f"{ACCOUNT}/identity", include_in_schema=False)(self.unlink_identity)
         app.post(f"{ACCOUNT}/program", include_in_schema=False)(self.disconnect_program)
+        app.post(f"{ACCOUNT}/source-accounts", include_in_schema=False)(self.ask_for_source_account)
+        app.post(f"{ACCOUNT}/source-account", include_in_schema=False)(self.give_up_source_account)
         app.post(f"{ACCOUNT}/tokens", include_in_schema=False)(self.create_token)
         app.post(f"{ACCOUNT}/token", include_in_schema=False)(self.revoke_token)
 
@@ -96,6 +99,21 @@ class AccountPages:
         return RedirectResponse(ACCOUNT, 303)
 
     @requires(Permission.ACCOUNT)
+    def ask_for_source_account(
+        self, request: Request, asker: AskerDependency, form: FormDependency
+    ) -> Response:
+        try:
+            self._source_accounts(asker).ask(form.get("source", ""), form.get("account", ""))
+        except (InvalidInputError, ConflictError) as error:
+            return self._render(request, asker, str(error))
+        return RedirectResponse(ACCOUNT, 303)
+
+    @requires(Permission.ACCOUNT)
+    def give_up_source_account(self, asker: AskerDependency, form: FormDependency) -> Response:
+        self._source_accounts(asker).withdraw(form.get("account_id", ""))
+        return RedirectResponse(ACCOUNT, 303)
+
+    @requires(Permission.ACCOUNT)
     def create_token(
         self, request: Request, asker: AskerDependency, form: FormDependency
     ) -> Response:
@@ -126,6 +144,7 @@ class AccountPages:
             "identities": account.list_identities(),
             "current": digest(request.cookies[self.cookies.session]),
             "tokens": api_tokens.list_of_person(self.container.database, account.person.id),
+            "source_accounts": self._source_accounts(asker).list_accounts(),
             "programs": list_programs(self.container.database, account.person),
             "scopes": list_scopes(asker),
             "shortest": SHORTEST,
@@ -137,6 +156,9 @@ class AccountPages:
 
     def _account(self, asker: Asker) -> OwnAccount:
         return OwnAccount(self.container.database, get_person(asker), asker.actor)
+
+    def _source_accounts(self, asker: Asker) -> OwnSourceAccounts:
+        return OwnSourceAccounts(self.container.database, get_person(asker), asker.actor)
 
     def _tokens(self, asker: Asker) -> ApiTokenService:
         return ApiTokenService(self.container.database, asker.actor, get_person(asker))

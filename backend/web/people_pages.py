@@ -14,7 +14,7 @@ from backend.access.people import FormerAddressError, PeopleService
 from backend.access.roles import Role
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AccountDatabaseDependency
-from backend.store import group_members, last_seen, people, sessions
+from backend.store import group_members, last_seen, people, sessions, source_accounts
 from backend.store.database import Database
 from backend.store.people import Person
 from backend.web import urls
@@ -210,6 +210,7 @@ def _show_person(
     values = {
         "one": person,
         "groups": group_members.list_of_person(database, person.id),
+        "source_accounts": source_accounts.list_of_person(database, person.id),
         "last_seen": last_seen.find_last_seen(database, [person.id]).get(person.id),
         "sessions": len(sessions.list_of_person(database, person.id)),
         "roles": tuple(Role),

@@ -8,7 +8,7 @@ import random
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,25 +18,36 @@ from starlette.requests import Request
 
 from backend.access.explanation import Reason, explain
 from backend.access.group_sync import syncing_groups
+from backend.access.own_readers import find_own_readers
 from backend.access.readers import resolve_readers
 from backend.access.roles import Role
+from backend.access.source_accounts import SourceAccountService
 from backend.api.app import create_app
 from backend.api.authorization import Asker
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import documents, run_transitions, sources
+from backend.store import documents, people, run_transitions, sources
 from backend.store.audit import OWNER
 from backend.store.database import Database
 from backend.sync.run_lease import this_process
 from backend.web import routes
-from connectors.access import PUBLIC, Access, Readers
+from connectors.access import (
+    PUBLIC,
+    Access,
+    Readers,
+    is_account_token,
+    make_account_token,
+    parse_account_token,
+)
 from connectors.batched import batched
 from connectors.connector import ReaderGroup
+from connectors.errors import ConflictError
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Amend, Filters, Index, IndexQuery, IndexWriter
 from indexing.index.spelling import MAX_WORDS, spelling_query
 from indexing.ingestion.ledger import AccessAmended
 from tests.contract.connector_worlds.held import resolve
+from tests.support.accounts import add_person
 from tests.support.chunks import document as indexed
 from tests.support.chunks import vector
 from tests.support.groups import token_of
@@ -48,7 +59,7 @@ from tests.support.store import Store, document, gone, store_at
 
 pytestmark = pytest.mark.deep("engines")
 
-DOCUMENTS, PEOPLE, GROUPS = 25, 6, 8
+DOCUMENTS, PEOPLE, GROUPS, ACCOUNTS = 25, 6, 8, 5
 CHECKS = scaled(2_500, 100_000, "engines")
 """Whether one asker may learn of one document in one way, or a count."""
 CLUSTER_CHECKS = scaled(2_500, 20_000, "engines")
@@ -81,9 +92,12 @@ class Model:
 
     members: dict[str, frozenset[str]]
     access: dict[str, Access]
+    mapped: dict[str, str] = field(default_factory=dict)
+    """To whom an admin mapped accounts of the source, by their tokens."""
 
     def readable(self, asker: str) -> frozenset[str]:
         groups = [ReaderGroup(token, members) for token, members in self.members.items()]
+        groups += [ReaderGroup(token, frozenset({one})) for token, one in self.mapped.items()]
         readers = resolve(groups, asker)
         return frozenset(name for name, access in self.access.items() if readers.may_read(access))
 
@@ -107,6 +121,8 @@ class Place:
     def fill(self) -> None:
         number = sources.find(self.database, "desk").id
         self.model.members = {token_of(number, f"g{n}"): frozenset() for n in range(GROUPS)}
+        accounts = {make_account_token(number, f"a{n}"): frozenset[str]() for n in range(ACCOUNTS)}
+        self.model.members |= accounts
         for n in range(DOCUMENTS):
             self.model.access[f"desk:{n:02}"] = self.draw_access()
         self.store.ledger.save_conjunctions(self.model.access.values())
@@ -136,12 +152,24 @@ class Place:
                 drawn[token] |= {PUBLIC}
         return drawn
 
+    def change_mapping(self) -> None:
+        """Give an account to somebody else, or to nobody: in force at once, whatever a sync does meanwhile."""
+        service = SourceAccountService(self.database)
+        token = self.chance.choice([one for one in self.model.members if is_account_token(one)])
+        if self.model.mapped.pop(token, None):
+            (former,) = (one for one in service.list_accounts() if one.token == token)
+            service.withdraw(former.id)
+        with suppress(ConflictError):  # The source shows the address of another.
+            asker = self.chance.choice(ASKERS)
+            service.map(asker.removeprefix("user:"), "desk", parse_account_token(token))
+            self.model.mapped[token] = asker
+
     def change(self) -> None:
         """Let the source change members, the access of documents, or both; and ask between the writes."""
         access = dict(self.model.access)
         for name in self.chance.sample(sorted(access), self.chance.choice([1, 3, 5])):
             access[name] = self.draw_access()
-        before, after = self.model, Model(self.draw_members(), access)
+        before, after = self.model, Model(self.draw_members(), access, self.model.mapped)
         self.ask_between(before, after)
         with self.syncing(after.members):
             self.ask_between(before, after)
@@ -191,7 +219,13 @@ class Place:
         return frozenset(WAYS[way](self, asker))
 
     def hold(self, asker: str) -> Readers:
-        return resolve_readers(self.database, Readers.of(asker))
+        return resolve_readers(self.database, find_own(self.database, asker))
+
+
+def find_own(database: Database, asker: str) -> Readers:
+    """Return what somebody holds by themselves: by their account, where they have one."""
+    person = people.find_by_email(database, asker.removeprefix("user:"))
+    return find_own_readers(database, person) if person else Readers.of(asker)
 
 
 NAMES = [f"desk:{n:02}" for n in range(DOCUMENTS)]
@@ -305,11 +339,14 @@ WAYS: Mapping[str, Callable[[Place, str], set[str]]] = {
 }
 
 
+@dataclass(frozen=True)
 class AskerByHeader:
     """Takes every request for one of whom it names. Implements `backend.api.authentication.Authenticator`."""
 
+    database: Database
+
     async def authenticate(self, request: Request) -> Asker:
-        readers = Readers.of(request.headers[ASKER_HEADER])
+        readers = find_own(self.database, request.headers[ASKER_HEADER])
         return Asker(kind="local", readers=readers, role=Role.MEMBER)
 
 
@@ -327,7 +364,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 def pages(database_url: str, tmp_path: Path) -> Iterator[TestClient]:
     settings = {"home": tmp_path / "home", "database_url": database_url, "models": MODEL_CACHE}
     container = Container(Settings.model_validate(settings))
-    app = create_app(container, AskerByHeader())
+    app = create_app(container, AskerByHeader(container.database))
     routes.mount(app)
     with (
         closing(container.database),
@@ -340,6 +377,9 @@ def pages(database_url: str, tmp_path: Path) -> Iterator[TestClient]:
 @pytest.fixture
 def place(engine: Engine, database_url: str, pages: TestClient) -> Iterator[Place]:
     with store_at(database_url, "desk") as store:
+        for number, asker in enumerate(ASKERS):
+            role = Role.MEMBER if number else Role.ADMIN
+            add_person(store.database, asker.removeprefix("user:"), role)
         made = Place(store, engine.writer(), engine.index(), pages, random.Random(2026))
         made.fill()
         yield made
@@ -349,6 +389,7 @@ def test_every_way_of_asking_shows_exactly_what_may_be_read(place: Place, engine
     checks = CHECKS if isinstance(engine, LocalEngine) else CLUSTER_CHECKS
     while place.decided.total() < checks or place.decided.keys() < WAYS.keys():
         place.change()
+        place.change_mapping()
         for _ in range(ASKED_AT_REST):
             place.ask_exactly()
     print(dict(place.decided))  # Shown with -s.

@@ -98,6 +98,8 @@ class Kind(StrEnum):
     """What a person granted to a client of OAuth."""
     KNOWLEDGE = "knowledge"
     """Of its owner alone."""
+    SOURCE_ACCOUNT = "source account"
+    """That its owner asks for, at a source that its owner looks after."""
     ENDED_SHARE = "ended share"
     """Taken back: it exists for nobody."""
 

@@ -1,7 +1,7 @@
 """Objects of every kind that the routes name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
@@ -28,6 +28,7 @@ from backend.store import (
     oauth_grants,
     projects,
     sessions,
+    source_accounts,
     sources,
     user_files,
     web_search,
@@ -59,6 +60,7 @@ from tests.support.accounts import add_person
 from tests.support.conversations import ELSEWHERE, finish
 from tests.support.document_sets import source as all_of
 from tests.support.document_sets import values as make_set_values
+from tests.support.groups import save_groups
 from tests.support.knowledge import learn
 from tests.support.language_models import make_values
 from tests.support.research_runs import add_run, finish_run
@@ -390,6 +392,15 @@ def _make_connected_program(world: "World", owner: str) -> str:
     return str(added.id)
 
 
+def _make_source_account(world: "World", owner: str) -> str:
+    source, person = _make_source(world, owner), _find_owner(world, owner)
+    save_groups(world.database, source, {"account/octocat": []})
+    new = source_accounts.make_new(person.id, person.email, source, "octocat", datetime.now(UTC))
+    source_id = source_accounts.find_source_id(world.database, source)
+    source_accounts.add(world.database, replace(new, source_id=source_id))
+    return new.id
+
+
 def _make_knowledge(world: "World", owner: str) -> str:
     person = ConversationOwner(_find_owner(world, owner).id)
     learned = learn(f"It is {world.name_new()}.")
@@ -438,6 +449,7 @@ MAKERS: Mapping[Kind, Callable[["World", str], str]] = MappingProxyType(
         Kind.OAUTH_CLIENT: _make_client,
         Kind.CONNECTED_PROGRAM: _make_connected_program,
         Kind.KNOWLEDGE: _make_knowledge,
+        Kind.SOURCE_ACCOUNT: _make_source_account,
     }
 )
 MISSING: Mapping[Kind, str] = MappingProxyType(

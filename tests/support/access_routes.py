@@ -36,6 +36,7 @@ _ANYONE, _SEARCH, _ASK = Permission.ANYONE, Permission.SEARCH, Permission.ASK
 _SOURCES, _ADMIN, _METRICS = Permission.SOURCES, Permission.ADMIN, Permission.METRICS
 _ACCOUNTS, _ACCOUNT = Permission.ACCOUNTS, Permission.ACCOUNT
 _ADMIN_SOURCE = "/api/admin/sources/{name}"
+_SOURCE_ACCOUNT = "/api/admin/source-accounts/{account_id}"
 _FOLDER = {"kind": "folder", "settings": {"path": "/nowhere"}}
 _FILTER = {"sources": [OBJECT]}
 _MODEL = "/api/admin/models/{name}"
@@ -131,6 +132,13 @@ _FOR_OWNERS_OF_SOURCES = {
     ),
     "GET /api/admin/kinds": answers(_SOURCES),
     "GET /api/admin/sources": answers(_SOURCES),
+    f"GET {_ADMIN_SOURCE}/accounts": answers(_SOURCES, Kind.SOURCE),
+    "GET /api/admin/source-accounts": answers(_SOURCES),
+    "GET /source-accounts": answers(_SOURCES),
+    "POST /source-account/{account_id}/approve": answers(_SOURCES, Kind.SOURCE_ACCOUNT, 303),
+    "POST /source-account/{account_id}/withdraw": answers(_SOURCES, Kind.SOURCE_ACCOUNT, 303),
+    f"POST {_SOURCE_ACCOUNT}/approve": answers(_SOURCES, Kind.SOURCE_ACCOUNT),
+    f"DELETE {_SOURCE_ACCOUNT}": answers(_SOURCES, Kind.SOURCE_ACCOUNT, 204),
     "POST /api/admin/sources": answers(_SOURCES, found=422, json=_FOLDER),
     f"GET {_ADMIN_SOURCE}": answers(_SOURCES, Kind.SOURCE),
     f"PATCH {_ADMIN_SOURCE}": answers(_SOURCES, Kind.SOURCE, json={}),
@@ -168,6 +176,8 @@ _FOR_ADMINS = {
     "POST /api/admin/look": answers(_ADMIN, Kind.DOCUMENT, json={"document": OBJECT}),
     "POST /look": answers(_ADMIN, Kind.DOCUMENT, form={"document": OBJECT}),
     f"PUT {_ADMIN_SOURCE}/owner": answers(_ADMIN, Kind.SOURCE, json={"email": None}),
+    "POST /source-accounts": answers(_ADMIN, found=422, form={}),
+    "POST /api/admin/source-accounts": answers(_ADMIN, found=422, json={}),
     "GET /people": answers(_ACCOUNTS),
     "POST /people/invite": answers(_ACCOUNTS, found=422, form={}),
     "POST /people/withdraw": answers(_ACCOUNTS, Kind.INVITATION, 303, form={"email": OBJECT}),
@@ -215,8 +225,15 @@ _FOR_WHO_HAS_SIGNED_IN = {
     "POST /account/session": answers(_ACCOUNT, Kind.SESSION, 303, form={"session": OBJECT}),
     "POST /account/password": answers(_ACCOUNT, found=422, form={}),
     "POST /account/identity": answers(_ACCOUNT, Kind.IDENTITY, 303, form=_IDENTITY),
+    "POST /account/source-accounts": answers(_ACCOUNT, found=422, form={}),
+    "POST /account/source-account": answers(
+        _ACCOUNT, Kind.SOURCE_ACCOUNT, 303, form={"account_id": OBJECT}
+    ),
     "POST /account/tokens": answers(_ACCOUNT, found=422, form={}),
     "POST /account/token": answers(_ACCOUNT, Kind.OWN_TOKEN, 303, form={"name": OBJECT}),
+    "GET /api/source-accounts": answers(_ACCOUNT),
+    "POST /api/source-accounts": answers(_ACCOUNT, found=422, json={}),
+    "DELETE /api/source-accounts/{account_id}": answers(_ACCOUNT, Kind.SOURCE_ACCOUNT, 204),
     "POST /sign-in/openid/link": answers(_ACCOUNT, found=422, form={}),
     # The last one: the session has ended then.
     "POST /sign-out": answers(_ACCOUNT, found=303),

@@ -1,6 +1,7 @@
 """Groups with their members in a database, as a permission sync leaves them."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from backend.access.group_sync import syncing_groups
 from backend.store import documents, run_transitions, sources
@@ -16,13 +17,24 @@ def _is_dead(run: Run) -> bool:
     return True
 
 
-def save_groups(database: Database, source: str, groups: Mapping[str, Iterable[str]]) -> None:
-    """Let a source list these groups, by their ids in the source, with reader tokens or ids of groups as members."""
+def save_groups(
+    database: Database,
+    source: str,
+    groups: Mapping[str, Iterable[str]],
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Let a source list these groups, by their ids in the source, with reader tokens or ids of groups as members.
+
+    Args:
+        names: of groups that people do not know by their ids.
+    """
     number = sources.find(database, source).id
     run = run_transitions.begin(database, source, "permissions", this_process(), _is_dead)
     listed = [
         ReaderGroup(
-            token_of(number, name), frozenset(token_of(number, one) for one in members), name
+            token_of(number, name),
+            frozenset(token_of(number, one) for one in members),
+            names.get(name, name),
         )
         for name, members in groups.items()
     ]

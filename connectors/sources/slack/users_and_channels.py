@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
 
-from connectors.access import parse_reader_token
+from connectors.access import make_account_token, parse_reader_token
 from connectors.http_client.response import MalformedResponse
 from connectors.sources.slack.models import Message, Raw, get_object, get_text
 from connectors.text_cleaning import to_one_line
@@ -42,9 +42,12 @@ class User:
         return cls(own, name, _parse_email(address), _parse_status(raw))
 
     @property
-    def token(self) -> str | None:
-        """The reader token of the user; None if the e-mail address is not known."""
-        return f"user:{self.email}" if self.email else None
+    def is_reader(self) -> bool:
+        return self.status is not UserStatus.OUTSIDE
+
+    def make_token(self, source_id: int) -> str:
+        """Return the reader token of the user: by the e-mail address if it is known, otherwise by the account."""
+        return f"user:{self.email}" if self.email else make_account_token(source_id, self.id)
 
 
 def _parse_status(raw: Raw) -> UserStatus:
@@ -84,11 +87,7 @@ class UserDirectory:
             self._users[user.id] = user
             if isinstance(raw, dict) and (bot := get_text(get_object(raw, "profile"), "bot_id")):
                 self._bots[bot] = user.name
-        own = self._users.values()
-        self.member_tokens = frozenset(
-            one.token for one in own if one.token and one.status is UserStatus.MEMBER
-        )
-        self.has_guests = any(one.token and one.status is UserStatus.GUEST for one in own)
+        self.has_guests = any(one.status is UserStatus.GUEST for one in self._users.values())
 
     def __getitem__(self, user_id: str) -> User | None:
         if user_id in self._users:
@@ -112,14 +111,19 @@ class UserDirectory:
         written = written or get_text(profile, "display_name") or get_text(profile, "real_name")
         return to_one_line(written) or self._bots.get(bot, "") or message.user or bot or "unknown"
 
-    def get_tokens(self, user_ids: Iterable[str]) -> frozenset[str]:
-        """Return the reader tokens of members and guests among the users."""
+    def get_readers(self, user_ids: Iterable[str]) -> list[User]:
+        """Return the members and guests among the users."""
         found = (self._users.get(one) for one in user_ids)
-        return frozenset(
-            user.token
-            for user in found
-            if user and user.token and user.status is not UserStatus.OUTSIDE
-        )
+        return [user for user in found if user and user.is_reader]
+
+    def list_members(self) -> list[User]:
+        """Return the users who may read every public channel."""
+        return [one for one in self._users.values() if one.status is UserStatus.MEMBER]
+
+    def list_without_address(self) -> list[User]:
+        """Return the members and guests whose e-mail address is not known, by their ids."""
+        found = (one for one in self._users.values() if one.is_reader and not one.email)
+        return sorted(found, key=lambda one: one.id)
 
 
 class PublicReaders(StrEnum):

@@ -10,9 +10,11 @@ import pytest
 from sqlalchemy import delete
 
 from backend.access.roles import Role
+from backend.access.source_accounts import OwnSourceAccounts
 from backend.container import Container, find_held_beyond_tokens
 from backend.settings import DEFAULT_MODEL, Settings
 from backend.store import groups, tables
+from backend.store.audit import OWNER
 from connectors.access import Access, Readers
 from connectors.errors import ActionRequiredError, DamagedDataError
 from indexing.index.versions import IndexVersionReplacedError
@@ -140,6 +142,10 @@ def test_a_database_says_without_being_opened_whether_it_holds_groups(tmp_path: 
     assert not find_held_beyond_tokens(file).groups
     ann = add_person(store.database, "ann@example.com", Role.ADMIN)
     groups.replace_of_person(store.database, ann.id, "https://idp.example.com", {"staff"})
+    assert find_held_beyond_tokens(file).groups
+    groups.replace_of_person(store.database, ann.id, "https://idp.example.com", set())
+    assert not find_held_beyond_tokens(file).groups
+    OwnSourceAccounts(store.database, ann, OWNER).ask("desk", "octocat")
     assert find_held_beyond_tokens(file).groups
     damaged = tmp_path / "damaged.db"
     damaged.write_text("no database")

@@ -13,7 +13,10 @@ from connectors.access import (
     NOBODY,
     Access,
     Readers,
+    is_account_token,
+    make_account_token,
     parse_access,
+    parse_account_token,
     parse_reader_token,
 )
 
@@ -212,3 +215,11 @@ def test_tokens_are_added_to_an_asker_and_the_audience_stays() -> None:
     more = shown.holding_also(["group:c"])
     assert more.tokens == {"public", "group:a", "group:c"}
     assert more.audience == shown.audience
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_the_token_of_an_account_says_its_id_whatever_that_contains(account: str) -> None:
+    token = make_account_token(7, account)
+    assert is_account_token(token)
+    assert parse_reader_token(token) == token
+    assert parse_account_token(token) == account

@@ -13,6 +13,7 @@ from backend.access.groups import GroupService
 from backend.access.people import PeopleService
 from backend.access.readers import resolve_readers
 from backend.access.roles import Role
+from backend.access.source_accounts import SourceAccountService
 from backend.store import audit, groups, identities, sources, tables
 from backend.store.audit import OWNER, Actor
 from connectors.access import EVERYBODY, NOBODY, Access, Readers
@@ -94,6 +95,23 @@ def test_each_condition_is_explained_by_itself(store: Store) -> None:
     }
     assert explained(store, BOB).reason is Reason.READABLE
     assert explained(store, ANN, "group:board").reason is Reason.READABLE
+
+
+def test_a_mapped_account_is_named_as_the_way(store: Store) -> None:
+    add_person(store.database, "ann@example.com", Role.ADMIN)
+    save_groups(store.database, "desk", {"team": ["account/octocat"], "account/octocat": []})
+    store.hold(document(access=Access.to([token(store, "team")])))
+    assert explained(store, ANN).reason is Reason.LACKS_TOKEN
+    mapped = SourceAccountService(store.database).map("ann@example.com", "desk", "octocat")
+    found = explained(store, ANN)
+    assert found.reason is Reason.READABLE
+    (held,) = found.clauses[0].held
+    account = token(store, "account/octocat")
+    assert held.path == (ANN, account, token(store, "team"))
+    assert found.source_accounts == {account: "desk"}
+    assert account in found.readers
+    SourceAccountService(store.database).withdraw(mapped.id)
+    assert explained(store, ANN).reason is Reason.LACKS_TOKEN
 
 
 def test_a_membership_that_does_not_count_yet_is_pending(store: Store) -> None:

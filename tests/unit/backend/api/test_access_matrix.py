@@ -110,6 +110,8 @@ FIND_ANOTHERS: Mapping[tuple[Permission, Kind], frozenset[str]] = MappingProxyTy
         (Permission.ACCOUNTS, Kind.OAUTH_CLIENT): ADMINS,
         (Permission.ACCOUNT, Kind.CONNECTED_PROGRAM): NONE,
         (Permission.ACCOUNT, Kind.SESSION): NONE,
+        (Permission.ACCOUNT, Kind.SOURCE_ACCOUNT): NONE,
+        (Permission.SOURCES, Kind.SOURCE_ACCOUNT): ADMINS,
         (Permission.ACCOUNT, Kind.OWN_TOKEN): NONE,
         (Permission.ACCOUNT, Kind.IDENTITY): NONE,
         # A code is of whoever has it.

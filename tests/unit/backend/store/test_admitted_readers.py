@@ -5,9 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from backend.access.document_readers import AllReaders, OwnReaders
+from backend.access.own_readers import find_own_readers
+from backend.access.people import PeopleService
 from backend.access.readers import resolve_readers
-from backend.store import sources
+from backend.access.roles import Role
+from backend.access.source_accounts import SourceAccountService
+from backend.store import people, sources
 from connectors.access import EVERYBODY, NOBODY, Access, Readers
+from tests.support.accounts import add_person
 from tests.support.groups import save_groups, token_of
 from tests.support.store import Store, store_at
 
@@ -81,3 +86,36 @@ def test_who_is_no_admin_is_told_of_nobody_else(store: Store) -> None:
     assert found.count == 1
     assert found.access == to(store, ["general"], ["staff"])
     assert lookup.find(to(store, [ANN])).describe() == []
+
+
+def test_a_mapped_account_is_named_as_the_way(store: Store) -> None:
+    database = store.database
+    add_person(database, "bob@example.com", Role.ADMIN)
+    add_person(database, "ann@example.com")
+    accounts = {"account/octo": [], "account/cy": [CY], "account/U1": []}
+    groups = {"general": ["staff"], "staff": ["account/octo", "account/cy"], "account/cy": [CY]}
+    save_groups(database, "desk", {**accounts, **groups}, {"account/octo": "Octo Cat"})
+    general, direct = to(store, ["general"]), to(store, ["account/octo"])
+    assert describe(store, general) == ["cy@example.com · member of staff in general"]
+    mapped = SourceAccountService(database).map("ann@example.com", "desk", "octo")
+    by = "ann@example.com · by the source account Octo Cat of desk"
+    of_cy = "cy@example.com · member of staff in general"
+    assert describe(store, general) == [f"{by} · member of staff in general", of_cy]
+    assert describe(store, direct) == [by]
+    assert describe(store, to(store, ["general"], [ANN])) == [f"{by} · member of staff in general"]
+    assert describe(store, to(store, ["general"], [BOB])) == []
+    own = find_own_readers(database, people.get_by_email(database, "ann@example.com"))
+    lookup = OwnReaders(database, own, resolve_readers(database, own))
+    assert lookup.find(general).describe() == [f"{by} · member of staff in general"]
+    PeopleService(database).disable("ann@example.com")
+    assert describe(store, general) == [of_cy]
+    PeopleService(database).enable("ann@example.com")
+    SourceAccountService(database).withdraw(mapped.id)
+    assert describe(store, general) == [of_cy]
+
+
+def test_an_address_that_the_source_shows_is_the_way_before_a_mapping(store: Store) -> None:
+    add_person(store.database, "cy@example.com", Role.ADMIN)
+    save_groups(store.database, "desk", {"staff": ["account/cy"], "account/cy": [CY]})
+    SourceAccountService(store.database).map("cy@example.com", "desk", "cy")
+    assert describe(store, to(store, ["staff"])) == ["cy@example.com · member of staff"]

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from connectors.access import is_account_token, make_account_token
 from connectors.connector import Checkpoint, ReaderGroup
 from connectors.document import Document
 from connectors.errors import TemporarilyUnavailableError
 from connectors.extraction.result import ExtractionError
 from connectors.http_client.address_guard import LOOPBACK
+from connectors.sources.slack.channel_scopes import derive_channel_access
 from connectors.sources.slack.client import SlackAccount, SlackClient
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import ApiSettings
@@ -69,6 +71,8 @@ def readers(url: str, **more: Any) -> dict[str, set[str]]:
     }
 
 
+WITHOUT_ADDRESS = ("Unconfirmed", "Without address", "Odd")
+"""Who may read what their accounts may, once these are mapped."""
 PEOPLE = ("ann", "bo", "gus", "gone", "bot", "other", "eve", "stranger")
 _ALL_USERS = [f"U{number}" for number in range(1, 10)]
 
@@ -112,7 +116,7 @@ def test_a_listing_of_groups_asks_for_members_and_no_message(
     service.add_channel("C1", "general", ["U1"])
     service.add_channel("G2", "board", ["U1", "U2"])
     groups = {one.name: one for one in list_groups(slack(url))}
-    assert groups.keys() == {"acme.slack.com", "#general", "#board"}
+    assert groups.keys() == {"acme.slack.com", "#general", "#board", *WITHOUT_ADDRESS}
     assert groups["#general"].members == {"external:1:@workspace"}
     assert groups["#board"].members == {"user:ann@example.com", "user:bo@example.com"}
     methods = [method for method, _ in service.calls]
@@ -138,7 +142,8 @@ def test_under_twenty_requests_an_hour_all_members_are_listed(
         except TemporarilyUnavailableError:
             continue
         break
-    assert sorted(found) == sorted(["acme.slack.com", *(f"#team-{n}" for n in range(60))])
+    teams = [f"#team-{n}" for n in range(60)]
+    assert sorted(found) == sorted(["acme.slack.com", *WITHOUT_ADDRESS, *teams])
 
 
 def test_who_has_no_known_address_reads_nothing(service: SlackService, url: str) -> None:
@@ -148,6 +153,26 @@ def test_who_has_no_known_address_reads_nothing(service: SlackService, url: str)
     service.post("C1", "hello")
     service.post("G2", "hello")
     assert readers(url) == {"C1": set(), "G2": set()}
+
+
+def test_who_has_no_known_address_is_named_by_the_account(service: SlackService, url: str) -> None:
+    service.users.append(person("U10", "Guest without address", is_restricted=True))
+    service.users.append(person("U11", "Gone without address") | {"deleted": True})
+    service.add_channel("C1", "general", ["U8"])
+    service.add_channel("C2", "fair", ["U10", "U3"])
+    service.add_channel("G3", "board", ["U1", "U8", "U11"])
+    groups = list_groups(slack(url))
+    accounts = {make_account_token(1, each) for each in ("U7", "U8", "U9", "U10")}
+    assert {one.token for one in groups if is_account_token(one.token)} == accounts
+    assert all(not one.members for one in groups if one.token in accounts)
+    held = {each: resolve(groups, make_account_token(1, each)) for each in ("U8", "U10", "U11")}
+    channels = {each: derive_channel_access(1, each) for each in ("C1", "C2", "G3")}
+    assert {
+        each: {name for name, access in channels.items() if readers.may_read(access)}
+        for each, readers in held.items()
+    } == {"U8": {"C1", "C2", "G3"}, "U10": {"C2"}, "U11": set()}
+    (board,) = (one for one in groups if one.name == "#board")
+    assert board.members == {"user:ann@example.com", make_account_token(1, "U8")}
 
 
 def test_a_conversation_is_called_after_those_who_speak(service: SlackService, url: str) -> None:
