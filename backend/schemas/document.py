@@ -110,7 +110,7 @@ class ChunkResponse(Schema):
 class DocumentResponse(DocumentContent):
     model_config = with_example(
         **_DOCUMENT,
-        admitted=[{"reader": "public", "member_of": []}],
+        admitted=[{"reader": "public", "member_of": [], "source_account": None}],
         admitted_count=1,
         sections=[
             {
@@ -188,7 +188,7 @@ class DocumentLookResponse(Schema):
         title="Salary bands",
         source="handbook",
         readers=["group:finance"],
-        admitted=[{"reader": "group:finance", "member_of": []}],
+        admitted=[{"reader": "group:finance", "member_of": [], "source_account": None}],
         admitted_count=1,
         indexed_at="2025-11-03T09:30:00Z",
     )

@@ -22,7 +22,9 @@ def test_it_names_the_readers_and_not_the_text(tmp_path: Path) -> None:
     shown = _run(tmp_path, "desk:a").output
     assert shown.splitlines()[1:] == ["desk:a", "desk, readable by", "  bob@example.com"]
     as_json = json.loads(_run(tmp_path, "desk:a", "--json").output)
-    assert as_json["admitted"] == [{"reader": "user:bob@example.com", "member_of": []}]
+    assert as_json["admitted"] == [
+        {"reader": "user:bob@example.com", "member_of": [], "source_account": None}
+    ]
     assert all(section.text not in shown for section in held.sections)
     missing = _run(tmp_path, "desk:none")
     assert missing.exit_code == 1

@@ -116,7 +116,11 @@ def test_its_readers_see_it(finance: TestClient) -> None:
     (token,) = shown["readers"]
     assert token.startswith("external:1:rule/")
     assert shown["admitted"] == [
-        {"reader": "group:finance", "member_of": ["access.yaml: finance/**"]}
+        {
+            "reader": "group:finance",
+            "member_of": ["access.yaml: finance/**"],
+            "source_account": None,
+        }
     ]
     assert b"band five" in finance.get(f"/api/documents/{PAY}/original").content
 
@@ -139,7 +143,9 @@ def test_who_is_no_admin_is_not_told_who_else_may_read(tmp_path: Path) -> None:
             shown = client.get(f"/api/documents/{LEAVE}", headers=headers).json()
             assert "ann" not in "".join(shown["readers"])
             rule = ["access.yaml: **"]
-            assert shown["admitted"] == [{"reader": one, "member_of": rule} for one in named]
+            assert shown["admitted"] == [
+                {"reader": one, "member_of": rule, "source_account": None} for one in named
+            ]
             listed = client.get("/api/documents", headers=headers).json()["documents"]
             assert [one["readers"] for one in listed] == [shown["readers"]] * len(listed)
 

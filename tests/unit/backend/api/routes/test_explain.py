@@ -69,7 +69,11 @@ def test_a_look_shows_that_a_document_exists_and_not_what_it_says(
     look = client.post("/api/admin/look", json={"document": PAY}).json()
     assert (look["id"], look["title"]) == (PAY, "Salary bands")
     assert look["admitted"] == [
-        {"reader": "group:finance", "member_of": ["access.yaml: finance/**"]}
+        {
+            "reader": "group:finance",
+            "member_of": ["access.yaml: finance/**"],
+            "source_account": None,
+        }
     ]
     assert set(look) == {
         "id",
