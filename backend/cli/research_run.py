@@ -29,6 +29,7 @@ from backend.research.runs.service import encode_stop
 from backend.schemas.research_events import encode_research_event
 from backend.store import research_runs
 from backend.store.database import Database
+from backend.store.held_files import NO_HOLDERS, FileHolders
 from backend.store.research_leases import ClaimedResearch
 from backend.store.research_runs import NewResearch, PersonChange, RecordedRun
 from connectors.access import Readers
@@ -43,6 +44,8 @@ class TerminalResearch:
     resolve_readers: Callable[[], Readers]
     """Of whoever is at the terminal, also where there are accounts."""
     console: Console = field(default_factory=lambda: command_line.console(sys.stderr))
+    holders: FileHolders = NO_HOLDERS
+    """The assistant and the project of the run."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def carry_out(self, request: ResearchRequest, own: Readers, asks: bool) -> FinalReport:
@@ -56,7 +59,8 @@ class TerminalResearch:
             owner=OWNER,
             acting_as=sorted(own.tokens),
             conversation_id=None,
-            project_id=None,
+            project_id=self.holders.project_id,
+            assistant_id=self.holders.assistant_id,
             question=request.question,
             confirms_plan=asks,
             record=write_record(ResearchRecord(request=request)),

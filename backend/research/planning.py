@@ -7,6 +7,7 @@ from backend.research.model_calls import ModelCalls, ask_for_json, read_texts
 from backend.research.record.plan import LONGEST_QUESTION, MAX_TASKS, ResearchPlan
 from backend.research.record.request import Clarification
 from backend.research.record.research_record import ResearchRecord
+from backend.research.run_assistant import read_instructions
 from backend.research.step_time import StepTime
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.search.prompts import MAX_TURN_CHARACTERS, MAX_TURNS
@@ -59,7 +60,9 @@ def _ask(
             case _:
                 return None
 
-    messages = prompts.quote(system, describe_question(record), record.request.today)
+    instructions = read_instructions(calls.dependencies)
+    described, today = describe_question(record), record.request.today
+    messages = prompts.quote(system, described, today, instructions)
     try:
         return ask_for_json(calls.write, messages, read, time.deadline(PLANNING_SECONDS))
     except CompletionError:

@@ -126,19 +126,37 @@ the same numbers in square brackets behind what they say. Change nothing else.
 Answer with JSON alone, like {{"sentences": [{{"number": 0, "text": "The pump costs 45 EUR [5]."}}]}}."""
 
 
-def quote(system: str, values: object, today: date | None = None) -> list[ChatMessage]:
-    """Return a prompt whose message is JSON."""
-    dated = f"\n\nToday is {today.isoformat()}." if today else ""
-    return [ChatMessage("system", f"{system}{dated}"), ChatMessage("user", to_json(values))]
+def quote(
+    system: str, values: object, today: date | None = None, instructions: str = ""
+) -> list[ChatMessage]:
+    """Return a prompt whose message is JSON.
+
+    Args:
+        instructions: of the assistant; they stand behind the fixed rules.
+    """
+    return [
+        ChatMessage("system", _join(system, instructions, _say_date(today))),
+        ChatMessage("user", to_json(values)),
+    ]
 
 
-def agent_prompt(actions: Collection[str], places: Sequence[str], today: date | None) -> str:
+def agent_prompt(
+    actions: Collection[str], places: Sequence[str], today: date | None, instructions: str = ""
+) -> str:
     """Return the system prompt of an agent that may do so much in its next step.
 
     Args:
         places: where it may search: `documents`, `web`.
+        instructions: as for `quote`.
     """
     where = _WHERE if len(places) > 1 else ""
     listed = [text.replace("WHERE", where) for name, text in _ACTIONS.items() if name in actions]
-    dated = (f"Today is {today.isoformat()}.",) if today else ()
-    return "\n\n".join((_AGENT, "\n".join(listed), *dated))
+    return _join(_AGENT, "\n".join(listed), instructions, _say_date(today))
+
+
+def _say_date(today: date | None) -> str:
+    return f"Today is {today.isoformat()}." if today else ""
+
+
+def _join(*parts: str) -> str:
+    return "\n\n".join(filter(None, parts))

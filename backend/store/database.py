@@ -45,7 +45,7 @@ from connectors.errors import (
 )
 from indexing.text.normalization import is_storable
 
-LATEST = "0041"
+LATEST = "0044"
 """The migration that `tables.py` describes."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"

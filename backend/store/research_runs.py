@@ -45,6 +45,8 @@ class NewResearch:
     """The reader tokens of the owner of the machine; None for a person."""
     conversation_id: str | None
     project_id: str | None
+    assistant_id: str | None = None
+    """None: the default one."""
     question: str
     confirms_plan: bool
     """Whether the plan waits for the person."""
@@ -61,6 +63,8 @@ class ResearchRun:
     acting_as: tuple[str, ...] | None
     conversation_id: str | None
     project_id: str | None
+    assistant_id: str | None
+    """None: the default one."""
     question: str
     state: ResearchState
     confirms_plan: bool
@@ -161,6 +165,7 @@ def _make_row(run_id: str, new: NewResearch, now: datetime) -> dict[str, object]
         "acting_as": None if new.acting_as is None else list(new.acting_as),
         "conversation_id": new.conversation_id,
         "project_id": new.project_id,
+        "assistant_id": new.assistant_id,
         "question": new.question,
         "state": "waiting",
         "confirms_plan": new.confirms_plan,
@@ -397,6 +402,7 @@ def to_research_run(row: Any) -> ResearchRun:
         acting_as=None if row.acting_as is None else tuple(row.acting_as),
         conversation_id=row.conversation_id,
         project_id=row.shared_project_id,
+        assistant_id=row.assistant_id,
         question=row.question,
         state=row.state,
         confirms_plan=row.confirms_plan,

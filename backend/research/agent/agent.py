@@ -34,6 +34,7 @@ from backend.research.model_calls import ModelCalls, ask_for_json
 from backend.research.record.budget import TaskBudget
 from backend.research.record.plan import ResearchTask
 from backend.research.record.research_record import ResearchRecord
+from backend.research.run_assistant import write_instructions
 from backend.search.budget import to_json
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from indexing.runtime.deadline import Deadline
@@ -169,7 +170,8 @@ class ResearchAgent:
     def _compose(self, allowed: frozenset[ActionKind]) -> list[ChatMessage]:
         today = self._work.record.request.today
         places = sorted(one.value for one in self._places)
-        system = ChatMessage("system", prompts.agent_prompt(allowed, places, today))
+        instructions = write_instructions(self._tools.request.assistant)
+        system = ChatMessage("system", prompts.agent_prompt(allowed, places, today, instructions))
         room = int(self._work.calls.room * KNOWLEDGE_SHARE)
         count_tokens = self._tools.request.dependencies.count_tokens
         known = [*self._past, *self._evidence.knowledge]

@@ -13,6 +13,7 @@ from backend.chat.agent.side_by_side import Lost, Task, run_side_by_side
 from backend.chat.agent.tool_calls import OpenCall, WebSearchCall
 from backend.chat.agent.tool_work import InternalSearch, PageReading, WebSearching, Work
 from backend.chat.agent.web_work import WebWorker
+from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.events import ChatEvent, PagesRead
 from backend.chat.llm.messages import ToolCall
@@ -74,6 +75,7 @@ class ToolRequest:
 
     dependencies: ResearchDependencies
     readers: Readers
+    assistant: AssistantSettings
     filters: Filters
     places: frozenset[Place]
     search_tool: SearchTool | None

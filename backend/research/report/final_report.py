@@ -33,6 +33,7 @@ from backend.research.report.report_checks import (
 )
 from backend.research.report.report_markdown import write_markdown
 from backend.research.report.report_texts import TEXTS
+from backend.research.run_assistant import read_instructions
 from backend.search.budget import to_json
 from backend.search.futures import run_in_background
 from backend.search.llm_protocol import ChatMessage, CompletionError
@@ -110,10 +111,14 @@ class _ReportOrder:
     def _compose(self) -> list[ChatMessage]:
         count_tokens = self.calls.dependencies.count_tokens
         values = {**describe_question(self.record), "not_found": list(list_not_found(self.record))}
-        room = self.calls.room - count_tokens(to_json(values))
+        instructions = read_instructions(self.calls.dependencies)
+        room = self.calls.room - count_tokens(to_json(values)) - count_tokens(instructions)
         described = self.merged.describe(room, count_tokens)
         return prompts.quote(
-            prompts.FINAL_REPORT, {**values, **described}, self.record.request.today
+            prompts.FINAL_REPORT,
+            {**values, **described},
+            self.record.request.today,
+            instructions,
         )
 
     def _keep(self, text: str) -> CitedText:
