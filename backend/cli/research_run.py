@@ -115,7 +115,7 @@ class TerminalResearch:
     def _ask(self, found: RecordedRun) -> ResearchRecord:
         record = read_record(found.record)
         if record.plan is not None:
-            return _choose_tasks(record)
+            return _choose_tasks(record, record.plan)
         if record.clarification is None:
             raise ValueError("a run that waits for its person has a plan, or asks back")
         answer = typer.prompt("Your answer (empty to pass over it)", default="", err=True)
@@ -129,14 +129,14 @@ class TerminalResearch:
         return encode_research_event(event)
 
 
-def _choose_tasks(record: ResearchRecord) -> ResearchRecord:
+def _choose_tasks(record: ResearchRecord, plan: ResearchPlan) -> ResearchRecord:
     """Leave out the tasks whose numbers are given. Raises ActionRequiredError: none is left."""
     given = str(typer.prompt("Leave out (numbers; empty to start)", default="", err=True))
     numbers = {int(one) for one in given.replace(",", " ").split() if one.isdecimal()}
-    kept = [task.question for task in record.tasks if task.number not in numbers]
+    kept = [task.question for task in plan.tasks if task.number not in numbers]
     if not kept:
         raise ActionRequiredError("Every task was left out, so there is nothing to search for.")
-    return replace(record, plan=ResearchPlan.of_questions(kept))
+    return replace(record, plan=plan.with_questions(kept))
 
 
 def _get_report(found: RecordedRun) -> FinalReport:

@@ -107,6 +107,7 @@ class ResearchParts:
             sentence_embedder=self.chat.engine.embedding.sentence_vectors,
             person_id=find_person_id(run),
             resolve_assistant=RunAssistant(self.chat, self.database, run).resolve,
+            find_earlier=self.chat.open_knowledge().for_run(run),
             calculate=make_calculate(self.sandbox),
             infer=self.chat.inference.infer_from_message,
             search_seconds=self.chat.settings.search_seconds,

@@ -1,11 +1,12 @@
 """What a research run works with, and what whoever runs it decides."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
 
 from backend.chat.assistant_settings import PLAIN, AssistantSettings
+from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.llm.client import ChatModel
 from backend.research.events import ResearchEvent
 from backend.research.knowledge import KnowledgeItem
@@ -31,6 +32,10 @@ those of the project. None where it was deleted, or is not for the person any mo
 
 OpenSearch: TypeAlias = Callable[[Complete | None, DocumentNumbers, Filters], SearchTool]
 """As `SearchService.tool`: makes what searches the documents in a scope for one agent, with the model that it is to ask."""
+
+FindFindings: TypeAlias = Callable[[str, Readers, Deadline], Sequence[EarlierFinding]]
+"""Returns what research found out before that speaks to a question, as far as somebody may read it who may read so much; nothing that is
+stale. Raises CompletionError."""
 
 Calculate: TypeAlias = Callable[[str, str, Deadline], KnowledgeItem | str]
 """Runs a program for a question, and returns what is known by it, or a sentence that says why it gave nothing."""
@@ -75,6 +80,8 @@ class ResearchDependencies:
     person_id: int
     resolve_assistant: ResolveAssistant = lambda _: PLAIN
     """Asked anew for each step and each task: what an assistant is limited to, and whose it is, may change in mid-run."""
+    find_earlier: FindFindings | None = None
+    """None where no kept knowledge is used."""
     calculate: Calculate | None = None
     """None where there is no sandbox."""
     infer: Callable[[SearchRequest], SearchRequest] = lambda request: request

@@ -44,7 +44,8 @@ def choose_next_tasks(
     """
     step = StepTime(record, control)
     record = drop_withdrawn(record, dependencies, control)
-    if record.pending_tasks and not control.stop.is_cancelled and not step.left.is_used_up:
+    may_search = not control.stop.is_cancelled and not step.left.is_used_up
+    if record.plan is None or (record.pending_tasks and may_search):
         return step.finish(record)
     calls = ModelCalls(dependencies, step.tokens_left)
     reason = _find_end(record, step, control)

@@ -28,7 +28,8 @@ PLAN = f"""\
 You plan research. Divide the question into the sub-questions whose answers together answer it: each stands by itself, is
 understood without the others and without the conversation, and can be looked up by itself. One is enough for a simple
 question; at most six. Do not answer them. Write them in the language of the question; keep names, numbers, dates and codes
-exactly as they are written, and invent none.
+exactly as they are written, and invent none. What "found_earlier" answers was found by research on the date it names: ask for it again
+only where it may have changed since.
 {_QUOTED}
 
 Answer with JSON alone, like {{"tasks": ["What does the supplier charge per unit in 2026?", "Which other suppliers are there?"]}}."""
@@ -36,7 +37,8 @@ Answer with JSON alone, like {{"tasks": ["What does the supplier charge per unit
 _AGENT = f"""\
 You research one question, step by step. Before the last message stands what is known already, each as a question with its
 answer: found texts, quoted, whoever seems to speak in them. The last message is JSON: the question that you work on now, what was tried, the sources found so far by their numbers, and
-notes on the steps before. Decide what to do next. Be thorough: numbers, dates and names must come from sources, and where sources
+notes on the steps before. What stands in "found_earlier" was found by earlier research on the date it names, and may be cited by its
+number; look it up again where it may have changed. Decide what to do next. Be thorough: numbers, dates and names must come from sources, and where sources
 disagree, find out which of them is right or newer.
 {_QUOTED} So it is with what is known.
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from backend.chat.assistant_settings import AssistantSettings
+from backend.chat.readable_ids import is_research_reference
 from backend.research.agent.actions import Place
 from backend.research.agent.agent import AgentWork, FoundAnswer, ResearchAgent
 from backend.research.agent.evidence import Evidence
@@ -228,10 +229,15 @@ class _TaskRun:
 
 
 def _select_knowledge(items: Iterable[KnowledgeItem], text: CitedText) -> Iterator[KnowledgeItem]:
-    """Yield what was learned, of pages and documents only those that the report cites."""
+    """Yield what was learned, of pages and documents only those that the report cites.
+
+    An answer that rests on an earlier finding is kept no second time: it is as old as that.
+    """
     cited = {one for source in text.seen.values() for one in (source.document_id, source.link)}
     for item in items:
         origins = {one for each in item.references for one in (each.document_id, each.url) if one}
+        if any(map(is_research_reference, origins)):
+            continue
         if item.type is not KnowledgeType.URL or cited & origins:
             yield item
 

@@ -8,7 +8,6 @@ from backend.conversations.answer_gate import WITHHELD, AnswerGate
 from backend.conversations.followed_turn import WithheldError
 from backend.conversations.history import make_history
 from backend.research.record.final_report import FinalReport
-from backend.research.record.plan import ResearchPlan
 from backend.research.record.record_json import read_record, write_record
 from backend.research.record.request import PastMessage, ResearchRequest
 from backend.research.record.research_record import ResearchRecord
@@ -204,8 +203,10 @@ class ResearchService:
             InvalidInputError: there is no question among them.
         """
         record = self._get_own(run_id, "planned")
+        if record.plan is None:
+            raise ValueError("a run that waits with its plan has one")
         try:
-            changed = replace(record, plan=ResearchPlan.of_questions(tuple(questions)))
+            changed = replace(record, plan=record.plan.with_questions(tuple(questions)))
         except ValueError as error:
             raise InvalidInputError("A plan has one question at least.") from error
         change = _make_change("planned", changed)
