@@ -8,6 +8,8 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import DeadlineExceededError
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from backend.chat.earlier_findings import EarlierFinding, FindEarlier
     from backend.chat.text_nearness import SentenceModel
     from backend.chat.turn import ChatTurn
@@ -28,11 +30,13 @@ class KnowledgeFinder:
 
     Attributes:
         find_database: Returns None where there is no database yet; then nothing is kept.
+        web_age: after which what rests on pages of the web is stale.
     """
 
     find_database: "Callable[[], Database | None]"
     find_model: "Callable[[], SentenceModel]"
     find_index: "Callable[[], Index]"
+    web_age: "timedelta"
 
     def for_turn(self, turn: "ChatTurn") -> "FindEarlier | None":
         """Return what finds what its asker may read; None where it is nobody's turn, or searches a part of the documents only."""
@@ -96,4 +100,4 @@ class KnowledgeFinder:
             own_memories=make_own_memories(database, owner),
             deadline=deadline,
         )
-        return KnowledgeGate(database=database, asker=owner, answers=answers)
+        return KnowledgeGate(database=database, asker=owner, answers=answers, web_age=self.web_age)

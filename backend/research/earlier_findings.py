@@ -5,7 +5,12 @@ from collections.abc import Iterable, Sequence
 from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.earlier_findings import EarlierFinding
-from backend.chat.readable_ids import is_memory_reference, make_research_reference
+from backend.chat.events import SEARCH_ERRORS
+from backend.chat.readable_ids import (
+    find_readable,
+    is_memory_reference,
+    make_research_reference,
+)
 from backend.research.dependencies import ResearchDependencies
 from backend.research.events import UsedFinding
 from backend.research.record.research_record import ResearchRecord
@@ -81,13 +86,27 @@ def make_finding_source(finding: EarlierFinding, number: int) -> NumberedSource:
 def find_for_plan(
     record: ResearchRecord, dependencies: ResearchDependencies, deadline: Deadline
 ) -> Sequence[EarlierFinding]:
-    """Return what speaks to the question of the person; none where nobody asks, or it cannot be looked up."""
+    """Return what speaks to the question of the person, and rests on what everybody may read.
+
+    All tasks of a plan rest on what it was made with: one private finding would hide the whole run from others in its project. The
+    agents find private ones by themselves. None where nobody asks, or it cannot be looked up.
+    """
     readers = dependencies.resolve_readers()
     assistant = None if readers is None else dependencies.resolve_assistant(readers)
     if readers is None or assistant is None:
         return ()
     question = record.request.question
     try:
-        return find_earlier_findings(question, record, readers, assistant, dependencies, deadline)
-    except CompletionError:
+        found = find_earlier_findings(question, record, readers, assistant, dependencies, deadline)
+        return _select_public(found, dependencies, deadline)
+    except (CompletionError, *SEARCH_ERRORS):
         return ()
+
+
+def _select_public(
+    findings: Sequence[EarlierFinding], dependencies: ResearchDependencies, deadline: Deadline
+) -> Sequence[EarlierFinding]:
+    named, index = list_documents(findings), dependencies.index
+    limit = deadline.limited_to(FINDING_SECONDS)
+    public = find_readable(named, index, Readers.of(), lambda _: frozenset(), limit)
+    return [one for one in findings if one.document_ids <= public]

@@ -21,6 +21,7 @@ from sqlalchemy import (
 from backend.store.conversation_tables import conversations
 from backend.store.conversations import ConversationOwner, ListPosition
 from backend.store.database import Database
+from backend.store.knowledge_tables import knowledge_items
 from backend.store.project_membership import is_in_project
 from backend.store.project_tables import project_members, projects
 from backend.store.random_ids import make_random_id
@@ -370,13 +371,19 @@ def stop(
 
 
 def remove(database: Database, owner: ConversationOwner, run_id: str) -> None:
-    """Remove one's own run with its events; what works on it is told so. Raises NotFoundError."""
+    """Remove one's own run with its events; what works on it is told so. What it has learned stays if it had ended. Raises NotFoundError."""
     if not is_storable(run_id):
         raise missing()
+    own = is_own_run(owner, run_id)
     with database.writing() as connection:
-        gone = connection.execute(delete(research_runs).where(is_own_run(owner, run_id)))
-    if not gone.rowcount:
-        raise missing()
+        row = connection.execute(
+            select(research_runs.c.ended_at).where(own).with_for_update()
+        ).one_or_none()
+        if row is None:
+            raise missing()
+        connection.execute(delete(research_runs).where(own))
+        if row.ended_at is None:
+            connection.execute(delete(knowledge_items).where(knowledge_items.c.run_id == run_id))
 
 
 def mark_opened(database: Database, owner: ConversationOwner, run_id: str, now: datetime) -> None:

@@ -127,6 +127,17 @@ def test_a_finding_whose_document_is_withdrawn_in_mid_run_is_in_no_report() -> N
     assert "kb:maker" not in record.documents
 
 
+def test_a_private_finding_is_known_to_its_task_and_not_to_the_plan() -> None:
+    """Else all tasks would be hidden from whoever may not read it."""
+    with research_world(private=["kb:maker"]) as world:
+        record = _run(world, FOUND)
+    assert [one.task for one in world.of_kind(EarlierFindingsUsed)] == [1]
+    assert record.plan is not None
+    assert record.plan.rests_on == ()
+    assert record.report is not None
+    assert "Bergen [1]" in record.report.text
+
+
 def test_where_a_part_is_searched_or_nothing_can_be_looked_up_there_is_none() -> None:
     def fail(*_: object) -> Sequence[EarlierFinding]:
         raise CompletionError("the database is away")
