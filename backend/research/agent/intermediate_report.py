@@ -89,13 +89,13 @@ def _fit_sources(order: ReportOrder, room: int, calls: ModelCalls) -> list[dict[
 
 def _rank(order: ReportOrder) -> list[NumberedSource]:
     answer = order.answer
-    told = [one for one in order.sources.values() if one.texts]
+    with_texts = [one for one in order.sources.values() if one.texts]
 
     def rank(source: NumberedSource) -> tuple[bool, float]:
         said = " ".join(text.text for text in source.texts)
         return f"[{source.number}]" in answer, measure_relevance(order.question, said)
 
-    return sorted(told, key=rank, reverse=True)
+    return sorted(with_texts, key=rank, reverse=True)
 
 
 def quote_sources(question: str, sources: Mapping[int, NumberedSource]) -> CitedText:

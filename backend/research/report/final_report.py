@@ -75,7 +75,7 @@ class _Draft:
     """A checked report in the numbering of the merged reports."""
 
     checked: CheckedText
-    told: CheckedContradictions
+    disagreements: CheckedContradictions
     sources: Mapping[int, NumberedSource]
 
 
@@ -105,8 +105,8 @@ class _ReportOrder:
     def check(self, written: CitedText, found: Sequence[Contradiction]) -> _Draft:
         marks = TEXTS[self.record.request.language].marks
         checker = ClaimChecker(self.merged.sources, self.calls, self.deadline)
-        told = check_contradictions(found, checker)
-        return _Draft(check_report(written, checker, marks), told, self.merged.sources)
+        disagreements = check_contradictions(found, checker)
+        return _Draft(check_report(written, checker, marks), disagreements, self.merged.sources)
 
     def _compose(self) -> list[ChatMessage]:
         count_tokens = self.calls.dependencies.count_tokens
@@ -131,16 +131,16 @@ def _finish(record: ResearchRecord, draft: _Draft, notes: Iterable[str]) -> Fina
     collapsed = collapse_citations(draft.checked.text, mapping)
     numbers = _renumber(draft, collapsed.mapping)
     sources = {new: replace(draft.sources[old], number=new) for old, new in numbers.items()}
-    checked, told = draft.checked, draft.told
-    citations = [*checked.citations, *told.citations]
+    checked, disagreements = draft.checked, draft.disagreements
+    citations = [*checked.citations, *disagreements.citations]
     report = FinalReport(
         markdown="",
         text=collapsed.text,
         sources=tuple(sources[number] for number in sorted(sources)),
         citations=tuple(replace(one, number=numbers[one.number]) for one in citations),
-        counts=ReportCounts.of(checked.sentences + len(told.citations), citations),
+        counts=ReportCounts.of(checked.sentences + len(disagreements.citations), citations),
         not_found=tuple(list_not_found(record)),
-        contradictions=tuple(_renumber_statements(told.contradictions, numbers)),
+        contradictions=tuple(_renumber_statements(disagreements.contradictions, numbers)),
         documents=tuple(sorted(record.documents)),
         notes=tuple(dict.fromkeys(filter(None, notes))),
     )
@@ -150,7 +150,7 @@ def _finish(record: ResearchRecord, draft: _Draft, notes: Iterable[str]) -> Fina
 def _renumber(draft: _Draft, cited: Mapping[int, CitedDocument]) -> dict[int, int]:
     """Return the new numbers of sources by their old ones: of those of the text, then of those of the contradictions."""
     by_document = {document.document_id: number for number, document in cited.items()}
-    for one in draft.told.citations:
+    for one in draft.disagreements.citations:
         document = draft.sources[one.number].document_id
         by_document.setdefault(document, len(by_document) + 1)
     ids = {number: one.document_id for number, one in draft.sources.items()}
