@@ -7,6 +7,7 @@ of them, a search no database, a listing no model.
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -272,7 +273,10 @@ class Container:
         from backend.composition.knowledge import KnowledgeFinder
 
         return KnowledgeFinder(
-            self._find_database, lambda: self.sentence_model, lambda: self.engine.index
+            self._find_database,
+            lambda: self.sentence_model,
+            lambda: self.engine.index,
+            timedelta(days=self.settings.knowledge_web_days),
         )
 
     @property

@@ -106,6 +106,14 @@ class Settings(BaseSettings):
         " turn",
     )
 
+    knowledge_web_days: int = Field(
+        default=90,
+        ge=1,
+        le=36_500,
+        description="Days after which what research found out on the web is stale: later questions are not answered with it"
+        " until a person corrects it",
+    )
+
     embedding_model: str = Field(
         default=DEFAULT_MODEL,
         description="A sentence-transformers model: a folder, an installed package, or a hub name;"

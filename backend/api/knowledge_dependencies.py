@@ -1,11 +1,12 @@
 """Whose kept knowledge a request is about, and what of it."""
 
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import Depends, Query
 
 from backend.api.conversation_dependencies import GateDependency, OwnerDependency, ProjectIdField
-from backend.api.dependencies import DatabaseDependency
+from backend.api.dependencies import ChatDependency, DatabaseDependency
 from backend.research.knowledge_gate import KnowledgeGate
 from backend.research.knowledge_service import KnowledgeService
 from backend.store.knowledge_records import KnowledgePlace
@@ -15,12 +16,20 @@ _LONGEST_ID = 100
 
 
 def get_knowledge(
-    owner: OwnerDependency, database: DatabaseDependency, gate: GateDependency
+    owner: OwnerDependency,
+    database: DatabaseDependency,
+    gate: GateDependency,
+    chat: ChatDependency,
 ) -> KnowledgeService:
     return KnowledgeService(
         database=database,
         owner=owner,
-        gate=KnowledgeGate(database=database, asker=owner, answers=gate),
+        gate=KnowledgeGate(
+            database=database,
+            asker=owner,
+            answers=gate,
+            web_age=timedelta(days=chat.settings.knowledge_web_days),
+        ),
     )
 
 

@@ -29,6 +29,7 @@ from backend.schemas.research_events import (
     ActionStartedEvent,
     CitedSourcesEvent,
     ClarificationEvent,
+    EarlierFindingsUsedEvent,
     PlanEvent,
     ReportCheckedEvent,
     ReportStartedEvent,
@@ -76,6 +77,7 @@ FOLLOWED_EVENTS = (
 )
 RESEARCH_EVENTS = (
     Event("clarification", ClarificationEvent.example()),
+    Event("earlier_findings", EarlierFindingsUsedEvent.example()),
     Event("plan", PlanEvent.example()),
     Event("state", ResearchStateEvent.example()),
     Event("resumed", ResumedEvent.example()),

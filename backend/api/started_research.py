@@ -62,7 +62,8 @@ class ResearchStarter:
     def _begin(self, order: ResearchOrder) -> OpenedResearch:
         if self.chat.model is None:
             raise ConflictError(NO_MODEL)
-        return self._open_service().begin(order)
+        # It is asked of the default assistant, which is for everybody.
+        return self._open_service().begin(order, lambda _: None)
 
     def _open_service(self) -> ResearchService:
         readers = self.readers_now()

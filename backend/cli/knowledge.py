@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,7 @@ from backend.research.knowledge_service import KnowledgeService
 from backend.schemas.base import dump_all
 from backend.schemas.kept_knowledge import ImportReportResponse, KnowledgeItemResponse
 from backend.schemas.knowledge import export_knowledge, import_knowledge
-from backend.store.knowledge_records import OWN, KnowledgePlace
+from backend.store.knowledge_records import MOST_ITEMS, OWN, KnowledgePlace
 from connectors.access import Readers
 from connectors.errors import ConflictError
 from indexing.runtime.deadline import Deadline
@@ -43,6 +44,7 @@ Project = Annotated[
 _STALE = {
     Staleness.SOURCE_CHANGED: "a document has changed",
     Staleness.SOURCE_GONE: "a document was deleted",
+    Staleness.TOO_OLD: "found on the web too long ago",
     Staleness.UNVERIFIED: "not verified",
 }
 _STANDARD_INPUT = "-"
@@ -130,8 +132,13 @@ def export(
 ) -> None:
     """Export what was found as JSON that can be imported."""
     with command_line.cli_errors(as_json):
-        items = _open().service.export_items(_find_places(conversation, project))
-        text = export_knowledge(items)
+        page = _open().service.export_page(_find_places(conversation, project), None)
+        if page.next is not None:
+            raise ConflictError(
+                f"These are more than the {MOST_ITEMS:,} findings that one file holds. Export those of a conversation or a"
+                " project by themselves: --conversation, --project."
+            )
+        items, text = page.items, export_knowledge(page.items)
         if file is None:
             command_line.print_lines(f"{line}\n" for line in text.split("\n"))
             return
@@ -188,7 +195,8 @@ def _open() -> _Opened:
         own_memories=make_own_memories(database, owner),
         deadline=Deadline.after(chat.settings.search_seconds),
     )
-    gate = KnowledgeGate(database=database, asker=owner, answers=answers)
+    web_age = timedelta(days=chat.settings.knowledge_web_days)
+    gate = KnowledgeGate(database=database, asker=owner, answers=answers, web_age=web_age)
     return _Opened(container, KnowledgeService(database=database, owner=owner, gate=gate))
 
 

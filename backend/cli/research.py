@@ -6,15 +6,19 @@ from typing import Annotated
 
 import typer
 
+from backend.access.held_readers import resolve_in
 from backend.cli import command_line
 from backend.cli.command_line import As, Json
+from backend.cli.local_research_workers import OWNER
 from backend.cli.research_run import TerminalResearch
 from backend.composition.research import NO_MODEL
 from backend.container import Container
 from backend.research.record.budget import MOST_MINUTES, ResearchBudget
 from backend.research.record.request import ResearchRequest
 from backend.schemas.research import ResearchReportResponse
+from backend.store.held_files import FileHolders
 from backend.web_search.search import SWITCHED_OFF
+from connectors.access import Readers
 from connectors.errors import ConflictError, NotConfiguredError
 from indexing.text.normalization import is_visible
 
@@ -30,6 +34,19 @@ def research(
     minutes: Annotated[
         int, typer.Option(min=1, max=MOST_MINUTES, help="It takes so many minutes at most.")
     ] = 10,
+    assistant: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="Follow the instructions of this assistant, and search only what it is limited to.",
+        ),
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Follow the instructions of this project, and search its files."
+        ),
+    ] = None,
     yes: Annotated[
         bool,
         typer.Option(
@@ -55,9 +72,13 @@ def research(
             today=date.today(),
         )
         asks = not yes and sys.stdin.isatty()
-        terminal = TerminalResearch(
-            container, lambda: command_line.resolve_asker(container, own, readers)
-        )
+        holders = FileHolders(project_id=project, assistant_id=assistant)
+
+        def resolve_readers() -> Readers:
+            asker = command_line.resolve_asker(container, own, readers)
+            return resolve_in(container.database, asker, OWNER, holders)
+
+        terminal = TerminalResearch(container, resolve_readers, holders=holders)
         report = terminal.carry_out(request, own, asks)
         if as_json:
             command_line.print_model(ResearchReportResponse.from_report(report))

@@ -7,6 +7,7 @@ from backend.research.events import (
     ActionKind,
     ActionStarted,
     ClarificationAsked,
+    EarlierFindingsUsed,
     PlanMade,
     ReportStarted,
     ReportsWithdrawn,
@@ -31,6 +32,12 @@ def list_lines(event: ResearchEvent) -> Iterator[str]:
     match event:
         case ClarificationAsked(clarification=clarification):
             yield from clarification.questions
+        case EarlierFindingsUsed(task=task, findings=findings):
+            place = "plan" if task is None else str(task)
+            yield from (
+                f"  [{place}] found earlier on {one.found_at:%Y-%m-%d}: {one.question}"
+                for one in findings
+            )
         case PlanMade(plan=plan):
             yield from map(_describe_task, plan.tasks)
         case TaskStarted(task=task):

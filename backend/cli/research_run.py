@@ -29,6 +29,7 @@ from backend.research.runs.service import encode_stop
 from backend.schemas.research_events import encode_research_event
 from backend.store import research_runs
 from backend.store.database import Database
+from backend.store.held_files import NO_HOLDERS, FileHolders
 from backend.store.research_leases import ClaimedResearch
 from backend.store.research_runs import NewResearch, PersonChange, RecordedRun
 from connectors.access import Readers
@@ -43,6 +44,8 @@ class TerminalResearch:
     resolve_readers: Callable[[], Readers]
     """Of whoever is at the terminal, also where there are accounts."""
     console: Console = field(default_factory=lambda: command_line.console(sys.stderr))
+    holders: FileHolders = NO_HOLDERS
+    """The assistant and the project of the run."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def carry_out(self, request: ResearchRequest, own: Readers, asks: bool) -> FinalReport:
@@ -56,7 +59,8 @@ class TerminalResearch:
             owner=OWNER,
             acting_as=sorted(own.tokens),
             conversation_id=None,
-            project_id=None,
+            project_id=self.holders.project_id,
+            assistant_id=self.holders.assistant_id,
             question=request.question,
             confirms_plan=asks,
             record=write_record(ResearchRecord(request=request)),
@@ -111,7 +115,7 @@ class TerminalResearch:
     def _ask(self, found: RecordedRun) -> ResearchRecord:
         record = read_record(found.record)
         if record.plan is not None:
-            return _choose_tasks(record)
+            return _choose_tasks(record, record.plan)
         if record.clarification is None:
             raise ValueError("a run that waits for its person has a plan, or asks back")
         answer = typer.prompt("Your answer (empty to pass over it)", default="", err=True)
@@ -125,14 +129,14 @@ class TerminalResearch:
         return encode_research_event(event)
 
 
-def _choose_tasks(record: ResearchRecord) -> ResearchRecord:
+def _choose_tasks(record: ResearchRecord, plan: ResearchPlan) -> ResearchRecord:
     """Leave out the tasks whose numbers are given. Raises ActionRequiredError: none is left."""
     given = str(typer.prompt("Leave out (numbers; empty to start)", default="", err=True))
     numbers = {int(one) for one in given.replace(",", " ").split() if one.isdecimal()}
-    kept = [task.question for task in record.tasks if task.number not in numbers]
+    kept = [task.question for task in plan.tasks if task.number not in numbers]
     if not kept:
         raise ActionRequiredError("Every task was left out, so there is nothing to search for.")
-    return replace(record, plan=ResearchPlan.of_questions(kept))
+    return replace(record, plan=plan.with_questions(kept))
 
 
 def _get_report(found: RecordedRun) -> FinalReport:

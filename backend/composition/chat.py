@@ -104,9 +104,9 @@ class ChatService:
             return self.search
         return self._search_over(self._narrow_index(scope), self.count_tokens)
 
-    def search_with(self, count_tokens: "CountTokens") -> "SearchService":
-        """As `search`, its texts counted for the language model that reads them."""
-        return self._search_over(self.engine.index, count_tokens)
+    def search_with(self, count_tokens: "CountTokens", scope: "Filters") -> "SearchService":
+        """As `search_within`, its texts counted for the language model that reads them."""
+        return self._search_over(self._narrow_index(scope), count_tokens)
 
     def _search_over(self, index: "Index", count_tokens: "CountTokens") -> "SearchService":
         from backend.search.search_service import SearchService

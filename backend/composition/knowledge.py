@@ -8,12 +8,18 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import DeadlineExceededError
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from backend.chat.earlier_findings import EarlierFinding, FindEarlier
     from backend.chat.text_nearness import SentenceModel
     from backend.chat.turn import ChatTurn
+    from backend.research.dependencies import FindFindings
     from backend.research.knowledge_gate import KnowledgeGate
     from backend.store.conversations import ConversationOwner
     from backend.store.database import Database
+    from backend.store.knowledge_records import KnowledgePlace
+    from backend.store.research_runs import ResearchRun
+    from connectors.access import Readers
     from indexing.index.protocols import Index
     from indexing.runtime.deadline import Deadline
 
@@ -24,43 +30,63 @@ class KnowledgeFinder:
 
     Attributes:
         find_database: Returns None where there is no database yet; then nothing is kept.
+        web_age: after which what rests on pages of the web is stale.
     """
 
     find_database: "Callable[[], Database | None]"
     find_model: "Callable[[], SentenceModel]"
     find_index: "Callable[[], Index]"
+    web_age: "timedelta"
 
     def for_turn(self, turn: "ChatTurn") -> "FindEarlier | None":
         """Return what finds what its asker may read; None where it is nobody's turn, or searches a part of the documents only."""
-        from backend.research.knowledge_lookup import is_narrowed
+        from backend.research.knowledge_lookup import is_narrowed, list_places
 
         owner = turn.owner
         if owner is None or is_narrowed(turn):
             return None
 
         def find(question: str, deadline: "Deadline") -> "Sequence[EarlierFinding]":
-            return self._find(turn, owner, question, deadline)
+            return self._find(list_places(turn), owner, turn.readers, question, deadline)
+
+        return find
+
+    def for_run(self, run: "ResearchRun") -> "FindFindings":
+        """Return what finds what the owner of a run may read: their own, and that of its conversation and project."""
+        from backend.research.knowledge_lookup import make_places
+
+        places = make_places(run.conversation_id, run.project_id)
+
+        def find(
+            question: str, readers: "Readers", deadline: "Deadline"
+        ) -> "Sequence[EarlierFinding]":
+            return self._find(places, run.owner, readers, question, deadline)
 
         return find
 
     def _find(
-        self, turn: "ChatTurn", owner: "ConversationOwner", question: str, deadline: "Deadline"
+        self,
+        places: "Sequence[KnowledgePlace]",
+        owner: "ConversationOwner",
+        readers: "Readers",
+        question: str,
+        deadline: "Deadline",
     ) -> "Sequence[EarlierFinding]":
-        from backend.research.knowledge_lookup import find_earlier, list_places
+        from backend.research.knowledge_lookup import find_earlier
         from backend.search.llm_protocol import CompletionError
 
         if (database := self.find_database()) is None:
             return ()
-        gate = self._open_gate(database, turn, owner, deadline)
+        gate = self._open_gate(database, readers, owner, deadline)
         try:
-            return find_earlier(gate, list_places(turn), question, self.find_model(), deadline)
+            return find_earlier(gate, places, question, self.find_model(), deadline)
         except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError) as error:
             raise CompletionError(str(error)) from error
 
     def _open_gate(
         self,
         database: "Database",
-        turn: "ChatTurn",
+        readers: "Readers",
         owner: "ConversationOwner",
         deadline: "Deadline",
     ) -> "KnowledgeGate":
@@ -70,8 +96,8 @@ class KnowledgeFinder:
 
         answers = AnswerGate(
             index=self.find_index(),
-            readers=turn.readers,
+            readers=readers,
             own_memories=make_own_memories(database, owner),
             deadline=deadline,
         )
-        return KnowledgeGate(database=database, asker=owner, answers=answers)
+        return KnowledgeGate(database=database, asker=owner, answers=answers, web_age=self.web_age)

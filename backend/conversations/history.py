@@ -54,14 +54,14 @@ class TurnHistory:
 def make_history(path: Sequence[Message], gate: AnswerGate) -> TurnHistory:
     """Make the history from the messages before a question, all of them whole."""
     withheld = gate.find_withheld(path)
-    told = [one for one in path if one.role == "user" or (one.text and one.id not in withheld)]
-    answers = {one.id: one.text for one in told if one.role == "assistant"}
+    readable = [one for one in path if one.role == "user" or (one.text and one.id not in withheld)]
+    answers = {one.id: one.text for one in readable if one.role == "assistant"}
     messages = (
         ChatMessage(one.role, one.text if one.role == "user" else answers.get(one.id, NO_ANSWER))
         for one in path
     )
     return TurnHistory(
-        tuple(messages), frozenset(document for one in told for document in one.document_ids)
+        tuple(messages), frozenset(document for one in readable for document in one.document_ids)
     )
 
 

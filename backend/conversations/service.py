@@ -165,7 +165,7 @@ class ConversationService:
 
     def _show(self, path: Sequence[Message]) -> tuple[ShownMessage, ...]:
         withheld = self.gate.find_withheld(path)
-        told = self._find_summaries(path)
+        summary_texts = self._find_summaries(path)
         siblings = messages.find_siblings(self.database, path)
         files = user_files.list_of_messages(self.database, [one.id for one in path])
         questions = {one.id: one.text for one in path if one.role == "user"}
@@ -175,7 +175,7 @@ class ConversationService:
                 question=questions.get(one.parent_id or 0, one.text),
                 siblings=siblings[one.id],
                 withheld=one.id in withheld,
-                summary=told.get(one.id),
+                summary=summary_texts.get(one.id),
                 files=files.get(one.id, ()),
             )
             for one in path

@@ -40,10 +40,10 @@ def write_summary(
     """
     room = model.window - _OVERHEAD - model.count_tokens(former)
     share = max(_LEAST, room // max(1, len(messages)))
-    told = [_cut(message, share, model) for message in messages]
+    shortened = [_cut(message, share, model) for message in messages]
     quoted = {
         "summary": former,
-        "messages": [{"from": one.role, "text": one.text} for one in told],
+        "messages": [{"from": one.role, "text": one.text} for one in shortened],
     }
     task = [ChatMessage("system", _TASK), ChatMessage("user", to_json(quoted))]
     text = strip_reasoning(model.complete(task, deadline)).strip()

@@ -192,8 +192,8 @@ class TurnRunner:
         self, path: Sequence[Message], order: TurnOrder, answering: Answering, gate: AnswerGate
     ) -> TurnHistory:
         if order.earlier:
-            told = sorted((*order.earlier, *path[:-1]), key=lambda one: one.id)
-            return make_history(told, gate)
+            joined = sorted((*order.earlier, *path[:-1]), key=lambda one: one.id)
+            return make_history(joined, gate)
         if len(path) == 1:
             return TurnHistory((), frozenset())
         with answering.open_fast_model(order.person_id) as model:

@@ -86,16 +86,16 @@ def _read_insights(answer: object) -> Mapping[int, Insight]:
 
 
 def _make_item(query: str, cluster: Cluster, insight: Insight | None) -> KnowledgeItem | None:
-    told = [(one, quote) for one in cluster if (quote := _to_line(one.summary))]
-    if not told:
+    quoted = [(one, quote) for one in cluster if (quote := _to_line(one.summary))]
+    if not quoted:
         return None
-    joined, places = join_quotes([quote for _, quote in told])
+    joined, places = join_quotes([quote for _, quote in quoted])
     if insight is not None:
-        places = [Span(0, len(insight.text))] * len(told)
+        places = [Span(0, len(insight.text))] * len(quoted)
     said = insight or Insight(_ask_about(query, cluster), joined)
     references = (
         _make_reference(query, one, quote, said.text, place)
-        for (one, quote), place in zip(told, places, strict=True)
+        for (one, quote), place in zip(quoted, places, strict=True)
     )
     return KnowledgeItem(
         question=said.question,

@@ -1,10 +1,12 @@
 """What a research run works with, and what whoever runs it decides."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+from backend.chat.assistant_settings import PLAIN, AssistantSettings
+from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.llm.client import ChatModel
 from backend.research.events import ResearchEvent
 from backend.research.knowledge import KnowledgeItem
@@ -18,14 +20,22 @@ from connectors.errors import QuarryError
 from indexing.embedding.embedder import QueryEmbedder
 from indexing.embedding.token_counting import CountTokens
 from indexing.embedding.understood_embedder import UnderstoodEmbedder
-from indexing.index.protocols import Index
+from indexing.index.protocols import Filters, Index
 from indexing.runtime.deadline import CancelToken, Deadline
 
 ReadersNow: TypeAlias = Callable[[], Readers | None]
 """Returns what the person may read as of now; None where the account or the session has ended."""
 
-OpenSearch: TypeAlias = Callable[[Complete | None, DocumentNumbers], SearchTool]
-"""As `SearchService.tool`: makes what searches documents for one agent, with the model that it is to ask."""
+ResolveAssistant: TypeAlias = Callable[[Readers], AssistantSettings | None]
+"""Returns how the assistant answers, as of now, somebody who may read so much: `scope` is all that it searches, with its own files and
+those of the project. None where it was deleted, or is not for the person any more."""
+
+OpenSearch: TypeAlias = Callable[[Complete | None, DocumentNumbers, Filters], SearchTool]
+"""As `SearchService.tool`: makes what searches the documents in a scope for one agent, with the model that it is to ask."""
+
+FindFindings: TypeAlias = Callable[[str, Readers, Deadline], Sequence[EarlierFinding]]
+"""Returns what research found out before that speaks to a question, as far as somebody may read it who may read so much; nothing that is
+stale. Raises CompletionError."""
 
 Calculate: TypeAlias = Callable[[str, str, Deadline], KnowledgeItem | str]
 """Runs a program for a question, and returns what is known by it, or a sentence that says why it gave nothing."""
@@ -61,13 +71,17 @@ class ResearchDependencies:
     index: Index
     """Tells which documents may still be read."""
     open_search: OpenSearch | None
-    """None where no documents are searched. The scope of an assistant narrows what it searches."""
+    """None where no documents are searched."""
     web: WebSession | None
     """None where the web is switched off."""
     embedding: UnderstoodEmbedder
     sentence_embedder: QueryEmbedder
     """Compares claims with passages when citations are checked."""
     person_id: int
+    resolve_assistant: ResolveAssistant = lambda _: PLAIN
+    """Asked anew for each step and each task: what an assistant is limited to, and whose it is, may change in mid-run."""
+    find_earlier: FindFindings | None = None
+    """None where no kept knowledge is used."""
     calculate: Calculate | None = None
     """None where there is no sandbox."""
     infer: Callable[[SearchRequest], SearchRequest] = lambda request: request

@@ -5,6 +5,7 @@ whoever shows it can check that they may be read.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -28,6 +29,26 @@ class ActionKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ClarificationAsked:
     clarification: Clarification
+
+
+@dataclass(frozen=True, slots=True)
+class UsedFinding:
+    """A finding of earlier research."""
+
+    id: str
+    question: str
+    found_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierFindingsUsed:
+    """What research found out before is known to the plan, or to a task, before anything is searched."""
+
+    task: int | None
+    """Its number; None: of the plan."""
+    findings: tuple[UsedFinding, ...]
+    documents: tuple[str, ...] = ()
+    """Ids of all documents that these rest on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +168,7 @@ class ResearchFailed:
 
 ResearchEvent: TypeAlias = (
     ClarificationAsked
+    | EarlierFindingsUsed
     | PlanMade
     | TaskStarted
     | ActionStarted

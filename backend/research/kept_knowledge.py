@@ -3,13 +3,15 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from backend.research.knowledge import KnowledgeItem, KnowledgeType
 from backend.store.conversations import ConversationOwner
 from backend.store.knowledge_records import KnowledgePlace
 
+WEB_AGE = timedelta(days=90)
+"""After which what rests on pages of the web is stale, where nothing else is set."""
 _OF_THE_WEB = {KnowledgeType.URL, KnowledgeType.SIDE_INFO}
 
 
@@ -20,6 +22,8 @@ class Staleness(StrEnum):
     """A document that it rests on has changed, and no longer says what was quoted of it."""
     SOURCE_GONE = "source-gone"
     """A document that it rests on was deleted: nobody can say any more who may read the item, so that nobody does."""
+    TOO_OLD = "too-old"
+    """It rests on pages of the web, which are not read again, and was found or corrected too long ago."""
     UNVERIFIED = "unverified"
     """It was imported, and some of what it rested on, or all, is nothing that the importer may read and check."""
 
@@ -81,6 +85,11 @@ class KeptItem:
         return bool(self.pages) or quotes_page or self.item.type in _OF_THE_WEB
 
     @property
+    def holds_as_of(self) -> datetime:
+        """When it was found, or last corrected by a person."""
+        return self.corrected_at or self.made_at
+
+    @property
     def document_ids(self) -> frozenset[str]:
         return frozenset(one.document_id for one in self.documents)
 
@@ -110,7 +119,7 @@ class ImportReport:
     dropped_references: int
     """To documents that the importer may not read, that do not exist, or that do not say so: these are not told apart."""
     unverified: int
-    """Items of which some of what they rested on was dropped, or that rest on no document where others read them."""
+    """Items of which some of what they rested on was dropped, or that quote no document where others read them."""
 
 
 def hash_page_text(text: str) -> str:

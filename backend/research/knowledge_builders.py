@@ -101,10 +101,10 @@ def learn_from_results(
     Args:
         freshness: the age of results that was asked for.
     """
-    told = [(one, text) for one in results if (text := _to_line(one.summary))]
-    if not told:
+    quoted = [(one, text) for one in results if (text := _to_line(one.summary))]
+    if not quoted:
         return None
-    answer, places = join_quotes([text for _, text in told])
+    answer, places = join_quotes([text for _, text in quoted])
     references = (
         Reference(
             exact_quote=text,
@@ -116,7 +116,7 @@ def learn_from_results(
             answer_chunk_position=place,
             span=Span(0, len(text)),
         )
-        for (result, text), place in zip(told, places, strict=True)
+        for (result, text), place in zip(quoted, places, strict=True)
     )
     return KnowledgeItem(
         question=f"What does the internet say about “{query}”?",

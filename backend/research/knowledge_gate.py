@@ -6,11 +6,12 @@ is one, so that they can delete it.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 from backend.chat.readable_ids import is_memory_reference
 from backend.conversations.answer_gate import AnswerGate
-from backend.research.kept_knowledge import KeptItem, Staleness
+from backend.research.kept_knowledge import WEB_AGE, KeptItem, Staleness
 from backend.research.knowledge_encoding import make_gone, make_kept
 from backend.research.knowledge_sources import ReadableTexts, check_sources
 from backend.store import knowledge
@@ -25,6 +26,8 @@ class KnowledgeGate:
     asker: ConversationOwner
     answers: AnswerGate
     """Says what of the sources the asker may read."""
+    web_age: timedelta = WEB_AGE
+    """After which what rests on pages of the web is stale."""
 
     def admit(self, stored: Sequence[StoredItem]) -> list[KeptItem]:
         """Return those of the items that the asker may read, in their order, each as fresh or as stale as it is now."""
@@ -32,7 +35,8 @@ class KnowledgeGate:
         readable = self.answers.find_readable(named)
         hashes = knowledge.read_content_hashes(self.database, named)
         may_read = (one for one in stored if one.document_ids <= readable)
-        shown = {one.id: _keep(one) for one in self._check(may_read, hashes)}
+        oldest = datetime.now(UTC) - self.web_age
+        shown = {one.id: _keep(one, oldest) for one in self._check(may_read, hashes)}
         shown |= {
             one.id: make_gone(one)
             for one in stored
@@ -49,23 +53,33 @@ class KnowledgeGate:
         return ReadableTexts(self.database, self.answers.readers)
 
     def _check(self, items: Iterable[StoredItem], hashes: Mapping[str, str]) -> list[StoredItem]:
-        """Return the items with what became of their sources, which is noted."""
+        """Return the items with what became of their sources, which is noted, also where the time ends in between.
+
+        Raises:
+            DeadlineExceededError
+        """
         texts, checked, news = self.open_texts(), list[StoredItem](), list[StoredItem]()
-        for one in items:
-            found = check_sources(one, hashes, texts)
-            checked.append(found)
-            if found is not one:
-                news.append(found)
-        if news:
-            knowledge.record_checks(self.database, news)
+        try:
+            for one in items:
+                found = check_sources(one, hashes, texts, self.answers.deadline)
+                checked.append(found)
+                if found is not one:
+                    news.append(found)
+        finally:
+            if news:
+                knowledge.record_checks(self.database, news)
         return checked
 
 
-def _keep(stored: StoredItem) -> KeptItem:
+def _keep(stored: StoredItem, oldest: datetime) -> KeptItem:
+    """`oldest` is as of when what rests on pages of the web has to hold at least."""
     if stored.unverified:
         return make_kept(stored, Staleness.UNVERIFIED)
-    stands = all(one.quotes_stand for one in stored.sources)
-    return make_kept(stored, None if stands else Staleness.SOURCE_CHANGED)
+    if not all(one.quotes_stand for one in stored.sources):
+        return make_kept(stored, Staleness.SOURCE_CHANGED)
+    kept = make_kept(stored, None)
+    is_too_old = kept.is_of_web and kept.holds_as_of < oldest
+    return replace(kept, stale=Staleness.TOO_OLD) if is_too_old else kept
 
 
 def _are_gone(missing: frozenset[str], hashes: Mapping[str, str]) -> bool:

@@ -15,6 +15,7 @@ from backend.research.knowledge_encoding import encode_item
 from backend.research.knowledge_gate import KnowledgeGate
 from backend.research.knowledge_sources import ReadableTexts, locate_references
 from backend.store.knowledge_records import ItemSource, KnowledgePlace, NewItem
+from indexing.runtime.deadline import Deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class ItemImporter:
     readable: frozenset[str]
     texts: ReadableTexts
     now: datetime
+    deadline: Deadline
     is_for_others: bool
     """Whether others than the importer are told of the items."""
 
@@ -39,7 +41,8 @@ class ItemImporter:
     ) -> Self:
         named = frozenset[str]().union(*map(_list_documents, given))
         readable = gate.answers.find_readable(named)
-        return cls(readable, gate.open_texts(), datetime.now(UTC), place.kind == "project")
+        deadline, is_for_others = gate.answers.deadline, place.kind == "project"
+        return cls(readable, gate.open_texts(), datetime.now(UTC), deadline, is_for_others)
 
     def convert(self, given: Sequence[ImportedItem]) -> list[ConvertedItem]:
         """What has no time is listed in its order."""
@@ -57,8 +60,9 @@ class ItemImporter:
         is_whole = not dropped and all(one.document_id in kept for one in given.documents)
         item = replace(given.item, references=tuple(references))
         new = encode_item(item, given.pages, sources, min(given.made_at or now, now))
-        # In a project others read it: what names no document that can be asked is but what the file says.
-        is_bare = self.is_for_others and not sources
+        # In a project others read it: what quotes no document that can be asked is but what the file says.
+        is_quoted = any(one.document_id for one in references)
+        is_bare = self.is_for_others and not is_quoted
         unverified = given.unverified or not is_whole or is_bare
         corrected = given.corrected_at and min(given.corrected_at, now)
         return ConvertedItem(replace(new, unverified=unverified, corrected_at=corrected), dropped)
@@ -70,7 +74,7 @@ class ItemImporter:
         if reference.document_id not in self.readable:
             return None
         texts = self.texts.find(reference.document_id) or ()
-        located = locate_references([reference], texts)
+        located = locate_references([reference], texts, self.deadline)
         return located[0][1] if located else None
 
     def _make_sources(

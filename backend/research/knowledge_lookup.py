@@ -20,11 +20,16 @@ MOST_READ = 1_000
 
 def list_places(turn: ChatTurn) -> list[KnowledgePlace]:
     """Return where the knowledge of a turn is kept: its asker's own, its conversation and its project."""
+    return make_places(turn.conversation_id, turn.assistant.holders.project_id)
+
+
+def make_places(conversation_id: str | None, project_id: str | None) -> list[KnowledgePlace]:
+    """Return the places of somebody's own knowledge, and of that of a conversation and a project."""
     places = [OWN]
-    if turn.conversation_id is not None:
-        places.append(KnowledgePlace("conversation", turn.conversation_id))
-    if turn.assistant.holders.project_id is not None:
-        places.append(KnowledgePlace("project", turn.assistant.holders.project_id))
+    if conversation_id is not None:
+        places.append(KnowledgePlace("conversation", conversation_id))
+    if project_id is not None:
+        places.append(KnowledgePlace("project", project_id))
     return places
 
 

@@ -17,6 +17,8 @@ from backend.store import knowledge, projects
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.knowledge_records import (
+    LONGEST_TEXT,
+    MOST_ITEMS,
     Correction,
     ItemPosition,
     ItemSource,
@@ -25,10 +27,9 @@ from backend.store.knowledge_records import (
 )
 from connectors.document import Span
 from connectors.errors import ActionRequiredError, ConflictError, InvalidInputError
+from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import is_storable, is_visible
 
-LONGEST_TEXT = 400_000
-"""Characters of a question or an answer."""
 MOST_SEARCHED = 2_000
 """Items of which a search chooses: the newest ones that the asker may read."""
 LEAST_FOUND = 0.25
@@ -153,9 +154,12 @@ class KnowledgeService:
         self._check_may_change(stored)
         knowledge.remove(self.database, item_id)
 
-    def export_items(self, places: Collection[KnowledgePlace] | None) -> list[KeptItem]:
-        """Return all that the asker may read and that says anything, the oldest first."""
-        return [one for one in reversed(self.list_all(places)) if not one.is_gone]
+    def export_page(
+        self, places: Collection[KnowledgePlace] | None, before: ItemPosition | None
+    ) -> KnowledgePage:
+        """Return what the asker may read behind a position and that says anything, the newest first: as much as one file holds."""
+        page = self.list_page(places, before, MOST_ITEMS)
+        return KnowledgePage([one for one in page.items if not one.is_gone], page.next)
 
     def import_items(self, place: KnowledgePlace, given: Sequence[ImportedItem]) -> ImportReport:
         """Keep items of a file. A reference to a document stays only where the asker may read it and it says so.
@@ -217,7 +221,9 @@ class KnowledgeService:
         texts = self.gate.open_texts()
         relocated = [_find_in_answer(one, answer) for one in kept.item.references]
         borne = [
-            _find_in_source(one, texts.find(one.document_id) or ()) if one.document_id else one
+            _find_in_source(one, texts.find(one.document_id) or (), self.gate.answers.deadline)
+            if one.document_id
+            else one
             for one in relocated
             if one is not None
         ]
@@ -285,6 +291,8 @@ def _find_in_answer(reference: Reference, answer: str) -> Reference | None:
     return replace(reference, answer_chunk_position=place)
 
 
-def _find_in_source(reference: Reference, texts: Sequence[str]) -> Reference | None:
-    located = locate_references([reference], texts)
+def _find_in_source(
+    reference: Reference, texts: Sequence[str], deadline: Deadline
+) -> Reference | None:
+    located = locate_references([reference], texts, deadline)
     return located[0][1] if located else None

@@ -16,6 +16,7 @@ from backend.store.knowledge_records import ItemSource, StoredItem
 from connectors.access import Readers
 from connectors.document import Span
 from connectors.errors import DamagedDataError
+from indexing.runtime.deadline import Deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,16 @@ class ReadableTexts:
         return None if found is None else [one.text for one in found.document.sections]
 
 
-def check_sources(item: StoredItem, hashes: Mapping[str, str], texts: ReadableTexts) -> StoredItem:
+def check_sources(
+    item: StoredItem, hashes: Mapping[str, str], texts: ReadableTexts, deadline: Deadline
+) -> StoredItem:
     """Return an item with what became of its sources; itself where all of them are as they were when they were last looked at.
 
     Args:
         hashes: of the contents of the documents that there are, by id.
+
+    Raises:
+        DeadlineExceededError
     """
     changed = [one for one in item.sources if _has_changed(one, hashes)]
     if not changed:
@@ -52,8 +58,10 @@ def check_sources(item: StoredItem, hashes: Mapping[str, str], texts: ReadableTe
     references = decode_references(item.quotes)
     sources = {one.document_id: one for one in item.sources}
     for source in changed:
+        deadline.check()
         quoted = [one for one in references if one.document_id == source.document_id]
-        located = dict(locate_references(quoted, texts.find(source.document_id) or ()))
+        said = texts.find(source.document_id) or ()
+        located = dict(locate_references(quoted, said, deadline))
         references = tuple(located.get(one, one) for one in references)
         stands = all(one in located for one in quoted) if quoted else _is_as_it_was(source, hashes)
         # One whose text is lost is looked at again once it is there.
@@ -69,10 +77,14 @@ def _is_as_it_was(source: ItemSource, hashes: Mapping[str, str]) -> bool:
 
 
 def locate_references(
-    references: Iterable[Reference], texts: Sequence[str]
+    references: Iterable[Reference], texts: Sequence[str], deadline: Deadline
 ) -> list[tuple[Reference, Reference]]:
-    """Return the references whose quotes stand in these sections, each with itself at the place where it stands now."""
-    located = ((one, _locate(one, texts)) for one in references)
+    """Return the references whose quotes stand in these sections, each with itself at the place where it stands now.
+
+    Raises:
+        DeadlineExceededError
+    """
+    located = ((one, _locate(one, texts, deadline)) for one in references)
     return [(one, found) for one, found in located if found is not None]
 
 
@@ -82,7 +94,7 @@ def _has_changed(source: ItemSource, hashes: Mapping[str, str]) -> bool:
     return source.checked_hash is None or hashes.get(source.document_id) != source.checked_hash
 
 
-def _locate(reference: Reference, texts: Sequence[str]) -> Reference | None:
+def _locate(reference: Reference, texts: Sequence[str], deadline: Deadline) -> Reference | None:
     """Return the reference where its quote stands: at its place, else in its section, else in the first that has it."""
     quote, section = reference.exact_quote, reference.section
     if not quote:
@@ -91,6 +103,7 @@ def _locate(reference: Reference, texts: Sequence[str]) -> Reference | None:
         return reference
     nearest = sorted(range(len(texts)), key=lambda at: (at != section, at))
     for at in nearest:
+        deadline.check()
         start = texts[at].find(quote)
         if start >= 0:
             return replace(reference, section=at, span=Span(start, start + len(quote)))

@@ -13,6 +13,7 @@ from backend.research.record.plan import LONGEST_QUESTION
 from backend.research.record.research_record import MAX_ROUNDS, ResearchRecord
 from backend.research.record.task_report import TaskReport
 from backend.research.report.merged_reports import merge_reports
+from backend.research.run_assistant import read_instructions
 from backend.research.step_time import StepTime
 from backend.search.budget import to_json
 from backend.search.llm_protocol import CompletionError
@@ -43,7 +44,8 @@ def choose_next_tasks(
     """
     step = StepTime(record, control)
     record = drop_withdrawn(record, dependencies, control)
-    if record.pending_tasks and not control.stop.is_cancelled and not step.left.is_used_up:
+    may_search = not control.stop.is_cancelled and not step.left.is_used_up
+    if record.plan is None or (record.pending_tasks and may_search):
         return step.finish(record)
     calls = ModelCalls(dependencies, step.tokens_left)
     reason = _find_end(record, step, control)
@@ -80,7 +82,9 @@ def _brought_new(reports: Iterable[TaskReport], last_round: int) -> bool:
 
 def _ask(record: ResearchRecord, calls: ModelCalls, deadline: Deadline) -> tuple[list[str], str]:
     """Return the questions of the next round, and why these; none where the model fails."""
-    messages = prompts.quote(prompts.NEXT_TASKS, _describe(record, calls), record.request.today)
+    described, today = _describe(record, calls), record.request.today
+    instructions = read_instructions(calls.dependencies)
+    messages = prompts.quote(prompts.NEXT_TASKS, described, today, instructions)
     try:
         questions, reason = ask_for_json(calls.write, messages, _read, deadline)
     except CompletionError as error:

@@ -16,6 +16,7 @@ from backend.research.planning import make_plan
 from backend.research.readable_documents import RightsUnknownError
 from backend.research.record.research_record import ResearchRecord
 from backend.research.reporting import write_report
+from backend.research.run_assistant import check_assistant
 from backend.research.step_time import check_interrupted
 from backend.research.task_pool import run_pending_tasks
 
@@ -81,3 +82,4 @@ def _take_step(
 def _check_asker(dependencies: ResearchDependencies) -> None:
     if dependencies.resolve_readers() is None:
         raise ResearchFailedError(ASKER_GONE, "Sign in again, and ask again.")
+    check_assistant(dependencies)

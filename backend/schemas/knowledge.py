@@ -22,13 +22,11 @@ from backend.research.kept_knowledge import (
 )
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
 from backend.schemas.base import Schema, SpanPair
+from backend.store.knowledge_records import LONGEST_TEXT, MOST_ITEMS
 from backend.web_search.results import Freshness
 from connectors.document import Span
 from connectors.errors import InvalidInputError
 
-MOST_ITEMS = 1_000
-LONGEST_TEXT = 400_000
-"""Characters of an answer, or of any other text."""
 MOST_REFERENCES = 1_000
 _MOST_FAULTS = 5
 
@@ -193,17 +191,22 @@ class KnowledgeFile(Schema):
 
     version: Literal[1] = 1
     items: tuple[KeptItemBody, ...] = Field(max_length=MOST_ITEMS)
+    next: str | None = Field(
+        default=None,
+        description="There is more: exported with this as `before`, it is the next file",
+    )
 
     @classmethod
-    def of(cls, items: Iterable[KeptItem]) -> Self:
-        return cls(items=tuple(map(KeptItemBody.from_kept, items)))
+    def of(cls, items: Iterable[KeptItem], following: str | None = None) -> Self:
+        return cls(items=tuple(map(KeptItemBody.from_kept, items)), next=following)
 
     def to_imported(self) -> list[ImportedItem]:
         return [one.to_imported() for one in self.items]
 
 
-def export_knowledge(items: Iterable[KeptItem]) -> str:
-    return KnowledgeFile.of(items).model_dump_json(indent=2)
+def export_knowledge(items: Iterable[KeptItem], following: str | None = None) -> str:
+    """Return a file of at most `MOST_ITEMS` items; `following` says where those begin that are not in it."""
+    return KnowledgeFile.of(items, following).model_dump_json(indent=2)
 
 
 def import_knowledge(text: str | bytes) -> list[ImportedItem]:

@@ -71,6 +71,7 @@ _RUN: dict[str, JsonValue] = {
     "problem": None,
     "conversation_id": None,
     "project_id": None,
+    "assistant_id": None,
     "created_at": "2026-03-02T09:30:00Z",
     "updated_at": "2026-03-02T09:31:10Z",
     "ended_at": None,
@@ -222,6 +223,8 @@ class ResearchResponse(Schema):
     """Why there is no report."""
     conversation_id: str | None
     project_id: str | None
+    assistant_id: str | None
+    """None: the default one."""
     created_at: datetime
     updated_at: datetime
     ended_at: datetime | None
@@ -241,6 +244,7 @@ class ResearchResponse(Schema):
             problem=run.problem,
             conversation_id=run.conversation_id if is_own else None,
             project_id=run.project_id,
+            assistant_id=run.assistant_id if is_own else None,
             created_at=run.created_at,
             updated_at=run.updated_at,
             ended_at=run.ended_at,

@@ -1,5 +1,6 @@
 """The events of research runs in the form in which clients receive them."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel
@@ -9,6 +10,7 @@ from backend.research.events import (
     ActionDone,
     ActionStarted,
     ClarificationAsked,
+    EarlierFindingsUsed,
     IntermediateReportCitedDocs,
     PlanMade,
     ReportChecked,
@@ -52,6 +54,32 @@ class PlanEvent(Schema):
     model_config = with_example(tasks=[RESEARCH_TASK])
 
     tasks: tuple[ResearchTaskResponse, ...]
+
+
+class UsedFindingResponse(Schema):
+    id: str
+    """Of the finding: `/api/knowledge/{id}` returns it."""
+    question: str
+    found_at: datetime
+
+
+class EarlierFindingsUsedEvent(Schema):
+    """What research found out before is known to the plan, or to a task, before anything is searched."""
+
+    model_config = with_example(
+        task=1,
+        findings=[
+            {
+                "id": "q9vKc1h0TtO3pWJm3xQ7aA",
+                "question": "How long is parental leave?",
+                "found_at": "2026-03-02T09:30:00Z",
+            }
+        ],
+    )
+
+    task: int | None
+    """Null: the plan."""
+    findings: tuple[UsedFindingResponse, ...]
 
 
 class TaskStartedEvent(Schema):
@@ -177,6 +205,8 @@ def _make_event(event: "ResearchEvent") -> tuple[str, BaseModel] | None:
             return "clarification", ClarificationEvent(questions=clarification.questions)
         case PlanMade(plan=plan):
             return "plan", PlanEvent.model_validate(plan)
+        case EarlierFindingsUsed():
+            return "earlier_findings", EarlierFindingsUsedEvent.model_validate(event)
         case RoundDecided():
             return "round", RoundEvent.model_validate(event)
         case ReportsWithdrawn():

@@ -30,6 +30,7 @@ from backend.store.conversations import ConversationOwner, is_owned
 from backend.store.conversations import missing as missing_conversation
 from backend.store.database import Database, exclusive, select_texts
 from backend.store.knowledge_records import (
+    MOST_ITEMS,
     OWN,
     Correction,
     ItemPosition,
@@ -44,12 +45,11 @@ from backend.store.project_membership import is_in_project
 from backend.store.project_tables import project_members, projects
 from backend.store.projects import missing as missing_project
 from backend.store.random_ids import make_random_id
+from backend.store.research_tables import research_runs
 from backend.store.tables import documents
 from connectors.errors import ConflictError, NotFoundError
 from indexing.text.normalization import is_storable
 
-MOST_ITEMS = 1_000
-"""Of one conversation, of one project, or of one person beside these."""
 MOST_CHARACTERS = 10_000_000
 """Of all items of such a place: every question that is answered with them reads them."""
 
@@ -105,11 +105,14 @@ def add_of_run(
     added: Sequence[NewItem],
     run_id: str,
 ) -> list[str]:
-    """Add what a run has learned, once: where items of it are kept, nothing is added. Raises as `add`."""
+    """Add what a run has learned, once: where items of it are kept, or it was deleted, nothing is added. Raises as `add`."""
     kept = select(exists().where(items.c.run_id == run_id))
+    # Nobody deletes it before this is there.
+    run = select(research_runs.c.id).where(research_runs.c.id == run_id)
     with database.writing() as connection:
         exclusive(connection)
-        if connection.scalar(kept):
+        is_there = connection.scalar(run.with_for_update(read=True, key_share=True)) is not None
+        if not is_there or connection.scalar(kept):
             return []
         return _insert(connection, owner, place, added, run_id)
 

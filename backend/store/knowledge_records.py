@@ -7,6 +7,11 @@ from typing import Any, Literal, TypeAlias
 
 from backend.store.conversations import ConversationOwner
 
+MOST_ITEMS = 1_000
+"""Of one conversation, of one project, or of one person beside these; and of a file that is exported or imported."""
+LONGEST_TEXT = 400_000
+"""Characters of a question, an answer, or any other text of an item."""
+
 Json: TypeAlias = Mapping[str, Any]
 PlaceKind: TypeAlias = Literal["own", "conversation", "project"]
 

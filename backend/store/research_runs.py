@@ -21,6 +21,7 @@ from sqlalchemy import (
 from backend.store.conversation_tables import conversations
 from backend.store.conversations import ConversationOwner, ListPosition
 from backend.store.database import Database
+from backend.store.knowledge_tables import knowledge_items
 from backend.store.project_membership import is_in_project
 from backend.store.project_tables import project_members, projects
 from backend.store.random_ids import make_random_id
@@ -45,6 +46,8 @@ class NewResearch:
     """The reader tokens of the owner of the machine; None for a person."""
     conversation_id: str | None
     project_id: str | None
+    assistant_id: str | None = None
+    """None: the default one."""
     question: str
     confirms_plan: bool
     """Whether the plan waits for the person."""
@@ -61,6 +64,8 @@ class ResearchRun:
     acting_as: tuple[str, ...] | None
     conversation_id: str | None
     project_id: str | None
+    assistant_id: str | None
+    """None: the default one."""
     question: str
     state: ResearchState
     confirms_plan: bool
@@ -161,6 +166,7 @@ def _make_row(run_id: str, new: NewResearch, now: datetime) -> dict[str, object]
         "acting_as": None if new.acting_as is None else list(new.acting_as),
         "conversation_id": new.conversation_id,
         "project_id": new.project_id,
+        "assistant_id": new.assistant_id,
         "question": new.question,
         "state": "waiting",
         "confirms_plan": new.confirms_plan,
@@ -365,13 +371,19 @@ def stop(
 
 
 def remove(database: Database, owner: ConversationOwner, run_id: str) -> None:
-    """Remove one's own run with its events; what works on it is told so. Raises NotFoundError."""
+    """Remove one's own run with its events; what works on it is told so. What it has learned stays if it had ended. Raises NotFoundError."""
     if not is_storable(run_id):
         raise missing()
+    own = is_own_run(owner, run_id)
     with database.writing() as connection:
-        gone = connection.execute(delete(research_runs).where(is_own_run(owner, run_id)))
-    if not gone.rowcount:
-        raise missing()
+        row = connection.execute(
+            select(research_runs.c.ended_at).where(own).with_for_update()
+        ).one_or_none()
+        if row is None:
+            raise missing()
+        connection.execute(delete(research_runs).where(own))
+        if row.ended_at is None:
+            connection.execute(delete(knowledge_items).where(knowledge_items.c.run_id == run_id))
 
 
 def mark_opened(database: Database, owner: ConversationOwner, run_id: str, now: datetime) -> None:
@@ -397,6 +409,7 @@ def to_research_run(row: Any) -> ResearchRun:
         acting_as=None if row.acting_as is None else tuple(row.acting_as),
         conversation_id=row.conversation_id,
         project_id=row.shared_project_id,
+        assistant_id=row.assistant_id,
         question=row.question,
         state=row.state,
         confirms_plan=row.confirms_plan,

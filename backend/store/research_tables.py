@@ -14,6 +14,8 @@ research_runs = Table(
     Column("acting_as", JSON(none_as_null=True)),
     Column("conversation_id", ForeignKey("conversations.id", ondelete="CASCADE"), index=True),
     Column("project_id", ForeignKey("projects.id", ondelete="SET NULL"), index=True),
+    # NULL: the default assistant. No foreign key: a run whose assistant is gone goes on with no other one.
+    Column("assistant_id", Text),
     Column("question", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("confirms_plan", Boolean, nullable=False),  # the plan waits for the person

@@ -17,13 +17,12 @@ from backend.api.routes.knowledge import LONGEST_QUERY, ItemId
 from backend.research.kept_knowledge import KeptItem
 from backend.research.knowledge import Reference
 from backend.research.knowledge_service import (
-    LONGEST_TEXT,
     KnowledgePage,
     KnowledgeRefusedError,
     KnowledgeService,
 )
 from backend.schemas.knowledge import import_knowledge
-from backend.store.knowledge_records import OWN, ItemPosition
+from backend.store.knowledge_records import LONGEST_TEXT, OWN, ItemPosition
 from backend.web import urls
 from backend.web.forms import FormDependency
 from backend.web.templates import page

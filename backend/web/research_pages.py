@@ -1,14 +1,15 @@
 """The pages of research: the runs that there are, a form for a new one, and one run with its plan, its tasks and its report."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 
 from backend.api.authorization import AskerDependency, Permission, requires
-from backend.api.dependencies import ChatDependency, WebSessionsDependency
+from backend.api.conversation_dependencies import ProjectsDependency
+from backend.api.dependencies import AssistantsDependency, ChatDependency, WebSessionsDependency
 from backend.api.languages import find_language
 from backend.api.list_positions import LONGEST_POSITION
 from backend.api.problem_details import from_error
@@ -25,7 +26,7 @@ from backend.research.runs.service import LONGEST_ANSWER, ResearchService
 from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.research_view import build_research_view
 from backend.web.templates import page, part
-from connectors.errors import ConflictError, InvalidInputError
+from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 
 RESEARCH = "/research"
 _ONE = f"{RESEARCH}/{{research_id}}"
@@ -43,13 +44,15 @@ class _RunsPage:
     request: Request
     chat: ChatDependency
     web_sessions: WebSessionsDependency
+    assistants: AssistantsDependency
+    projects: ProjectsDependency
     before: str | None = None
 
     def show(
         self,
         research: ResearchService,
         entered: Form = NO_FORM,
-        error: InvalidInputError | ConflictError | None = None,
+        error: InvalidInputError | ConflictError | NotFoundError | None = None,
     ) -> Response:
         listed = research.list_page(None, find_position(self.before), _RUNS_OF_A_PAGE)
         found = make_page(listed, research)
@@ -59,6 +62,10 @@ class _RunsPage:
             "question": entered.get("question", ""),
             "knowledge": entered is NO_FORM or "knowledge" in entered,
             "web": "web" in entered,
+            "assistants": [one for one in self.assistants.list_usable() if not one.is_default],
+            "assistant": entered.get("assistant", ""),
+            "projects": self.projects.list_own(),
+            "project": entered.get("project", ""),
             "minutes": entered.get("minutes", str(_USUAL_MINUTES)),
             "most_minutes": MOST_MINUTES,
             "longest": LONGEST_QUESTION,
@@ -70,17 +77,33 @@ class _RunsPage:
         return page(self.request, "research.html", "chat", values, status)
 
 
+def _get_runs_page(
+    request: Request,
+    chat: ChatDependency,
+    web_sessions: WebSessionsDependency,
+    assistants: AssistantsDependency,
+    projects: ProjectsDependency,
+) -> _RunsPage:
+    return _RunsPage(
+        request=request,
+        chat=chat,
+        web_sessions=web_sessions,
+        assistants=assistants,
+        projects=projects,
+    )
+
+
+_RunsPageDependency = Annotated[_RunsPage, Depends(_get_runs_page)]
+
+
 @router.get(RESEARCH)
 @requires(Permission.ASK)
 def research_page(
-    request: Request,
     research: ResearchDependency,
-    chat: ChatDependency,
-    web_sessions: WebSessionsDependency,
+    runs_page: _RunsPageDependency,
     before: Annotated[str | None, Query(max_length=LONGEST_POSITION)] = None,
 ) -> Response:
-    shown = _RunsPage(request=request, chat=chat, web_sessions=web_sessions, before=before)
-    return shown.show(research)
+    return replace(runs_page, before=before).show(research)
 
 
 @router.post(RESEARCH)
@@ -88,16 +111,15 @@ def research_page(
 def begin_research(
     request: Request,
     research: ResearchDependency,
-    chat: ChatDependency,
-    web_sessions: WebSessionsDependency,
+    runs_page: _RunsPageDependency,
     context: RequestContextDependency,
     form: FormDependency,
 ) -> Response:
+    shown = runs_page
     try:
-        body = _read_body(form)
-        begun = start_research(body, request, research, chat, web_sessions, context)
-    except (InvalidInputError, ConflictError) as error:
-        shown = _RunsPage(request=request, chat=chat, web_sessions=web_sessions)
+        body, web, assistants = _read_body(form), shown.web_sessions, shown.assistants
+        begun = start_research(body, request, research, shown.chat, web, assistants, context)
+    except (InvalidInputError, ConflictError, NotFoundError) as error:
         return shown.show(research, form, error)
     return _lead_to(begun.run.id)
 
@@ -109,6 +131,8 @@ def _read_body(form: Form) -> ResearchBody:
         "knowledge": "knowledge" in form,
         "web": "web" in form,
         "minutes": form.get("minutes", ""),
+        "assistant_id": form.get("assistant") or None,
+        "project_id": form.get("project") or None,
     }
     try:
         return ResearchBody.model_validate(values)

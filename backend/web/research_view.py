@@ -8,6 +8,7 @@ from datetime import datetime
 from backend.api.research_responses import make_opened
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.citations.verification import UNCHECKED, Support
+from backend.chat.readable_ids import find_knowledge_page
 from backend.research.record.final_report import CheckedCitation, FinalReport
 from backend.research.record.sources import NumberedSource
 from backend.research.record.task_report import TaskReport
@@ -29,6 +30,8 @@ class SourceView:
     link: str
     """Where a person reads it; empty where that is nowhere safe."""
     is_on_web: bool
+    is_earlier: bool
+    """Research found it out before."""
     host: str
     """Of a page of the web."""
     source: str
@@ -145,7 +148,7 @@ def _make_card(citation: CitationResponse, source: NumberedSource) -> dict[str, 
 
 def _name_source(source: NumberedSource) -> str:
     """The id of a document begins with the name of its source; that of files that people keep says nothing to others."""
-    if source.kind is SourceKind.WEB:
+    if source.kind in (SourceKind.WEB, SourceKind.RESEARCH):
         return ""
     name = source.document_id.partition(":")[0]
     return "" if name == FILES_SOURCE else name
@@ -153,12 +156,15 @@ def _name_source(source: NumberedSource) -> str:
 
 def _view_source(source: NumberedSource) -> SourceView:
     is_web = source.kind is SourceKind.WEB
-    document = urls.document(source.document_id)
+    is_earlier = source.kind is SourceKind.RESEARCH
+    find_page = find_knowledge_page if is_earlier else urls.document
+    document = find_page(source.document_id)
     return SourceView(
         number=source.number,
         title=source.title or source.url or source.document_id,
         link=(urls.elsewhere(source.url) or "") if is_web else document,
         is_on_web=is_web,
+        is_earlier=is_earlier,
         host=(get_host(source.url) or "") if is_web else "",
         source=_name_source(source),
         date=source.date,

@@ -47,6 +47,7 @@ from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.index.scoped_index import ScopedIndex
 from indexing.runtime.deadline import CancelToken
 from indexing.text.tokenizer import plain_words
 from tests.contract.provider_worlds.world import Item
@@ -320,8 +321,8 @@ class ResearchWorld:
             "count_tokens": estimated_tokens,
             "resolve_readers": lambda: self.readers,
             "index": index,
-            "open_search": lambda complete, numbers: SearchTool(
-                index=index,
+            "open_search": lambda complete, numbers, scope: SearchTool(
+                index=ScopedIndex(index, scope),
                 embedder=HashingEmbedder(),
                 understanding=EVERYTHING,
                 count_tokens=estimated_tokens,

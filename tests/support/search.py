@@ -196,11 +196,13 @@ class MemoryIndex:
                 yield one
 
     def _ranking(self, query: IndexQuery, readers: Readers) -> tuple[Hit, ...]:
-        sources = query.filters.sources
+        sources, ids = query.filters.sources, query.filters.document_ids
         seen = [
             one
             for one in self.corpus
-            if readers.may_read(one.access) and (sources is None or one.source in sources)
+            if readers.may_read(one.access)
+            and (sources is None or one.source in sources)
+            and (ids is None or one.document_id in ids)
         ]
         scored = [self._hit(query, one) for one in seen]
         scored = [hit for hit in scored if hit.score > 0 or hit.evidence.exact]

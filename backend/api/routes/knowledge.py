@@ -13,14 +13,14 @@ from backend.api.dependencies import ContainerDependency
 from backend.api.knowledge_dependencies import KnowledgeDependency, PlaceDependency
 from backend.api.list_positions import LONGEST_POSITION, format_position, read_position
 from backend.research.kept_knowledge import KeptItem
-from backend.research.knowledge_service import LONGEST_TEXT, KnowledgeService
+from backend.research.knowledge_service import KnowledgeService
 from backend.schemas.kept_knowledge import (
     ImportReportResponse,
     KnowledgeItemResponse,
     KnowledgeResponse,
 )
 from backend.schemas.knowledge import KnowledgeFile, export_knowledge, import_knowledge
-from backend.store.knowledge_records import OWN, ItemPosition
+from backend.store.knowledge_records import LONGEST_TEXT, OWN, ItemPosition
 from indexing.text.normalization import is_visible
 
 router = APIRouter()
@@ -31,6 +31,10 @@ _ONE = f"{_ALL}/{{item_id}}"
 _FILE = {"Content-Disposition": 'attachment; filename="knowledge.json"'}
 _FILE_SCHEMA = {"application/json": {"schema": {"$ref": "#/components/schemas/KnowledgeFile"}}}
 
+BeforeField: TypeAlias = Annotated[
+    str | None,
+    Query(max_length=LONGEST_POSITION, description="What `next` of the page before says"),
+]
 ItemId: TypeAlias = Annotated[str, Path(max_length=100)]
 
 
@@ -80,10 +84,7 @@ def list_knowledge(
         str, Query(max_length=LONGEST_QUERY, description="Only what speaks to this, nearest first")
     ] = "",
     limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 50,
-    before: Annotated[
-        str | None,
-        Query(max_length=LONGEST_POSITION, description="What `next` of the page before says"),
-    ] = None,
+    before: BeforeField = None,
 ) -> KnowledgeResponse:
     """What you may not read all sources of is not there: it is neither listed nor counted. Without a place, all that is yours and that of your projects."""
     places = None if place is None else (place,)
@@ -132,9 +133,15 @@ def import_items(
     summary="Export what research has found out",
 )
 @requires(Permission.ASK)
-def export_items(knowledge: KnowledgeDependency, place: PlaceDependency) -> Response:
-    """What you may read all sources of, the oldest first."""
-    exported = export_knowledge(knowledge.export_items(None if place is None else (place,)))
+def export_items(
+    knowledge: KnowledgeDependency, place: PlaceDependency, before: BeforeField = None
+) -> Response:
+    """What you may read all sources of, the newest first: at most 1,000 findings. `next` in the file, given as `before`, returns those that follow."""
+    position = None if before is None else ItemPosition(*read_position(before))
+    page = knowledge.export_page(None if place is None else (place,), position)
+    end = page.next
+    following = None if end is None else format_position(end.made_at, end.id)
+    exported = export_knowledge(page.items, following)
     return Response(exported, headers=_FILE, media_type="application/json")
 
 

@@ -14,6 +14,7 @@ from backend.api.conversation_dependencies import FirstEventDependency
 from backend.api.dependencies import (
     AppStateDependency,
     AssistantIdField,
+    AssistantsDependency,
     ChatDependency,
     WebSessionsDependency,
 )
@@ -29,6 +30,7 @@ from backend.api.research_dependencies import (
 from backend.api.routes.ask import Question
 from backend.api.server_sent_events import EventStream
 from backend.composition.research import NO_MODEL
+from backend.conversations.assistant_service import AssistantService
 from backend.research.record.budget import MOST_MINUTES, ResearchBudget
 from backend.research.record.plan import LONGEST_QUESTION, MAX_TASKS
 from backend.research.record.request import ResearchRequest
@@ -90,13 +92,21 @@ class ResearchBody(BaseModel):
         default=None, description="Your conversation that it goes on from"
     )
     project_id: AssistantIdField | None = Field(
-        default=None, description="The project whose members see it too"
+        default=None,
+        description="The project whose members see it too; its instructions are followed, and its files are searched",
+    )
+    assistant_id: AssistantIdField | None = Field(
+        default=None,
+        description="The assistant whose instructions are followed, and to whose documents the search is limited; a"
+        " conversation has its own",
     )
 
     @model_validator(mode="after")
     def _check_sides(self) -> "ResearchBody":
         if not (self.knowledge or self.web):
             raise ValueError("search company knowledge, the web, or both")
+        if self.conversation_id is not None and self.assistant_id is not None:
+            raise ValueError("name a conversation, which has its assistant, or an assistant")
         return self
 
     def make_request(self, request: Request) -> ResearchRequest:
@@ -145,6 +155,7 @@ def start_research(
     research: ResearchDependency,
     chat: ChatDependency,
     web_sessions: WebSessionsDependency,
+    assistants: AssistantsDependency,
     context: RequestContextDependency,
 ) -> OpenedResearchResponse:
     """It goes on whether anybody follows it or not, also when the server is restarted; its events are at .../events."""
@@ -158,8 +169,17 @@ def start_research(
         confirms_plan=body.confirm,
         conversation_id=body.conversation_id,
         project_id=body.project_id,
+        assistant_id=_find_assistant(body, assistants),
     )
-    return responses.make_opened(research.begin(order))
+    return responses.make_opened(research.begin(order, assistants.find_settings_of_conversation))
+
+
+def _find_assistant(body: ResearchBody, assistants: AssistantService) -> str | None:
+    """Return None for the default one. Raises NotFoundError: there is no such assistant, or it is not for the asker."""
+    if body.assistant_id is None:
+        return None
+    found = assistants.get(body.assistant_id)
+    return None if found.is_default else found.id
 
 
 @router.get("/api/research", summary="List your research, or that of a project")

@@ -100,11 +100,11 @@ class WebReplies:
 
     def tell_pages(self, opened: Sequence[OpenedPage | RefusedPage], note: str) -> ToolReply:
         """Tell what pages say, and name those that were not read or not opened."""
-        told = [self._tell_page(one) for one in opened]
-        listed = f'{{"pages": [{", ".join(one.text for one in told)}]}}'
-        documents = {number: page for one in told for number, page in one.documents.items()}
+        replies = [self._tell_page(one) for one in opened]
+        listed = f'{{"pages": [{", ".join(one.text for one in replies)}]}}'
+        documents = {number: page for one in replies for number, page in one.documents.items()}
         parts = (HOW_TO_CITE, listed, note, CITATION_RULES) if documents else (listed, note)
-        shown = tuple(shown for one in told for shown in one.shown)
+        shown = tuple(shown for one in replies for shown in one.shown)
         return ToolReply("\n\n".join(filter(None, parts)), documents, shown)
 
     def _tell_page(self, opened: OpenedPage | RefusedPage) -> ToolReply:

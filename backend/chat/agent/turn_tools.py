@@ -107,11 +107,11 @@ class TurnTools:
 
     def reply(self, step: FinishedStep) -> list[ToolReply]:
         """Tell what came of the calls; what several have asked for is told once."""
-        told: set[Work] = set()
+        replied: set[Work] = set()
         replies: list[ToolReply] = []
         for plan in step.plans:
-            replies.append(self._fit(plan, step, self._reply_to_call(plan, step, told)))
-            told |= {*list_work([plan])}
+            replies.append(self._fit(plan, step, self._reply_to_call(plan, step, replied)))
+            replied |= {*list_work([plan])}
         return replies
 
     def _make_task(
@@ -126,18 +126,20 @@ class TurnTools:
             return partial(worker.search, work)
         return partial(worker.read, work, room)
 
-    def _reply_to_call(self, plan: PlannedCall, step: FinishedStep, told: set[Work]) -> ToolReply:
+    def _reply_to_call(
+        self, plan: PlannedCall, step: FinishedStep, replied: set[Work]
+    ) -> ToolReply:
         match plan.work:
             case ():
                 return ToolReply(plan.reply)
             case (InternalSearch() as search,):
                 return _reply_to_search(step.outcomes[search], plan.note)
-            case (WebSearching() as search,) if search in told:
+            case (WebSearching() as search,) if search in replied:
                 return ToolReply(prompts.SHOWN_WITH_ANOTHER)
             case (WebSearching() as search,):
                 return self._reply_to_web_search(search, plan.note, step)
             case pages:
-                opened = [_describe_page(page, step, told) for page in pages]
+                opened = [_describe_page(page, step, replied) for page in pages]
                 return self._replies.tell_pages(opened, plan.note)
 
     def _reply_to_web_search(
@@ -166,12 +168,12 @@ def _reply_to_search(outcome: Outcome | Lost, note: str) -> ToolReply:
 
 
 def _describe_page(
-    page: Work | RefusedPage, step: FinishedStep, told: set[Work]
+    page: Work | RefusedPage, step: FinishedStep, replied: set[Work]
 ) -> OpenedPage | RefusedPage:
     match page:
         case RefusedPage():
             return page
-        case PageReading(url) if page in told:
+        case PageReading(url) if page in replied:
             return OpenedPage(url, prompts.SHOWN_WITH_ANOTHER)
         case PageReading(url):
             match step.outcomes[page]:

@@ -20,10 +20,17 @@ from backend.research.agent.gaps import Gaps
 from backend.research.agent.judgement import AnswerJudge
 from backend.research.agent.tools import AgentTools, Brought
 from backend.research.cited_text import CitedText, keep_markers, select_sources
+from backend.research.earlier_findings import (
+    NOT_FOUND,
+    describe_finding,
+    list_documents,
+    list_used,
+)
 from backend.research.events import (
     ActionDone,
     ActionKind,
     ActionStarted,
+    EarlierFindingsUsed,
     ResearchEvent,
     SourceFound,
 )
@@ -34,6 +41,7 @@ from backend.research.model_calls import ModelCalls, ask_for_json
 from backend.research.record.budget import TaskBudget
 from backend.research.record.plan import ResearchTask
 from backend.research.record.research_record import ResearchRecord
+from backend.research.run_assistant import write_instructions
 from backend.search.budget import to_json
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from indexing.runtime.deadline import Deadline
@@ -104,13 +112,29 @@ class ResearchAgent:
         self._answer: CitedText | None = None
 
     def run(self) -> FoundAnswer:
-        """Search for the question of the task itself, which no model has to decide, and go on until it is answered."""
-        self._take_step(Search((self._work.task.question,), self._places))
+        """Look up what was found earlier, search for the question of the task itself, which no model has to decide, and go on until it is
+        answered."""
+        notes = self._recall()
+        self._take_step(Search((self._work.task.question,), self._places), notes)
         while self._may_go_on and (action := self._choose()) is not None:
             self._take_step(action)
         self._note_end()
         notes = tuple(dict.fromkeys(self._notes))
         return FoundAnswer(self._answer, self._gaps.unanswered, notes, self._steps)
+
+    def _recall(self) -> tuple[str, ...]:
+        """Look up what was found earlier; return why not, where that failed."""
+        task = self._work.task
+        try:
+            self._tools.recall(task.question, self._work.record, self._work.deadline)
+        except CompletionError:
+            return (NOT_FOUND,)
+        found = self._tools.earlier.values()
+        if found:
+            documents = list_documents(found)
+            self._work.emit(EarlierFindingsUsed(task.number, list_used(found), documents))
+            self._tell_sources(frozenset())
+        return ()
 
     @property
     def _places(self) -> frozenset[Place]:
@@ -169,7 +193,8 @@ class ResearchAgent:
     def _compose(self, allowed: frozenset[ActionKind]) -> list[ChatMessage]:
         today = self._work.record.request.today
         places = sorted(one.value for one in self._places)
-        system = ChatMessage("system", prompts.agent_prompt(allowed, places, today))
+        instructions = write_instructions(self._tools.request.assistant)
+        system = ChatMessage("system", prompts.agent_prompt(allowed, places, today, instructions))
         room = int(self._work.calls.room * KNOWLEDGE_SHARE)
         count_tokens = self._tools.request.dependencies.count_tokens
         known = [*self._past, *self._evidence.knowledge]
@@ -184,6 +209,10 @@ class ResearchAgent:
         state |= {
             "asked_by_the_person": self._work.record.request.question,
             "open_questions": list(self._gaps.unanswered),
+            "found_earlier": [
+                {"source": number, **describe_finding(one)}
+                for number, one in self._tools.earlier.items()
+            ],
             "queries_tried": list(self._tools.tried),
             "sources": list(self._describe_sources()),
             "to_read": list(self._describe_pages()),
@@ -200,7 +229,8 @@ class ResearchAgent:
         for page in list(self._tools.to_read.values())[-SHOWN_PAGES:]:
             yield {"page": page.label, "title": page.title, "address": page.url}
 
-    def _take_step(self, action: Action) -> None:
+    def _take_step(self, action: Action, notes: tuple[str, ...] = ()) -> None:
+        """`notes` are of what was done before it."""
         kind, about = _describe(action)
         self._steps += 1
         self._work.emit(
@@ -216,6 +246,7 @@ class ResearchAgent:
         known = frozenset(self._evidence.sources)
         asked = self._gaps.current
         brought = self._do(action)
+        brought = replace(brought, notes=(*notes, *brought.notes))
         self._notes += brought.notes
         self._off = frozenset() if brought.new else frozenset({kind})
         self._tell(kind, brought, known)
@@ -223,10 +254,8 @@ class ResearchAgent:
             self._gaps.turn()
 
     def _tell(self, kind: ActionKind, brought: Brought, known: frozenset[int]) -> None:
+        self._tell_sources(known)
         task = self._work.task.number
-        for number, source in sorted(self._evidence.sources.items()):
-            if number not in known:
-                self._work.emit(SourceFound(task, replace(source, texts=())))
         self._work.emit(
             ActionDone(
                 task=task,
@@ -239,6 +268,11 @@ class ResearchAgent:
                 documents=self._evidence.documents,
             )
         )
+
+    def _tell_sources(self, known: frozenset[int]) -> None:
+        for number, source in sorted(self._evidence.sources.items()):
+            if number not in known:
+                self._work.emit(SourceFound(self._work.task.number, replace(source, texts=())))
 
     def _do(self, action: Action) -> Brought:
         match action:

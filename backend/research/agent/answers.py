@@ -37,7 +37,7 @@ def _refer(
             quote, section, span, score = found
             yield Reference(
                 exact_quote=quote,
-                url=source.url,
+                url=source.document_id if source.kind is SourceKind.RESEARCH else source.url,
                 document_id=source.document_id if source.kind is SourceKind.DOCUMENT else None,
                 title=source.title,
                 date_time=source.date,

@@ -35,6 +35,7 @@ class Evidence:
         """Add a source, or what was read of one in addition; return whether anything of it is new."""
         if source.kind is SourceKind.DOCUMENT:
             self._documents.add(source.document_id)
+        self._documents.update(source.rests_on)
         known = self._sources.get(source.number)
         if known is None:
             self._sources[source.number] = source

@@ -32,6 +32,8 @@ class ReportOrder:
     knowledge: Sequence[KnowledgeItem] = ()
     sources: Mapping[int, NumberedSource]
     today: date | None = None
+    instructions: str = ""
+    """Of the assistant."""
 
 
 def generate_intermediate_report(
@@ -42,7 +44,8 @@ def generate_intermediate_report(
     Raises:
         CompletionError: the model does not answer, or says nothing that rests on a source.
     """
-    messages = prompts.quote(prompts.TASK_REPORT, _describe(order, calls), order.today)
+    described = _describe(order, calls)
+    messages = prompts.quote(prompts.TASK_REPORT, described, order.today, order.instructions)
     text = strip_reasoning(calls.write(messages, deadline))
     mapping = {number: one.cited_document for number, one in order.sources.items()}
     cited = keep_markers(text, mapping)
@@ -62,7 +65,7 @@ def _describe(order: ReportOrder, calls: ModelCalls) -> dict[str, object]:
     }
     shown = {name: value for name, value in described.items() if value}
     count = calls.dependencies.count_tokens
-    room = calls.room - count(to_json(shown))
+    room = calls.room - count(to_json(shown)) - count(order.instructions)
     return {**shown, "sources": _fit_sources(order, room, calls)}
 
 
@@ -86,13 +89,13 @@ def _fit_sources(order: ReportOrder, room: int, calls: ModelCalls) -> list[dict[
 
 def _rank(order: ReportOrder) -> list[NumberedSource]:
     answer = order.answer
-    told = [one for one in order.sources.values() if one.texts]
+    with_texts = [one for one in order.sources.values() if one.texts]
 
     def rank(source: NumberedSource) -> tuple[bool, float]:
         said = " ".join(text.text for text in source.texts)
         return f"[{source.number}]" in answer, measure_relevance(order.question, said)
 
-    return sorted(told, key=rank, reverse=True)
+    return sorted(with_texts, key=rank, reverse=True)
 
 
 def quote_sources(question: str, sources: Mapping[int, NumberedSource]) -> CitedText:

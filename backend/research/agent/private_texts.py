@@ -34,11 +34,13 @@ def make_read_texts(
 
 
 def _list_files(record: ResearchRecord, task: ResearchTask) -> list[ContextFile]:
-    """Return what reports say that the question of a task may rest on."""
+    """Return what earlier findings and reports say that the question of a task may rest on."""
+    planned = record.plan.private_text if record.plan else ""
+    of_plan = [ContextFile(document_id="plan", name="", text=planned)] if planned else []
     if not task.round:
-        return []
+        return of_plan
     read = [one for one in record.reports if one.documents and one.task.round < task.round]
-    return [
+    return of_plan + [
         ContextFile(document_id=f"report/{one.task.number}", name="", text=one.private_text)
         for one in read
     ]

@@ -4,6 +4,8 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from backend.chat.assistant_settings import AssistantSettings
+from backend.chat.readable_ids import is_research_reference
 from backend.research.agent.actions import Place
 from backend.research.agent.agent import AgentWork, FoundAnswer, ResearchAgent
 from backend.research.agent.evidence import Evidence
@@ -24,6 +26,7 @@ from backend.research.record.budget import Spent, TaskBudget
 from backend.research.record.plan import ResearchTask
 from backend.research.record.research_record import ResearchRecord
 from backend.research.record.task_report import TaskReport
+from backend.research.run_assistant import ASSISTANT_GONE, write_instructions
 from backend.research.step_time import check_interrupted, ended_by
 from backend.search.llm_protocol import CompletionError
 from backend.search.models import DocumentNumbers
@@ -110,9 +113,12 @@ class _TaskRun:
         readers = self._dependencies.resolve_readers()
         if readers is None:
             return self._fail(ASKER_GONE)
-        if not list_places(self._record, self._dependencies):
+        assistant = self._dependencies.resolve_assistant(readers)
+        if assistant is None:
+            return self._fail(ASSISTANT_GONE)
+        if not list_places(self._record, self._dependencies, assistant):
             return self._fail(NO_PLACE)
-        tools = self._make_tools(readers)
+        tools = self._make_tools(readers, assistant)
         found = self._search(tools)
         self._steps, self._pages = found.steps, self._pages + len(tools.opened)
         return self._check_rights(self._report(tools, found))
@@ -131,14 +137,15 @@ class _TaskRun:
     def _is_stopped(self) -> bool:
         return self._control.stop.is_cancelled
 
-    def _make_tools(self, readers: Readers) -> AgentTools:
+    def _make_tools(self, readers: Readers, assistant: AssistantSettings) -> AgentTools:
         dependencies, numbers = self._dependencies, DocumentNumbers()
         open_search = dependencies.open_search
-        places = list_places(self._record, dependencies)
-        search = open_search(self._calls.judge, numbers) if open_search else None
+        places = list_places(self._record, dependencies, assistant)
+        search = open_search(self._calls.judge, numbers, assistant.scope) if open_search else None
         request = ToolRequest(
             dependencies=dependencies,
             readers=readers,
+            assistant=assistant,
             filters=self._record.request.filters,
             places=places,
             search_tool=search if Place.DOCUMENTS in places else None,
@@ -190,6 +197,7 @@ class _TaskRun:
             knowledge=tools.evidence.knowledge,
             sources=tools.evidence.sources,
             today=self._record.request.today,
+            instructions=write_instructions(tools.request.assistant),
         )
         instead = found.answer or quote_sources(order.question, order.sources)
         if self._is_stopped():
@@ -221,18 +229,26 @@ class _TaskRun:
 
 
 def _select_knowledge(items: Iterable[KnowledgeItem], text: CitedText) -> Iterator[KnowledgeItem]:
-    """Yield what was learned, of pages and documents only those that the report cites."""
+    """Yield what was learned, of pages and documents only those that the report cites.
+
+    An answer that rests on an earlier finding is kept no second time: it is as old as that.
+    """
     cited = {one for source in text.seen.values() for one in (source.document_id, source.link)}
     for item in items:
         origins = {one for each in item.references for one in (each.document_id, each.url) if one}
+        if any(map(is_research_reference, origins)):
+            continue
         if item.type is not KnowledgeType.URL or cited & origins:
             yield item
 
 
-def list_places(record: ResearchRecord, dependencies: ResearchDependencies) -> frozenset[Place]:
-    """Return where the person wants to search, as far as there is anything to search with."""
+def list_places(
+    record: ResearchRecord, dependencies: ResearchDependencies, assistant: AssistantSettings
+) -> frozenset[Place]:
+    """Return where the person wants to search, as far as the assistant does, and there is anything to search with."""
     request = record.request
-    documents = request.uses_documents and dependencies.open_search is not None
+    may_search = assistant.searches and dependencies.open_search is not None
+    documents = request.uses_documents and may_search
     web = request.uses_web and dependencies.web is not None
     places = {Place.DOCUMENTS: documents, Place.WEB: web}
     return frozenset(place for place, may in places.items() if may)

@@ -13,18 +13,23 @@ from backend.chat.agent.side_by_side import Lost, Task, run_side_by_side
 from backend.chat.agent.tool_calls import OpenCall, WebSearchCall
 from backend.chat.agent.tool_work import InternalSearch, PageReading, WebSearching, Work
 from backend.chat.agent.web_work import WebWorker
+from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.citations.citation_processor import SourceKind
+from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.events import ChatEvent, PagesRead
 from backend.chat.llm.messages import ToolCall
+from backend.chat.readable_ids import make_research_reference
 from backend.research.agent.actions import Place, Search
 from backend.research.agent.evidence import Evidence, list_document_sources
 from backend.research.cluster_insights import learn_from_clusters
 from backend.research.dependencies import ResearchDependencies
+from backend.research.earlier_findings import find_earlier_findings, make_finding_source
 from backend.research.knowledge_builders import (
     learn_from_pages,
     learn_from_results,
     learn_from_sections,
 )
+from backend.research.record.research_record import ResearchRecord
 from backend.research.record.sources import NumberedSource, SourceText
 from backend.research.result_clusters import cluster_results
 from backend.search.llm_protocol import Complete
@@ -74,6 +79,7 @@ class ToolRequest:
 
     dependencies: ResearchDependencies
     readers: Readers
+    assistant: AssistantSettings
     filters: Filters
     places: frozenset[Place]
     search_tool: SearchTool | None
@@ -99,7 +105,25 @@ class AgentTools:
         """The ids of those that were, or could not be."""
         self.tried: dict[str, set[Place]] = {}
         """Where each query was searched; queries are compared without case."""
+        self.earlier: dict[int, EarlierFinding] = {}
+        """What research found out before, by its numbers."""
         self._pages = KnownPages(texts, request.numbers)
+
+    def recall(self, question: str, record: ResearchRecord, deadline: Deadline) -> None:
+        """Find what research found out before that speaks to a question; each finding is a source.
+
+        Raises:
+            CompletionError: it could not be looked up.
+        """
+        request = self.request
+        found = find_earlier_findings(
+            question, record, request.readers, request.assistant, request.dependencies, deadline
+        )
+        self.texts.add_findings(found)
+        for one in found:
+            number = request.numbers.assign(make_research_reference(one.id))
+            self.evidence.add(make_finding_source(one, number))
+            self.earlier[number] = one
 
     def search(self, search: Search, deadline: Deadline) -> Brought:
         """Search for the queries that were not tried before."""

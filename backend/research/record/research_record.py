@@ -50,7 +50,8 @@ class ResearchRecord:
     def documents(self) -> frozenset[str]:
         """The ids of all documents of the index that were read for it."""
         read = {document for one in self.reports for document in one.documents}
-        return frozenset(read.union(document for task in self.added for document in task.rests_on))
+        asked = {document for task in self.tasks for document in task.rests_on}
+        return frozenset(read | asked)
 
     @property
     def person_said(self) -> tuple[str, ...]:
@@ -92,11 +93,13 @@ class ResearchRecord:
     def without_documents(self, withdrawn: Collection[str]) -> "ResearchRecord":
         """Leave out all that rests on documents that may not be read any more.
 
-        Tasks of the plan, which no document has a part in, are to be done again; those of later rounds are gone.
+        Tasks of the plan are to be done again, or planned anew where the plan rests on some; those of later rounds are gone.
         """
         gone = frozenset(withdrawn)
+        is_planned = self.plan is not None and gone.isdisjoint(self.plan.rests_on)
         return replace(
             self,
+            plan=self.plan if is_planned else None,
             added=tuple(task for task in self.added if gone.isdisjoint(task.rests_on)),
             reports=tuple(one for one in self.reports if gone.isdisjoint(one.documents)),
             report=None,

@@ -23,7 +23,7 @@ class NumberedSource:
 
     number: int
     kind: SourceKind
-    """A document of the index, or a page of the web."""
+    """A document of the index, a page of the web, or what research found out before."""
     document_id: str
     """Of a page: its address, in the one spelling that all share."""
     title: str
@@ -32,6 +32,8 @@ class NumberedSource:
     date: datetime | None = None
     """When it was published or last changed, where that is known."""
     texts: tuple[SourceText, ...] = ()
+    rests_on: tuple[str, ...] = ()
+    """Of an earlier finding: ids of the documents of the index that it says something of."""
 
     @property
     def cited_document(self) -> CitedDocument:

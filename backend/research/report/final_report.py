@@ -33,6 +33,7 @@ from backend.research.report.report_checks import (
 )
 from backend.research.report.report_markdown import write_markdown
 from backend.research.report.report_texts import TEXTS
+from backend.research.run_assistant import read_instructions
 from backend.search.budget import to_json
 from backend.search.futures import run_in_background
 from backend.search.llm_protocol import ChatMessage, CompletionError
@@ -74,7 +75,7 @@ class _Draft:
     """A checked report in the numbering of the merged reports."""
 
     checked: CheckedText
-    told: CheckedContradictions
+    disagreements: CheckedContradictions
     sources: Mapping[int, NumberedSource]
 
 
@@ -104,16 +105,20 @@ class _ReportOrder:
     def check(self, written: CitedText, found: Sequence[Contradiction]) -> _Draft:
         marks = TEXTS[self.record.request.language].marks
         checker = ClaimChecker(self.merged.sources, self.calls, self.deadline)
-        told = check_contradictions(found, checker)
-        return _Draft(check_report(written, checker, marks), told, self.merged.sources)
+        disagreements = check_contradictions(found, checker)
+        return _Draft(check_report(written, checker, marks), disagreements, self.merged.sources)
 
     def _compose(self) -> list[ChatMessage]:
         count_tokens = self.calls.dependencies.count_tokens
         values = {**describe_question(self.record), "not_found": list(list_not_found(self.record))}
-        room = self.calls.room - count_tokens(to_json(values))
+        instructions = read_instructions(self.calls.dependencies)
+        room = self.calls.room - count_tokens(to_json(values)) - count_tokens(instructions)
         described = self.merged.describe(room, count_tokens)
         return prompts.quote(
-            prompts.FINAL_REPORT, {**values, **described}, self.record.request.today
+            prompts.FINAL_REPORT,
+            {**values, **described},
+            self.record.request.today,
+            instructions,
         )
 
     def _keep(self, text: str) -> CitedText:
@@ -126,16 +131,16 @@ def _finish(record: ResearchRecord, draft: _Draft, notes: Iterable[str]) -> Fina
     collapsed = collapse_citations(draft.checked.text, mapping)
     numbers = _renumber(draft, collapsed.mapping)
     sources = {new: replace(draft.sources[old], number=new) for old, new in numbers.items()}
-    checked, told = draft.checked, draft.told
-    citations = [*checked.citations, *told.citations]
+    checked, disagreements = draft.checked, draft.disagreements
+    citations = [*checked.citations, *disagreements.citations]
     report = FinalReport(
         markdown="",
         text=collapsed.text,
         sources=tuple(sources[number] for number in sorted(sources)),
         citations=tuple(replace(one, number=numbers[one.number]) for one in citations),
-        counts=ReportCounts.of(checked.sentences + len(told.citations), citations),
+        counts=ReportCounts.of(checked.sentences + len(disagreements.citations), citations),
         not_found=tuple(list_not_found(record)),
-        contradictions=tuple(_renumber_statements(told.contradictions, numbers)),
+        contradictions=tuple(_renumber_statements(disagreements.contradictions, numbers)),
         documents=tuple(sorted(record.documents)),
         notes=tuple(dict.fromkeys(filter(None, notes))),
     )
@@ -145,7 +150,7 @@ def _finish(record: ResearchRecord, draft: _Draft, notes: Iterable[str]) -> Fina
 def _renumber(draft: _Draft, cited: Mapping[int, CitedDocument]) -> dict[int, int]:
     """Return the new numbers of sources by their old ones: of those of the text, then of those of the contradictions."""
     by_document = {document.document_id: number for number, document in cited.items()}
-    for one in draft.told.citations:
+    for one in draft.disagreements.citations:
         document = draft.sources[one.number].document_id
         by_document.setdefault(document, len(by_document) + 1)
     ids = {number: one.document_id for number, one in draft.sources.items()}

@@ -91,7 +91,7 @@ def check_contradictions(
         for each in found
     ]
     left = tuple(one for one in kept if len(one.statements) > 1)
-    told = ((one.number, one.says) for each in left for one in each.statements)
+    named_claims = ((one.number, one.says) for each in left for one in each.statements)
     return CheckedContradictions(
-        left, tuple(CheckedCitation(one[0], one[1], one[1], supports[one]) for one in told)
+        left, tuple(CheckedCitation(one[0], one[1], one[1], supports[one]) for one in named_claims)
     )

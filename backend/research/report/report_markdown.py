@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
+from backend.chat.citations.citation_processor import SourceKind
 from backend.research.record.final_report import Contradiction, FinalReport, ReportCounts
 from backend.research.record.sources import NumberedSource
 from backend.research.report.report_texts import TEXTS, ReportTexts
@@ -58,7 +59,11 @@ def _write_source(source: NumberedSource, texts: ReportTexts) -> str:
 
 
 def _write_date(source: NumberedSource, texts: ReportTexts) -> str:
-    return f"{source.date:%Y-%m-%d}" if source.date else texts.undated
+    if source.date is None:
+        return texts.undated
+    if source.kind is SourceKind.RESEARCH:
+        return texts.found_earlier.format(date=f"{source.date:%Y-%m-%d}")
+    return f"{source.date:%Y-%m-%d}"
 
 
 def _to_line(text: str) -> str:

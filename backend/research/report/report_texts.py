@@ -17,6 +17,8 @@ class ReportTexts:
     says: str
     """Of a source: its title, its date, what it says."""
     undated: str
+    found_earlier: str
+    """Of an earlier finding, in the place of its date."""
     counts: str
     marks: Mapping[Verdict, str]
     """Behind a sentence that was found to be so."""
@@ -31,6 +33,7 @@ TEXTS: Mapping[Language, ReportTexts] = {
         sources="Sources",
         says="{title} ({date}): {says}",
         undated="no date",
+        found_earlier="found earlier on {date}",
         counts="Sentences: {sentences}. Citations: {citations}, of them supported: {supported}, weak: {weak}, unsupported:"
         " {unsupported}, contradicted: {contradicted}, unchecked: {unchecked}.",
         marks={
@@ -46,6 +49,7 @@ TEXTS: Mapping[Language, ReportTexts] = {
         sources="来源",
         says="{title}（{date}）：{says}",
         undated="无日期",
+        found_earlier="此前于 {date} 查得",
         counts="句子：{sentences}。引用：{citations}，其中有依据：{supported}，依据不足：{weak}，无依据：{unsupported}，"
         "相矛盾：{contradicted}，未核查：{unchecked}。",
         marks={

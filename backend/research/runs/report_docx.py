@@ -22,6 +22,7 @@ _MOST_HEADINGS = 9
 _LISTS = {"bullet_list_open": "List Bullet", "ordered_list_open": "List Number"}
 _DEEPEST_LIST = 3
 """Word's own styles of lists go so deep."""
+_LINKED = ("https://", "http://", "mailto:")
 _LINK_COLOR = "0563C1"
 # Character references bring in what a text was freed of before, and these two are no characters of XML.
 _NOT_XML = re.compile("[\ufffe\uffff]")
@@ -139,9 +140,9 @@ def _spell_out_links(tokens: Sequence[Token]) -> Iterator[Token]:
 
 
 def _write_address(paragraph: "Paragraph", address: str) -> None:
-    """Write an address, as a link where it leads to the web: no other kind opens anything from a report."""
+    """Write an address, as a link where it leads to the web or to somebody's mail: no other kind opens anything from a report."""
     run = paragraph.add_run(address)
-    if not address.lower().startswith(("https://", "http://")):
+    if not address.lower().startswith(_LINKED):
         return
     from docx.opc.constants import RELATIONSHIP_TYPE
     from docx.oxml.ns import qn

@@ -10,7 +10,9 @@ from backend.conversations.turn_events import EncodedEvent
 from backend.research.events import (
     ActionDone,
     ActionStarted,
+    EarlierFindingsUsed,
     IntermediateReportCitedDocs,
+    PlanMade,
     ReportPiece,
     ResearchDone,
     ResearchEvent,
@@ -44,6 +46,10 @@ class StoredEvent:
 def list_documents(event: ResearchEvent) -> Sequence[str]:
     """Return the ids of the documents that an event says something of; anybody may read what is of the web."""
     match event:
+        case EarlierFindingsUsed(documents=documents):
+            return documents
+        case PlanMade(plan=plan):
+            return plan.rests_on
         case TaskStarted(task=task):
             return task.rests_on
         case ActionStarted(documents=documents) | ActionDone(documents=documents):
@@ -65,8 +71,18 @@ def list_documents(event: ResearchEvent) -> Sequence[str]:
 
 
 def list_documents_of(sources: Iterable[NumberedSource]) -> list[str]:
-    """Return the documents of the index among sources."""
-    return [one.document_id for one in sources if one.kind is not SourceKind.WEB]
+    """Return the documents of the index among sources, and those that findings among them rest on."""
+    return [document for one in sources for document in _list_documents_of_source(one)]
+
+
+def _list_documents_of_source(source: NumberedSource) -> Sequence[str]:
+    match source.kind:
+        case SourceKind.WEB:
+            return ()
+        case SourceKind.RESEARCH:
+            return source.rests_on
+        case _:
+            return (source.document_id,)
 
 
 def encode_state(state: ResearchState, problem: str | None = None) -> EncodedEvent:

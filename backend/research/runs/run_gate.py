@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from backend.research.record.final_report import FinalReport
+from backend.research.record.plan import ResearchPlan
 from backend.research.record.research_record import ResearchRecord
 
 
@@ -34,11 +35,16 @@ def show_record(
         return ShownRecord(ResearchRecord(request=record.request), withheld=record.plan is not None)
     shown = replace(
         record,
+        plan=_show_plan(record.plan, readable),
         added=tuple(one for one in record.added if readable.issuperset(one.rests_on)),
         reports=tuple(one for one in record.reports if readable.issuperset(one.documents)),
         report=_show_report(record.report, readable),
     )
     return ShownRecord(shown, withheld=shown != record)
+
+
+def _show_plan(plan: ResearchPlan | None, readable: frozenset[str]) -> ResearchPlan | None:
+    return plan if plan is not None and readable.issuperset(plan.rests_on) else None
 
 
 def _show_report(report: FinalReport | None, readable: frozenset[str]) -> FinalReport | None:

@@ -17,6 +17,7 @@ from backend.research.dependencies import (
 from backend.research.planning import clarify, make_plan
 from backend.research.record.record_json import read_record
 from backend.research.record.research_record import ResearchRecord
+from backend.research.run_assistant import ASK_ANOTHER, ASSISTANT_GONE
 from backend.research.runs.run_events import encode_state
 from backend.research.runs.run_journal import LeftRun, ResearchLostError, RunJournal
 from backend.research.steps import continue_research
@@ -167,6 +168,8 @@ def _find_refusal(
     readers = rights.readers_now()
     if readers is None:
         return ASKER_GONE
+    if dependencies.resolve_assistant(readers) is None:
+        return f"{ASSISTANT_GONE} {ASK_ANOTHER}"
     history = frozenset(run.history_document_ids)
     deadline = Deadline.after(_RIGHTS_SECONDS)
     readable = find_readable(history, dependencies.index, readers, rights.own_memories, deadline)

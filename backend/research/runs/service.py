@@ -1,6 +1,6 @@
 """Research runs of one asker: started, planned with them, read, stopped and deleted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -8,14 +8,13 @@ from backend.conversations.answer_gate import WITHHELD, AnswerGate
 from backend.conversations.followed_turn import WithheldError
 from backend.conversations.history import make_history
 from backend.research.record.final_report import FinalReport
-from backend.research.record.plan import ResearchPlan
 from backend.research.record.record_json import read_record, write_record
 from backend.research.record.request import PastMessage, ResearchRequest
 from backend.research.record.research_record import ResearchRecord
 from backend.research.runs.run_events import DocumentedEvent, encode_portion, encode_state
 from backend.research.runs.run_gate import list_documents, show_record
 from backend.store import conversations, messages, research_leases, research_runs
-from backend.store.conversations import ConversationOwner, ListPosition
+from backend.store.conversations import Conversation, ConversationOwner, ListPosition
 from backend.store.database import Database
 from backend.store.research_runs import (
     NewResearch,
@@ -44,6 +43,8 @@ class ResearchOrder:
     """Whether questions back and the plan wait for the person."""
     conversation_id: str | None = None
     project_id: str | None = None
+    assistant_id: str | None = None
+    """That of the conversation where there is one; None for the default one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +77,28 @@ class ResearchService:
     acting_as: tuple[str, ...]
     """The reader tokens of the owner of the machine. The rights of people are resolved anew."""
 
-    def begin(self, order: ResearchOrder) -> OpenedResearch:
+    def begin(
+        self, order: ResearchOrder, check_assistant: Callable[[str | None], object]
+    ) -> OpenedResearch:
         """Begin a run, which goes on by itself.
+
+        Args:
+            check_assistant: given the id of an assistant, raises ConflictError where it is not for the asker any more.
 
         Raises:
             NotFoundError: there is no such conversation or project.
             ConflictError: too many of the asker's runs have not ended.
         """
-        history, document_ids = self._read_history(order.conversation_id)
+        order, before = self._find_conversation(order)
+        check_assistant(order.assistant_id)
+        history, document_ids = self._read_history(before)
         record = ResearchRecord(request=replace(order.request, history=history))
         new = NewResearch(
             owner=self.owner,
             acting_as=self.acting_as if self.owner.person_id is None else None,
             conversation_id=order.conversation_id,
             project_id=order.project_id,
+            assistant_id=order.assistant_id,
             question=order.request.question,
             confirms_plan=order.confirms_plan,
             record=write_record(record),
@@ -103,14 +112,20 @@ class ResearchService:
             run_id = research_runs.add(database, new, datetime.now(UTC))
         return self.open(run_id)
 
+    def _find_conversation(self, order: ResearchOrder) -> tuple[ResearchOrder, Conversation | None]:
+        """Return the conversation that research goes on from, whose assistant it has."""
+        if order.conversation_id is None:
+            return order, None
+        found = conversations.get(self.database, self.owner, order.conversation_id)
+        return replace(order, assistant_id=found.assistant_id), found
+
     def _read_history(
-        self, conversation_id: str | None
+        self, before: Conversation | None
     ) -> tuple[tuple[PastMessage, ...], frozenset[str]]:
         """Return the messages of a conversation that may be read now, and the documents that they rest on."""
-        if conversation_id is None:
+        if before is None or before.leaf_id is None:
             return (), frozenset()
-        leaf = conversations.get(self.database, self.owner, conversation_id).leaf_id
-        path = [] if leaf is None else messages.list_path(self.database, leaf, MOST_HISTORY)
+        path = messages.list_path(self.database, before.leaf_id, MOST_HISTORY)
         made = make_history(path, self.gate)
         past = [PastMessage(one.role, one.text) for one in made.messages if one.role != "system"]
         return tuple(past), made.document_ids
@@ -188,8 +203,10 @@ class ResearchService:
             InvalidInputError: there is no question among them.
         """
         record = self._get_own(run_id, "planned")
+        if record.plan is None:
+            raise ValueError("a run that waits with its plan has one")
         try:
-            changed = replace(record, plan=ResearchPlan.of_questions(tuple(questions)))
+            changed = replace(record, plan=record.plan.with_questions(tuple(questions)))
         except ValueError as error:
             raise InvalidInputError("A plan has one question at least.") from error
         change = _make_change("planned", changed)

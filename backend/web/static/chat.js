@@ -329,7 +329,7 @@ function restoreDraft() {
 async function research(question) {
   if (attachments.ids.length) return say(translate("Research reads no attached files. Remove them, then ask."));
   const id = conversation?.id ?? null;
-  const place = id ? { conversation_id: id } : { project_id: chosenProject(null) };
+  const place = id ? { conversation_id: id } : { assistant_id: assistant.id, project_id: chosenProject(null) };
   if (!(await attempt(() => startResearch(question, { ...modes.body, ...place })))) return;
   box.value = "";
   drafts.drop(id);

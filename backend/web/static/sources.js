@@ -19,14 +19,14 @@ let refreshTimer = 0;
  */
 let changesUntil = Date.now() + LATER;
 let shownHtml = "";
-const TOLD = 12000;
-let toldTimer = 0;
+const SHOWN_MS = 12000;
+let statusTimer = 0;
 
 /** Show a status message for a while; with `stay` until the next one. */
 function tell(text, stay) {
-  clearTimeout(toldTimer);
+  clearTimeout(statusTimer);
   status.textContent = replaceControls(text);
-  if (!stay) toldTimer = setTimeout(() => (status.textContent = ""), TOLD);
+  if (!stay) statusTimer = setTimeout(() => (status.textContent = ""), SHOWN_MS);
 }
 
 async function refresh() {

@@ -5,17 +5,17 @@ import { Problem, send } from "./stream.js";
 import { isolated, make, parsed, replaceControls } from "./text.js";
 
 const WEB = "/api/admin/web";
-const TOLD = 12000;
+const SHOWN_MS = 12000;
 const part = document.querySelector("[data-part]");
 const status = document.getElementById("status");
-let toldTimer = 0;
+let statusTimer = 0;
 
 const urlOf = (name, rest = "") => `${WEB}/providers/${encodeURIComponent(name)}${rest}`;
 
 function tell(text) {
-  clearTimeout(toldTimer);
+  clearTimeout(statusTimer);
   status.textContent = replaceControls(text);
-  toldTimer = setTimeout(() => (status.textContent = ""), TOLD);
+  statusTimer = setTimeout(() => (status.textContent = ""), SHOWN_MS);
 }
 
 /** Show the providers as they are now; what has the focus keeps it. */
@@ -32,11 +32,11 @@ async function refresh() {
 }
 
 /** Run an action and show its result; a problem is told. */
-async function act(action, told) {
+async function act(action, done) {
   try {
     await action();
     await refresh();
-    if (told) tell(told);
+    if (done) tell(done);
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     tell(problem.sentence);
@@ -94,8 +94,8 @@ part?.addEventListener("click", (event) => {
   const { dataset } = button;
   if ("switch" in dataset) {
     const isOn = dataset.switch === "on";
-    const told = isOn ? translate("The web is switched on.") : translate("The web is switched off.");
-    act(() => send("PATCH", WEB, { is_on: isOn }), told);
+    const done = isOn ? translate("The web is switched on.") : translate("The web is switched off.");
+    act(() => send("PATCH", WEB, { is_on: isOn }), done);
   } else if ("test" in dataset) test(item, button);
   else if ("move" in dataset) {
     const position = Number(item.dataset.place) + Number(dataset.move);

@@ -43,7 +43,7 @@ def _clear(service: KnowledgeService) -> None:
 
 
 def _export(service: KnowledgeService) -> str:
-    return export_knowledge(service.export_items(None))
+    return export_knowledge(service.export_page(None, None).items)
 
 
 def test_what_was_exported_comes_back_as_it_was(world: KnowledgeWorld) -> None:

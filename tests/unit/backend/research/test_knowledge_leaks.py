@@ -133,7 +133,7 @@ class Story:
     def check(self, person: ConversationOwner) -> int:
         """Look at every item in every way; return how many looks it were."""
         service = self.world.serve(person, TOKENS[person])
-        exported = export_knowledge(service.export_items(None))
+        exported = export_knowledge(service.export_page(None, None).items)
         found = {one.id for one in service.search("What says document a b c d", None, MODEL, 100)}
         listed = {one.id: one for one in service.list_all(None)}
         earlier = self._find_earlier(service)

@@ -13,14 +13,13 @@ from backend.chat.text_nearness import SentenceModel
 from backend.research.kept_knowledge import KeptItem, LearnedItem, Staleness, hash_page_text
 from backend.research.knowledge import KnowledgeType
 from backend.research.knowledge_service import (
-    LONGEST_TEXT,
     KnowledgeRefusedError,
     KnowledgeService,
     clean_text,
 )
 from backend.store import conversations, knowledge, memories, projects
 from backend.store.conversations import ConversationOwner
-from backend.store.knowledge_records import OWN, ItemPosition, KnowledgePlace
+from backend.store.knowledge_records import LONGEST_TEXT, OWN, ItemPosition, KnowledgePlace
 from connectors.document import Span
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -64,7 +63,7 @@ def see(service: KnowledgeService) -> list[list[str]]:
     """All ways in which somebody may see an item."""
     listed = [one.id for one in service.list_all(None)]
     found = [one.id for one in service.search(f"{LEAVE} {PAY}", None, MODEL, 50)]
-    exported = [one.id for one in service.export_items(None)]
+    exported = [one.id for one in service.export_page(None, None).items]
     return [sorted(listed), sorted(found), sorted(exported)]
 
 

@@ -5,7 +5,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import docx
@@ -18,11 +19,17 @@ from backend.access.roles import Role
 from backend.api.app import Api
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
+from backend.research.kept_knowledge import LearnedItem
+from backend.research.knowledge import KnowledgeType
+from backend.research.knowledge_service import add_items
 from backend.research.runs.service import MOST_OPEN
-from backend.store import people, research_runs
+from backend.store import knowledge, people, research_runs
 from backend.store.conversations import ConversationOwner
+from backend.store.knowledge_records import OWN
 from backend.store.research_runs import ResearchRun
+from connectors.errors import NotFoundError
 from tests.support.accounts import add_person
+from tests.support.knowledge import make_item
 from tests.support.research_server import (
     BASE,
     ENDED,
@@ -41,6 +48,7 @@ from tests.unit.backend.api.conftest import SOURCE, connected, make_container
 
 LEAVE = "How many weeks of paid leave do parents have?"
 PAY = "In which band is a senior engineer?"
+BONUS = "How much is the zephyr bonus of the depot?"
 BOTH = f"{LEAVE}; {PAY}"
 PAY_DOCUMENT = f"{SOURCE}:finance/pay.md"
 ANN, BOB, GONE = (f"{name}@example.com" for name in ("ann", "bob", "gone"))
@@ -102,6 +110,18 @@ def model(server: ScriptedModel) -> Iterator[HeldModel]:
 def workers(app: Api, modelled: Container) -> Iterator[None]:
     with work(modelled, app):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _forget(modelled: Container) -> Iterator[None]:
+    """What the runs of one test found out is not known to those of the next one."""
+    yield
+    database = modelled.database
+    for email in (ANN, BOB):
+        owner = ConversationOwner(people.get_by_email(database, email).id)
+        for one in knowledge.list_page(database, owner, None, None, 1_000):
+            with suppress(NotFoundError):
+                knowledge.remove(database, one.id)
 
 
 @contextmanager
@@ -342,6 +362,30 @@ def test_research_of_a_conversation_knows_what_was_said_and_is_withheld_with_it(
     assert opened["report"] is not None
     assert bob.delete(f"/api/conversations/{conversation}").status_code == 204
     assert bob.get(f"{BASE}/{run_id}").status_code == 404
+
+
+@pytest.mark.usefixtures("workers", "model")
+def test_what_was_found_before_is_named_and_withheld_with_its_documents(
+    bob: TestClient, modelled: Container
+) -> None:
+    owner = ConversationOwner(people.get_by_email(modelled.database, BOB).id)
+    bonus = "The zephyr bonus of the depot is nine francs."
+    item = make_item(BONUS, bonus, kind=KnowledgeType.CHAT_HISTORY)
+    learned = LearnedItem(item=item, document_ids=frozenset({PAY_DOCUMENT}))
+    (made,) = add_items(modelled.database, owner, OWN, [learned])
+    run_id = start(bob, BONUS)
+    streamed = follow(bob, run_id)
+    used = [event.data for event in streamed if event.name == "earlier_findings"]
+    assert [(one["task"], [each["id"] for each in one["findings"]]) for one in used] == [
+        (1, [made])
+    ]
+    markdown = open_run(bob, run_id)["report"]["markdown"]
+    assert "nine francs [1]" in markdown
+    assert f"found earlier on {datetime.now(UTC):%Y-%m-%d}" in markdown
+    with _without_finance(modelled):
+        shown = f"{follow(bob, run_id)}{open_run(bob, run_id)['report']}"
+        assert "francs" not in shown
+        assert made not in shown
 
 
 @pytest.mark.usefixtures("workers", "model")

@@ -1,0 +1,29 @@
+"""The assistant of a run: its instructions, and what it searches, as of now."""
+
+from backend.chat import prompts as chat_prompts
+from backend.chat.assistant_settings import AssistantSettings
+from backend.research.dependencies import ResearchDependencies, ResearchFailedError
+
+ASSISTANT_GONE = "The assistant of this research is no longer available."
+ASK_ANOTHER = "Ask again with another assistant."
+
+
+def check_assistant(dependencies: ResearchDependencies) -> None:
+    """
+    Raises:
+        ResearchFailedError: it was deleted, or is not for the person any more. Nothing is searched in its place.
+    """
+    readers = dependencies.resolve_readers()
+    if readers is not None and dependencies.resolve_assistant(readers) is None:
+        raise ResearchFailedError(ASSISTANT_GONE, ASK_ANOTHER)
+
+
+def read_instructions(dependencies: ResearchDependencies) -> str:
+    """Return what the prompts of a step end with; nothing where there are no instructions."""
+    readers = dependencies.resolve_readers()
+    assistant = None if readers is None else dependencies.resolve_assistant(readers)
+    return "" if assistant is None else write_instructions(assistant)
+
+
+def write_instructions(assistant: AssistantSettings) -> str:
+    return chat_prompts.assistant_prompt(assistant.instructions, assistant.project_instructions)

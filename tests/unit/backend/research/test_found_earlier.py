@@ -1,0 +1,196 @@
+"""What research found out before is known before anything is searched, and named in the events and in the report."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from backend.chat.assistant_settings import PLAIN
+from backend.chat.earlier_findings import EarlierFinding
+from backend.research.agent.private_texts import make_read_texts
+from backend.research.events import (
+    ActionDone,
+    ActionStarted,
+    EarlierFindingsUsed,
+    PlanMade,
+    ReportChecked,
+    ReportStarted,
+    ResearchEvent,
+    RoundDecided,
+    SourceFound,
+    TaskDone,
+    TaskStarted,
+)
+from backend.research.record.plan import ResearchPlan
+from backend.research.record.research_record import ResearchRecord
+from backend.research.runs.run_events import list_documents
+from backend.research.runs.run_gate import show_record
+from backend.search.llm_protocol import CompletionError
+from connectors.access import Readers
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import Deadline
+from tests.support.research_world import ANN, ResearchWorld, research_world
+from tests.support.scripted_model import Json, Reply, Request, Say
+
+SEAT = "Where has Blau AG its seat?"
+FOUND = EarlierFinding(
+    id="item1",
+    question=SEAT,
+    answer="Blau AG has its seat in Bergen.",
+    made_at=datetime(2026, 2, 3, tzinfo=UTC),
+    is_of_web=False,
+    document_ids=frozenset({"kb:maker"}),
+)
+
+
+def _answer_from_findings(values: Json, _: Request) -> Reply:
+    found = [
+        f"{one['answer'].rstrip('.')} [{one['source']}]." for one in values.get("found_earlier", ())
+    ]
+    action = {"action": "answer", "answer": " ".join(found)} if found else {"action": "reflect"}
+    return Say(json.dumps(action))
+
+
+def _run(
+    world: ResearchWorld, *findings: EarlierFinding, question: str = SEAT, **others: object
+) -> ResearchRecord:
+    world.model.steps["agent"] = _answer_from_findings
+
+    def find(asked: str, readers: Readers, deadline: Deadline) -> Sequence[EarlierFinding]:
+        assert readers == ANN
+        assert deadline.remaining() <= 5.0
+        return [one for one in findings if one.question == asked]
+
+    return world.run(question, world.dependencies(find_earlier=find, **others))
+
+
+def _kinds(events: Sequence[ResearchEvent]) -> list[type[object]]:
+    return [type(one) for one in events]
+
+
+def test_a_finding_is_known_before_the_plan_and_before_the_first_search_and_cited_with_its_date() -> (
+    None
+):
+    with research_world() as world:
+        record = _run(world, FOUND)
+        (planned,) = world.model.of("plan")
+    assert record.report is not None
+    of_plan, of_task = world.of_kind(EarlierFindingsUsed)
+    assert (of_plan.task, of_task.task) == (None, 1)
+    assert [one.question for one in of_task.findings] == [SEAT]
+    assert [one["found_on"] for one in planned["found_earlier"]] == ["2026-02-03"]
+    kinds = _kinds(world.events)
+    assert kinds[:4] == [EarlierFindingsUsed, PlanMade, TaskStarted, EarlierFindingsUsed]
+    assert kinds.index(ActionStarted) > 3
+    assert "found earlier on 2026-02-03" in record.report.markdown
+    assert "Bergen [1]" in record.report.text
+    assert record.report.sources[0].document_id == "research/item1"
+    assert record.report.counts.supported == record.report.counts.citations > 0
+
+
+def test_all_that_says_something_of_a_finding_rests_on_its_documents() -> None:
+    with research_world() as world:
+        record = _run(world, FOUND)
+    assert record.report is not None
+    assert "kb:maker" in record.report.documents
+    silent = (ActionDone, ReportStarted, ReportChecked, RoundDecided)
+    said = [one for one in world.events if "Blau AG" in str(one) and not isinstance(one, silent)]
+    assert {EarlierFindingsUsed, PlanMade, TaskStarted, SourceFound, TaskDone} < set(_kinds(said))
+    assert all("kb:maker" in list_documents(one) for one in said)
+    hidden = show_record(record, (), frozenset({"kb:price"}))
+    assert (hidden.record.plan, hidden.record.report, hidden.record.reports) == (None, None, ())
+    assert hidden.withheld
+
+
+def test_a_finding_whose_document_is_withdrawn_in_mid_run_is_in_no_report() -> None:
+    with research_world(private=["kb:maker"]) as world:
+        withdrawn: list[ResearchEvent] = []
+
+        def withdraw(event: ResearchEvent) -> None:
+            if isinstance(event, TaskStarted) and not withdrawn:
+                withdrawn.append(event)
+                index = world.world.index
+                kept = tuple(one for one in index.corpus if one.document_id != "kb:maker")
+                object.__setattr__(index, "corpus", kept)
+                findings.clear()
+
+        findings = [FOUND]
+        world.on_event = withdraw
+        record = world.run(
+            SEAT, world.dependencies(find_earlier=lambda *_: [*findings]), filters=Filters()
+        )
+    shown = str(record.report)
+    assert "Bergen" not in shown
+    assert "research/item1" not in shown
+    assert "kb:maker" not in record.documents
+
+
+def test_a_private_finding_is_known_to_its_task_and_not_to_the_plan() -> None:
+    """Else all tasks would be hidden from whoever may not read it."""
+    with research_world(private=["kb:maker"]) as world:
+        record = _run(world, FOUND)
+    assert [one.task for one in world.of_kind(EarlierFindingsUsed)] == [1]
+    assert record.plan is not None
+    assert record.plan.rests_on == ()
+    assert record.report is not None
+    assert "Bergen [1]" in record.report.text
+
+
+def test_where_a_part_is_searched_or_nothing_can_be_looked_up_there_is_none() -> None:
+    def fail(*_: object) -> Sequence[EarlierFinding]:
+        raise CompletionError("the database is away")
+
+    limited = replace(PLAIN, scope=Filters(document_ids=frozenset({"kb:price"})))
+    of_memory = replace(FOUND, document_ids=frozenset({"memory/m1"}))
+    with research_world() as world:
+        _run(world, FOUND, resolve_assistant=lambda _: limited)
+        _run(world, of_memory)
+        world.run(SEAT, world.dependencies(find_earlier=fail))
+    assert world.of_kind(EarlierFindingsUsed) == []
+    assert "What was found earlier could not be looked up." in str(world.events)
+
+
+def test_what_findings_say_is_kept_out_of_queries_of_the_web() -> None:
+    secret = replace(FOUND, answer="The codename of the merger is Zephyr-19.")
+    with research_world() as world:
+        record = _run(world, secret)
+    assert record.plan is not None
+    texts = make_read_texts(record, record.plan.tasks[0], ANN, 0)
+    assert texts.check_query("Who runs Zephyr-19?").removed
+    public = replace(secret, document_ids=frozenset(), is_of_web=True)
+    with research_world() as world:
+        record = _run(world, public)
+    assert record.plan is not None
+    assert record.plan.private_text == ""
+
+
+def test_an_edited_plan_rests_on_what_it_was_made_with() -> None:
+    plan = replace(ResearchPlan.of_questions(["a?"], ("kb:maker",)), private_text="secret")
+    edited = plan.with_questions(["b?", "c?"])
+    assert [one.rests_on for one in edited.tasks] == [("kb:maker",)] * 2
+    assert (edited.rests_on, edited.private_text) == (("kb:maker",), "secret")
+
+
+@pytest.mark.parametrize(("findings", "kept"), [([FOUND], 0), ([], 1)])
+def test_an_answer_that_rests_on_an_earlier_finding_is_not_kept_as_a_new_one(
+    findings: list[EarlierFinding], kept: int
+) -> None:
+    """It would be as fresh as today, whenever that was found; one that rests on a document is kept."""
+
+    def decide(values: Json, _: Request) -> Reply:
+        if "open_questions" not in values and "reflect" not in asked:
+            asked.append("reflect")
+            return Say(json.dumps({"action": "reflect", "questions": ["Who is it?"]}))
+        first = values["sources"][0]["source"]
+        return Say(json.dumps({"action": "answer", "answer": f"Blau AG [{first}]."}))
+
+    asked: list[str] = []
+    fits = {"definite": True, "fresh": True, "complete": True, "reason": ""}
+    with research_world() as world:
+        world.model.steps |= {"agent": decide, "judge": lambda *_: Say(json.dumps(fits))}
+        parts = world.dependencies(find_earlier=lambda *_: findings, web=None)
+        record = world.run("Who makes the Aster pump?", parts)
+    learned = [item for report in record.reports for item in report.knowledge]
+    assert len([one for one in learned if one.question == "Who is it?"]) == kept
