@@ -28,6 +28,7 @@ const HEARD = {
   round: renew,
   resumed: () => say(translate("It goes on at the last task that has ended.")),
   task_started: ({ task }) => (tree.begin(task.number), renew()),
+  earlier_findings: ({ task, findings }) => (tree.addFindings(task, findings), tree.draw(state)),
   action_started: (action) => (tree.start(action), tree.draw(state)),
   action_done: (action) => tree.finish(action),
   source: ({ source }) => addSource(source),

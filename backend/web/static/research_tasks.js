@@ -34,6 +34,15 @@ export class TaskTree {
     for (const key of this.#steps.keys()) if (key.startsWith(`${number} `)) this.#steps.delete(key);
   }
 
+  /** What a task knows from earlier research, before it searches; what the plan knows, no task shows. */
+  addFindings(task, findings) {
+    const items = findings.map(({ id, question }) => {
+      const found = translate("Found earlier: {question}", { question: shortened(replaceControls(question)) });
+      return make("li", { dir: "auto" }, make("a", { href: `/knowledge/${encodeURIComponent(id)}` }, found));
+    });
+    this.#lists.get(task)?.append(...items);
+  }
+
   start(action) {
     const item = make("li", { class: "now", dir: "auto" }, sentenceOf(action));
     this.#steps.set(`${action.task} ${action.step}`, item);
