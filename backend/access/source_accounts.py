@@ -34,8 +34,16 @@ class SourceAccountService:
     def list_accounts(
         self, state: AccountState | None = None, after: str = "", limit: int | None = None
     ) -> list[SourceAccount]:
-        """Return the accounts that are mapped or asked for by their ids, from past `after`."""
-        return source_accounts.list_chosen(self.database, self.choice, state, after, limit)
+        """Return the accounts that are mapped or asked for by their ids, from past `after`; each with the name that the source shows."""
+        found = source_accounts.list_chosen(self.database, self.choice, state, after, limit)
+        return list(map(self._name_asked, found))
+
+    def _name_asked(self, account: SourceAccount) -> SourceAccount:
+        """Add whose account is asked for: who approves it cannot tell by an id."""
+        if account.token is not None or account.source_id is None:
+            return account
+        listed = source_accounts.find_listed(self.database, account.source_id, account.account)
+        return replace(account, name=listed.name) if listed else account
 
     def list_candidates(self, source: str, begin: str = "") -> list[ListedAccount]:
         """Return the first accounts of a source that belong to nobody, whose id or name begins with this.
@@ -64,7 +72,12 @@ class SourceAccountService:
             return self._map(database, replace(new, source_id=found.id))
 
     def approve(self, account_id: str) -> SourceAccount:
-        """Give a person the account that they ask for. Raises as `map`; NotFoundError: nobody asks for it."""
+        """Give a person the account that they ask for.
+
+        Raises:
+            NotFoundError: nobody asks for it.
+            ConflictError: as `map`; or a source manager asks for it.
+        """
         with self.database.transaction() as database:
             asked = source_accounts.find(database, account_id, self.choice)
             return asked if asked.token else self._map(database, asked)
@@ -80,6 +93,7 @@ class SourceAccountService:
             _withdraw(database, found, self.actor)
 
     def _map(self, database: Database, asked: SourceAccount) -> SourceAccount:
+        self._check_not_own(asked)
         _check_active(database, asked)
         listed = _get_listed(database, asked)
         mapping = replace(
@@ -98,6 +112,14 @@ class SourceAccountService:
         source_accounts.add(database, mapping)
         _record(database, "map_source_account", mapping, None, mapping.describe(), self.actor)
         return mapping
+
+    def _check_not_own(self, asked: SourceAccount) -> None:
+        """Raises ConflictError: a manager would gain what an account may read, whose source an admin's credential reads."""
+        match self.choice:
+            case SourcesOf(person_id) if person_id == asked.person_id:
+                raise ConflictError("An admin has to approve what you ask for yourself.")
+            case EverySource() | SourcesOf():
+                pass
 
     def _check_free(
         self, database: Database, mapping: SourceAccount, mapped: SourceAccount | None

@@ -49,6 +49,8 @@ class OwnSourceAccountResponse(Schema):
 class SourceAccountResponse(OwnSourceAccountResponse):
     model_config = with_example(**_MANAGED)
 
+    name: str | None
+    """As people at the source know it; null where the source lists no such account."""
     email: str
     """Of the person."""
     mapped_by: str | None

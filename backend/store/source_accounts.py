@@ -94,6 +94,8 @@ def list_chosen(
     limit: int | None,
 ) -> list[SourceAccount]:
     """Return the accounts of the sources of a choice by their ids, from past `after`."""
+    if not is_storable(after):
+        return []
     chosen = _where_chosen(_SELECT, choice).where(source_accounts.c.id > after)
     if state is not None:
         is_asked = source_accounts.c.token.is_(None)
@@ -164,6 +166,8 @@ def list_unmatched(
 
     They are neither mapped, nor does the source show an address of them.
     """
+    if not is_storable(begin):
+        return []
     prefix = make_account_token(source_id, "")
     token, name = source_groups.c.token, source_groups.c.name
     addressed = and_(memberships.c.token == token, memberships.c.member.startswith("user:"))

@@ -144,7 +144,7 @@ def set_group_budget(
     form: FormDependency,
 ) -> Response:
     try:
-        tokens = int(_read_number(form.get("tokens", ""), "A budget"))
+        tokens = _read_whole_number(form.get("tokens", ""), "A budget")
         GroupService(database, asker.actor).set_token_budget(form.get("group", ""), tokens)
     except (InvalidInputError, NotFoundError, ConflictError) as error:
         shown = _show_usage(request, models, database, UsagePeriod.WEEK)
@@ -213,7 +213,7 @@ def _read_values(form: Form) -> ModelValues:
         name=form.get("name", "").strip(),
         base_url=form.get("base_url", ""),
         model=form.get("model", ""),
-        context_window=int(_read_number(form.get("context_window", ""), "The context window")),
+        context_window=_read_whole_number(form.get("context_window", ""), "The context window"),
         sees_pictures="sees_pictures" in form,
         calls_tools="calls_tools" in form,
         reasons="reasons" in form,
@@ -231,3 +231,10 @@ def _read_number(text: str, what: str) -> float:
     if text.isascii() and len(text) < 20 and text.replace(".", "", 1).isdecimal():
         return float(text)
     raise InvalidInputError(f"{what} is a number, such as 32000.")
+
+
+def _read_whole_number(text: str, what: str) -> int:
+    number = _read_number(text, what)
+    if not number.is_integer():
+        raise InvalidInputError(f"{what} is a whole number, such as 32000.")
+    return int(number)

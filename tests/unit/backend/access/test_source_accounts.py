@@ -268,6 +268,41 @@ def test_a_source_manager_approves_for_the_own_sources_alone(store: Store) -> No
     assert BOB not in str(told.value)
 
 
+def test_a_source_manager_approves_no_request_of_their_own(
+    store: Store, admin: SourceAccountService
+) -> None:
+    """The source may be read with an admin's credential: the manager would read whatever the account of anybody reads."""
+    manager = add_person(store.database, "manager@example.com", Role.SOURCE_MANAGER)
+    sources.set_owner(store.database, "hub", manager.id)
+    asked = own(store, manager.email).ask("hub", "octocat")
+    service = SourceAccountService(store.database, Actor("manager"), SourcesOf(manager.id))
+    with pytest.raises(ConflictError, match="An admin has to approve"):
+        service.approve(asked.id)
+    with pytest.raises(ConflictError, match="An admin has to approve"):
+        service.map(manager.email, "hub", "octocat")
+    assert token(store, "account/octocat") not in held(store, manager.email)
+    admin.approve(asked.id)
+    assert token(store, "account/octocat") in held(store, manager.email)
+
+
+def test_who_approves_sees_whose_account_it_is_at_the_source_and_who_asks_does_not(
+    store: Store, admin: SourceAccountService
+) -> None:
+    own(store).ask("hub", "hubot")
+    own(store).ask("hub", "nobody")
+    names = {one.account: one.name for one in admin.list_accounts()}
+    assert names == {"hubot": "Hub Robot", "nobody": None}
+    assert [one.name for one in own(store).list_accounts()] == [None, None]
+
+
+def test_what_no_text_of_the_database_holds_finds_nothing(
+    store: Store, admin: SourceAccountService
+) -> None:
+    own(store).ask("hub", "hubot")
+    assert admin.list_accounts(after="\0") == []
+    assert admin.list_candidates("hub", "h\0") == []
+
+
 def _raises(act: Callable[[], object], error: type[Exception]) -> None:
     with pytest.raises(error):
         act()

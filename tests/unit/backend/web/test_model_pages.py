@@ -254,6 +254,7 @@ def test_a_group_is_given_a_budget_and_loses_it(container: Container, admin: Tes
     ("form", "said"),
     [
         ({"group": "hr", "tokens": "many"}, "A budget is a number"),
+        ({"group": "hr", "tokens": "0.9"}, "A budget is a whole number"),
         ({"group": "hr", "tokens": "1" + "0" * 16}, "A budget is a whole number of tokens"),
         ({"group": "none", "tokens": "5"}, "There is no group none"),
         ({}, "A budget is a number"),
