@@ -7,6 +7,7 @@ from sqlalchemy import CTE, Connection, Select, func, intersect, literal, select
 
 from backend.store.database import Database, select_texts
 from backend.store.source_account_tables import source_accounts
+from backend.store.source_accounts import IS_OF_NOBODY_ELSE
 from backend.store.tables import memberships, people, source_groups
 from connectors.access import (
     PUBLIC,
@@ -84,7 +85,9 @@ def _select_mapped() -> Select[tuple[str, str, str]]:
     columns = source_accounts.c
     query = select(_PERSON.label("member"), columns.token, columns.source)
     joined = query.join_from(source_accounts, people, columns.person_id == people.c.id)
-    return joined.where(columns.token.is_not(None), people.c.disabled_at.is_(None))
+    return joined.where(
+        columns.token.is_not(None), people.c.disabled_at.is_(None), IS_OF_NOBODY_ELSE
+    )
 
 
 def _select_admitted(

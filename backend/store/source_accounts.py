@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from sqlalchemy import Select, and_, bindparam, delete, exists, func, insert, or_, select
+from sqlalchemy import Select, and_, bindparam, delete, exists, func, insert, literal, or_, select
 
 from backend.store.database import Database, select_texts
 from backend.store.random_ids import make_random_id
@@ -68,9 +68,19 @@ _SELECT = (
     .join_from(source_accounts, people, source_accounts.c.person_id == people.c.id)
     .outerjoin(source_groups, source_groups.c.token == source_accounts.c.token)
 )
+_other = people.alias("other")
+IS_OF_NOBODY_ELSE = ~exists().where(
+    memberships.c.token == source_accounts.c.token,
+    memberships.c.member == literal("user:") + _other.c.email,
+    _other.c.disabled_at.is_(None),
+    _other.c.id != source_accounts.c.person_id,
+)
+"""The source shows the address of no other person for a mapped account: where it begins to, the mapping gives no right."""
 # Built once: every request of a person asks it.
 _SELECT_TOKENS = select(source_accounts.c.token, source_accounts.c.mapped_at).where(
-    source_accounts.c.person_id == bindparam("person_id"), source_accounts.c.token.is_not(None)
+    source_accounts.c.person_id == bindparam("person_id"),
+    source_accounts.c.token.is_not(None),
+    IS_OF_NOBODY_ELSE,
 )
 
 

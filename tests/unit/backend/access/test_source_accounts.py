@@ -18,6 +18,7 @@ from backend.access.source_accounts import (
     SourceAccountService,
 )
 from backend.store import audit, file_source, people, sources
+from backend.store.admitted_readers import find_admitted
 from backend.store.audit import Actor
 from backend.store.database import Database
 from backend.store.people import Person
@@ -161,6 +162,23 @@ def test_an_account_whose_address_is_somebodys_is_given_to_nobody_else(
     admin.withdraw(admin.list_accounts()[0].id)
     PeopleService(store.database).disable("carol@example.com")
     assert admin.map(BOB, "hub", "carol").email == BOB
+
+
+def test_a_mapping_gives_no_right_while_the_source_shows_the_address_of_somebody_else(
+    store: Store, admin: SourceAccountService
+) -> None:
+    admin.map(ANN, "hub", "octocat")
+    octocat = token(store, "account/octocat")
+    assert octocat in held(store)
+    shown = find_admitted(store.database, Access.to([octocat]))
+    assert [one.token for one in shown.readers] == [f"user:{ANN}"]
+    save_groups(store.database, "hub", {**GROUPS, "account/octocat": [f"user:{BOB}"]}, NAMES)
+    assert octocat not in held(store)
+    assert octocat in held(store, BOB)
+    shown = find_admitted(store.database, Access.to([octocat]))
+    assert [one.token for one in shown.readers] == [f"user:{BOB}"]
+    save_groups(store.database, "hub", GROUPS, NAMES)
+    assert octocat in held(store)
 
 
 def test_two_who_map_one_account_at_once_leave_it_with_one(
