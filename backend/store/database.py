@@ -1,6 +1,7 @@
 """The database: connections, transactions and migration of the tables, on SQLite and PostgreSQL."""
 
 import json
+import logging
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,6 +46,7 @@ from connectors.errors import (
 )
 from indexing.text.normalization import is_storable
 
+LOG = logging.getLogger("quarry.store")
 LATEST = "0045"
 """The migration that `tables.py` describes."""
 
@@ -136,6 +138,8 @@ def upgrade(database: Database) -> None:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK})
             _migrate(connection)
+        if version is not None:
+            LOG.info("The database was migrated from version %s to %s.", version, LATEST)
 
 
 def exclusive(connection: Connection) -> None:

@@ -4,7 +4,15 @@ import json
 import logging
 from datetime import UTC, datetime
 
-_QUIET = ("httpx", "celery.worker.strategy", "celery.app.trace", "uvicorn", "uvicorn.error")
+_QUIET = (
+    "alembic",
+    "celery.app.trace",
+    "celery.worker.strategy",
+    "httpx",
+    "mcp.server.streamable_http_manager",
+    "uvicorn",
+    "uvicorn.error",
+)
 """Loggers that say nothing of use below a warning."""
 
 

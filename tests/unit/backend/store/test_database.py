@@ -1,5 +1,6 @@
 """Opening, upgrading and sharing the database."""
 
+import logging
 import multiprocessing
 import sqlite3
 import subprocess
@@ -113,6 +114,22 @@ def test_what_the_first_migration_held_outlives_those_that_followed(empty_url: s
     assert (source.name, source.settings) == ("wiki", {"path": "/srv/規程"})
     assert source.checkpoint == Checkpoint("7")
     assert source.credential is None
+
+
+def test_a_migration_is_logged_and_the_making_of_a_database_is_not(
+    empty_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "quarry")
+    with closing(open_database(empty_url)), closing(open_database(empty_url)):
+        pass
+    assert caplog.messages == []
+    with closing(Database(create_engine_for(empty_url))) as database:
+        with database.writing() as connection:
+            connection.execute(text("DROP TABLE group_budgets"))
+            connection.execute(text("UPDATE alembic_version SET version_num = '0044'"))
+        with closing(open_database(empty_url)):
+            pass
+    assert caplog.messages == [f"The database was migrated from version 0044 to {LATEST}."]
 
 
 def test_tokens_of_before_are_of_no_person_and_stay_valid(empty_url: str) -> None:
