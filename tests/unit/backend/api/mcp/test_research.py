@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from sqlalchemy import delete
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.groups import GroupService
@@ -20,6 +21,7 @@ from backend.research.runs import service
 from backend.research.runs.service import ResearchService
 from backend.store import people, research_runs
 from backend.store.conversations import ConversationOwner
+from backend.store.knowledge_tables import knowledge_items, knowledge_sources
 from backend.store.research_runs import ResearchRun
 from tests.support.mcp_clients import (
     Mode,
@@ -36,6 +38,14 @@ from tests.unit.backend.api.mcp.conftest import A_WEEK, ANN, BOB, LEAVE, PAY, Of
 PARENTS = "How many weeks of paid leave do parents have?"
 BAND = "In which band is a senior engineer?"
 BOTH = f"{PARENTS}; {BAND}"
+
+
+@pytest.fixture(autouse=True)
+def _no_earlier_findings(office: Office) -> None:
+    """Research begins with what was found out before, also by another test."""
+    with office.container.database.writing() as connection:
+        connection.execute(delete(knowledge_sources))
+        connection.execute(delete(knowledge_items))
 
 
 @pytest.fixture

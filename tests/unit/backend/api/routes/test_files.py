@@ -49,7 +49,7 @@ ANN, BOB = "ann@example.com", "bob@example.com"
 BASE, FILES = "/api/conversations", "/api/files"
 PLAN = b"# Move\n\nThe Quibberdale office moves to Nantmoor in May.\n"
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(60)
-SOON = 30.0
+SOON = 120.0
 
 
 @pytest.fixture(scope="module")
