@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backend.chat.assistant_settings import PLAIN
+from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.earlier_findings import EarlierFinding
 from backend.research.agent.private_texts import make_read_texts
 from backend.research.agent.run_task import NO_PLACE
@@ -29,6 +29,7 @@ from backend.research.record.research_record import ResearchRecord
 from backend.research.runs.run_events import list_documents
 from backend.research.runs.run_gate import show_record
 from backend.search.llm_protocol import CompletionError
+from backend.web_search.domains import DomainRules
 from connectors.access import Readers
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
@@ -156,14 +157,36 @@ def test_a_private_finding_is_known_to_its_task_and_not_to_the_plan() -> None:
     assert "Bergen [1]" in record.report.text
 
 
-def test_where_a_part_is_searched_or_nothing_can_be_looked_up_there_is_none() -> None:
+@pytest.mark.parametrize(
+    "narrowed",
+    [
+        replace(PLAIN, scope=Filters(document_ids=frozenset({"kb:price"}))),
+        replace(PLAIN, searches=False),
+        replace(PLAIN, domains=DomainRules.of(["news.test"], [])),
+    ],
+)
+def test_an_assistant_that_searches_a_part_only_begins_with_no_finding(
+    narrowed: AssistantSettings,
+) -> None:
+    with research_world() as world:
+        _run(world, FOUND, resolve_assistant=lambda _: narrowed)
+    assert world.of_kind(EarlierFindingsUsed) == []
+
+
+def test_where_documents_are_switched_off_no_finding_is_used() -> None:
+    with research_world() as world:
+        parts = world.dependencies(find_earlier=lambda *_: [FOUND])
+        world.run(SEAT, parts, uses_documents=False, uses_web=True)
+    assert world.of_kind(EarlierFindingsUsed) == []
+    assert "Bergen" not in str(world.events)
+
+
+def test_what_rests_on_a_memory_or_cannot_be_looked_up_is_not_used() -> None:
     def fail(*_: object) -> Sequence[EarlierFinding]:
         raise CompletionError("the database is away")
 
-    limited = replace(PLAIN, scope=Filters(document_ids=frozenset({"kb:price"})))
     of_memory = replace(FOUND, document_ids=frozenset({"memory/m1"}))
     with research_world() as world:
-        _run(world, FOUND, resolve_assistant=lambda _: limited)
         _run(world, of_memory)
         world.run(SEAT, world.dependencies(find_earlier=fail))
     assert world.of_kind(EarlierFindingsUsed) == []
