@@ -52,10 +52,10 @@ class KnowledgeFinder:
         return find
 
     def for_run(self, run: "ResearchRun") -> "FindFindings":
-        """Return what finds what the owner of a run may read: their own, and that of its conversation and project."""
-        from backend.research.knowledge_lookup import make_places
+        """Return what finds what the owner of a run may read, in the places that `list_run_places` names."""
+        from backend.research.knowledge_lookup import list_run_places
 
-        places = make_places(run.conversation_id, run.project_id)
+        places = list_run_places(run)
 
         def find(
             question: str, readers: "Readers", deadline: "Deadline"

@@ -13,9 +13,11 @@ from backend.chat.readable_ids import (
 )
 from backend.research.dependencies import ResearchDependencies
 from backend.research.events import UsedFinding
+from backend.research.record.request import ResearchRequest
 from backend.research.record.research_record import ResearchRecord
 from backend.research.record.sources import NumberedSource, SourceText
 from backend.search.llm_protocol import CompletionError
+from backend.web_search.domains import ANY_DOMAIN
 from connectors.access import Readers
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
@@ -36,18 +38,23 @@ def find_earlier_findings(
 ) -> Sequence[EarlierFinding]:
     """Return what speaks to a question and is not stale.
 
-    Where a part of the documents is searched there is none, because findings rest on others too; nor one that rests on a memory, which
-    only its person may read.
+    Where a part of the documents or of the web is searched there is none, because findings rest on the rest too; nor one that rests
+    on a memory, which only its person may read.
 
     Raises:
         CompletionError: they could not be looked up.
     """
-    is_narrowed = record.request.filters != Filters() or assistant.scope != Filters()
-    if dependencies.find_earlier is None or is_narrowed:
+    if dependencies.find_earlier is None or _is_narrowed(record.request, assistant):
         return ()
     limit = deadline.limited_to(FINDING_SECONDS)
     found = dependencies.find_earlier(question, readers, limit)
     return [one for one in found if not any(map(is_memory_reference, one.document_ids))]
+
+
+def _is_narrowed(request: ResearchRequest, assistant: AssistantSettings) -> bool:
+    searches_all = request.uses_documents and assistant.searches
+    of_documents = request.filters != Filters() or assistant.scope != Filters()
+    return not searches_all or of_documents or assistant.domains != ANY_DOMAIN
 
 
 def list_documents(findings: Iterable[EarlierFinding]) -> tuple[str, ...]:

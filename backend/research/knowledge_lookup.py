@@ -10,6 +10,7 @@ from backend.research.knowledge_gate import KnowledgeGate
 from backend.research.knowledge_ranking import rank_items, select_relevant
 from backend.store import knowledge
 from backend.store.knowledge_records import OWN, KnowledgePlace
+from backend.store.research_runs import ResearchRun
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 
@@ -31,6 +32,13 @@ def make_places(conversation_id: str | None, project_id: str | None) -> list[Kno
     if project_id is not None:
         places.append(KnowledgePlace("project", project_id))
     return places
+
+
+def list_run_places(run: ResearchRun) -> list[KnowledgePlace]:
+    """Return whose findings a run begins with: in a project those of the project alone, because all of its members see the run."""
+    if run.project_id is not None:
+        return [KnowledgePlace("project", run.project_id)]
+    return make_places(run.conversation_id, None)
 
 
 def is_narrowed(turn: ChatTurn) -> bool:

@@ -56,9 +56,9 @@ def _run_steps(
     while record.report is None:
         check_interrupted(control)
         _check_asker(dependencies)
-        before = record.written_reports
+        before = len(record.reports)
         record = _take_step(record, dependencies, control)
-        withdrawals += len(record.written_reports) < len(before)
+        withdrawals += len(record.reports) < before
         if withdrawals > MAX_WITHDRAWALS:
             raise ResearchFailedError(WITHDRAWN, "Ask again, for what may be read now.")
         control.save(record)

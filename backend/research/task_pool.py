@@ -158,6 +158,6 @@ class _TaskPool:
 
     def _give_up(self, task: ResearchTask) -> TaskReport:
         self._events[task.number].close()
-        report = TaskReport(task=task, failure=LOST)
+        report = TaskReport.of_failure(task, LOST)
         self._control.emit(TaskDone(report))
         return report

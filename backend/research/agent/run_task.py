@@ -124,7 +124,7 @@ class _TaskRun:
         return self._check_rights(self._report(tools, found))
 
     def _fail(self, failure: str) -> TaskReport:
-        return TaskReport(task=self._task, failure=failure, spent=self._spent)
+        return TaskReport.of_failure(self._task, failure, self._spent)
 
     @property
     def _spent(self) -> Spent:

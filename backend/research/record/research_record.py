@@ -93,13 +93,15 @@ class ResearchRecord:
     def without_documents(self, withdrawn: Collection[str]) -> "ResearchRecord":
         """Leave out all that rests on documents that may not be read any more.
 
-        Tasks of the plan are to be done again, or planned anew where the plan rests on some; those of later rounds are gone.
+        Tasks of the plan are to be done again; those of later rounds are gone. Where the plan rests on some, all is planned and
+        done anew: the tasks of another plan have the same numbers.
         """
         gone = frozenset(withdrawn)
-        is_planned = self.plan is not None and gone.isdisjoint(self.plan.rests_on)
+        if self.plan is None or not gone.isdisjoint(self.plan.rests_on):
+            asked = ResearchRecord(request=self.request, clarification=self.clarification)
+            return replace(asked, spent=self.spent)
         return replace(
             self,
-            plan=self.plan if is_planned else None,
             added=tuple(task for task in self.added if gone.isdisjoint(task.rests_on)),
             reports=tuple(one for one in self.reports if gone.isdisjoint(one.documents)),
             report=None,

@@ -1,11 +1,14 @@
 """What an agent reports of its task."""
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from backend.research.knowledge import KnowledgeItem
 from backend.research.record.budget import Spent
 from backend.research.record.plan import ResearchTask
 from backend.research.record.sources import NumberedSource
+
+NOTHING_SPENT = Spent()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,11 @@ class TaskReport:
     """A sentence that says why there is no text; empty where there is one."""
     note: str = ""
     """What a reader has to know of how the text came about, such as that the budget ended first."""
+
+    @classmethod
+    def of_failure(cls, task: ResearchTask, failure: str, spent: Spent = NOTHING_SPENT) -> Self:
+        """Return the report of a task that came to nothing; it repeats the question, so it rests on what that rests on."""
+        return cls(task=task, failure=failure, spent=spent, documents=task.rests_on)
 
     @property
     def has_text(self) -> bool:

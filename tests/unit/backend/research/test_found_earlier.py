@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backend.chat.assistant_settings import PLAIN
+from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.earlier_findings import EarlierFinding
 from backend.research.agent.private_texts import make_read_texts
+from backend.research.agent.run_task import NO_PLACE
 from backend.research.events import (
     ActionDone,
     ActionStarted,
@@ -28,11 +29,13 @@ from backend.research.record.research_record import ResearchRecord
 from backend.research.runs.run_events import list_documents
 from backend.research.runs.run_gate import show_record
 from backend.search.llm_protocol import CompletionError
+from backend.web_search.domains import DomainRules
 from connectors.access import Readers
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 from tests.support.research_world import ANN, ResearchWorld, research_world
 from tests.support.scripted_model import Json, Reply, Request, Say
+from tests.unit.backend.research.test_run_rights import at_first
 
 SEAT = "Where has Blau AG its seat?"
 FOUND = EarlierFinding(
@@ -105,26 +108,42 @@ def test_all_that_says_something_of_a_finding_rests_on_its_documents() -> None:
 
 
 def test_a_finding_whose_document_is_withdrawn_in_mid_run_is_in_no_report() -> None:
-    with research_world(private=["kb:maker"]) as world:
-        withdrawn: list[ResearchEvent] = []
+    """The plan is made anew without it, and its tasks are done, though they have the numbers of those before."""
+    findings = [FOUND]
 
-        def withdraw(event: ResearchEvent) -> None:
-            if isinstance(event, TaskStarted) and not withdrawn:
-                withdrawn.append(event)
-                index = world.world.index
-                kept = tuple(one for one in index.corpus if one.document_id != "kb:maker")
-                object.__setattr__(index, "corpus", kept)
-                findings.clear()
+    def withdraw() -> None:
+        index = world.world.index
+        kept = tuple(one for one in index.corpus if one.document_id != "kb:maker")
+        object.__setattr__(index, "corpus", kept)
+        findings.clear()
 
-        findings = [FOUND]
-        world.on_event = withdraw
-        record = world.run(
-            SEAT, world.dependencies(find_earlier=lambda *_: [*findings]), filters=Filters()
-        )
+    with research_world() as world:
+        world.on_event = at_first(TaskStarted, withdraw)
+        parts = world.dependencies(find_earlier=lambda *_: [*findings])
+        record = world.run(f"{SEAT}; What does the Aster pump cost?", parts)
+    assert [one.plan.rests_on for one in world.of_kind(PlanMade)] == [("kb:maker",), ()]
+    assert record.report is not None
+    assert "40 EUR" in record.report.markdown
     shown = str(record.report)
     assert "Bergen" not in shown
     assert "research/item1" not in shown
     assert "kb:maker" not in record.documents
+
+
+def test_a_task_that_failed_rests_on_what_its_question_was_written_from() -> None:
+    """Else its question would be shown to whoever may not read that."""
+    asked = "Where in Bergen has Blau AG its seat?"
+    with research_world() as world:
+        world.model.steps["plan"] = lambda *_: Say(json.dumps({"tasks": [asked]}))
+        parts = world.dependencies(find_earlier=lambda *_: [FOUND], open_search=None)
+        record = world.run(SEAT, parts)
+        (done,) = world.of_kind(TaskDone)
+    (failed,) = world.saved[-1].reports
+    assert (failed.failure, failed.documents) == (NO_PLACE, ("kb:maker",))
+    assert list_documents(done) == ("kb:maker",)
+    hidden = show_record(world.saved[-1], (), frozenset())
+    assert asked not in str(hidden.record)
+    assert record.report is None
 
 
 def test_a_private_finding_is_known_to_its_task_and_not_to_the_plan() -> None:
@@ -138,14 +157,36 @@ def test_a_private_finding_is_known_to_its_task_and_not_to_the_plan() -> None:
     assert "Bergen [1]" in record.report.text
 
 
-def test_where_a_part_is_searched_or_nothing_can_be_looked_up_there_is_none() -> None:
+@pytest.mark.parametrize(
+    "narrowed",
+    [
+        replace(PLAIN, scope=Filters(document_ids=frozenset({"kb:price"}))),
+        replace(PLAIN, searches=False),
+        replace(PLAIN, domains=DomainRules.of(["news.test"], [])),
+    ],
+)
+def test_an_assistant_that_searches_a_part_only_begins_with_no_finding(
+    narrowed: AssistantSettings,
+) -> None:
+    with research_world() as world:
+        _run(world, FOUND, resolve_assistant=lambda _: narrowed)
+    assert world.of_kind(EarlierFindingsUsed) == []
+
+
+def test_where_documents_are_switched_off_no_finding_is_used() -> None:
+    with research_world() as world:
+        parts = world.dependencies(find_earlier=lambda *_: [FOUND])
+        world.run(SEAT, parts, uses_documents=False, uses_web=True)
+    assert world.of_kind(EarlierFindingsUsed) == []
+    assert "Bergen" not in str(world.events)
+
+
+def test_what_rests_on_a_memory_or_cannot_be_looked_up_is_not_used() -> None:
     def fail(*_: object) -> Sequence[EarlierFinding]:
         raise CompletionError("the database is away")
 
-    limited = replace(PLAIN, scope=Filters(document_ids=frozenset({"kb:price"})))
     of_memory = replace(FOUND, document_ids=frozenset({"memory/m1"}))
     with research_world() as world:
-        _run(world, FOUND, resolve_assistant=lambda _: limited)
         _run(world, of_memory)
         world.run(SEAT, world.dependencies(find_earlier=fail))
     assert world.of_kind(EarlierFindingsUsed) == []

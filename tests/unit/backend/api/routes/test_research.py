@@ -25,7 +25,7 @@ from backend.research.knowledge_service import add_items
 from backend.research.runs.service import MOST_OPEN
 from backend.store import knowledge, people, research_runs
 from backend.store.conversations import ConversationOwner
-from backend.store.knowledge_records import OWN
+from backend.store.knowledge_records import OWN, KnowledgePlace
 from backend.store.research_runs import ResearchRun
 from connectors.errors import NotFoundError
 from tests.support.accounts import add_person
@@ -386,6 +386,29 @@ def test_what_was_found_before_is_named_and_withheld_with_its_documents(
         shown = f"{follow(bob, run_id)}{open_run(bob, run_id)['report']}"
         assert "francs" not in shown
         assert made not in shown
+
+
+@pytest.mark.usefixtures("workers", "model")
+def test_a_run_in_a_project_begins_with_what_the_project_found_alone(
+    bob: TestClient, ann: TestClient, modelled: Container
+) -> None:
+    """What its owner found for themselves rests on no document: everybody in the project would read it."""
+    owner = ConversationOwner(people.get_by_email(modelled.database, BOB).id)
+    project = bob.post("/api/projects", json={"name": "Crane"}).json()["id"]
+    assert bob.post(f"/api/projects/{project}/members", json={"email": ANN}).status_code == 200
+    asked = "Who drives the crane of the wharf?"
+    for place, who in ((OWN, "Zephyrine"), (KnowledgePlace("project", project), "Quillon")):
+        item = make_item(
+            asked, f"{who} drives the crane of the wharf.", kind=KnowledgeType.CHAT_HISTORY
+        )
+        add_items(modelled.database, owner, place, [LearnedItem(item=item)])
+    inside, outside = start(bob, asked, project_id=project), start(bob, asked)
+    shared = f"{follow(bob, inside)}{follow(ann, inside)}{open_run(ann, inside)}"
+    assert "Quillon drives the crane" in shared
+    assert "Zephyrine" not in shared
+    own = f"{follow(bob, outside)}{open_run(bob, outside)}"
+    assert "Zephyrine drives the crane" in own
+    assert "Quillon" not in own
 
 
 @pytest.mark.usefixtures("workers", "model")

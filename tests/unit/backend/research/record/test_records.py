@@ -1,5 +1,7 @@
 """What the steps of a run make of its record."""
 
+from dataclasses import replace
+
 import pytest
 
 from backend.research.record.budget import ResearchBudget, Spent
@@ -58,6 +60,19 @@ def test_what_rests_on_a_withdrawn_document_is_gone() -> None:
     assert left.pending_tasks == (second,)
     assert left.documents == {"kb:1"}
     assert done.without_documents({"kb:9"}).reports == done.reports
+
+
+def test_where_the_plan_rests_on_a_withdrawn_document_all_is_done_anew() -> None:
+    """A report that stayed would stand for the task of the next plan that has its number."""
+    plan = ResearchPlan.of_questions(["What is it?", "Who made it?"], ("kb:1",))
+    asked = replace(make_record(), plan=plan)
+    first, second = asked.tasks
+    tried = asked.with_report(make_report(first, "kb:1", "kb:2"))
+    tried = tried.with_report(TaskReport.of_failure(second, "It failed."))
+    done = tried.with_round(["How old is it?"]).with_round([])
+    left = done.without_documents({"kb:1"})
+    assert left == ResearchRecord(request=asked.request, spent=Spent(tokens=5))
+    assert left.with_plan(ResearchPlan.of_questions(["a?", "b?"])).pending_tasks
 
 
 def test_what_a_person_wrote_is_known() -> None:
