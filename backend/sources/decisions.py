@@ -1,6 +1,6 @@
 """What a person must decide: documents that a source does not list any more, and why that probably is."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import unquote, urlsplit
@@ -12,7 +12,9 @@ from backend.store import audit, missing_documents, runs
 from backend.store.audit import AuditFilter
 from backend.store.database import Database
 from backend.store.runs import Run
+from backend.store.sources import Source
 from connectors.errors import NotFoundError
+from connectors.registry import get_retention
 from indexing.text.plural_forms import pluralize
 
 _ENTRIES = 100
@@ -34,7 +36,7 @@ class Evidence:
     changed_at: datetime | None = None
 
 
-def read_decision(database: Database, name: str, after: str, limit: int) -> DecisionResponse:
+def read_decision(database: Database, source: Source, after: str, limit: int) -> DecisionResponse:
     """Return what is to be decided, with a page of the documents that would be deleted.
 
     Args:
@@ -43,12 +45,13 @@ def read_decision(database: Database, name: str, after: str, limit: int) -> Deci
     Raises:
         NotFoundError: nothing is to be decided.
     """
+    name, kept = source.name, _list_kept(source)
     with database.snapshot() as snapshot:
         run = find_decision(snapshot, name)
         if run is None or run.decision is None:
             raise NotFoundError(describe_no_decision(name))
-        page = missing_documents.list_missing(snapshot, run, after, limit + 1)
-        evidence = _gather(snapshot, run)
+        page = missing_documents.list_missing(snapshot, run, kept, after, limit + 1)
+        evidence = _gather(snapshot, run, kept)
     return DecisionResponse(
         source=name,
         held=run.decision["held"],
@@ -100,15 +103,21 @@ def find_common_place(links: Iterable[str]) -> str:
     return common if common and urlsplit(common).path.strip("/") else ""
 
 
-def _gather(database: Database, run: Run) -> Evidence:
+def _list_kept(source: Source) -> tuple[str, ...]:
+    """Return what the ids of documents begin with that the source need not list."""
+    retention = get_retention(source.kind, source.settings)
+    return tuple(f"{source.name}:{one}" for one in retention.prefixes) if retention else ()
+
+
+def _gather(database: Database, run: Run, kept: Sequence[str]) -> Evidence:
     decision = run.decision or {}
     missing = decision.get("missing", 0)
     place = find_common_place(
-        each.link for each in missing_documents.iterate_missing(database, run)
+        each.link for each in missing_documents.iterate_missing(database, run, kept)
     )
     below = missing_documents.count_below(database, run, place) if place else 0
     is_part = below < decision.get("held", 0)
-    changed, changed_at = _find_change(database, run)
+    changed, changed_at = _find_change(database, run, kept)
     return Evidence(
         source=run.source,
         listed=decision.get("listed", 0),
@@ -119,9 +128,11 @@ def _gather(database: Database, run: Run) -> Evidence:
     )
 
 
-def _find_change(database: Database, run: Run) -> tuple[frozenset[str], datetime | None]:
+def _find_change(
+    database: Database, run: Run, kept: Sequence[str]
+) -> tuple[frozenset[str], datetime | None]:
     """Return what a person changed between the last listing of the missing documents and this run, and when."""
-    listing = missing_documents.find_last_listing(database, run)
+    listing = missing_documents.find_last_listing(database, run, kept)
     before = runs.find_first_of_listing(database, run.source, listing) if listing else None
     if before is None:
         return frozenset(), None

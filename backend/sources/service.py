@@ -269,7 +269,7 @@ class SourceService:
 
     def decision(self, name: str, after: str = "", limit: int = 100) -> DecisionResponse:
         """Return what is to be decided. Raises NotFoundError: nothing is."""
-        return read_decision(self.database, self.get(name).name, after, limit)
+        return read_decision(self.database, self.get(name), after, limit)
 
     def accept(self, name: str, missing: int | None = None) -> SourceActionResponse:
         """Agree to the deletions that the last run held back.

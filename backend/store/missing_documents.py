@@ -1,6 +1,9 @@
-"""Documents that a source did not list any more: what a deletion would remove, for the owner of the machine only."""
+"""Documents that a source did not list any more: what a deletion would remove, for the owner of the machine only.
 
-from collections.abc import Iterator
+Those whose ids begin with one of the prefixes `kept` need not be listed.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, func, select
@@ -21,12 +24,12 @@ class MissingDocument:
 
 
 def list_missing(
-    database: Database, run: Run, after: str = "", limit: int = _PAGE
+    database: Database, run: Run, kept: Sequence[str], after: str = "", limit: int = _PAGE
 ) -> list[MissingDocument]:
     """Return documents that the listing of this run did not contain, by id, from above the id `after`."""
     query = (
         select(documents.c.id, documents.c.title, documents.c.link)
-        .where(*_is_missing(run), documents.c.id > after)
+        .where(*_is_missing(run, kept), documents.c.id > after)
         .order_by(documents.c.id)
         .limit(limit)
     )
@@ -34,17 +37,17 @@ def list_missing(
         return [MissingDocument(**row) for row in connection.execute(query).mappings()]
 
 
-def iterate_missing(database: Database, run: Run) -> Iterator[MissingDocument]:
+def iterate_missing(database: Database, run: Run, kept: Sequence[str]) -> Iterator[MissingDocument]:
     """Yield all of them."""
     after = ""
-    while page := list_missing(database, run, after):
+    while page := list_missing(database, run, kept, after):
         yield from page
         after = page[-1].id
 
 
-def find_last_listing(database: Database, run: Run) -> int:
+def find_last_listing(database: Database, run: Run, kept: Sequence[str]) -> int:
     """Return the number of the last listing that still contained one of them; 0 if none did."""
-    query = select(func.max(documents.c.listing)).where(*_is_missing(run))
+    query = select(func.max(documents.c.listing)).where(*_is_missing(run, kept))
     with database.reading() as connection:
         return connection.scalar(query) or 0
 
@@ -59,11 +62,12 @@ def count_below(database: Database, run: Run, place: str) -> int:
         return connection.scalar(query) or 0
 
 
-def _is_missing(run: Run) -> list[ColumnElement[bool]]:
+def _is_missing(run: Run, kept: Sequence[str]) -> list[ColumnElement[bool]]:
     """Numbers of listings grow. What was indexed after the listing was there again, or is new."""
     conditions: list[ColumnElement[bool]] = [
         documents.c.source_id == select_source_id(run.source),
         documents.c.listing < run.listing,
+        *(func.substr(documents.c.id, 1, len(prefix)) != prefix for prefix in kept),
     ]
     if run.finished_at is not None:
         conditions.append(documents.c.indexed_at <= run.finished_at)

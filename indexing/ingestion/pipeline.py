@@ -159,8 +159,8 @@ class Pipeline:
         Access is applied even if too many documents are missing: a revoked permission may not wait for an
         approval.
 
-        Of a source with a retention none are missing: its latest is no list of all, and what is deleted of it was
-        ordered by the settings.
+        What a retention covers is not missing: the latest of a source is no list of all, and what is deleted of it
+        was ordered by the settings.
         """
         held = self.ledger.count(self.source)
         left = max(0, held - self.ledger.count_seen(self.source, number))
@@ -170,7 +170,7 @@ class Pipeline:
             last = page.documents[-1].document_id if page.documents else None
             yield meter.advance(last, len(page.documents))
         listed = self.ledger.count_seen(self.source, number)
-        missing = 0 if retention else self._count_missing(number)
+        missing = self._count_missing(number, retention)
         DeletionGuard(source=self.source, held=held, listed=listed, missing=missing).check(accepted)
 
     def set_access(self, access: Access, counters: RunCounters) -> ProgressSteps:
@@ -252,10 +252,15 @@ class Pipeline:
         self._executor.run(Plan((*amended, *unread)), counters)
         self.ledger.mark_seen(self.source, number, list(access), page.reached)
 
-    def _count_missing(self, number: int) -> int:
-        """Count the documents that the listing did not contain, without failures."""
-        unseen = batched(self.ledger.unseen(self.source, number), _PAGE_SIZE)
-        return sum(len(self.ledger.entries(page)) for page in unseen)
+    def _count_missing(self, number: int, retention: Retention | None) -> int:
+        """Count the documents that the listing did not contain and no retention covers, without failures."""
+        prefix = f"{self.source}:"
+        unseen = (
+            each
+            for each in self.ledger.unseen(self.source, number)
+            if retention is None or not retention.covers(each.removeprefix(prefix))
+        )
+        return sum(len(self.ledger.entries(page)) for page in batched(unseen, _PAGE_SIZE))
 
     def _delete(self, ids: Iterable[str], counters: RunCounters) -> ProgressSteps:
         meter = ProgressMeter(self.source, "removing")

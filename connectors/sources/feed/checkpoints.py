@@ -7,7 +7,7 @@ from connectors.connector import Checkpoint, load_checkpoint
 from connectors.sources.feed.feed_client import Validators
 
 # To be raised when the same feed yields other documents than before.
-_FORMAT_VERSION = 1
+_FORMAT_VERSION = 2
 
 
 def save_validators(validators: Mapping[str, Validators]) -> Checkpoint:

@@ -46,7 +46,7 @@ from connectors.sources.feed.feed_client import (
     FetchedFeed,
     UnchangedFeed,
 )
-from connectors.sources.feed.settings import FeedCredential, FeedSettings, feed_key
+from connectors.sources.feed.settings import FeedCredential, FeedSettings
 
 _ENTRIES_PER_LOOKUP = 500
 _ROLLED_OUT = "the feed no longer shows it, so that it cannot be read again"
@@ -66,7 +66,7 @@ class FeedConnector:
         self._source = source
         self._settings = settings
         self._access = settings.access()
-        self._feeds = {feed_key(url): url for url in settings.feeds()}
+        self._feeds = settings.feeds()
         self._authorization = make_authorization(
             settings.url, credential.sign_in, settings.private_hosts
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from connectors.document import Person
 from connectors.text_cleaning import parse_time, to_one_line, to_utc
@@ -67,13 +67,22 @@ def make_key(stated_id: str, link: str, *says: str) -> str:
 
 
 def resolve_link(base: str, link: str) -> str:
-    """Return the address of a page, or nothing if the link leads to none."""
+    """Return the address of a page, or nothing if the link leads to none.
+
+    Of the base, which is mostly the address of the feed, neither a query nor a user gets into it: they hold secrets.
+    """
     try:
-        address = urljoin(base, link.strip()) if link.strip() else ""
+        address = urljoin(_strip_secrets(base), link.strip()) if link.strip() else ""
         is_page = urlsplit(address).scheme in ("http", "https")
     except ValueError:
         return ""
     return address if is_page else ""
+
+
+def _strip_secrets(url: str) -> str:
+    """Raises ValueError."""
+    scheme, host, path, _, _ = urlsplit(url)
+    return urlunsplit((scheme, host.rpartition("@")[2], path, "", ""))
 
 
 def text_to_html(text: str) -> str:

@@ -15,7 +15,7 @@ from connectors.sources.feed.entries import (
     resolve_link,
     text_to_html,
 )
-from connectors.text_cleaning import to_one_line
+from connectors.text_cleaning import replace_unstorable, to_one_line
 
 
 def read_json_feed(text: str, url: str) -> Feed:
@@ -50,7 +50,9 @@ def _read_item(item: dict[str, Any], url: str) -> FeedEntry:
         link=link,
         html=body,
         authors=tuple(_read_people(item)),
-        categories=tuple(one for one in _get_list(item, "tags") if isinstance(one, str)),
+        categories=tuple(
+            replace_unstorable(one) for one in _get_list(item, "tags") if isinstance(one, str)
+        ),
         published=parse_moment(_get_text(item, "date_published")),
         updated=parse_moment(_get_text(item, "date_modified")),
     )
@@ -69,6 +71,6 @@ def _get_list(value: dict[str, Any], name: str) -> list[Any]:
 
 
 def _get_text(value: dict[str, Any], name: str) -> str:
-    """Return a text; ids are numbers in some feeds."""
+    """Return a text that can be stored: JSON can spell NUL and halves of characters. Ids are numbers in some feeds."""
     found = value.get(name)
-    return str(found) if isinstance(found, str | int | float) else ""
+    return replace_unstorable(str(found)) if isinstance(found, str | int | float) else ""

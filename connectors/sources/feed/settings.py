@@ -1,8 +1,11 @@
 """The settings and the credential of a source of feeds."""
 
+import re
+from collections.abc import Mapping
 from datetime import timedelta
 from hashlib import sha256
 from typing import Annotated
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -16,6 +19,11 @@ from connectors.setting_types import ReaderTokens
 
 MOST_FEEDS = 50
 _LONGEST_PERIOD = 36_500
+_SECRET_NAME = re.compile(
+    r"token|secret|passw|pwd|signature|credential|session|api.?key|auth(?!or)|^(sig|key|access)$",
+    re.I,
+)
+"""Of a parameter in the query of an address."""
 
 
 def _validate_address(url: str) -> str:
@@ -72,20 +80,35 @@ class FeedSettings(BaseModel):
     def server_access(self) -> ServerAccess:
         return ServerAccess(private_hosts=self.private_hosts)
 
-    def feeds(self) -> tuple[str, ...]:
-        """Return the addresses, each once."""
-        return tuple(dict.fromkeys((self.url, *self.more)))
+    def feeds(self) -> Mapping[str, str]:
+        """Return the addresses, each once, by what stands for them in ids."""
+        found: dict[str, str] = {}
+        for url in dict.fromkeys((self.url, *self.more)):
+            key = feed_key(url)
+            # Two feeds may differ in no more than what looks like a secret.
+            found[_hash(url) if key in found else key] = url
+        return found
 
     def retention(self) -> Retention:
         return Retention(
-            prefixes=tuple(f"{feed_key(url)}/" for url in self.feeds()),
+            prefixes=tuple(f"{key}/" for key in self.feeds()),
             period=None if self.keep_days is None else timedelta(days=self.keep_days),
         )
 
 
 def feed_key(url: str) -> str:
-    """Return what stands for a feed in ids: its address may hold a secret."""
-    return sha256(url.encode()).hexdigest()[:12]
+    """Return what stands for a feed in ids: its address may hold a secret.
+
+    It stays when a token is rotated or the server begins to encrypt, and with it all that the feed once showed. Other
+    parameters tell feeds apart, such as the channel of a video site.
+    """
+    _, host, path, query, _ = urlsplit(url)
+    shown = [one for one in query.split("&") if not _SECRET_NAME.search(one.partition("=")[0])]
+    return _hash(urlunsplit(("https", host, path, "&".join(shown), "")))
+
+
+def _hash(address: str) -> str:
+    return sha256(address.encode()).hexdigest()[:12]
 
 
 class FeedCredential(BaseModel):

@@ -23,16 +23,20 @@ from connectors.sources.feed.entries import (
     resolve_link,
     text_to_html,
 )
-from connectors.text_cleaning import to_one_line
+from connectors.text_cleaning import REPLACEMENT, to_one_line
 
 _CONTENT = "{http://purl.org/rss/1.0/modules/content/}encoded"
 _DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 _TERMS = "{http://purl.org/dc/terms/}"
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
-_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
+# The length of a feed is its author's choice: no pattern here may take more than linear time.
+_DECLARATION = re.compile(r"[\s\ufeff]*<\?xml[^>]*\?>")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-_REFERENCE = re.compile(r"(<!\[CDATA\[.*?\]\]>)|&(#\d+;|#x[\da-fA-F]+;|\w+;)?", re.S)
+_CDATA, _END_OF_CDATA = "<![CDATA[", "]]>"
+_REFERENCE = re.compile(r"&(#\d+;|#x[\da-fA-F]+;|\w+;)?")
+_NO_CHARACTER = re.compile(r"&#\d{10,};?")
+_AUTHOR = re.compile(r"\s*([^\s@]+@[^\s@]+)\s+\((.*)\)\s*")
 _XML_ENTITIES = {"lt;", "gt;", "amp;", "quot;", "apos;"}
 
 
@@ -53,7 +57,8 @@ def read_xml_feed(text: str, url: str) -> Feed:
 
 
 def _parse(text: str) -> etree._Element:
-    text = _DECLARATION.sub("", text, count=1)
+    if declaration := _DECLARATION.match(text):
+        text = text[declaration.end() :]
     try:
         return _parse_strictly(text)
     except etree.XMLSyntaxError:
@@ -84,13 +89,22 @@ def _parse_strictly(text: str) -> etree._Element:
 
 
 def _mend(text: str) -> str:
-    return _REFERENCE.sub(_mend_reference, _CONTROL.sub("", text))
+    return "".join(_mend_parts(_CONTROL.sub("", text)))
+
+
+def _mend_parts(text: str) -> Iterator[str]:
+    """Yield a text with its references mended, but for its sections of plain text."""
+    at = 0
+    while (start := text.find(_CDATA, at)) >= 0:
+        yield _REFERENCE.sub(_mend_reference, text[at:start])
+        end = text.find(_END_OF_CDATA, start)
+        at = len(text) if end < 0 else end + len(_END_OF_CDATA)
+        yield text[start:at]
+    yield _REFERENCE.sub(_mend_reference, text[at:])
 
 
 def _mend_reference(match: re.Match[str]) -> str:
-    name = match[2]
-    if match[1]:
-        return match[1]
+    name = match[1]
     if name is None:
         return "&amp;"
     if name in _XML_ENTITIES or name.startswith("#"):
@@ -106,7 +120,7 @@ def _read_rss(root: etree._Element, url: str) -> Feed:
     # In RSS 1.0 the items stand beside the channel.
     items = [*channel.findall("{*}item"), *root.findall("{*}item")]
     entries = [_read_item(item, url) for item in items]
-    return make_feed(html.unescape(_find_text(channel, "title")), link, entries)
+    return make_feed(_unescape(_find_text(channel, "title")), link, entries)
 
 
 def _read_item(item: etree._Element, url: str) -> FeedEntry:
@@ -117,7 +131,7 @@ def _read_item(item: etree._Element, url: str) -> FeedEntry:
     link = resolve_link(base, _find_text(item, "link"))
     if not link and is_link and re.match("https?://", stated_id):
         link = resolve_link(base, stated_id)
-    title = to_one_line(html.unescape(_find_text(item, "title")))
+    title = to_one_line(_unescape(_find_text(item, "title")))
     body = _text(item.find(_CONTENT)) or _find_text(item, "description")
     names = [_find_text(item, "author"), *map(_text, item.findall(f"{_DUBLIN_CORE}creator"))]
     published = parse_moment(_find_text(item, "pubDate") or _text(item.find(f"{_DUBLIN_CORE}date")))
@@ -192,7 +206,7 @@ def _read_plain(element: etree._Element, name: str) -> str:
     found = element.find(_own(element, name))
     text = _text(found)
     is_html = found is not None and found.get("type") in ("html", "text/html")
-    return html.unescape(re.sub(r"<[^<>]*>", "", text)) if is_html else text
+    return _unescape(re.sub(r"<[^<>]*>", "", text)) if is_html else text
 
 
 def _serialize_markup(element: etree._Element) -> str:
@@ -227,5 +241,10 @@ def _to_names(texts: Iterable[str]) -> tuple[str, ...]:
 
 def _unwrap_name(text: str) -> str:
     """Turn the author of RSS, `ann@example.com (Ann Lee)`, into `Ann Lee <ann@example.com>`."""
-    match = re.fullmatch(r"\s*(\S+@\S+)\s+\((.*)\)\s*", text)
+    match = _AUTHOR.fullmatch(text)
     return f"{match[2]} <{match[1]}>" if match else text
+
+
+def _unescape(text: str) -> str:
+    """Resolve the references of HTML; Python raises an error for numbers of thousands of digits."""
+    return html.unescape(_NO_CHARACTER.sub(REPLACEMENT, text))

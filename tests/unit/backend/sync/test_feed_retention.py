@@ -19,6 +19,7 @@ from connectors.errors import ActionRequiredError
 from connectors.registry import create_connector
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.ingestion.executor import BatchWorker
+from indexing.ingestion.listings import DeletionNeedsApprovalError
 from indexing.ingestion.pipeline import Pipeline
 from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.services.feed import FeedServer, Post, rss_2
@@ -78,6 +79,9 @@ class Desk:
     def prune(self) -> str:
         """Let a worker check what was deleted, and return how that ended."""
         schedule.request_run(self.database, "news", "prune")
+        return self.run_due()
+
+    def run_due(self) -> str:
         engine = Engine(lambda: self)
         while engine.light_due("news"):
             pass
@@ -148,8 +152,36 @@ def test_entries_of_a_feed_that_the_settings_name_no_more_are_removed(database_u
         desk.sync()
         assert desk.titles() == [*range(12)]
         desk.edit("/b")
-        desk.sync()
+        with pytest.raises(DeletionNeedsApprovalError):
+            desk.sync()
+        assert desk.titles() == [*range(12), 1000, 1001]
+        decision = source_service(desk.database).decision("news")
+        assert (decision.missing, len(decision.documents)) == (12, 12)
+        source_service(desk.database).accept("news", 12)
+        assert desk.run_due() == "done"
         assert desk.titles() == [1000, 1001]
+
+
+def test_what_is_to_be_decided_names_no_entry_that_stays(database_url: str) -> None:
+    with _desk(database_url) as desk:
+        desk.server.feeds["/b"] = _feed([1001])
+        desk.edit("/b")
+        with pytest.raises(DeletionNeedsApprovalError):
+            desk.sync()
+        decision = source_service(desk.database).decision("news")
+        names = {one.title for one in decision.documents}
+        assert (decision.missing, names) == (12, {f"Post {number}" for number in range(12)})
+
+
+def test_a_token_that_is_rotated_keeps_what_the_feed_once_showed(database_url: str) -> None:
+    with _desk(database_url) as desk:
+        desk.edit("/a?token=old", "/b")
+        desk.sync()
+        desk.server.feeds["/a"] = _feed([11])
+        desk.edit("/a?token=new", "/b")
+        desk.sync()
+        assert desk.prune() == "done"
+        assert desk.titles() == [*range(12), 1000, 1001]
 
 
 @pytest.mark.parametrize("broken", [None, "<html>Sign in", "garbage", _feed([11])[:-9], ""])

@@ -49,7 +49,7 @@ from indexing.index.protocols import (
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.executor import ProgressSteps
 from indexing.ingestion.ledger import Removed, Restored
-from indexing.ingestion.listings import group_listing
+from indexing.ingestion.listings import DeletionNeedsApprovalError, group_listing
 from indexing.ingestion.pipeline import Difference, EmptyListing, Pipeline, find_differences
 from indexing.ingestion.progress import Progress, Report, RunCounters, UnreadableItem
 from tests.support.indexing_run import StrictLedger, index_changes
@@ -619,6 +619,19 @@ def test_what_is_past_its_retention_or_of_no_feed_any_more_is_deleted(desk: Desk
     assert counts(desk.reconcile(listed, retention=AT_ONCE)) == {"deleted": 1}
     assert desk.writer.held.keys() == {"desk:a/1"}
     assert desk.agrees()
+
+
+def test_a_source_of_its_latest_loses_no_feed_of_many_documents_unasked(desk: Desk) -> None:
+    """6 of 8 documents are of a feed that the settings name no more; one that rolled out is not counted."""
+    desk.index(*(document(f"desk:a/{number}") for number in range(2)))
+    desk.index(*(document(f"desk:b/{number}") for number in range(6)))
+    listed = DocumentListing("desk:a/1", EVERYBODY)
+    with pytest.raises(DeletionNeedsApprovalError) as refused:
+        desk.reconcile(listed, retention=FOR_EVER)
+    assert (refused.value.guard.held, refused.value.guard.missing) == (8, 6)
+    assert len(desk.writer.held) == 8
+    desk.reconcile(listed, retention=FOR_EVER, when_empty=EmptyListing.ACCEPT)
+    assert desk.writer.held.keys() == {"desk:a/0", "desk:a/1"}
 
 
 def test_what_rolled_out_is_not_tried_again(desk: Desk) -> None:

@@ -14,7 +14,7 @@ from connectors.http_client.sign_in import Header
 from connectors.sources.feed.connector import FeedConnector
 from connectors.sources.feed.settings import FeedCredential, FeedSettings, feed_key
 from tests.contract.connector_worlds.held import Held, documents, list_documents, run
-from tests.support.services.feed import FeedServer, Post, atom, rss_2
+from tests.support.services.feed import FeedServer, Post, atom, json_feed, rss_2
 from tests.support.services.serving import ReceivedRequest, Reply, RunningService, reply_text, serve
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
@@ -109,6 +109,20 @@ def test_what_rolled_out_is_not_reported_as_deleted(
     assert "no longer shows it" in again.reason
     other = "news:000000000000/post 1"
     assert list(_connect(service).refetch([other])) == [Deletion(other)]
+
+
+@pytest.mark.parametrize("bad", ["\\ud800", "\\u0000"])
+def test_an_entry_that_cannot_be_stored_stops_no_feed_behind_it(
+    service: RunningService, server: FeedServer, bad: str
+) -> None:
+    """JSON spells it in plain letters, so that no decoder of bytes sees it."""
+    feed = json_feed([_post(1)]).replace("Said.", f"Said{bad}.")
+    server.feeds["/a"] = feed.replace("https://news.test/1", f"https://news.test/{bad}")
+    found = {one.id: one for one in documents(run(_connect(service), Held()))}
+    assert found.keys() == {_id(service, path, "post 1") for path in ("/a", "/b")}
+    mended = found[_id(service, "/a", "post 1")]
+    assert [section.text for section in mended.sections] == ["Said\ufffd."]
+    assert mended.link == "https://news.test/\ufffd"
 
 
 def test_retention_covers_the_feeds_of_the_settings(service: RunningService) -> None:

@@ -53,6 +53,25 @@ def test_items_that_are_no_objects_are_left_out() -> None:
     assert _read("a", None, [1]) == ()
 
 
+@pytest.mark.parametrize("bad", ["\ud800", "\x00"], ids=["half a character", "NUL"])
+def test_what_cannot_be_stored_is_replaced_wherever_it_stands(bad: str) -> None:
+    said = f"a{bad}b"
+    texts = ("id", "url", "title", "content_text", "date_published")
+    plain, rich = _read(
+        {**dict.fromkeys(texts, said), "authors": [{"name": said}], "tags": [said]},
+        {"id": "2", "content_html": said},
+    )
+    assert plain == FeedEntry(
+        key="a\ufffdb",
+        title="a\ufffdb",
+        link="https://news.test/a\ufffdb",
+        html="<p>a\ufffdb</p>",
+        authors=(Person("a\ufffdb"),),
+        categories=("a\ufffdb",),
+    )
+    assert rich.html == "a\ufffdb"
+
+
 @pytest.mark.parametrize(
     "text",
     ["{", "[]", '{"items": []}', '{"version": "2", "items": []}', "[" * 100_000],
