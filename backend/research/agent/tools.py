@@ -36,6 +36,7 @@ from backend.search.llm_protocol import Complete
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest, SearchResult
 from backend.search.search_tool import SearchTool, follow_search
 from backend.web_search.describing import describe_failure
+from backend.web_search.page_fetcher import get_host
 from backend.web_search.page_snippets import SnippetBudget
 from backend.web_search.results import BlockedPage, PageOutcome, UnreadablePage, WebPage
 from backend.web_search.tool_texts import OPEN_URL, WEB_SEARCH
@@ -103,6 +104,8 @@ class AgentTools:
         """Pages of the web that were not read, by their ids."""
         self.opened: set[str] = set()
         """The ids of those that were, or could not be."""
+        self.unknown_hosts: set[str] = set()
+        """Names that lead to no address: no other page of theirs is asked for."""
         self.tried: dict[str, set[Place]] = {}
         """Where each query was searched; queries are compared without case."""
         self.earlier: dict[int, EarlierFinding] = {}
@@ -148,11 +151,7 @@ class AgentTools:
         """Read pages that were not read before, at most so many."""
         call = OpenCall(ToolCall("", OPEN_URL, ""), tuple(references), len(references))
         plans = self._planner.plan([call], frozenset())
-        work = [
-            one
-            for one in list_work(plans)
-            if self._pages.identify(_get_url(one)) not in self.opened
-        ]
+        work = [one for one in list_work(plans) if self._may_help(_get_url(one))]
         outcomes = self._run(work[:most], deadline.limited_to(self._search_seconds))
         new = sum(
             self._note_page(_get_url(work), outcome, question, deadline)
@@ -279,9 +278,23 @@ class AgentTools:
                     texts=(SourceText(result.summary),) if result.summary.strip() else (),
                 )
             )
-            if page_id not in self.opened:
-                self.to_read.setdefault(page_id, PageToRead(str(number), result.title, result.url))
+            self._offer(PageToRead(str(number), result.title, result.url))
         return new
+
+    def _may_help(self, url: str) -> bool:
+        """Whether a page was not asked for before, and its host may exist."""
+        is_new = self._pages.identify(url) not in self.opened
+        return is_new and get_host(url) not in self.unknown_hosts
+
+    def _offer(self, page: PageToRead) -> None:
+        if self._may_help(page.url):
+            self.to_read.setdefault(self._pages.identify(page.url), page)
+
+    def _withdraw_host(self, host: str) -> None:
+        self.unknown_hosts.add(host)
+        self.to_read = {
+            page_id: page for page_id, page in self.to_read.items() if get_host(page.url) != host
+        }
 
     def _note_page(
         self, asked: str, outcome: _Outcome | Lost, question: str, deadline: Deadline
@@ -289,6 +302,8 @@ class AgentTools:
         page_id = self._pages.identify(asked)
         self.opened.add(page_id)
         self.to_read.pop(page_id, None)
+        if isinstance(outcome, UnreadablePage) and outcome.unknown_host:
+            self._withdraw_host(outcome.unknown_host)
         if not isinstance(outcome, WebPage):
             return 0
         number = self._pages.add_page(asked, outcome)
@@ -316,10 +331,7 @@ class AgentTools:
 
     def _list_links(self, asked: str, page: WebPage) -> None:
         for listed in self._pages.list_links(asked, page, self.request.asked):
-            page_id = self._pages.identify(listed.link.url)
-            if page_id not in self.opened:
-                link = PageToRead(listed.label, listed.link.text, listed.link.url)
-                self.to_read.setdefault(page_id, link)
+            self._offer(PageToRead(listed.label, listed.link.text, listed.link.url))
 
 
 def _get_url(work: Work) -> str:
