@@ -38,7 +38,7 @@ from backend.search.search_tool import SearchTool, follow_search
 from backend.web_search.describing import describe_failure
 from backend.web_search.page_fetcher import get_host
 from backend.web_search.page_snippets import SnippetBudget
-from backend.web_search.results import BlockedPage, PageOutcome, UnreadablePage, WebPage
+from backend.web_search.results import BlockedPage, Freshness, PageOutcome, UnreadablePage, WebPage
 from backend.web_search.tool_texts import OPEN_URL, WEB_SEARCH
 from backend.web_search.web_session import WebFinding
 from connectors.access import Readers
@@ -133,7 +133,7 @@ class AgentTools:
         fresh = {one: self._take(search.queries, one) for one in search.places}
         asked = {query for queries in fresh.values() for query in queries}
         repeated = [f"Searched before: {one}" for one in search.queries if one not in asked]
-        plans = self._plan_web(fresh.get(Place.WEB, ()))
+        plans = self._plan_web(fresh.get(Place.WEB, ()), search.freshness)
         work = list_work(plans)
         if documents := fresh.get(Place.DOCUMENTS):
             work.append(InternalSearch(documents))
@@ -177,8 +177,9 @@ class AgentTools:
     def _planner(self) -> CallPlanner:
         return CallPlanner(self.texts, self._pages, self.request.dependencies.web)
 
-    def _plan_web(self, queries: Iterable[str]) -> list[PlannedCall]:
-        calls = [WebSearchCall(ToolCall("", WEB_SEARCH, ""), query, 1) for query in queries]
+    def _plan_web(self, queries: Iterable[str], freshness: Freshness | None) -> list[PlannedCall]:
+        call = ToolCall("", WEB_SEARCH, "")
+        calls = [WebSearchCall(call, query, 1, freshness) for query in queries]
         return self._planner.plan(calls, frozenset())
 
     def _run(self, work: Iterable[Work], deadline: Deadline) -> _Outcomes:
@@ -241,8 +242,8 @@ class AgentTools:
                 sources = list(list_document_sources(result))
                 self.evidence.learn(learn_from_sections(queries[0], result.sections))
                 return sum(map(self.evidence.add, sources))
-            case WebSearching(), WebFinding() as finding:
-                return self._note_results(finding)
+            case WebSearching(freshness=freshness), WebFinding() as finding:
+                return self._note_results(finding, freshness)
             case _:
                 return 0
 
@@ -260,8 +261,8 @@ class AgentTools:
         items = learn_from_clusters(query, clusters, self.request.judge, limit)
         self.evidence.learn(items)
 
-    def _note_results(self, finding: WebFinding) -> int:
-        item = learn_from_results(finding.query, finding.results, None)
+    def _note_results(self, finding: WebFinding, freshness: Freshness | None) -> int:
+        item = learn_from_results(finding.query, finding.results, freshness)
         self.evidence.learn([item] if item else [])
         new = 0
         for result in finding.results:

@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 import pytest
 
 from backend.chat.llm.client import LanguageModel
+from backend.research import prompts
 from backend.research.events import ActionDone, ActionKind, ActionStarted, TaskDone
 from backend.research.knowledge import KnowledgeItem, KnowledgeType
 from backend.research.record.budget import ResearchBudget
 from backend.research.record.task_report import TaskReport
+from backend.web_search.results import Freshness
 from connectors.document import Span
 from indexing.runtime.deadline import Deadline
 from tests.contract.provider_worlds.world import Item
@@ -337,3 +339,30 @@ def test_no_second_page_is_asked_of_a_name_that_leads_nowhere() -> None:
     assert any("gone.example does not exist" in note for note in script.states[1]["notes"])
     assert world.world.pages_asked == ["news.test/three", "news.test/four"]
     assert report.spent.pages == 3
+
+
+def test_what_the_internet_says_is_as_new_as_was_asked_for() -> None:
+    with research_world({}, {}) as world:
+        url = world.world.url("news.test", "/aster")
+        world.world.engine.items = [Item("The Aster pump", url, "The Aster pump costs 45 EUR.")]
+        recent: Json = {"action": "search", "queries": ["Aster price"], "freshness": "month"}
+        _, report = run_script(world, recent, ANSWER, uses_web=True)
+    asked = [world.world.engine.read_query(one) for one in world.world.engine_service.log]
+    assert [(one["text"], one["freshness"]) for one in asked] == [
+        (QUESTION, None),
+        ("Aster price", "month"),
+    ]
+    said = {
+        one.question: one.updated for one in report.knowledge if one.type is KnowledgeType.SIDE_INFO
+    }
+    assert said == {
+        f"What does the internet say about “{QUESTION}”?": None,
+        "What does the internet say about “Aster price”?": Freshness.MONTH,
+    }
+
+
+def test_a_range_of_time_is_offered_where_the_web_is_searched() -> None:
+    with_web = prompts.agent_prompt({"search"}, ["documents", "web"], None)
+    assert '"freshness": "day", "week", "month" or "year"' in with_web
+    without = prompts.agent_prompt({"search"}, ["documents"], None)
+    assert "freshness" not in without.lower()
