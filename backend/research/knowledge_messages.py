@@ -28,7 +28,7 @@ def compose_messages(
 
 
 def write_item(item: KnowledgeItem) -> tuple[ChatMessage, ChatMessage]:
-    """Write the question, and the answer below its date and its address where it has them."""
+    """Write the question, and the answer below its date and the first of its addresses where it has them."""
     answer = "\n\n".join((*_write_facts(item), _disarm(item.answer.strip())))
     question = _disarm(item.question.strip())
     return ChatMessage("user", _fold(question)), ChatMessage("assistant", _fold(answer))
@@ -38,8 +38,7 @@ def _write_facts(item: KnowledgeItem) -> Iterator[str]:
     if item.type in _DATED and item.updated is not None:
         yield f"<answer-datetime>\n{_write_time(item.updated)}\n</answer-datetime>"
     if item.type is KnowledgeType.URL and item.references:
-        addresses = "\n".join(dict.fromkeys(_disarm(one.url) for one in item.references))
-        yield f"<url>\n{addresses}\n</url>"
+        yield f"<url>\n{_disarm(item.references[0].url)}\n</url>"
 
 
 def _write_time(updated: datetime | Freshness) -> str:

@@ -47,7 +47,7 @@ Answer with JSON alone: one of these actions, in the language of the question.""
 _ACTIONS = {
     "search": """\
 - {"action": "search", "queries": ["..."]WHERE}: one to three new queries, each for something that is still missing. A query that was
-  tried is not searched again.""",
+  tried is not searched again.FRESHNESS""",
     "visit": """\
 - {"action": "visit", "pages": ["3", "3.1"]}: read pages of the web by their numbers in "to_read", the most promising first.""",
     "reflect": """\
@@ -60,6 +60,8 @@ _ACTIONS = {
   its result and uses nothing but the standard library. It has no files and no network.""",
 }
 _WHERE = ', "where": "documents" or "web"'
+_FRESHNESS = """ Where only what is new answers the question, add "freshness": "day", "week", "month" or "year", so that results of the
+  web are no older."""
 
 JUDGE = f"""\
 You judge an answer before it counts. You are given the question, the answer with the numbers of its sources, the sources with their
@@ -152,7 +154,12 @@ def agent_prompt(
         instructions: as for `quote`.
     """
     where = _WHERE if len(places) > 1 else ""
-    listed = [text.replace("WHERE", where) for name, text in _ACTIONS.items() if name in actions]
+    freshness = _FRESHNESS if "web" in places else ""
+    listed = [
+        text.replace("WHERE", where).replace("FRESHNESS", freshness)
+        for name, text in _ACTIONS.items()
+        if name in actions
+    ]
     return _join(_AGENT, "\n".join(listed), instructions, _say_date(today))
 
 

@@ -35,8 +35,9 @@ _Ended: TypeAlias = "SimpleQueue[TaskReport | int]"
 def run_pending_tasks(
     record: ResearchRecord, dependencies: ResearchDependencies, control: ResearchControl
 ) -> ResearchRecord:
-    """Run all tasks that have no report yet, side by side; `control.save` is called after each.
+    """Run the tasks that have no report yet, side by side; `control.save` is called after each.
 
+    Of more tasks than there are steps left the first ones are run.
     What `save` raises ends the agents, and is raised.
 
     Raises:
@@ -62,6 +63,12 @@ def share_budget(record: ResearchRecord, tasks: int) -> TaskBudget:
         left, tokens=int(left.tokens * share), seconds=left.seconds * share / max(1, waves)
     )
     return of_round.share(tasks)
+
+
+def _choose_tasks(record: ResearchRecord) -> tuple[ResearchTask, ...]:
+    """Return as many tasks as can take a step each; all where none can, so that each says why."""
+    pending = record.pending_tasks
+    return pending[: record.request.budget.left_after(record.spent).cycles] or pending
 
 
 class _TaskEvents:
@@ -95,7 +102,7 @@ class _TaskPool:
         self._record = record
         self._dependencies = dependencies
         self._control = control
-        self._tasks = record.pending_tasks
+        self._tasks = _choose_tasks(record)
         self._budget = share_budget(record, len(self._tasks))
         self._waiting: SimpleQueue[ResearchTask] = SimpleQueue()
         self._ended: _Ended = SimpleQueue()

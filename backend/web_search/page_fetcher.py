@@ -1,6 +1,7 @@
 """Fetching a page from the public web, with sentences for what may go wrong."""
 
-from collections.abc import Sequence
+import socket
+from collections.abc import Iterator, Sequence
 from functools import partial
 from http.cookiejar import CookieJar
 from types import MappingProxyType
@@ -50,6 +51,14 @@ class _ForbiddenHostError(AddressNotAllowedError):
     """The rules of domains forbid a host."""
 
 
+class _UnknownHostError(OSError):
+    """A name leads to no address, and will not soon."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"{host} leads to no address")
+        self.host = host
+
+
 class PageFetcher:
     """Fetches pages of the public web. Thread-safe: each page has a client and cookies of its own."""
 
@@ -71,7 +80,7 @@ class PageFetcher:
         except ServiceUnavailableError as error:
             if isinstance(error, ServerError) and error.response is not None:
                 return error.response
-            return UnreadablePage(url, _describe_silence(url, error, deadline))
+            return _explain_silence(url, error, deadline)
         except (AddressNotAllowedError, CertificateError, ResponseError) as error:
             return UnreadablePage(url, _describe_failure(url, error))
 
@@ -100,10 +109,21 @@ class PageFetcher:
 
         Raises:
             _ForbiddenHostError: it is of no permitted domain.
+            OSError: no address was found.
         """
         if not domains.permits(f"https://{host}"):
             raise _ForbiddenHostError(f"Pages of {host} may not be read here.")
-        return self._resolver(host, port)
+        try:
+            return self._resolver(host, port)
+        except OSError as error:
+            if _may_pass(error):
+                raise
+            raise _UnknownHostError(host) from error
+
+
+def _may_pass(error: OSError) -> bool:
+    """Whether the same look-up may succeed later: it took too long, or a name server was not reached."""
+    return isinstance(error, TimeoutError) or error.errno == socket.EAI_AGAIN
 
 
 def _ignore_rate_limit(response: Response) -> None:
@@ -119,10 +139,24 @@ def get_host(url: str) -> str:
         return ""
 
 
-def _describe_silence(url: str, error: ServiceUnavailableError, deadline: Deadline) -> str:
+def _explain_silence(
+    url: str, error: ServiceUnavailableError, deadline: Deadline
+) -> UnreadablePage:
+    unknown = next((one for one in _list_causes(error) if isinstance(one, _UnknownHostError)), None)
+    if unknown is not None:
+        host = get_host(f"https://{unknown.host}") or unknown.host
+        return UnreadablePage(url, f"{host} does not exist: its name leads to no address.", host)
     if isinstance(error.__cause__, httpx.ReadTimeout) or not deadline.remaining():
-        return describe_delay(url)
-    return f"{get_host(url)} does not respond, or does not exist."
+        return UnreadablePage(url, describe_delay(url))
+    return UnreadablePage(url, f"{get_host(url)} does not respond.")
+
+
+def _list_causes(error: BaseException) -> Iterator[BaseException]:
+    """The pool of connections raises what it caught `from None`, so that contexts count too."""
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def describe_delay(url: str) -> str:

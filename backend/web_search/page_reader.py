@@ -88,7 +88,7 @@ class PageReader:
         while True:
             response = self._fetcher.fetch(target, deadline, domains)
             if isinstance(response, UnreadablePage):
-                return UnreadablePage(url, response.reason)
+                return replace(response, url=url)
             opened = _open_response(url, response, deadline)
             if not isinstance(opened, _Opened):
                 return opened

@@ -120,10 +120,12 @@ class UnreadablePage:
 
     Attributes:
         reason: A sentence that says what happened, for people and for models.
+        unknown_host: The name that leads to no address, so that no page of it can be read; empty where it has one.
     """
 
     url: str
     reason: str
+    unknown_host: str = ""
 
 
 PageOutcome = WebPage | BlockedPage | UnreadablePage

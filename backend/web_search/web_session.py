@@ -1,7 +1,7 @@
 """The open web as the turns of one session use it: each search and each page is asked for once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backend.web_search.addresses import get_host
 from backend.web_search.domains import ANY_DOMAIN, DomainRules
@@ -9,6 +9,7 @@ from backend.web_search.outcome import FailureKind, WebOutcome
 from backend.web_search.page_reader import PageReader
 from backend.web_search.page_snippets import SnippetBudget, choose_snippets
 from backend.web_search.results import (
+    Freshness,
     PageOutcome,
     UnreadablePage,
     WebPage,
@@ -69,14 +70,17 @@ class WebSession:
         except TemporarilyUnavailableError:
             return True
 
-    def find(self, query: str, limit: int, deadline: Deadline) -> WebFinding:
+    def find(
+        self, query: str, limit: int, deadline: Deadline, freshness: Freshness | None = None
+    ) -> WebFinding:
         """Search the web; whatever fails is a finding too."""
         text = " ".join(query.split())[:LONGEST_QUERY]
+        wanted = WebQuery(text=text, limit=limit, freshness=freshness, language=self.language)
         try:
             setup = self.search.read_setup()
             rules = setup.domains.narrowed_by(self.domains)
-            known = self._find_cached(text, limit, rules)
-            return known or self._ask(setup, text, limit, deadline)
+            known = self._find_cached(wanted, rules)
+            return known or self._ask(setup, wanted, deadline)
         except ConflictError as error:
             return WebFinding(query=text, results=(), problem=str(error))
         except TemporarilyUnavailableError:
@@ -105,31 +109,30 @@ class WebSession:
         chosen = choose_snippets(page.text, question, self.embedding, budget, deadline)
         return tuple(one.text for one in sorted(chosen, key=lambda snippet: snippet.span))
 
-    def _find_cached(self, text: str, limit: int, rules: DomainRules) -> WebFinding | None:
+    def _find_cached(self, wanted: WebQuery, rules: DomainRules) -> WebFinding | None:
         """Return what was found before, without what the rules have come to forbid."""
-        found = self.cache.find_results(self._to_key(text, limit))
+        found = self.cache.find_results(self._to_key(wanted))
         if found is None:
             return None
         permitted = tuple(one for one in found if rules.permits(one.url))
-        return WebFinding(query=text, results=permitted)
+        return WebFinding(query=wanted.text, results=permitted)
 
-    def _ask(self, setup: WebSearchSetup, text: str, limit: int, deadline: Deadline) -> WebFinding:
-        query = WebQuery(text=text, limit=limit, language=self.language)
-        outcome = self.search.search_with(setup, query, deadline, self.domains)
+    def _ask(self, setup: WebSearchSetup, wanted: WebQuery, deadline: Deadline) -> WebFinding:
+        outcome = self.search.search_with(setup, wanted, deadline, self.domains)
         if outcome.results:
-            self.cache.keep_results(self._to_key(text, limit), outcome.results)
+            self.cache.keep_results(self._to_key(wanted), outcome.results)
         receivers = {f"{one.service} ({one.receiver})": one for one in outcome.attempts if one.sent}
         return WebFinding(
-            query=text,
+            query=wanted.text,
             results=outcome.results,
             receivers=tuple(receivers),
             answered_by=next((name for name, one in receivers.items() if one.found), ""),
             problem=_describe_problem(outcome),
         )
 
-    def _to_key(self, text: str, limit: int) -> WebQuery:
+    def _to_key(self, wanted: WebQuery) -> WebQuery:
         sites = (*sorted(self.domains.allowed or ()), "", *sorted(self.domains.blocked))
-        return WebQuery(text=text, limit=limit, language=self.language, sites=sites)
+        return replace(wanted, sites=sites)
 
 
 def _check_domain(url: str, outcome: PageOutcome | None, rules: DomainRules) -> PageOutcome:

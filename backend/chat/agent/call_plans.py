@@ -108,7 +108,8 @@ class CallPlanner:
             return PlannedCall(call, reply=NO_SEARCH_NEEDED)
         match self._check_query(query):
             case AllowedQuery(text, removed):
-                return PlannedCall(call, (WebSearching(text, removed),), note=_note(call, removed))
+                search = WebSearching(text, removed, call.freshness)
+                return PlannedCall(call, (search,), note=_note(call, removed))
             case RefusedQuery(removed):
                 return PlannedCall(call, reply=prompts.NOTHING_LEFT_OF_QUERY, withheld=removed)
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from backend.chat import prompts
 from backend.chat.llm.messages import ToolCall
 from backend.chat.loose_json import parse_loose_json
+from backend.web_search.results import Freshness
 from backend.web_search.search import LONGEST_QUERY
 from backend.web_search.tool_texts import OPEN_URL, WEB_SEARCH
 
@@ -55,6 +56,8 @@ class WebSearchCall:
     """On one line, no longer than search engines take; empty where nothing is asked."""
     written: int
     """How many queries there were; the first is searched."""
+    freshness: Freshness | None = None
+    """How old results may be; None for any age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ def to_sendable_call(parsed: ParsedCall) -> ToolCall:
     match parsed:
         case SearchCall(call, queries, _):
             return _with_arguments(call, {"queries": queries})
-        case WebSearchCall(call, query, _):
+        case WebSearchCall(call, query):
             return _with_arguments(call, {"query": query})
         case OpenCall(call, pages, _):
             return _with_arguments(call, {"pages": pages})

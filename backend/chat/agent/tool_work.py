@@ -7,7 +7,7 @@ from typing import TypeAlias
 from backend.chat.agent.side_by_side import Lost
 from backend.chat.web_lookup import ReadPage
 from backend.search.models import SearchResult
-from backend.web_search.results import BlockedPage, UnreadablePage
+from backend.web_search.results import BlockedPage, Freshness, UnreadablePage
 from backend.web_search.web_session import WebFinding
 
 
@@ -23,6 +23,8 @@ class WebSearching:
     query: str
     withheld: tuple[str, ...] = ()
     """What was taken out of it."""
+    freshness: Freshness | None = None
+    """How old results may be; None for any age."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class WebWorker:
     deadline: Deadline
 
     def search(self, work: WebSearching) -> Generator[ChatEvent, None, WebFinding]:
-        finding = self.session.find(work.query, MAX_RESULTS, self.deadline)
+        finding = self.session.find(work.query, MAX_RESULTS, self.deadline, work.freshness)
         yield WebSearched(finding, work.withheld)
         return finding
 

@@ -9,6 +9,7 @@ from backend.chat.agent.tool_calls import MAX_ADDRESS_CHARACTERS, MAX_QUERY_CHAR
 from backend.research.events import ActionKind
 from backend.research.model_calls import read_texts
 from backend.research.record.plan import LONGEST_QUESTION
+from backend.web_search.results import Freshness
 
 MAX_QUERIES = 3
 MAX_PAGES = 4
@@ -28,6 +29,8 @@ class Place(StrEnum):
 class Search:
     queries: tuple[str, ...]
     places: frozenset[Place]
+    freshness: Freshness | None = None
+    """How old results of the web may be; None for any age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,8 @@ def _read_fields(
         case ActionKind.SEARCH:
             listed = _find(fields, "queries", "query")
             queries = tuple(read_texts(listed, MAX_QUERIES, MAX_QUERY_CHARACTERS))
-            return Search(queries, _read_places(fields, places)) if queries else None
+            search = Search(queries, _read_places(fields, places), _read_freshness(fields))
+            return search if queries else None
         case ActionKind.VISIT:
             pages = _read_pages(_find(fields, "pages", "page", "urls", "url"))
             return Visit(pages) if pages else None
@@ -101,6 +105,11 @@ def _read_places(fields: Mapping[str, Any], places: frozenset[Place]) -> frozens
     named = _read_text(fields.get("where")).lower()
     chosen = frozenset(one for one in places if one.value == named)
     return chosen or places
+
+
+def _read_freshness(fields: Mapping[str, Any]) -> Freshness | None:
+    named = _read_text(fields.get("freshness")).lower()
+    return next((one for one in Freshness if one.value == named), None)
 
 
 def _read_text(value: object) -> str:

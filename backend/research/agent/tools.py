@@ -36,8 +36,9 @@ from backend.search.llm_protocol import Complete
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest, SearchResult
 from backend.search.search_tool import SearchTool, follow_search
 from backend.web_search.describing import describe_failure
+from backend.web_search.page_fetcher import get_host
 from backend.web_search.page_snippets import SnippetBudget
-from backend.web_search.results import BlockedPage, PageOutcome, UnreadablePage, WebPage
+from backend.web_search.results import BlockedPage, Freshness, PageOutcome, UnreadablePage, WebPage
 from backend.web_search.tool_texts import OPEN_URL, WEB_SEARCH
 from backend.web_search.web_session import WebFinding
 from connectors.access import Readers
@@ -103,6 +104,8 @@ class AgentTools:
         """Pages of the web that were not read, by their ids."""
         self.opened: set[str] = set()
         """The ids of those that were, or could not be."""
+        self.unknown_hosts: set[str] = set()
+        """Names that lead to no address: no other page of theirs is asked for."""
         self.tried: dict[str, set[Place]] = {}
         """Where each query was searched; queries are compared without case."""
         self.earlier: dict[int, EarlierFinding] = {}
@@ -130,7 +133,7 @@ class AgentTools:
         fresh = {one: self._take(search.queries, one) for one in search.places}
         asked = {query for queries in fresh.values() for query in queries}
         repeated = [f"Searched before: {one}" for one in search.queries if one not in asked]
-        plans = self._plan_web(fresh.get(Place.WEB, ()))
+        plans = self._plan_web(fresh.get(Place.WEB, ()), search.freshness)
         work = list_work(plans)
         if documents := fresh.get(Place.DOCUMENTS):
             work.append(InternalSearch(documents))
@@ -148,11 +151,7 @@ class AgentTools:
         """Read pages that were not read before, at most so many."""
         call = OpenCall(ToolCall("", OPEN_URL, ""), tuple(references), len(references))
         plans = self._planner.plan([call], frozenset())
-        work = [
-            one
-            for one in list_work(plans)
-            if self._pages.identify(_get_url(one)) not in self.opened
-        ]
+        work = [one for one in list_work(plans) if self._may_help(_get_url(one))]
         outcomes = self._run(work[:most], deadline.limited_to(self._search_seconds))
         new = sum(
             self._note_page(_get_url(work), outcome, question, deadline)
@@ -178,8 +177,9 @@ class AgentTools:
     def _planner(self) -> CallPlanner:
         return CallPlanner(self.texts, self._pages, self.request.dependencies.web)
 
-    def _plan_web(self, queries: Iterable[str]) -> list[PlannedCall]:
-        calls = [WebSearchCall(ToolCall("", WEB_SEARCH, ""), query, 1) for query in queries]
+    def _plan_web(self, queries: Iterable[str], freshness: Freshness | None) -> list[PlannedCall]:
+        call = ToolCall("", WEB_SEARCH, "")
+        calls = [WebSearchCall(call, query, 1, freshness) for query in queries]
         return self._planner.plan(calls, frozenset())
 
     def _run(self, work: Iterable[Work], deadline: Deadline) -> _Outcomes:
@@ -242,8 +242,8 @@ class AgentTools:
                 sources = list(list_document_sources(result))
                 self.evidence.learn(learn_from_sections(queries[0], result.sections))
                 return sum(map(self.evidence.add, sources))
-            case WebSearching(), WebFinding() as finding:
-                return self._note_results(finding)
+            case WebSearching(freshness=freshness), WebFinding() as finding:
+                return self._note_results(finding, freshness)
             case _:
                 return 0
 
@@ -261,8 +261,8 @@ class AgentTools:
         items = learn_from_clusters(query, clusters, self.request.judge, limit)
         self.evidence.learn(items)
 
-    def _note_results(self, finding: WebFinding) -> int:
-        item = learn_from_results(finding.query, finding.results, None)
+    def _note_results(self, finding: WebFinding, freshness: Freshness | None) -> int:
+        item = learn_from_results(finding.query, finding.results, freshness)
         self.evidence.learn([item] if item else [])
         new = 0
         for result in finding.results:
@@ -279,9 +279,23 @@ class AgentTools:
                     texts=(SourceText(result.summary),) if result.summary.strip() else (),
                 )
             )
-            if page_id not in self.opened:
-                self.to_read.setdefault(page_id, PageToRead(str(number), result.title, result.url))
+            self._offer(PageToRead(str(number), result.title, result.url))
         return new
+
+    def _may_help(self, url: str) -> bool:
+        """Whether a page was not asked for before, and its host may exist."""
+        is_new = self._pages.identify(url) not in self.opened
+        return is_new and get_host(url) not in self.unknown_hosts
+
+    def _offer(self, page: PageToRead) -> None:
+        if self._may_help(page.url):
+            self.to_read.setdefault(self._pages.identify(page.url), page)
+
+    def _withdraw_host(self, host: str) -> None:
+        self.unknown_hosts.add(host)
+        self.to_read = {
+            page_id: page for page_id, page in self.to_read.items() if get_host(page.url) != host
+        }
 
     def _note_page(
         self, asked: str, outcome: _Outcome | Lost, question: str, deadline: Deadline
@@ -289,6 +303,8 @@ class AgentTools:
         page_id = self._pages.identify(asked)
         self.opened.add(page_id)
         self.to_read.pop(page_id, None)
+        if isinstance(outcome, UnreadablePage) and outcome.unknown_host:
+            self._withdraw_host(outcome.unknown_host)
         if not isinstance(outcome, WebPage):
             return 0
         number = self._pages.add_page(asked, outcome)
@@ -316,10 +332,7 @@ class AgentTools:
 
     def _list_links(self, asked: str, page: WebPage) -> None:
         for listed in self._pages.list_links(asked, page, self.request.asked):
-            page_id = self._pages.identify(listed.link.url)
-            if page_id not in self.opened:
-                link = PageToRead(listed.label, listed.link.text, listed.link.url)
-                self.to_read.setdefault(page_id, link)
+            self._offer(PageToRead(listed.label, listed.link.text, listed.link.url))
 
 
 def _get_url(work: Work) -> str:

@@ -72,6 +72,6 @@ class TaskBudget:
         return TaskBudget(
             tokens=self.tokens // among,
             seconds=self.seconds,
-            cycles=min(CYCLES_PER_TASK, max(1, self.cycles // among)) if self.cycles else 0,
+            cycles=min(CYCLES_PER_TASK, self.cycles // among),
             pages=self.pages // among,
         )

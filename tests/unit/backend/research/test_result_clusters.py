@@ -228,6 +228,9 @@ def test_no_clusters_cost_no_call_and_silent_ones_are_not_known() -> None:
     assert learn_from_clusters("pool", [silent], model, Deadline.after(60)) == []
 
 
-def test_a_model_reads_all_addresses_of_a_cluster() -> None:
+def test_a_model_reads_the_first_address_of_a_cluster_alone() -> None:
     item, _ = learn_from_clusters("pool", CLUSTERS, Answering(None), Deadline.after(60))
-    assert "<url>\nhttps://a.example/01\nhttps://a.example/09\n</url>" in write_item(item)[1].text
+    assert len({one.url for one in item.references}) == 2
+    text = write_item(item)[1].text
+    assert "<url>\nhttps://a.example/01\n</url>" in text
+    assert "https://a.example/09" not in text

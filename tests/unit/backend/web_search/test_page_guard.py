@@ -1,5 +1,6 @@
 """Nothing within the network is asked, whatever address is given: shown in the internal server's own log."""
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -115,3 +116,26 @@ def test_no_sentence_names_an_address_within_or_what_a_query_says(web: LocalWeb)
         assert "127.0.0.1" not in outcome.reason
         assert "internal.test" not in outcome.reason
         assert outcome.reason.startswith(("news.test", "There is no page", "What news.test"))
+
+
+@pytest.mark.parametrize(
+    ("error", "unknown"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "not known"), "nowhere.test"),
+        (OSError("no address"), "nowhere.test"),
+        (socket.gaierror(socket.EAI_AGAIN, "no name server answers"), ""),
+        (TimeoutError("the look-up takes too long"), ""),
+    ],
+)
+def test_a_name_without_an_address_is_told_from_one_that_is_not_looked_up_now(
+    error: OSError, unknown: str
+) -> None:
+    def fail(host: str, port: int) -> list[str]:
+        del host, port
+        raise error
+
+    reader = PageReader(PageFetcher(PUBLIC_ONLY, fail))
+    outcome = reader.read("http://nowhere.test/a?b=c", Deadline.after(_SOON))
+    assert isinstance(outcome, UnreadablePage)
+    assert outcome.unknown_host == unknown
+    assert ("does not exist" in outcome.reason) == bool(unknown)

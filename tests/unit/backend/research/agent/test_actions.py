@@ -19,6 +19,7 @@ from backend.research.agent.actions import (
 from backend.research.agent.judgement import read_judgement
 from backend.research.events import ActionKind
 from backend.research.model_calls import parse_object, read_texts
+from backend.web_search.results import Freshness
 
 EVERYWHERE = frozenset(Place)
 ALL = frozenset(ActionKind)
@@ -28,7 +29,18 @@ JSON = st.recursive(
     max_leaves=6,
 )
 FIELDS = st.sampled_from(
-    ["action", "queries", "query", "where", "pages", "questions", "answer", "problem", "program"]
+    [
+        "action",
+        "queries",
+        "query",
+        "where",
+        "freshness",
+        "pages",
+        "questions",
+        "answer",
+        "problem",
+        "program",
+    ]
 )
 
 
@@ -38,6 +50,9 @@ FIELDS = st.sampled_from(
         ({"action": "search", "queries": ["a", " A ", "b  c", "d", "e"]}, Search(("a", "b c", "d"), EVERYWHERE)),
         ({"action": "Search", "query": "a", "where": "web"}, Search(("a",), frozenset({Place.WEB}))),
         ({"action": "search", "queries": ["a"], "where": "moon"}, Search(("a",), EVERYWHERE)),
+        ({"action": "search", "query": "a", "freshness": " Month"}, Search(("a",), EVERYWHERE, Freshness.MONTH)),
+        ({"action": "search", "query": "a", "freshness": ["day"]}, Search(("a",), EVERYWHERE)),
+        ({"action": "search", "query": "a", "freshness": "decade"}, Search(("a",), EVERYWHERE)),
         ({"action": "search", "queries": []}, None),
         ({"action": "visit", "pages": [3, "[3]", "3.1", None]}, Visit(("3", "3.1"))),
         ({"action": "visit", "url": "https://a.example"}, Visit(("https://a.example",))),

@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 import pytest
 
 from backend.chat.llm.client import LanguageModel
+from backend.research import prompts
 from backend.research.events import ActionDone, ActionKind, ActionStarted, TaskDone
 from backend.research.knowledge import KnowledgeItem, KnowledgeType
 from backend.research.record.budget import ResearchBudget
 from backend.research.record.task_report import TaskReport
+from backend.web_search.results import Freshness
 from connectors.document import Span
 from indexing.runtime.deadline import Deadline
 from tests.contract.provider_worlds.world import Item
@@ -304,3 +306,63 @@ def test_results_that_say_alike_things_are_known_together() -> None:
     assert [one.question for one in joined] == ["What of Aster price 0?"]
     assert joined[0].answer == "The Aster pump costs 45 EUR this year."
     assert len({one.url for one in joined[0].references}) == 2
+
+
+def test_a_page_that_failed_is_not_asked_for_again() -> None:
+    with research_world({}, {}) as world:
+        url = world.world.url("news.test", "/gone")
+        world.world.engine.items = [Item("The Aster pump", url, "The Aster pump costs 45 EUR.")]
+        first: Json = {"action": "visit", "pages": [1]}
+        again: Json = {"action": "visit", "pages": [f"{url}#top"]}
+        think: Json = {"action": "reflect", "questions": ["How heavy is it?"]}
+        script, report = run_script(world, first, think, again, ANSWER, uses_web=True)
+    assert world.world.pages_asked == ["news.test/gone"]
+    assert "to_read" in script.states[0]
+    assert not any("to_read" in state for state in script.states[1:])
+    assert report.spent.pages == 1
+
+
+def test_no_second_page_is_asked_of_a_name_that_leads_nowhere() -> None:
+    """The world resolves names below `.test` alone. A page that is not found says nothing of the others of its host."""
+    with research_world({}, {}) as world:
+        gone = [world.world.url("gone.example", path) for path in ("/one", "/two")]
+        there = [world.world.url("news.test", path) for path in ("/three", "/four")]
+        world.world.engine.items = [
+            Item(f"The Aster pump {at}", url, "The Aster pump costs 45 EUR.")
+            for at, url in enumerate([*gone, *there])
+        ]
+        first: Json = {"action": "visit", "pages": [1, 3]}
+        second: Json = {"action": "visit", "pages": [2, 4]}
+        think: Json = {"action": "reflect", "questions": ["How heavy is it?"]}
+        script, report = run_script(world, first, think, second, ANSWER, uses_web=True)
+    assert [one["page"] for one in script.states[1]["to_read"]] == ["4"]
+    assert any("gone.example does not exist" in note for note in script.states[1]["notes"])
+    assert world.world.pages_asked == ["news.test/three", "news.test/four"]
+    assert report.spent.pages == 3
+
+
+def test_what_the_internet_says_is_as_new_as_was_asked_for() -> None:
+    with research_world({}, {}) as world:
+        url = world.world.url("news.test", "/aster")
+        world.world.engine.items = [Item("The Aster pump", url, "The Aster pump costs 45 EUR.")]
+        recent: Json = {"action": "search", "queries": ["Aster price"], "freshness": "month"}
+        _, report = run_script(world, recent, ANSWER, uses_web=True)
+    asked = [world.world.engine.read_query(one) for one in world.world.engine_service.log]
+    assert [(one["text"], one["freshness"]) for one in asked] == [
+        (QUESTION, None),
+        ("Aster price", "month"),
+    ]
+    said = {
+        one.question: one.updated for one in report.knowledge if one.type is KnowledgeType.SIDE_INFO
+    }
+    assert said == {
+        f"What does the internet say about “{QUESTION}”?": None,
+        "What does the internet say about “Aster price”?": Freshness.MONTH,
+    }
+
+
+def test_a_range_of_time_is_offered_where_the_web_is_searched() -> None:
+    with_web = prompts.agent_prompt({"search"}, ["documents", "web"], None)
+    assert '"freshness": "day", "week", "month" or "year"' in with_web
+    without = prompts.agent_prompt({"search"}, ["documents"], None)
+    assert "freshness" not in without.lower()
