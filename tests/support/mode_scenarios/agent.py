@@ -35,7 +35,7 @@ _EVERYWHERE = (
         _agent(
             f"both tools of one step, {surface.name}", surface,
             {Line.SIDE_BY_SIDE, Line.INTERNAL_SEARCH, Line.WEB_SEARCH, Line.REFERENCES_LISTED, Line.LIST_OF_MODEL_LEFT_OUT, Line.SENT_IS_SHOWN},
-            LEAVE, (_internal("parental leave"), _web("Danish law")), sent=("Danish law",), shown=("Danish law",), says=("24 weeks", "14 weeks"),
+            LEAVE, (_internal("parental leave"), _web("Danish law")), sent=("Danish law",), kinds=frozenset({"document", "url"}), shown=("Danish law",), says=("24 weeks", "14 weeks"),
         )
         for surface in (API, TERMINAL, PAGE)
     ),
@@ -76,9 +76,9 @@ _TOOLS = (
     _agent("arguments that cannot be read", TERMINAL, {Line.ERRORS_ARE_TEXT}, LEAVE, (ToolUse("web_search", "{"),), says=(GENERAL,), is_general=True),
     _agent("a domain that is blocked", API, {Line.DOMAINS}, LEAVE, (_web("Danish law"),), rules={"blocked_domains": ["law.example"]}, sent=("Danish law",), says=(GENERAL,), is_general=True, not_told=("24 weeks",)),
     _agent("the web is switched off", TERMINAL, {Line.WEB_OFF_UNTIL_ADMIN}, LEAVE, (_internal("parental leave"),), rules={"is_on": False}, kinds=("document",), says=("14 weeks",)),
-    _agent("an internal code after a search", API, {Line.NAMES_KEPT_IN}, "What does the project use?", (_internal("Project Falcon"),), (_web("law ZX-4417"),), sent=("law",), told=("ZX-4417",)),
-    _agent("an internal code after a search, TERMINAL", TERMINAL, {Line.NAMES_KEPT_IN}, "What does the project use?", (_internal("Project Falcon"),), (_web("law ZX-4417"),), sent=("law",), shown=("kept out of it: ZX-4417",)),
-    _agent("a code that the asker wrote", API, {Line.ASKER_MAY_NAME}, "What is ZX-4417?", (_internal("ZX-4417"),), (_web("ZX-4417 law"),), sent=("ZX-4417 law",)),
+    _agent("an internal code after a search", API, {Line.NAMES_KEPT_IN}, "What does the project use?", (_internal("Project Falcon"),), (_web("law ZX-4417"),), sent=("law",), kinds=("document",), told=("ZX-4417",)),
+    _agent("an internal code after a search, TERMINAL", TERMINAL, {Line.NAMES_KEPT_IN}, "What does the project use?", (_internal("Project Falcon"),), (_web("law ZX-4417"),), sent=("law",), kinds=("document",), shown=("kept out of it: ZX-4417",)),
+    _agent("a code that the asker wrote", API, {Line.ASKER_MAY_NAME}, "What is ZX-4417?", (_internal("ZX-4417"),), (_web("ZX-4417 law"),), sent=("ZX-4417 law",), kinds=("document",)),
     *(_agent(f"the switch {name} is {is_on}, {surface.name}", surface, {Line.SWITCH_REFUSED}, LEAVE, switches={name: is_on}, refused=DECIDES)
       for surface in (API, TERMINAL) for name, is_on in (("web", True), ("web", False), ("knowledge", True), ("rewrite", False))),
 )  # fmt: skip

@@ -33,7 +33,7 @@ class Scenario:
         memory: What the asker had Quarry remember before.
         sent: What the search engine was sent.
         pages: The paths of the pages that were read.
-        kinds: The kinds of the sources that are listed behind the answer.
+        kinds: The kinds of the sources that are listed behind the answer, a set where their order is open; nothing: there is no list.
         says: Texts of the answer.
         told: Texts that the model was sent.
         not_told: Texts that the model was not sent.
@@ -53,7 +53,7 @@ class Scenario:
     memory: str = ""
     sent: tuple[str, ...] = ()
     pages: tuple[str, ...] = ()
-    kinds: tuple[SourceKindName, ...] = ()
+    kinds: tuple[SourceKindName, ...] | frozenset[SourceKindName] = ()
     says: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     not_told: tuple[str, ...] = ()
