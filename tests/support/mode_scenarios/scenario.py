@@ -30,6 +30,7 @@ class Scenario:
         plan: What the intent step answers; nothing: the message is searched as it stands.
         steps: The tools that the model calls in Agent mode, by step; then it answers from what they gave.
         rules: What admins have set of the web for this turn.
+        is_engine_broken: Another search engine, which answers errors alone, is asked before the one that works.
         memory: What the asker had Quarry remember before.
         sent: What the search engine was sent.
         pages: The paths of the pages that were read.
@@ -50,6 +51,7 @@ class Scenario:
     plan: str = ""
     steps: tuple[tuple[ToolUse, ...], ...] = ()
     rules: Mapping[str, Any] = field(default_factory=dict)
+    is_engine_broken: bool = False
     memory: str = ""
     sent: tuple[str, ...] = ()
     pages: tuple[str, ...] = ()
