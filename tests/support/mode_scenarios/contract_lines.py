@@ -32,10 +32,12 @@ class Line(Enum):
     LINK_WITH_STATUS = "a link that failed before is read anew"
     SIDE_OFF_IS_IGNORED = "a side that is off is ignored, whatever the plan says"
     JOINED_REFERENCES = "references are joined: the web, then knowledge"
+    KEYWORD_EXPANSION = "knowledge is searched by keywords of the model too"
     MEMORY = "what a person asked to remember is a reference behind the others"
     THREE_BLOCKS = "the message becomes rules, question and materials, which are a JSON array"
     MESSAGE_UNCHANGED = "without any reference the message goes unchanged"
     GENERAL_KNOWLEDGE = "an answer without a source is marked as general knowledge, without a list"
+    ONLY_NOTHING_FOUND = "an answer that only says that nothing was found is not marked"
     REFERENCES_LISTED = "the cited sources are listed behind the answer"
     LIST_OF_MODEL_LEFT_OUT = "a list of sources that the model writes is left out"
     MARKS_ARE_LINKS = "a number in an answer is a link"
@@ -58,5 +60,9 @@ class Line(Enum):
     DOMAINS = "domains that admins block or allow"
     EQUAL_ADDRESSES = "equal addresses are one page"
     BLOCKED_PAGES = "what blocks a page is named and never cited"
+    NEXT_PROVIDER = "the next provider answers where one fails, in the middle of a turn"
+    LINKS_OF_PAGE = (
+        "after an internal document was read, links of a page lead to pages of its own site alone"
+    )
     PAGES_ARE_DATA = "no address of a page's text or of the model's making is opened"
     READERS = "no document that the asker may not read is shown"

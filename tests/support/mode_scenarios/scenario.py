@@ -30,10 +30,11 @@ class Scenario:
         plan: What the intent step answers; nothing: the message is searched as it stands.
         steps: The tools that the model calls in Agent mode, by step; then it answers from what they gave.
         rules: What admins have set of the web for this turn.
+        is_engine_broken: Another search engine, which answers errors alone, is asked before the one that works.
         memory: What the asker had Quarry remember before.
         sent: What the search engine was sent.
         pages: The paths of the pages that were read.
-        kinds: The kinds of the sources that are listed behind the answer.
+        kinds: The kinds of the sources that are listed behind the answer, a set where their order is open; nothing: there is no list.
         says: Texts of the answer.
         told: Texts that the model was sent.
         not_told: Texts that the model was not sent.
@@ -50,10 +51,11 @@ class Scenario:
     plan: str = ""
     steps: tuple[tuple[ToolUse, ...], ...] = ()
     rules: Mapping[str, Any] = field(default_factory=dict)
+    is_engine_broken: bool = False
     memory: str = ""
     sent: tuple[str, ...] = ()
     pages: tuple[str, ...] = ()
-    kinds: tuple[SourceKindName, ...] = ()
+    kinds: tuple[SourceKindName, ...] | frozenset[SourceKindName] = ()
     says: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     not_told: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,13 @@ from tests.support.mode_scenarios.model import ModelOfScenario
 from tests.support.mode_scenarios.scenario import Outcome, Scenario
 from tests.support.open_web import FEW_WORDS
 from tests.support.scripted_model import ScriptedModel, ToolUse
-from tests.support.services.serving import ReceivedRequest, Reply, RunningService, serve
+from tests.support.services.serving import ReceivedRequest, Reply, RunningService, reply_text, serve
 from tests.support.serving import events
 from tests.support.web_search import switch_on
 from tests.unit.backend.api.conftest import client_of, connected, make_container
 
 FINANCE = "group:finance"
+BROKEN = "broken"
 FILES = {
     "leave.md": "# Parental leave\n\nOur parental leave lasts 14 weeks.\n",
     "travel.md": "# Travel abroad\n\nThe team lead approves travel abroad.\n",
@@ -104,8 +105,22 @@ class ModesWorld:
         self.model.play(ModelOfScenario(tuple(map(self._fill_in_step, scenario.steps))))
         service = self.container.web_search_service(OWNER)
         service.change_rules(replace(DEFAULT_RULES, **scenario.rules))
-        with self._remember(scenario.memory):
+        broken = self._ask_broken_first() if scenario.is_engine_broken else nullcontext()
+        with self._remember(scenario.memory), broken:
             yield
+
+    @contextmanager
+    def _ask_broken_first(self) -> Iterator[None]:
+        engine = SearxngWorld()
+        engine.instead = reply_text("broken", status=500)
+        service = self.container.web_search_service(OWNER)
+        with serve(engine) as running:
+            local = {"api_url": running.url, "private_hosts": ["127.0.0.1"]}
+            service.add("searxng", local, name=BROKEN)
+            service.move(BROKEN, 1)
+            yield
+            service.remove(BROKEN)
+            assert running.log, "the engine that fails was not asked"
 
     def _fill_in_step(self, step: tuple[ToolUse, ...]) -> tuple[ToolUse, ...]:
         return tuple(ToolUse(one.name, self.fill_in(one.text)) for one in step)

@@ -173,6 +173,11 @@ def _with_odd_markup() -> Iterator[LocalPage]:
         Reads("A tidal pool", ("4.2 tonnes",), (), "en", links=("/n/7",)),
     )  # fmt: skip
     yield LocalPage(
+        "/odd/linked",
+        html("A tidal pool", article("A tidal pool", texts.EN, more='<a href="/en/pool">The tidal pool</a> <a href="https://evil.example/tidal-pool">The tidal pool</a>')),
+        Reads("A tidal pool", ("4.2 tonnes",), (), "en", links=("/en/pool",)),
+    )  # fmt: skip
+    yield LocalPage(
         "/odd/deep",
         html("A tidal pool", article("A tidal pool", texts.EN, more="<div>" * 200 + "deep" + "</div>" * 200)),
         Reads("A tidal pool", ("4.2 tonnes",), (), "en"),

@@ -14,6 +14,7 @@ from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.citations.judgement import ClaimJudge
 from backend.chat.citations.verification import Verdict
 from backend.chat.context_files import ContextFile
+from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.events import AnswerDone, MemoriesShown, TextPiece, WebSearched
 from backend.chat.intent.search_plan import Side
 from backend.chat.pictures import Picture
@@ -54,6 +55,14 @@ PLAN = write_plan("Danish leave law", "parental leave", "Our leave and Danish la
 DAY = datetime(2026, 3, 2, tzinfo=UTC)
 BERLIN = Memory(id="m1", text="My law is that of Denmark.", created_at=DAY, updated_at=DAY)
 PICTURE = Picture("file:pic", "law.png", "image/png", b"\x89PNG")
+FINDING = EarlierFinding(
+    id="k1",
+    question="Which leave does Danish law give?",
+    answer="The law of Denmark gives leave of 24 weeks.",
+    made_at=DAY,
+    is_of_web=False,
+    document_ids=frozenset({"kb:leave"}),
+)
 FILE = ContextFile(document_id="file:1", name="Plan", text="The plan for leave is one year.")
 
 
@@ -111,13 +120,14 @@ def test_the_list_of_the_web_stands_in_the_order_of_the_numbers(turns: ChatTurns
     assert f"2. Title: Leave in Denmark\n   Address: {DENMARK}" in blocks[1]
 
 
-def test_files_come_first_then_the_web_then_documents_then_memories_then_pictures(
+def test_files_come_first_then_earlier_research_the_web_documents_memories_and_pictures(
     turns: ChatTurns,
 ) -> None:
     turns.find_memories = remember
+    turns.find_earlier = lambda _, __: (FINDING,)
     parts = turns.make_parts(turns.make_model(32_000, sees_pictures=True))
     done = turns.ask(MESSAGE, plan=PLAN, parts=parts, files=(FILE,), pictures=(PICTURE,))
-    kinds = ["file", "url", "document", "memory", "image"]
+    kinds = ["file", "research", "url", "document", "memory", "image"]
     assert _squeeze(turns.shown) == kinds
     numbers = [number for number, _ in turns.shown]
     assert numbers == list(range(1, len(numbers) + 1))

@@ -13,6 +13,7 @@ from tests.support.web_pages.page import LocalPage
 
 _SOON = 30.0
 _SLOW_PAGES = 0.5
+_FEWEST = 60
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,10 @@ def web() -> Iterator[LocalWeb]:
 @pytest.fixture(scope="module")
 def reader(web: LocalWeb) -> PageReader:
     return PageReader(PageFetcher(web.allowed, web.resolve))
+
+
+def test_the_local_web_has_pages_enough() -> None:
+    assert len({page.path for page in PAGES}) >= _FEWEST
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
