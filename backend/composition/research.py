@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from backend.composition.language_models import ChosenModels
     from backend.composition.turn_models import TurnModels
     from backend.research.calculations.sandbox import CalculationSandbox
-    from backend.research.dependencies import ResearchDependencies
+    from backend.research.dependencies import ResearchDependencies, ResearchRefusal
     from backend.research.runs.run_steps import RunRights
     from backend.search.llm_protocol import Complete
     from backend.search.models import DocumentNumbers
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from indexing.index.protocols import Filters
 
 NO_MODEL = "Research needs a language model. Set one: quarry models add"
-BUDGET_USED = (
-    "The tokens of language models for today are used up. Start this research again tomorrow."
-)
+BUDGET_USED = "The tokens of language models for today are used up."
+AGAIN_TOMORROW = "Start this research again tomorrow."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,39 +41,51 @@ class ResearchParts:
 
         Raises:
             NotConfiguredError: no language model is set.
-            ActionRequiredError: a budget of today's tokens is used up.
         """
+        from backend.chat.assistant_settings import PLAIN
+        from connectors.errors import NotConfiguredError
+
         person_id = find_person_id(run)
-        assistant = self._find_assistant(run, rights)
+        found = self._find_assistant(run, rights)
+        assistant = found or PLAIN
         models = self.chat.choose_models(assistant)
-        chosen = self._check_models(models, person_id)
+        if (chosen := models.chosen) is None:
+            raise NotConfiguredError(NO_MODEL)
         with (
             self.chat.models.metering(person_id) as meter,
             self.chat.find_web().open(None, assistant.domains) as web,
         ):
             metered = chosen.metered(meter, models.count_tokens)
-            yield self._choose(run, rights, metered, models, web)
+            opened = self._choose(run, rights, metered, models, web)
+            yield replace(opened, refusal=self._find_refusal(person_id, found))
 
-    def _find_assistant(self, run: "ResearchRun", rights: "RunRights") -> "AssistantSettings":
+    def _find_assistant(
+        self, run: "ResearchRun", rights: "RunRights"
+    ) -> "AssistantSettings | None":
         """Return which model answers, and what of the web is searched, until the run is taken up anew.
 
-        Where nobody asks any more, or the assistant is gone, no model is asked and nothing is searched.
+        None where nobody asks any more, or the assistant is gone.
         """
-        from backend.chat.assistant_settings import PLAIN
         from backend.composition.research_assistant import RunAssistant
 
-        readers = rights.readers_now()
-        found = readers and RunAssistant(self.chat, self.database, run).resolve(readers)
-        return found or PLAIN
+        if (readers := rights.readers_now()) is None:
+            return None
+        return RunAssistant(self.chat, self.database, run).resolve(readers)
 
-    def _check_models(self, models: "TurnModels", person_id: int) -> "ChosenModels":
-        from connectors.errors import ActionRequiredError, NotConfiguredError
+    def _find_refusal(
+        self, person_id: int, assistant: "AssistantSettings | None"
+    ) -> "ResearchRefusal | None":
+        """Return why no model is asked and nothing is searched until the run is taken up anew.
 
-        if models.chosen is None:
-            raise NotConfiguredError(NO_MODEL)
-        if self.chat.models.find_used_budget(person_id):
-            raise ActionRequiredError(BUDGET_USED)
-        return models.chosen
+        An assistant that is gone now and there again later would have another model and other domains till then.
+        """
+        from backend.research.dependencies import ResearchRefusal
+        from backend.research.run_assistant import WITHOUT_ASSISTANT
+
+        if assistant is None:
+            return WITHOUT_ASSISTANT
+        is_used = self.chat.models.find_used_budget(person_id)
+        return ResearchRefusal(BUDGET_USED, AGAIN_TOMORROW) if is_used else None
 
     def _choose(
         self,

@@ -57,6 +57,15 @@ class ResearchFailedError(QuarryError):
         self.advice = advice
 
 
+@dataclass(frozen=True, slots=True)
+class ResearchRefusal:
+    """Why nothing more is searched, and no model is asked. What there is, is reported."""
+
+    reason: str
+    advice: str
+    """What the person can do about it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResearchDependencies:
     """All of it is used by several threads at the same time."""
@@ -82,6 +91,8 @@ class ResearchDependencies:
     """Asked anew for each step and each task: what an assistant is limited to, and whose it is, may change in mid-run."""
     find_earlier: FindFindings | None = None
     """None where no kept knowledge is used."""
+    refusal: ResearchRefusal | None = None
+    """Since a process took the run up."""
     calculate: Calculate | None = None
     """None where there is no sandbox."""
     infer: Callable[[SearchRequest], SearchRequest] = lambda request: request

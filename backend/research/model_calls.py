@@ -1,7 +1,7 @@
 """Ask the models of a step of research: within a budget of tokens, for text or for JSON."""
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from backend.chat.llm.client import ChatModel, ModelRequestError, make_complete
@@ -56,6 +56,32 @@ class BudgetedModel:
 
     def _count(self, messages: Sequence[ModelMessage]) -> int:
         return sum(self.count_tokens(one.text) + MESSAGE_TOKENS for one in messages)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusingModel:
+    """Answers nothing: each call fails with the reason."""
+
+    settings: ModelSettings
+    reason: str
+
+    def stream(
+        self,
+        messages: Sequence[ModelMessage],
+        deadline: Deadline,
+        tools: Sequence[ToolSpec] = (),
+    ) -> Generator[ModelEvent, None, None]:
+        """As that of a model."""
+        del messages, deadline, tools
+        raise ModelRequestError(self.reason)
+        yield
+
+
+def refuse_models(dependencies: ResearchDependencies, reason: str) -> ResearchDependencies:
+    """Return the same with models that answer nothing."""
+    writer = RefusingModel(dependencies.writer.settings, reason)
+    fast = RefusingModel(dependencies.fast.settings, reason)
+    return replace(dependencies, writer=writer, fast=fast)
 
 
 def read_tokens(meter: UsageMeter) -> int:

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from backend.research.dependencies import ResearchControl, ResearchDependencies
+from backend.research.dependencies import ResearchControl, ResearchDependencies, ResearchRefusal
 from backend.research.events import ReportChecked, ReportPiece, ReportStarted
-from backend.research.model_calls import ModelCalls
+from backend.research.model_calls import ModelCalls, refuse_models
 from backend.research.orchestration import BUDGET_ENDED, STOPPED
 from backend.research.readable_documents import drop_withdrawn
 from backend.research.record.research_record import ResearchRecord
@@ -16,13 +16,30 @@ from indexing.runtime.deadline import Deadline
 ALL_SEARCHED = "The search is at its end."
 
 
+def report_refused(
+    record: ResearchRecord,
+    refusal: ResearchRefusal,
+    dependencies: ResearchDependencies,
+    control: ResearchControl,
+) -> ResearchRecord:
+    """Put the reports that there are together, without a model. As `write_report`."""
+    silent = refuse_models(dependencies, refusal.reason)
+    return write_report(record, silent, control, refusal.reason)
+
+
 def write_report(
-    record: ResearchRecord, dependencies: ResearchDependencies, control: ResearchControl
+    record: ResearchRecord,
+    dependencies: ResearchDependencies,
+    control: ResearchControl,
+    refused: str = "",
 ) -> ResearchRecord:
     """Write the final report, check its citations, and show it; emits ReportStarted, ReportChecked and ReportPiece.
 
     Rights are read again before it is written and before it is shown. A record whose `report` is still None is returned where
     documents were withdrawn meanwhile: what rested on them is gone, and the steps before are to be done again.
+
+    Args:
+        refused: why nothing more is searched, where that is neither the end of the search nor of its budget.
 
     Raises:
         ResearchFailedError: there is nothing to report of.
@@ -32,7 +49,7 @@ def write_report(
     step = StepTime(record, control)
     if (readable := drop_withdrawn(record, dependencies, control)) is not record:
         return step.finish(readable)
-    reason = _find_reason(step, control)
+    reason = refused or _find_reason(step, control)
     control.emit(ReportStarted(reason))
     budget = record.request.budget
     # A stopped run, too, has its time for the report.

@@ -2,20 +2,21 @@
 
 from backend.chat import prompts as chat_prompts
 from backend.chat.assistant_settings import AssistantSettings
-from backend.research.dependencies import ResearchDependencies, ResearchFailedError
+from backend.research.dependencies import ResearchDependencies, ResearchRefusal
 
 ASSISTANT_GONE = "The assistant of this research is no longer available."
 ASK_ANOTHER = "Ask again with another assistant."
 
 
-def check_assistant(dependencies: ResearchDependencies) -> None:
-    """
-    Raises:
-        ResearchFailedError: it was deleted, or is not for the person any more. Nothing is searched in its place.
-    """
+WITHOUT_ASSISTANT = ResearchRefusal(ASSISTANT_GONE, ASK_ANOTHER)
+
+
+def find_refusal(dependencies: ResearchDependencies) -> ResearchRefusal | None:
+    """Return why nothing more is searched: where the assistant was deleted, or is not for the person any more, nothing takes its place."""
     readers = dependencies.resolve_readers()
     if readers is not None and dependencies.resolve_assistant(readers) is None:
-        raise ResearchFailedError(ASSISTANT_GONE, ASK_ANOTHER)
+        return WITHOUT_ASSISTANT
+    return dependencies.refusal
 
 
 def read_instructions(dependencies: ResearchDependencies) -> str:

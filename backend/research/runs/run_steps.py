@@ -17,7 +17,7 @@ from backend.research.dependencies import (
 from backend.research.planning import clarify, make_plan
 from backend.research.record.record_json import read_record
 from backend.research.record.research_record import ResearchRecord
-from backend.research.run_assistant import ASK_ANOTHER, ASSISTANT_GONE
+from backend.research.run_assistant import find_refusal
 from backend.research.runs.run_events import encode_state
 from backend.research.runs.run_journal import LeftRun, ResearchLostError, RunJournal
 from backend.research.steps import continue_research
@@ -142,7 +142,7 @@ def _advance(
     )
     rights = stepper.find_rights(claimed.run)
     with stepper.open_dependencies(claimed.run, rights) as dependencies:
-        if refusal := _find_refusal(claimed.run, dependencies, rights):
+        if refusal := _find_refusal(claimed.run, dependencies, rights, progress.record):
             return "failed", refusal
         if waiting := _prepare(claimed.run, dependencies, control, progress):
             return waiting, None
@@ -162,14 +162,18 @@ def _is_between_rounds(record: ResearchRecord) -> bool:
 
 
 def _find_refusal(
-    run: ResearchRun, dependencies: ResearchDependencies, rights: RunRights
+    run: ResearchRun,
+    dependencies: ResearchDependencies,
+    rights: RunRights,
+    record: ResearchRecord,
 ) -> str | None:
-    """Return why a run may not go on as of now."""
+    """Return why a run may not go on as of now, not even to report what there is."""
     readers = rights.readers_now()
     if readers is None:
         return ASKER_GONE
-    if dependencies.resolve_assistant(readers) is None:
-        return f"{ASSISTANT_GONE} {ASK_ANOTHER}"
+    refusal = find_refusal(dependencies)
+    if refusal is not None and not record.written_reports:
+        return f"{refusal.reason} {refusal.advice}"
     history = frozenset(run.history_document_ids)
     deadline = Deadline.after(_RIGHTS_SECONDS)
     readable = find_readable(history, dependencies.index, readers, rights.own_memories, deadline)

@@ -40,6 +40,7 @@ from tests.support.accounts import add_person
 from tests.support.conversations import OWNER, own_no_memories
 from tests.support.research_runs import add_run, claim, open_journal
 from tests.support.research_world import ANN, QUESTION, ResearchWorld, research_world
+from tests.support.scripted_model import Say
 
 SOON = 60.0
 _AWAY = TemporarilyUnavailableError("The index is away.", timedelta(seconds=0.1))
@@ -323,6 +324,22 @@ def test_what_cannot_be_opened_and_what_is_broken_end_a_run_with_a_sentence(
         "Research needs a language model.",
     }
     assert {_list_names(database, one)[-1] for one in ids} == {"failed"}
+
+
+def test_a_run_that_fails_is_stored_with_the_reports_that_it_has(
+    database: Database, world: ResearchWorld
+) -> None:
+    """Its last step is the one that fails, not the first of this process."""
+    run_id = _add(database)
+    now: list[Readers] = [ANN]
+    world.model.steps["next_tasks"] = lambda *_: (now.clear(), Say("{}"))[1]
+    stepper = _make_work(database, world, readers=lambda: now[0] if now else None).make_stepper()
+    claimed = claim(database, run_id)
+    work_on(claimed, open_journal(database, claimed), stepper)
+    stored = research_runs.get(database, OWNER, run_id)
+    assert stored.run.state == "failed"
+    assert len(read_record(stored.record).written_reports) == 2
+    assert stored.run.tasks_done == 2
 
 
 def test_a_run_outlives_that_a_service_is_away_for_a_moment(

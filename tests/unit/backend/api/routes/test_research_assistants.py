@@ -2,18 +2,29 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+from backend.access.groups import GroupService
 from backend.access.roles import Role
 from backend.api.app import Api
+from backend.composition.research import find_person_id
 from backend.container import Container
-from backend.store import people, sources
+from backend.research.dependencies import ResearchRefusal
+from backend.research.run_assistant import WITHOUT_ASSISTANT
+from backend.research.runs.run_steps import RunRights
+from backend.store import model_usage, people, research_runs, sources
+from backend.store.conversations import ConversationOwner
+from backend.store.model_usage import TokenCounts
+from backend.store.research_runs import ResearchRun
 from backend.sync.foreground_run import sync
 from tests.support.accounts import add_person
+from tests.support.research_runs import add_run
 from tests.support.research_server import (
     BASE,
     SOON,
@@ -188,6 +199,63 @@ def test_an_assistant_that_is_deleted_in_mid_run_ends_the_run(
     assert last.name == "failed"
     assert "assistant of this research is no longer available" in last.data["problem"]
     assert _cited(open_run(bob, run_id)) == set()
+
+
+def test_an_assistant_that_is_deleted_between_two_rounds_leaves_a_report_of_what_there_is(
+    bob: TestClient, model: HeldModel
+) -> None:
+    foreman = _make_assistant(bob, sources=["shed"])
+    model.hold("next_tasks")
+    run_id = start(bob, CRANE, assistant_id=foreman)
+    assert model.held.wait(SOON)
+    assert bob.delete(f"/api/assistants/{foreman}").status_code == 204
+    model.release()
+    assert follow(bob, run_id)[-1].name == "done"
+    report = open_run(bob, run_id)["report"]
+    assert "nine tons" in report["markdown"]
+    assert "assistant of this research is no longer available" in report["markdown"]
+
+
+@pytest.fixture
+def rights(modelled: Container) -> tuple[ResearchRun, RunRights]:
+    """A run of Bob's with the default assistant, that nobody works on, and what he may read."""
+    bob = people.get_by_email(modelled.database, BOB)
+    run_id = add_run(modelled.database, ConversationOwner(bob.id))
+    run = research_runs.get(modelled.database, ConversationOwner(bob.id), run_id).run
+    research_runs.remove(modelled.database, run.owner, run_id)
+    return run, modelled.research.find_rights(run)
+
+
+def test_a_run_is_taken_up_with_the_reason_where_its_assistant_is_gone(
+    modelled: Container, rights: tuple[ResearchRun, RunRights]
+) -> None:
+    """The default assistant would search any domain with any model in its place, also when it is there again."""
+    run, own = rights
+    with modelled.research.open(run, own) as opened:
+        assert opened.refusal is None
+    with modelled.research.open(replace(run, assistant_id="never-was"), own) as opened:
+        assert opened.refusal == WITHOUT_ASSISTANT
+
+
+def test_a_run_is_taken_up_with_the_reason_where_a_budget_is_used_up(
+    modelled: Container, rights: tuple[ResearchRun, RunRights]
+) -> None:
+    run, own = rights
+    groups = GroupService(modelled.database)
+    groups.create("yard")
+    groups.add_member("yard", BOB)
+    today = datetime.now(UTC).date()
+    used = {"scripted": TokenCounts(input_tokens=10, calls=1)}
+    model_usage.add(modelled.database, find_person_id(run), today, used)
+    groups.set_token_budget("yard", 10)
+    try:
+        with modelled.research.open(run, own) as opened:
+            assert opened.refusal == ResearchRefusal(
+                "The tokens of language models for today are used up.",
+                "Start this research again tomorrow.",
+            )
+    finally:
+        groups.remove_member("yard", BOB)
 
 
 def test_somebody_elses_assistant_and_one_that_never_was_are_answered_alike(
