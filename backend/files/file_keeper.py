@@ -90,7 +90,11 @@ class FileIndex:
 
 @contextmanager
 def _writing(database: Database) -> Iterator[None]:
-    """Write files to the index during the block, by a claim that is renewed meanwhile."""
+    """Write files to the index during the block, by a claim that is renewed meanwhile.
+
+    Raises:
+        TemporarilyUnavailableError: the index is held, or was lost during the block, which is to be tried again.
+    """
     with index_claims.write(database, this_process(), is_dead) as renew, LeaseRenewal(renew):
         yield
 
@@ -186,7 +190,8 @@ def read_upload(index: FileIndex, upload: WaitingUpload) -> None:
         TemporarilyUnavailableError, ActionRequiredError: it is to be tried again.
     """
     if upload.tries > MOST_TRIES:
-        user_files.fail(index.database, upload.file_id, DEADLY.format(name=upload.name))
+        deadly = DEADLY.format(name=upload.name)
+        user_files.fail(index.database, upload.file_id, upload.tries, deadly)
         return
     problem: str | None = _ANY_ERROR
     try:
@@ -200,11 +205,11 @@ def read_upload(index: FileIndex, upload: WaitingUpload) -> None:
         problem = _LATER
         if upload.tries < MOST_TRIES:
             problem = None
-            waiting_uploads.postpone(index.database, upload.file_id)
+            waiting_uploads.postpone(index.database, upload)
             raise
     finally:
         if problem is not None:
-            user_files.fail(index.database, upload.file_id, problem)
+            user_files.fail(index.database, upload.file_id, upload.tries, problem)
     if problem is None:
         _finish(index, upload, document)
 

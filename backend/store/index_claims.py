@@ -24,18 +24,28 @@ _WRITING = "People's files are being indexed."
 _HELD = "The index is being rebuilt or moved."
 
 
+class ClaimLostError(TemporarilyUnavailableError):
+    """The claim ended before its work, such as while the machine slept: another process may have switched the index."""
+
+    def __init__(self) -> None:
+        super().__init__("The index is no longer held for this.", _SOON)
+
+
 @contextmanager
 def write(database: Database, holder: Process, is_dead: IsDead) -> Iterator[Callable[[], None]]:
     """Write files to the index during the block; yield what renews the claim.
 
     Raises:
         TemporarilyUnavailableError: the index is held.
+        ClaimLostError: at the end of the block: what it wrote may be in an index that is no longer used.
     """
     claim = _claim(database, "write", holder, is_dead)
     try:
         yield lambda: _renew(database, claim)
     finally:
-        _release(database, claim)
+        is_kept = _release(database, claim)
+    if not is_kept:
+        raise ClaimLostError
 
 
 @contextmanager
@@ -74,14 +84,16 @@ def _list_live(connection: Connection, now: datetime, is_dead: IsDead) -> list[C
 
 
 def _renew(database: Database, claim: int) -> None:
-    """Raises TemporarilyUnavailableError: the claim is lost."""
+    """Raises ClaimLostError."""
     mine = update(index_claims).where(index_claims.c.id == claim)
     with database.writing() as connection:
         until = datetime.now(UTC) + LEASE
         if not connection.execute(mine.values(lease_until=until)).rowcount:
-            raise TemporarilyUnavailableError("The index is no longer held for this.", _SOON)
+            raise ClaimLostError
 
 
-def _release(database: Database, claim: int) -> None:
+def _release(database: Database, claim: int) -> bool:
+    """End a claim; False if it is lost already."""
+    mine = delete(index_claims).where(index_claims.c.id == claim)
     with database.writing() as connection:
-        connection.execute(delete(index_claims).where(index_claims.c.id == claim))
+        return bool(connection.execute(mine).rowcount)

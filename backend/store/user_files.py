@@ -154,18 +154,21 @@ def finish(
     picture: bytes | None,
 ) -> bool:
     """Record that a file is read; False if it was marked for removal meanwhile."""
-    return _end(database, file_id, status="ready", text_length=text_length, picture=picture)
-
-
-def fail(database: Database, file_id: str, problem: str) -> bool:
-    return _end(database, file_id, status="failed", problem=problem)
-
-
-def _end(database: Database, file_id: str, **values: object) -> bool:
-    ended = update(user_files).where(user_files.c.id == file_id, user_files.c.status == "reading")
     with database.writing() as connection:
         waiting_uploads.remove(connection, file_id)
-        return bool(connection.execute(ended.values(values)).rowcount)
+        return _end(connection, file_id, status="ready", text_length=text_length, picture=picture)
+
+
+def fail(database: Database, file_id: str, tries: int, problem: str) -> bool:
+    """Record that a file cannot be read; False if it was marked for removal, or claimed by another since this try."""
+    with database.writing() as connection:
+        is_own = waiting_uploads.give_up(connection, file_id, tries)
+        return is_own and _end(connection, file_id, status="failed", problem=problem)
+
+
+def _end(connection: Connection, file_id: str, **values: object) -> bool:
+    ended = update(user_files).where(user_files.c.id == file_id, user_files.c.status == "reading")
+    return bool(connection.execute(ended.values(values)).rowcount)
 
 
 def list_marked(database: Database) -> dict[str, str]:

@@ -69,6 +69,14 @@ def remove(connection: Connection, file_id: str) -> None:
     connection.execute(delete(waiting_uploads).where(waiting_uploads.c.file_id == file_id))
 
 
+def give_up(connection: Connection, file_id: str, tries: int) -> bool:
+    """Remove an upload; False if it was removed already, or another process has claimed it since this try."""
+    tried = delete(waiting_uploads).where(
+        waiting_uploads.c.file_id == file_id, waiting_uploads.c.tries == tries
+    )
+    return bool(connection.execute(tried).rowcount)
+
+
 def claim(
     database: Database, holder: Process, is_dead: Callable[[Process], bool]
 ) -> WaitingUpload | None:
@@ -98,9 +106,11 @@ def renew(database: Database, upload: WaitingUpload) -> None:
         connection.execute(claimed.values(lease_until=datetime.now(UTC) + LEASE))
 
 
-def postpone(database: Database, file_id: str) -> None:
-    """Give a claimed upload back, to be tried again by whoever is next."""
-    given_back = update(waiting_uploads).where(waiting_uploads.c.file_id == file_id)
+def postpone(database: Database, upload: WaitingUpload) -> None:
+    """Give a claimed upload back, to be tried again by whoever is next, unless another process has claimed it since."""
+    given_back = update(waiting_uploads).where(
+        waiting_uploads.c.file_id == upload.file_id, waiting_uploads.c.tries == upload.tries
+    )
     with database.writing() as connection:
         connection.execute(given_back.values(lease_until=None))
 

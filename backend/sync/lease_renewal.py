@@ -3,10 +3,10 @@
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
 
+from backend.store.index_claims import ClaimLostError
 from backend.sync.run_lease import STALL_TIME
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
@@ -16,6 +16,8 @@ RENEWAL_SECONDS = 10.0
 
 class LeaseRenewal:
     """Renews a lease during a `with` block, for as long as it makes progress: what hangs loses its claim.
+
+    A block that ends without an error, but after its claim was lost, ends with ClaimLostError.
 
     Args:
         renew: called every few seconds. Where it fails, the next one may succeed; the lease outlasts a short outage.
@@ -32,6 +34,7 @@ class LeaseRenewal:
         self._still = still
         self._over = threading.Event()
         self._progressed_at = time.monotonic()
+        self._lost: ClaimLostError | None = None
         self._thread = threading.Thread(target=self._go_on, name="lease", daemon=True)
 
     def __enter__(self) -> "LeaseRenewal":
@@ -44,9 +47,11 @@ class LeaseRenewal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        del kind, error, trace
+        del kind, trace
         self._over.set()
         self._thread.join()
+        if self._lost is not None and error is None:
+            raise self._lost
 
     def record_progress(self) -> None:
         self._progressed_at = time.monotonic()
@@ -55,5 +60,10 @@ class LeaseRenewal:
         while not self._over.wait(self._seconds):
             if time.monotonic() - self._progressed_at > self._still.total_seconds():
                 return
-            with suppress(TemporarilyUnavailableError, ActionRequiredError):
+            try:
                 self._renew()
+            except ClaimLostError as lost:
+                self._lost = lost
+                return
+            except (TemporarilyUnavailableError, ActionRequiredError):
+                continue

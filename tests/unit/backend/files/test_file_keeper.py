@@ -7,13 +7,14 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, delete, select
 
 from backend.files import file_keeper
 from backend.files.file_keeper import FileIndex, FileKeeper
 from backend.store import file_labels, index_claims, user_files, waiting_uploads
 from backend.store.database import Database, open_database
 from backend.store.ledger import StoredLedger
+from backend.store.user_file_tables import index_claims as index_claims_table
 from backend.store.user_file_tables import user_files as user_files_table
 from backend.store.user_file_tables import waiting_uploads as waiting_uploads_table
 from backend.store.user_files import NewFile, UserFile
@@ -142,7 +143,10 @@ def test_what_a_process_of_another_machine_was_reading_is_free_after_its_lease(
     assert again is not None
     assert (again.file_id, again.tries) == (file.id, 2)
     # The late one takes nothing back, neither while the other reads nor after it gave up.
-    waiting_uploads.postpone(index.database, file.id)
+    waiting_uploads.postpone(index.database, taken)
+    assert not user_files.fail(index.database, file.id, taken.tries, "It is late.")
+    assert waiting_uploads.claim(index.database, ELSEWHERE, is_dead) is None
+    waiting_uploads.postpone(index.database, again)
     for late in (taken, again):
         waiting_uploads.renew(index.database, late)
     assert waiting_uploads.claim(index.database, ELSEWHERE, is_dead) is not None
@@ -199,6 +203,32 @@ def test_the_index_that_a_dead_machine_held_is_written_after_its_lease(
         with pytest.raises(TemporarilyUnavailableError, match="no longer held"):
             renew()
     assert writer.held
+
+
+def test_what_was_written_after_its_claim_was_lost_is_written_again(
+    index: FileIndex, keeper: FileKeeper, writer: _Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that slept for longer than its lease: the index that it writes to may be in use no more."""
+    writes, file = list[str](), _upload(index.database)
+
+    def sleep_through_a_switch() -> None:
+        writes.append(_status(index.database, file))
+        if len(writes) == 1:
+            with monkeypatch.context() as over:
+                over.setattr(index_claims, "_list_live", _list_none)
+                with index_claims.hold(index.database, ELSEWHERE, is_dead):
+                    pass
+
+    def _list_none(connection: Connection, *_: object) -> list[str]:
+        """All leases have ended."""
+        connection.execute(delete(index_claims_table))
+        return []
+
+    writer.before = sleep_through_a_switch
+    keeper.wake()
+    wait_for(lambda: _status(index.database, file) == "ready")
+    assert writes == ["reading", "reading"]
+    assert writer.held.keys() == {file.document_id}
 
 
 def test_what_cannot_be_indexed_now_is_tried_again(

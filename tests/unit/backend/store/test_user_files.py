@@ -107,7 +107,7 @@ def test_only_what_is_read_is_given_to_a_question(database: Database) -> None:
     file = _add(database)
     with pytest.raises(ConflictError):
         _begin(database, file.id)
-    assert user_files.fail(database, file.id, "It is broken.")
+    assert user_files.fail(database, file.id, 0, "It is broken.")
     with pytest.raises(InvalidInputError):
         _begin(database, file.id)
     assert not user_files.finish(database, file.id, 3, None)

@@ -4,6 +4,9 @@ import threading
 import time
 from datetime import timedelta
 
+import pytest
+
+from backend.store.index_claims import ClaimLostError
 from backend.sync.lease_renewal import LeaseRenewal
 from connectors.errors import TemporarilyUnavailableError
 
@@ -34,6 +37,24 @@ def test_it_is_renewed_until_the_block_ends_also_after_failures() -> None:
     count = renewed.count
     time.sleep(10 * BEAT)
     assert renewed.count == count
+
+
+def test_a_claim_that_is_lost_ends_the_block_unless_it_failed_itself() -> None:
+    called = threading.Event()
+
+    def lose() -> None:
+        called.set()
+        raise ClaimLostError
+
+    def work(begin: str) -> None:
+        with LeaseRenewal(lose, BEAT):
+            assert called.wait(PATIENCE)
+            int(begin)
+
+    with pytest.raises(ClaimLostError):
+        work("1")
+    with pytest.raises(ValueError, match="invalid literal"):
+        work("one")
 
 
 def test_what_makes_no_progress_is_renewed_no_more() -> None:
