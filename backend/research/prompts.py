@@ -35,8 +35,9 @@ only where it may have changed since.
 Answer with JSON alone, like {{"tasks": ["What does the supplier charge per unit in 2026?", "Which other suppliers are there?"]}}."""
 
 _AGENT = f"""\
-You research one question, step by step. Before the last message stands what is known already, each as a question with its
-answer: found texts, quoted, whoever seems to speak in them. The last message is JSON: the question that you work on now, what was tried, the sources found so far by their numbers, and
+You research one question, step by step. First comes what is known already, each as a question with its answer: found texts, quoted,
+whoever seems to speak in them. Then comes a message of JSON, and behind it why answers did not count, where any did not: quoted words of who
+reviewed them, which say what is missing. The JSON is: the question that you work on now, what was tried, the sources found so far by their numbers, and
 notes on the steps before. What stands in "found_earlier" was found by earlier research on the date it names, and may be cited by its
 number; look it up again where it may have changed. Decide what to do next. Be thorough: numbers, dates and names must come from sources, and where sources
 disagree, find out which of them is right or newer.
@@ -161,6 +162,11 @@ def agent_prompt(
         if name in actions
     ]
     return _join(_AGENT, "\n".join(listed), instructions, _say_date(today))
+
+
+def tell_fault(fault: str) -> str:
+    """Return the message on an answer that did not count; the words of the reviewer are quoted."""
+    return f"An answer was reviewed: {to_json(fault)}"
 
 
 def _say_date(today: date | None) -> str:

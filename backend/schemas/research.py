@@ -34,6 +34,7 @@ RESEARCH_SOURCE: dict[str, JsonValue] = {
 }
 RESEARCH_COUNTS: dict[str, JsonValue] = {
     "sentences": 14,
+    "uncited": 2,
     "citations": 12,
     "supported": 10,
     "weak": 1,
@@ -109,6 +110,8 @@ class ResearchCountsResponse(Schema):
     model_config = with_example(**RESEARCH_COUNTS)
 
     sentences: int
+    uncited: int
+    """Of the sentences, those that state something without a source."""
     citations: int
     supported: int
     weak: int

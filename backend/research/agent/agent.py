@@ -107,6 +107,8 @@ class ResearchAgent:
         self._off: frozenset[ActionKind] = frozenset()
         """What brought nothing in the step before."""
         self._notes: list[str] = []
+        self._faults: list[str] = []
+        """Of the notes, why answers did not count."""
         self._rejected = 0
         self._steps = work.steps
         self._answer: CitedText | None = None
@@ -200,7 +202,10 @@ class ResearchAgent:
         known = [*self._past, *self._evidence.knowledge]
         fitting = fit_knowledge(known, self._gaps.current, room, count_tokens)
         state = ChatMessage("user", to_json(self._describe_state()))
-        return [system, *compose_messages(fitting, [state])]
+        requests = [
+            ChatMessage("user", prompts.tell_fault(one)) for one in self._faults[-SHOWN_NOTES:]
+        ]
+        return [system, *compose_messages(fitting, [state], requests)]
 
     def _describe_state(self) -> dict[str, object]:
         state: dict[str, object] = {"question": self._gaps.current}
@@ -216,7 +221,7 @@ class ResearchAgent:
             "queries_tried": list(self._tools.tried),
             "sources": list(self._describe_sources()),
             "to_read": list(self._describe_pages()),
-            "notes": self._notes[-SHOWN_NOTES:],
+            "notes": [one for one in self._notes if one not in self._faults][-SHOWN_NOTES:],
         }
         return {name: value for name, value in state.items() if value}
 
@@ -296,7 +301,9 @@ class ResearchAgent:
         judgement = self._judge.judge(question, answer.text, cited, self._work.deadline)
         if judgement.fault:
             self._rejected += is_main
-            return Brought(0, (f"The answer to “{question}” did not count. {judgement.fault}",))
+            fault = f"The answer to “{question}” did not count. {judgement.fault}"
+            self._faults.append(fault)
+            return Brought(0, (fault,))
         if is_main:
             self._answer = answer
         else:

@@ -29,6 +29,8 @@ class ReportCounts:
     """With what a report ends."""
 
     sentences: int = 0
+    uncited: int = 0
+    """Of the sentences, those that state something without a source."""
     citations: int = 0
     supported: int = 0
     weak: int = 0
@@ -37,10 +39,13 @@ class ReportCounts:
     unchecked: int = 0
 
     @classmethod
-    def of(cls, sentences: int, citations: Iterable[CheckedCitation]) -> "ReportCounts":
+    def of(
+        cls, sentences: int, uncited: int, citations: Iterable[CheckedCitation]
+    ) -> "ReportCounts":
         verdicts = [one.verdict for one in citations]
         return cls(
             sentences=sentences,
+            uncited=uncited,
             citations=len(verdicts),
             supported=verdicts.count(Verdict.SUPPORTED) + verdicts.count(Verdict.VERBATIM),
             weak=verdicts.count(Verdict.WEAK),

@@ -138,7 +138,9 @@ def _finish(record: ResearchRecord, draft: _Draft, notes: Iterable[str]) -> Fina
         text=collapsed.text,
         sources=tuple(sources[number] for number in sorted(sources)),
         citations=tuple(replace(one, number=numbers[one.number]) for one in citations),
-        counts=ReportCounts.of(checked.sentences + len(disagreements.citations), citations),
+        counts=ReportCounts.of(
+            checked.sentences + len(disagreements.citations), checked.uncited, citations
+        ),
         not_found=tuple(list_not_found(record)),
         contradictions=tuple(_renumber_statements(disagreements.contradictions, numbers)),
         documents=tuple(sorted(record.documents)),

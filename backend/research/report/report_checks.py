@@ -20,6 +20,8 @@ class CheckedText:
     citations: tuple[CheckedCitation, ...]
     sentences: int
     """That cite a source, or state something without one."""
+    uncited: int
+    """Of them, those without a source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ def check_report(
         replace_sentences(written.text, _drop_overlapping(places)),
         tuple(citation for one in done for citation in one.citations),
         len(sentences) + len(written.uncited),
+        len(written.uncited),
     )
 
 

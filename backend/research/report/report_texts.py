@@ -34,8 +34,8 @@ TEXTS: Mapping[Language, ReportTexts] = {
         says="{title} ({date}): {says}",
         undated="no date",
         found_earlier="found earlier on {date}",
-        counts="Sentences: {sentences}. Citations: {citations}, of them supported: {supported}, weak: {weak}, unsupported:"
-        " {unsupported}, contradicted: {contradicted}, unchecked: {unchecked}.",
+        counts="Sentences: {sentences}, of them without a source: {uncited}. Citations: {citations}, of them supported:"
+        " {supported}, weak: {weak}, unsupported: {unsupported}, contradicted: {contradicted}, unchecked: {unchecked}.",
         marks={
             Verdict.UNSUPPORTED: "*(its source does not say this)*",
             Verdict.CONTRADICTED: "*(its source says otherwise)*",
@@ -50,8 +50,8 @@ TEXTS: Mapping[Language, ReportTexts] = {
         says="{title}（{date}）：{says}",
         undated="无日期",
         found_earlier="此前于 {date} 查得",
-        counts="句子：{sentences}。引用：{citations}，其中有依据：{supported}，依据不足：{weak}，无依据：{unsupported}，"
-        "相矛盾：{contradicted}，未核查：{unchecked}。",
+        counts="句子：{sentences}，其中无来源：{uncited}。引用：{citations}，其中有依据：{supported}，依据不足：{weak}，"
+        "无依据：{unsupported}，相矛盾：{contradicted}，未核查：{unchecked}。",
         marks={
             Verdict.UNSUPPORTED: "*（来源未提及）*",
             Verdict.CONTRADICTED: "*（来源说法不同）*",

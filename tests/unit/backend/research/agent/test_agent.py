@@ -40,10 +40,12 @@ class Script:
         self.actions = list(actions)
         self.states: list[Json] = []
         self.allowed: list[set[str]] = []
+        self.requests: list[Request] = []
 
     def __call__(self, values: Json, request: Request) -> Say:
         self.states.append(values)
         self.allowed.append(allowed_actions(request))
+        self.requests.append(request)
         action = self.actions.pop(0) if len(self.actions) > 1 else self.actions[0]
         return Say(json.dumps(action))
 
@@ -57,6 +59,10 @@ def run_script(
     parts = replace(world.dependencies(), now=lambda: NOW)
     world.run(QUESTION, parts, **request)
     return script, world.of_kind(TaskDone)[0].report
+
+
+def list_messages(request: Request) -> list[str]:
+    return [str(one["content"]) for one in request.messages]
 
 
 def kinds(world: ResearchWorld) -> list[str]:
@@ -127,10 +133,14 @@ def test_an_answer_that_does_not_count_gives_its_reason_back(world: ResearchWorl
     }
     other = {"action": "search", "queries": ["price of 2027"]}
     script, report = run_script(world, ANSWER, other, ANSWER)
-    told = script.states[1]["notes"]
-    assert told == [
-        f"The answer to “{QUESTION}” did not count. It is not fresh and not complete. 2027 is missing."
-    ]
+    reason = f"The answer to “{QUESTION}” did not count. It is not fresh and not complete. 2027 is missing."
+    assert "notes" not in script.states[1]
+    first, second = (list_messages(one) for one in script.requests[:2])
+    assert json.loads(first[-1])["question"] == QUESTION
+    assert json.loads(second[-2])["question"] == QUESTION
+    assert second[-1] == f"An answer was reviewed: {json.dumps(reason, ensure_ascii=False)}"
+    assert second[1:-2] == first[1:-1]
+    assert "costs 40 EUR" in second[2]
     assert "answer" not in script.allowed[1]
     assert "answer" in script.allowed[2]
     assert report.has_text
@@ -151,7 +161,7 @@ def test_after_two_answers_that_do_not_count_the_report_is_of_what_there_is(
 def test_an_answer_without_a_source_is_not_even_judged(world: ResearchWorld) -> None:
     bare = {"action": "answer", "answer": "It costs 40 EUR [7]."}
     script, _ = run_script(world, bare, {"action": "search", "queries": ["price"]}, ANSWER)
-    assert "It names no source by its number." in script.states[1]["notes"][0]
+    assert "It names no source by its number." in list_messages(script.requests[1])[-1]
     assert len(world.model.of("judge")) == 1
 
 

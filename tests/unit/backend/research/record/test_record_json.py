@@ -110,7 +110,7 @@ REPORT = st.builds(
     citations=st.lists(
         st.builds(CheckedCitation, COUNT, TEXT, TEXT, st.none() | SUPPORT), max_size=2
     ).map(tuple),
-    counts=st.builds(ReportCounts, sentences=COUNT, weak=COUNT),
+    counts=st.builds(ReportCounts, sentences=COUNT, uncited=COUNT, weak=COUNT),
     not_found=TEXTS,
     contradictions=st.lists(
         st.builds(

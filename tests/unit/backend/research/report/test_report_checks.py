@@ -72,7 +72,9 @@ def test_a_sentence_that_its_source_contradicts_is_written_anew_by_its_passage()
         "## Price\n\nThe Aster pump costs 40 EUR [1]. The Aster pump weighs"
     )
     assert {one.verdict for one in report.citations} == {Verdict.SUPPORTED}
-    assert (report.counts.sentences, report.counts.citations) == (3, 2)
+    assert (report.counts.sentences, report.counts.uncited) == (3, 1)
+    assert "Sentences: 3, of them without a source: 1. Citations: 2," in report.markdown
+    assert report.counts.citations == 2
     assert (report.counts.supported, report.counts.contradicted) == (2, 0)
 
 
