@@ -40,7 +40,7 @@ from tests.support.accounts import add_person
 from tests.support.conversations import OWNER, own_no_memories
 from tests.support.research_runs import add_run, claim, open_journal
 from tests.support.research_world import ANN, QUESTION, ResearchWorld, research_world
-from tests.support.scripted_model import Say
+from tests.support.scripted_model import Json, Reply, Request, Say
 
 SOON = 60.0
 _AWAY = TemporarilyUnavailableError("The index is away.", timedelta(seconds=0.1))
@@ -332,7 +332,13 @@ def test_a_run_that_fails_is_stored_with_the_reports_that_it_has(
     """Its last step is the one that fails, not the first of this process."""
     run_id = _add(database)
     now: list[Readers] = [ANN]
-    world.model.steps["next_tasks"] = lambda *_: (now.clear(), Say("{}"))[1]
+
+    def leave(values: Json, request: Request) -> Reply:
+        del values, request
+        now.clear()
+        return Say("{}")
+
+    world.model.steps["next_tasks"] = leave
     stepper = _make_work(database, world, readers=lambda: now[0] if now else None).make_stepper()
     claimed = claim(database, run_id)
     work_on(claimed, open_journal(database, claimed), stepper)
