@@ -386,9 +386,7 @@ def test_two_tabs_show_the_same(opens: Opens, address: str, model: ScriptedModel
         _is_complete(other)
 
 
-def test_an_open_menu_outlasts_a_new_list(
-    opens: Opens, address: str, model: ScriptedModel
-) -> None:
+def test_an_open_menu_outlasts_a_new_list(opens: Opens, address: str, model: ScriptedModel) -> None:
     """The list is read again every five seconds while an answer is being written."""
     looked = threading.Event()
     model.play(_held(looked))
