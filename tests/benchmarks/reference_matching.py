@@ -4,10 +4,12 @@
 
 The vectors are drawn around so many centres that every answer chunk has sources like it, as sources of one question have; one
 in ten answer chunks is a source chunk word for word. Times are the best of several runs, in turns. Memory is the highest of
-what numpy holds in a run beside the vectors that are given.
+what numpy holds in a run beside the vectors that are given. Exits with 1 where pairing takes more than three products' time, or
+more than half of a product's memory.
 """
 
 import argparse
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -24,6 +26,10 @@ SOURCES, ANSWERS, DIMENSION = 100_000, 500, 384
 CENTRES = 2_000
 SPREAD = 0.03
 RUNS = 5
+MOST_TIME = 3.0
+"""Of one matrix product."""
+MOST_MEMORY = 0.5
+"""Of what the product takes: blocks of it are held, never all of it."""
 PATIENCE = 600.0
 """Seconds for one run."""
 
@@ -91,8 +97,9 @@ def main() -> None:
     print(
         f"one matrix product {product:.2f} s; pairing {pairing:.2f} s; ratio {pairing / product:.2f}"
     )
-    for call in (multiply, pair):
-        print(f"memory of {call.__name__}: {measure_memory(call, given) / 1e6:.0f} MB")
+    whole, blocks = (measure_memory(call, given) for call in (multiply, pair))
+    print(f"memory of the product: {whole / 1e6:.0f} MB; of pairing: {blocks / 1e6:.0f} MB")
+    sys.exit(pairing > MOST_TIME * product or blocks > MOST_MEMORY * whole)
 
 
 if __name__ == "__main__":
