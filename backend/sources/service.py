@@ -24,6 +24,7 @@ from backend.schemas.source import (
     SourceResponse,
 )
 from backend.sources import status
+from backend.sources.audited_settings import describe_change, describe_settings
 from backend.sources.decisions import read_decision
 from backend.sources.intervals import NEVER, check_interval, format_interval
 from backend.sources.status_text import describe_no_decision, run_label
@@ -147,7 +148,7 @@ class SourceService:
         limit = limit_owner(self.database, self._person_id, self.find_objection)
         checked = validate_source(kind, settings, credential, name, limit)
         with self._audited("add", checked.name) as (database, details):
-            details.update(kind=kind, settings=dict(checked.settings))
+            details.update(kind=kind, settings=describe_settings(checked.settings))
             sealed = self._sealed(checked)
             sources.add(
                 database, checked.name, kind, checked.settings, sealed, owner_id=self._person_id
@@ -186,7 +187,7 @@ class SourceService:
                 schedule.request_run(database, name, "incremental")
             given = {"settings": settings, "credential": credential}
             details["changed"] = [part for part, values in given.items() if values is not None]
-            details.update(_describe_change(source.settings, checked.settings))
+            details.update(describe_change(source.settings, checked.settings))
         return self._saved(name)
 
     def test(self, name: str) -> list[CapabilityResponse]:
@@ -457,17 +458,6 @@ SOURCE_ACTIONS: Mapping[str, Callable[[SourceService, str], SourceActionResponse
     )
 )
 """Actions that need only the name of a source, by the word that commands and routes have for them."""
-
-
-def _describe_change(before: Values, after: Values) -> Details:
-    """Return the settings that differ, as they were and as they are; one that is not set is left out."""
-    changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
-    if not changed:
-        return {}
-    return {
-        "before": {name: value for name, value in before.items() if name in changed},
-        "after": {name: value for name, value in after.items() if name in changed},
-    }
 
 
 def _read_intervals(database: Database, name: str, kinds: Iterable[str]) -> dict[str, int]:
