@@ -6,5 +6,11 @@ _BYTES = 16
 
 
 def make_random_id() -> str:
-    """Return 128 random bits as 22 characters that an address may contain."""
-    return secrets.token_urlsafe(_BYTES)
+    """Return 128 random bits, less a few, as 22 characters that an address may contain.
+
+    The first is no hyphen: commands are given ids, and what begins with one is an option.
+    """
+    while True:
+        made = secrets.token_urlsafe(_BYTES)
+        if not made.startswith("-"):
+            return made

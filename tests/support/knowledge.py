@@ -4,6 +4,8 @@ from datetime import datetime
 from itertools import count
 from pathlib import Path
 
+from sqlalchemy import delete
+
 from backend.chat.readable_ids import make_own_memories
 from backend.conversations.answer_gate import AnswerGate
 from backend.research.kept_knowledge import LearnedItem, PageVersion, Staleness
@@ -12,8 +14,9 @@ from backend.research.knowledge_gate import KnowledgeGate
 from backend.research.knowledge_service import KnowledgeService, add_items
 from backend.store import sources
 from backend.store.conversations import ConversationOwner
-from backend.store.database import open_database
+from backend.store.database import Database, open_database
 from backend.store.knowledge_records import OWN, KnowledgePlace
+from backend.store.knowledge_tables import knowledge_items, knowledge_sources
 from backend.store.ledger import StoredLedger
 from connectors.access import EVERYBODY, Access, Readers
 from connectors.document import Span
@@ -25,6 +28,13 @@ from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
 from tests.support.conversations import OWNER
 from tests.support.store import document
+
+
+def forget_findings(database: Database) -> None:
+    """Remove what research has kept, with which later research of the same home begins."""
+    with database.writing() as connection:
+        connection.execute(delete(knowledge_sources))
+        connection.execute(delete(knowledge_items))
 
 
 def make_reference(

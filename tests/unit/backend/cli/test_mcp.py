@@ -24,6 +24,7 @@ from backend.schemas.mcp_tool import FoundDocument, FoundDocuments, SearchArgume
 from backend.store import research_runs
 from connectors.access import Readers
 from indexing.index.versions import IndexVersionReplacedError
+from tests.support.knowledge import forget_findings
 from tests.support.mcp_clients import Mode, find_refusal, read_failure, read_text
 from tests.support.research_server import HeldModel
 from tests.support.research_world import ResearchModel
@@ -124,6 +125,7 @@ def test_research_is_worked_on_in_this_process_within_the_askers_rights(path: Pa
         hidden = use(make_container(path, **scripted), research)
         assert model.requests
         assert all("band five" not in request.text for request in model.requests)
+        forget_findings(make_container(path).database)
         shown = use(make_container(path, **scripted), research, ["group:finance"])
     assert [one["id"] for one in hidden.structured_content["sources"]] == [LEAVE]
     assert "26 weeks of paid leave [1]" in hidden.structured_content["report"]

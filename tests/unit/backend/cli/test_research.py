@@ -18,6 +18,7 @@ from backend.store import research_runs
 from backend.store.conversations import ConversationOwner
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
+from tests.support.knowledge import forget_findings
 from tests.support.models import MODEL_CACHE
 from tests.support.research_world import ResearchModel
 from tests.support.scripted_model import Json, Reply, Request, Say, ScriptedModel
@@ -44,6 +45,11 @@ def container(tmp_path_factory: pytest.TempPathFactory, server: ScriptedModel) -
     )
     connected(made, files)
     return made
+
+
+@pytest.fixture(autouse=True)
+def _no_earlier_findings(container: Container) -> None:
+    forget_findings(container.database)
 
 
 @pytest.fixture

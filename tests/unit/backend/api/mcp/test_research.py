@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from sqlalchemy import delete
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.groups import GroupService
@@ -21,8 +20,8 @@ from backend.research.runs import service
 from backend.research.runs.service import ResearchService
 from backend.store import people, research_runs
 from backend.store.conversations import ConversationOwner
-from backend.store.knowledge_tables import knowledge_items, knowledge_sources
 from backend.store.research_runs import ResearchRun
+from tests.support.knowledge import forget_findings
 from tests.support.mcp_clients import (
     Mode,
     Progress,
@@ -42,10 +41,7 @@ BOTH = f"{PARENTS}; {BAND}"
 
 @pytest.fixture(autouse=True)
 def _no_earlier_findings(office: Office) -> None:
-    """Research begins with what was found out before, also by another test."""
-    with office.container.database.writing() as connection:
-        connection.execute(delete(knowledge_sources))
-        connection.execute(delete(knowledge_items))
+    forget_findings(office.container.database)
 
 
 @pytest.fixture

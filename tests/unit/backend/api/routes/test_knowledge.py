@@ -18,10 +18,9 @@ from backend.schemas.knowledge import import_knowledge
 from backend.store import knowledge, projects
 from backend.store.knowledge_records import OWN, KnowledgePlace
 from tests.support.conversations import START, begin
-from tests.support.knowledge import learn
+from tests.support.knowledge import forget_findings, learn
 from tests.unit.backend.api.conftest import client_of, make_container
 from tests.unit.backend.api.routes.test_sharing import (
-    ANN,
     BOB,
     CID,
     LEAVE,
@@ -42,10 +41,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Wo
 @pytest.fixture(autouse=True)
 def _forget(world: World) -> Iterator[None]:
     yield
-    database = world.container.database
-    for email in (ANN, BOB, CID):
-        for one in knowledge.list_page(database, world.owner(email), None, None, 1_000):
-            knowledge.remove(database, one.id)
+    forget_findings(world.container.database)
 
 
 def _keep(world: World, email: str, text: str, *documents: str, place: KnowledgePlace = OWN) -> str:

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,13 +23,12 @@ from backend.research.kept_knowledge import LearnedItem
 from backend.research.knowledge import KnowledgeType
 from backend.research.knowledge_service import add_items
 from backend.research.runs.service import MOST_OPEN
-from backend.store import knowledge, people, research_runs
+from backend.store import people, research_runs
 from backend.store.conversations import ConversationOwner
 from backend.store.knowledge_records import OWN, KnowledgePlace
 from backend.store.research_runs import ResearchRun
-from connectors.errors import NotFoundError
 from tests.support.accounts import add_person
-from tests.support.knowledge import make_item
+from tests.support.knowledge import forget_findings, make_item
 from tests.support.research_server import (
     BASE,
     ENDED,
@@ -116,12 +115,7 @@ def workers(app: Api, modelled: Container) -> Iterator[None]:
 def _forget(modelled: Container) -> Iterator[None]:
     """What the runs of one test found out is not known to those of the next one."""
     yield
-    database = modelled.database
-    for email in (ANN, BOB):
-        owner = ConversationOwner(people.get_by_email(database, email).id)
-        for one in knowledge.list_page(database, owner, None, None, 1_000):
-            with suppress(NotFoundError):
-                knowledge.remove(database, one.id)
+    forget_findings(modelled.database)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import product
 from typing import Any
 
@@ -11,10 +10,9 @@ from fastapi.testclient import TestClient
 
 from backend.access.roles import Role
 from backend.api.app import Api
-from backend.store import knowledge, people
-from backend.store.conversations import ConversationOwner
-from connectors.errors import NotFoundError
+from backend.store import people
 from tests.support.accounts import add_person
+from tests.support.knowledge import forget_findings
 from tests.support.research_open_web import ResearchWeb, research_web
 from tests.support.research_server import client_of, follow, open_run, serve, start, work
 from tests.support.research_world import QUESTION, ResearchModel, list_markers
@@ -67,11 +65,7 @@ def model(world: ResearchWeb) -> ResearchModel:
 def _forget(world: ResearchWeb) -> Iterator[None]:
     """What the runs of one test found out is not known to those of the next one."""
     yield
-    database = world.container.database
-    owner = ConversationOwner(people.get_by_email(database, ANN).id)
-    for one in knowledge.list_page(database, owner, None, None, 1_000):
-        with suppress(NotFoundError):
-            knowledge.remove(database, one.id)
+    forget_findings(world.container.database)
 
 
 def _check_events(streamed: list[Any]) -> None:
