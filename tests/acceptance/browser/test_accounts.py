@@ -105,7 +105,7 @@ def test_signing_in(browser: Browser, server: Serving, pictures: Path, look: str
         expect(page.get_by_role("heading", level=1)).to_have_text("Audit")
         assert page.url == f"{server.url}/audit?source=x"
         _check(page, pictures / f"audit-{look}.png")
-        page.get_by_role("link", name="Account").click()
+        page.get_by_role("link", name="Account", exact=True).click()
         expect(page.get_by_role("main")).to_contain_text("this session")
         _check(page, pictures / f"account-{look}.png")
         page.get_by_role("main").get_by_role("button", name="Sign out").click()

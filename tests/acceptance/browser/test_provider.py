@@ -67,7 +67,7 @@ def test_an_invitation_is_accepted_by_the_provider(
         provider.claims |= {"email": BEN, "name": "Ben Ode"}
         page.get_by_role("link", name="Continue with 127.0.0.1").press("Enter")
         page.wait_for_url(f"{server.url}/")
-        page.get_by_role("link", name="Account").click()
+        page.get_by_role("link", name="Account", exact=True).click()
         expect(page.get_by_role("main")).to_contain_text("Ben Ode, ben@example.com")
         expect(page.get_by_role("link", name="Sources")).to_be_visible()
         page.goto(link)
