@@ -133,13 +133,18 @@ def list_work(plans: Iterable[PlannedCall]) -> list[Work]:
 
 
 def _needs_none(call: SearchCall) -> bool:
-    return all(needs_no_search(query) or says_not_needed(query) for query in call.queries)
+    return all(map(_asks_nothing, call.queries))
 
 
 def _is_nothing(query: str) -> bool:
-    """Whether there is nothing to search the web for, only a greeting, or the word that no search is needed."""
+    """Whether there is nothing to search the web for."""
     letters = sum(map(len, plain_words(query)))
-    return letters < FEWEST_LETTERS or needs_no_search(query) or says_not_needed(query)
+    return letters < FEWEST_LETTERS or _asks_nothing(query)
+
+
+def _asks_nothing(query: str) -> bool:
+    """Whether a query is only a greeting, or the word that no search is needed."""
+    return needs_no_search(query) or says_not_needed(query)
 
 
 def _limit_pages(plans: Sequence[PlannedCall]) -> list[PlannedCall]:
