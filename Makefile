@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 STAMP := $(VENV)/.installed
 SERVED := backend connectors indexing tests deploy hatch_build.py
 
-.PHONY: help install demo test check format lint types contracts unit soak mutants evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server client-generator picture constraints settings handbook clean
+.PHONY: help install demo test check format lint types contracts compiled-tests unit soak mutants evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server client-generator picture constraints settings handbook clean
 
 help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
@@ -64,7 +64,13 @@ demo: install
 
 test: check
 
-check: format lint types contracts unit
+# The types are checked on one core; the other one compiles the tests meanwhile, which else each process of theirs does for itself.
+check: format lint contracts
+	@$(MAKE) --no-print-directory --jobs 2 types compiled-tests
+	@$(MAKE) --no-print-directory unit
+
+compiled-tests: $(STAMP)-dev
+	@$(BIN)/pytest --quiet --collect-only >/dev/null || true
 
 format: $(STAMP)-dev
 	$(BIN)/ruff format --check $(SERVED)

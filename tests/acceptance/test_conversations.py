@@ -169,6 +169,7 @@ def test_a_killed_server_loses_and_doubles_nothing(home: Home, model: ScriptedMo
     assert set(statuses) <= {"interrupted", "finished"}
 
 
+@pytest.mark.soak("faults")
 def test_fifty_answers_that_a_kill_broke_off_are_whole_and_can_be_asked_again(
     home: Home, model: ScriptedModel
 ) -> None:
@@ -192,7 +193,9 @@ def test_fifty_answers_that_a_kill_broke_off_are_whole_and_can_be_asked_again(
         assert _list_statuses(server.client, finished) == ["finished"] * AT_ONCE
         assert _list_statuses(server.client, broken) == ["interrupted"] * MANY
         listed = server.client.get(BASE, params={"limit": 100}).json()["conversations"]
-        assert {one["id"] for one in listed} == {*finished.answers, *broken.answers}
+        ids = [one["id"] for one in listed]
+        assert {*finished.answers, *broken.answers} <= set(ids)
+        assert len(set(ids)) == len(ids)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(partial(_ask_again, server), broken.answers.items()))
 

@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.home import Home
 
+pytestmark = pytest.mark.soak("release")
+
 SAMPLE = Path(__file__).parent / "samples" / "home-382d319.tar.gz"
 
 

@@ -24,6 +24,8 @@ from indexing.runtime.deadline import Deadline
 from tests.support.home import Home
 from tests.support.models import MODEL_CACHE
 
+pytestmark = pytest.mark.soak("release")
+
 QUESTIONS = Path(__file__).parent / "handbook_questions.jsonl"
 HELD_OUT = Path(__file__).parent / "handbook_questions_heldout.jsonl"
 UNANSWERABLE = Path(__file__).parent / "handbook_questions_unanswerable.jsonl"

@@ -26,6 +26,8 @@ from tests.support.made_up_requests import check_answers, list_operations
 from tests.support.models import MODEL_CACHE
 from tests.support.serving import serving
 
+pytestmark = pytest.mark.soak("release")
+
 EXAMPLES = 3
 """Of each operation for each who asks, valid ones and others."""
 NOBODY = "nobody"

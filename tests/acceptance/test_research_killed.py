@@ -18,12 +18,11 @@ from backend.store.research_runs import NewResearch
 from tests.support.research_kills import open_container, start_process
 from tests.support.research_world import ResearchModel
 from tests.support.scripted_model import Reply, Request, ScriptedModel
-from tests.support.soak import scaled
 from tests.unit.backend.api.conftest import connected, write_files
 
-pytestmark = pytest.mark.deep("faults")
+pytestmark = pytest.mark.soak("faults")
 
-KILLS = scaled(3, 25, "faults")
+KILLS = 25
 OWNER = ConversationOwner(None)
 LEAVE = "How many weeks of paid leave do parents have?"
 TRAVEL = "For which journeys is first class?"

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -17,7 +18,6 @@ SOURCES = {
     for package in PACKAGES
     for path in sorted((ROOT / package).rglob("*.py"))
 }
-TREES = {path: ast.parse(text) for path, text in SOURCES.items()}
 NAMES = {path: ".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in SOURCES}
 
 VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "shared", "misc"}
@@ -111,9 +111,17 @@ def _imported(node: ast.AST) -> list[str]:
             return []
 
 
+@cache
+def _parse_sources() -> dict[Path, ast.Module]:
+    """Parse all modules, in the one process of a run whose tests look at them."""
+    return {path: ast.parse(text) for path, text in SOURCES.items()}
+
+
 def test_modules_have_meaningful_names_and_a_docstring() -> None:
     assert [name for name in NAMES.values() if VAGUE_NAMES & set(name.split("."))] == []
-    assert [str(path) for path, tree in TREES.items() if not ast.get_docstring(tree)] == []
+    assert [
+        str(path) for path, tree in _parse_sources().items() if not ast.get_docstring(tree)
+    ] == []
 
 
 def test_only_settings_reads_the_environment_and_no_module_is_a_script() -> None:
@@ -127,7 +135,7 @@ def test_only_settings_reads_the_environment_and_no_module_is_a_script() -> None
 
 
 def test_imports_stand_at_the_top_but_for_heavy_libraries() -> None:
-    offenders = {str(path): _imports_inside(path) for path in TREES}
+    offenders = {str(path): _imports_inside(path) for path in _parse_sources()}
     assert {path: names for path, names in offenders.items() if names} == {}
 
 
@@ -136,14 +144,16 @@ def _imports_inside(path: Path) -> set[str]:
     allowed = HEAVY.get(path.as_posix(), HEAVY.get(path.parent.as_posix(), set()))
     if allowed is None:
         return set()
-    inside = (node for function in _functions(TREES[path]) for node in ast.walk(function))
+    inside = (
+        node for function in _functions(_parse_sources()[path]) for node in ast.walk(function)
+    )
     return {name.partition(".")[0] for node in inside for name in _imported(node)} - allowed
 
 
 def test_no_handler_catches_everything() -> None:
     offenders = [
         f"{path}:{node.lineno}"
-        for path, tree in TREES.items()
+        for path, tree in _parse_sources().items()
         if path.as_posix() not in MAY_CATCH_ALL
         for node in ast.walk(tree)
         if isinstance(node, ast.ExceptHandler)
@@ -155,7 +165,7 @@ def test_no_handler_catches_everything() -> None:
 def test_dataclasses_are_frozen() -> None:
     offenders = [
         f"{path}:{node.lineno}"
-        for path, tree in TREES.items()
+        for path, tree in _parse_sources().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
         for decorator in map(ast.unparse, node.decorator_list)
@@ -175,14 +185,14 @@ def _code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def test_functions_are_read_at_a_glance() -> None:
-    sizes = sorted(_code_lines(f) for tree in TREES.values() for f in _functions(tree))
+    sizes = sorted(_code_lines(f) for tree in _parse_sources().values() for f in _functions(tree))
     median, p99 = sizes[len(sizes) // 2], sizes[round(0.99 * (len(sizes) - 1))]
     assert median <= 8, f"half of all functions have more than {median} lines"
     assert p99 <= 50, f"one function in a hundred has more than {p99} lines"
 
 
 def test_no_module_has_more_than_400_lines_of_code() -> None:
-    sizes = {str(path): len(_lines_of_code(path)) for path in TREES}
+    sizes = {str(path): len(_lines_of_code(path)) for path in _parse_sources()}
     assert {path: size for path, size in sizes.items() if size > 400} == {}
 
 
@@ -190,7 +200,7 @@ def _lines_of_code(path: Path) -> set[int]:
     """The lines of a module but for blank ones, comments and docstrings."""
     docstrings = {
         line
-        for node in ast.walk(TREES[path])
+        for node in ast.walk(_parse_sources()[path])
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
@@ -209,7 +219,7 @@ def _edges() -> dict[str, set[str]]:
             for name in _imported(node)
             if (found := _module_of(name, modules)) and found != NAMES[path]
         }
-        for path, tree in TREES.items()
+        for path, tree in _parse_sources().items()
     }
 
 
@@ -239,7 +249,7 @@ def test_every_name_has_a_caller_in_the_product() -> None:
     other = "".join(
         path.read_text(encoding="utf-8") for path in [*templates, ROOT / "pyproject.toml"]
     )
-    unused = {name for name in unused_names(TREES, other) if ".migrations." not in name}
+    unused = {name for name in unused_names(_parse_sources(), other) if ".migrations." not in name}
     assert unused - UNUSED - TO_BE_REMOVED == set(), "delete it, or say in UNUSED why it stays"
     assert UNUSED - unused == set(), "it is called now, or gone: take it out of UNUSED"
 

@@ -35,7 +35,7 @@ AccountText: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_A
 SourceText: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_SOURCE)]
 
 
-class AskBody(BaseModel):
+class SourceAccountRequestBody(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
@@ -46,7 +46,7 @@ class AskBody(BaseModel):
     account: AccountText = Field(description="Its id at the source, such as a login")
 
 
-class MapBody(BaseModel):
+class SourceAccountMappingBody(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
@@ -89,7 +89,7 @@ def list_own_accounts(own: OwnDependency) -> list[OwnSourceAccountResponse]:
     summary="Ask for an account of a source",
 )
 @requires(Permission.ACCOUNT)
-def ask_for_account(body: AskBody, own: OwnDependency) -> OwnSourceAccountResponse:
+def ask_for_account(body: SourceAccountRequestBody, own: OwnDependency) -> OwnSourceAccountResponse:
     """It gives no right until an admin, or who looks after the source, approves. The answer is the same whether there is such a source or account."""
     return OwnSourceAccountResponse.from_account(own.ask(body.source, body.account))
 
@@ -119,7 +119,9 @@ def list_source_accounts(
 
 @router.post(_ALL, status_code=201, responses=_NOT_FREE, summary="Map an account of a source")
 @requires(Permission.ADMIN)
-def map_source_account(body: MapBody, service: ServiceDependency) -> SourceAccountResponse:
+def map_source_account(
+    body: SourceAccountMappingBody, service: ServiceDependency
+) -> SourceAccountResponse:
     """The person reads what the account may read, from the next request on. 404 where there is no such source, or no account of this address."""
     mapped = service.map(body.email, body.source, body.account)
     return SourceAccountResponse.from_account(mapped)

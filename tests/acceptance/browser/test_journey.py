@@ -311,7 +311,7 @@ def _find_what_is_cleos(page: Page, pictures: Path) -> None:
 
 def _create_token(page: Page, pictures: Path) -> str:
     page.get_by_role("link", name="Account", exact=True).click()
-    page.get_by_label("Name").fill("reports")
+    page.get_by_label("Name of a new token").fill("reports")
     page.get_by_role("checkbox", name="search").check()
     page.get_by_role("button", name="Create token").click()
     token = page.get_by_role("status").locator("code").inner_text()

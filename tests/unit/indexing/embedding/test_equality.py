@@ -15,13 +15,11 @@ from indexing.embedding.openvino_embedder import OpenVinoEmbedder
 from indexing.embedding.sentence_transformers_model import is_conversion_installed
 from indexing.runtime.deadline import Deadline
 from tests.support.models import MINILM
-from tests.support.soak import scaled
 from tests.support.tiny_transformers import TinyModel
 from tests.support.torch_side import ask
 
 pytestmark = [
-    pytest.mark.soak("slow"),
-    pytest.mark.deep("release"),
+    pytest.mark.soak("release"),
     pytest.mark.skipif(not is_conversion_installed(), reason="needs the extra `models`"),
 ]
 
@@ -96,10 +94,7 @@ ALL_MODELS = [
     TinyModel(name="distilbert-mean", architecture="distilbert"),
     TinyModel(name="camembert", architecture="camembert", pooling="weightedmean"),
 ]
-MODELS = scaled(
-    [model for model in ALL_MODELS if model.name == model.architecture], ALL_MODELS, "release"
-)
-NAMES = [model.name for model in MODELS]
+NAMES = [model.name for model in ALL_MODELS]
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +108,7 @@ def expected(folders: dict[str, Path]) -> dict[str, Any]:
     home = str(folders[NAMES[0]].parent)
     answer = ask(
         {
-            "written": [{"model": asdict(model), "home": home} for model in MODELS],
+            "written": [{"model": asdict(model), "home": home} for model in ALL_MODELS],
             "reference": [{"folder": str(folder), "texts": TEXTS} for folder in folders.values()],
         }
     )
