@@ -44,7 +44,8 @@ def ask_in_conversation(world: ModesWorld, scenario: Scenario) -> Outcome:
 
 
 def _make_body(scenario: Scenario, message: str) -> Json:
-    return {"question": message, "mode": scenario.mode, **scenario.switches}
+    switches: Json = {str(name): is_on for name, is_on in scenario.switches.items()}
+    return {"question": message, "mode": scenario.mode, **switches}
 
 
 def _ask(client: TestClient, conversation: str, parent: int | None, body: Json) -> tuple[str, int]:
