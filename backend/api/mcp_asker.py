@@ -23,12 +23,12 @@ from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContext
 from backend.api.request_pools import FairPool
 from backend.api.server_sent_events import Event, SentEvent, SentEvents
-from backend.api.started_research import ResearchStarter, make_research_order
+from backend.api.started_research import ResearchStarter
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.document_addresses import SourceAddresses
 from backend.chat.turn import ChatTurn
 from backend.container import Container
-from backend.conversations.assistant_service import read_default_settings
+from backend.conversations.assistant_service import AssistantUser, read_default_settings
 from backend.programs.bounded_work import run_bounded
 from backend.programs.mcp.answers import describe_problem
 from backend.programs.mcp.asker import DocumentAccess, McpAsker, ResearchNews, ToolError
@@ -138,8 +138,8 @@ class HttpAsker:
         # Before anything begins: who is refused has begun nothing.
         async with self._slot(self.state.pools.followed_answers):
             starter = self._make_starter(owner)
-            order = make_research_order(asked, find_language(self.request))
-            async with aclosing(starter.start_and_follow(order)) as news:
+            language = find_language(self.request)
+            async with aclosing(starter.start_and_follow(asked, language)) as news:
                 async for one in news:
                     yield one
 
@@ -149,6 +149,9 @@ class HttpAsker:
             chat=self.container.chat,
             database=database,
             owner=owner,
+            assistant_user=AssistantUser(
+                owner=owner, readers=self._find_readers(), is_admin=False, actor=self.asker.actor
+            ),
             acting_as=tuple(sorted(self.asker.readers.tokens)),
             readers_now=make_readers_now(self.request, self.state.authenticator, database),
             news=self.state.turns.news,

@@ -1,10 +1,10 @@
 """Research that a program has begun, and that it follows in the same call."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TypeVar
 
@@ -14,6 +14,8 @@ from backend.chat.rights_watch import AskerGoneError, ReadersNow
 from backend.composition.chat import ChatService
 from backend.composition.research import NO_MODEL
 from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.assistant_service import AssistantService, AssistantUser
+from backend.conversations.project_service import ProjectService
 from backend.conversations.turn_news import TurnNews
 from backend.programs.mcp.asker import ResearchNews
 from backend.research.record.budget import ResearchBudget
@@ -24,8 +26,10 @@ from backend.schemas.mcp_tool import ResearchArguments
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.web_search.tool_texts import Language
-from connectors.errors import ConflictError
+from connectors.errors import ConflictError, InvalidInputError, NotFoundError
+from indexing.index.protocols import Filters
 from indexing.runtime.deadline import CancelToken, Deadline
+from indexing.text.normalization import fold
 
 Found = TypeVar("Found")
 
@@ -37,6 +41,7 @@ class ResearchStarter:
     chat: ChatService
     database: Database
     owner: ConversationOwner
+    assistant_user: AssistantUser
     acting_as: tuple[str, ...]
     """As in `ResearchService`."""
     readers_now: ReadersNow
@@ -46,9 +51,11 @@ class ResearchStarter:
     threads: Executor
     """In which it looks at the run."""
 
-    async def start_and_follow(self, order: ResearchOrder) -> AsyncGenerator[ResearchNews, None]:
+    async def start_and_follow(
+        self, asked: ResearchArguments, language: Language
+    ) -> AsyncGenerator[ResearchNews, None]:
         """As `McpAsker.research`."""
-        begun = await self._in_thread(lambda: self._begin(order))
+        begun = await self._in_thread(lambda: self._begin(asked, language))
         yield begun
         follower = self._make_follower(begun.run.id)
         async with aclosing(follow_events(follower, 0, self.threads)) as events:
@@ -59,11 +66,33 @@ class ResearchStarter:
     async def _in_thread(self, work: Callable[[], Found]) -> Found:
         return await asyncio.get_running_loop().run_in_executor(self.threads, work)
 
-    def _begin(self, order: ResearchOrder) -> OpenedResearch:
+    def _begin(self, asked: ResearchArguments, language: Language) -> OpenedResearch:
+        """Raises NotFoundError: there is no such assistant or project, or it is not for the asker."""
         if self.chat.model is None:
             raise ConflictError(NO_MODEL)
-        # It is asked of the default assistant, which is for everybody.
-        return self._open_service().begin(order, lambda _: None)
+        assistants = self._open_assistants()
+        order = replace(
+            make_research_order(asked, language),
+            assistant_id=_find_assistant(assistants, asked.assistant),
+            project_id=self._find_project(asked.project),
+        )
+        return self._open_service().begin(order, assistants.find_settings_of_conversation)
+
+    def _find_project(self, wanted: str | None) -> str | None:
+        if wanted is None:
+            return None
+        own = ProjectService(database=self.database, owner=self.owner).list_own()
+        return find_by_id_or_name("project", wanted, {one.id: one.name for one in own})
+
+    def _open_assistants(self) -> AssistantService:
+        def find_sources() -> frozenset[str]:
+            deadline = Deadline.after(self.chat.settings.search_seconds, self.cancel_token)
+            readers = self.assistant_user.readers
+            return frozenset(self.chat.engine.index.facets(Filters(), readers, deadline).sources)
+
+        return AssistantService(
+            database=self.database, user=self.assistant_user, find_sources=find_sources
+        )
 
     def _open_service(self) -> ResearchService:
         readers = self.readers_now()
@@ -91,6 +120,36 @@ class ResearchStarter:
             news=self.news,
             cancel_token=self.cancel_token,
         )
+
+
+def _find_assistant(assistants: AssistantService, wanted: str | None) -> str | None:
+    """Return None for the default one."""
+    if wanted is None:
+        return None
+    usable = {one.id: one for one in assistants.list_usable()}
+    names = {one.id: one.values.name for one in usable.values()}
+    found = usable[find_by_id_or_name("assistant", wanted, names)]
+    return None if found.is_default else found.id
+
+
+def find_by_id_or_name(kind: str, wanted: str, names: Mapping[str, str]) -> str:
+    """Return the id that was meant.
+
+    Args:
+        names: of those that the asker may use, by id.
+
+    Raises:
+        NotFoundError: it is none of them.
+        InvalidInputError: several have this name.
+    """
+    if wanted in names:
+        return wanted
+    found = [one for one, name in names.items() if fold(name).strip() == fold(wanted).strip()]
+    if not found:
+        raise NotFoundError(f"There is no {kind} of this id or name that you may use.")
+    if len(found) > 1:
+        raise InvalidInputError(f"Several have this name. Give the id of one: {', '.join(found)}.")
+    return found[0]
 
 
 def make_research_order(asked: ResearchArguments, language: Language) -> ResearchOrder:

@@ -154,11 +154,14 @@ class _ChatModeTurn(ModelTurn):
 
     def _join(self, found: Found) -> _Material:
         result, sees = found.result, self._model.settings.sees_pictures
+        # Found by its name, a picture would be a document without a text, and no picture any more.
+        given = {one.document_id for one in self._turn.pictures}
+        found_documents = make_document_references(result) if result else []
         references = (
             *self._refer_to_files(),
             *self._fit_earlier(found.earlier),
             *found.web.references,
-            *(make_document_references(result) if result else ()),
+            *(one for one in found_documents if one.document.document_id not in given),
             *make_memory_references(found.memories),
             *make_picture_references(self._turn.pictures if sees else ()),
         )
@@ -196,7 +199,8 @@ class _ChatModeTurn(ModelTurn):
         self._conversation.put_references(question)
         self._cite(map_references(shown))
         if material.result is not None:
-            self._state.add_results(keep_documents(material.result, shown))
+            found = [one for one in shown if one.kind is not SourceKind.PICTURE]
+            self._state.add_results(keep_documents(material.result, found))
         for one in shown:
             if one.kind in _KEPT_TEXTS:
                 self._state.add_text(one.number, one.content)

@@ -1,13 +1,13 @@
 """Find names of a single word in a text in Latin script: of projects, products, firms and people.
 
 No dictionary holds every name, and many names are ordinary words. What tells them is how the text writes them: with a
-capital where the language asks for none, behind a word that announces a name, with a number behind them; and that no
-dictionary has the word. Names that everybody knows are none. Not told are ordinary words that a text has only at the
-beginning of sentences, or in a language that writes each noun with a capital, with nothing before them that announces
-a name.
+capital where the language asks for none, behind a word that announces a name, with a number behind them, at the beginning
+of a sentence with neither an article before them nor a plural behind; and that no dictionary has the word. Names that
+everybody knows are none. Not told are ordinary words that a text has, in a language that writes each noun with a capital,
+within sentences alone, with nothing before them that announces a name.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,11 +15,13 @@ import regex
 
 from backend.chat.well_known_names import is_well_known
 from backend.chat.words_around_names import (
+    ABSTRACT_ENDINGS,
     ANNOUNCING,
     COMMON_SURNAMES,
     COUNTED,
     NOT_ANNOUNCED,
     OFFICE_WORDS,
+    VERBS_OF_ONE,
 )
 from indexing.text.languages import guess_languages
 from indexing.text.normalization import fold
@@ -31,6 +33,10 @@ LONGEST_ACRONYM = 3
 """Capital letters that no dictionary has: more of them are a name, fewer an abbreviation."""
 MOST_FREQUENT = 4_000
 """English words that are no name for a capital alone."""
+FREQUENT_WORDS: Mapping[str, int] = {"en": MOST_FREQUENT, "de": 20_000, "fr": 6_000}
+"""Words of a language that are no name for standing without an article."""
+SHORTEST_HALF = 4
+"""Letters of each of two words that make a German one."""
 SHORTEST_PART = 3
 LONGEST_COMPOUND = 40
 """Letters of a part of a German compound, and of one that is taken apart."""
@@ -119,7 +125,30 @@ class _NameFinder:
             return False
         if word.isupper():
             return len(word) > LONGEST_ACRONYM and not self._is_in_dictionary(word)
-        return not self._is_in_dictionary(word) or self._is_capital_by_choice(place, word)
+        return (
+            not self._is_in_dictionary(word)
+            or self._is_capital_by_choice(place, word)
+            or self._is_bare_subject(place, word)
+        )
+
+    def _is_bare_subject(self, place: int, word: str) -> bool:
+        """Whether a sentence begins with a rare word for one thing, and without an article ("Falke startet im Mai.").
+
+        What is not counted has no article either ("Schulung ist wichtig.").
+        """
+        behind, small = self._neighbour(place, 1), word.lower()
+        verbs = VERBS_OF_ONE.get(self.language, ())
+        if behind is None or behind.is_capital or behind.folded not in verbs:
+            return False
+        if not self._begins_sentence(place) or fold(word) in OFFICE_WORDS:
+            return False
+        if small.endswith(ABSTRACT_ENDINGS) or not _is_rare_in(self.language, small):
+            return False
+        return self.language != "de" or not _is_of_two_words(small)
+
+    def _begins_sentence(self, place: int) -> bool:
+        start = self.words[place].start
+        return bool(_SENTENCE_START.search(self.text, max(0, start - _LOOKED_BACK), start))
 
     def _is_announced(self, place: int, word: str) -> bool:
         before = self._neighbour(place, -1)
@@ -130,8 +159,7 @@ class _NameFinder:
         """Whether an ordinary word has a capital amid small ones, where neither grammar nor habit asks for it."""
         if self.language == "de" or fold(word) in OFFICE_WORDS or not _is_rare(word):
             return False
-        start = self.words[place].start
-        if _SENTENCE_START.search(self.text, max(0, start - _LOOKED_BACK), start):
+        if self._begins_sentence(place):
             return False
         around = (self._neighbour(place, -1), self._neighbour(place, 1))
         capital = [one.text for one in around if one is not None and one.is_capital]
@@ -164,6 +192,24 @@ def _is_known(word: str) -> bool:
 
 def _is_rare(word: str) -> bool:
     return load_vocabulary("en").get(word.lower(), MOST_FREQUENT) >= MOST_FREQUENT
+
+
+def _is_rare_in(language: str, word: str) -> bool:
+    most = FREQUENT_WORDS[language]
+    return load_vocabulary(language).get(word, most) >= most
+
+
+def _is_of_two_words(word: str) -> bool:
+    """Whether a German word is made of two that are ordinary."""
+    ends = range(SHORTEST_HALF, len(word) - SHORTEST_HALF + 1)
+    return any(_is_part(word[:end]) and any(map(_is_part, _strip_link(word[end:]))) for end in ends)
+
+
+def _strip_link(half: str) -> Iterator[str]:
+    """Yield the second half of a German word without each of what may join it."""
+    for link in _LINKS:
+        if half.startswith(link) and len(half) - len(link) >= SHORTEST_HALF:
+            yield half[len(link) :]
 
 
 @lru_cache(maxsize=1 << 12)

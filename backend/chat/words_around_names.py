@@ -76,3 +76,30 @@ COMMON_SURNAMES = (
     "schubert", "schulz", "schäfer", "wagner", "walter", "weber", "werner", "zimmermann",
 )  # fmt: skip
 """A German compound that begins with one is a name, such as a house or a firm."""
+VERBS_OF_ONE = {
+    "en": _fold_words(
+        """
+        is was has had will would can could may might must should does did begins comes covers depends ends fails gets goes
+        includes launches moves needs opens pays reaches remains replaces runs ships starts stays supports uses wins
+        """
+    ),
+    "de": _fold_words(
+        """
+        ist war wird wurde hat hatte kann konnte soll sollte muss musste darf will beginnt bekommt bleibt braucht endet erhält ersetzt
+        gehört gewinnt geht hilft kommt kostet kostete lief liefert läuft liegt macht nutzt scheitert startet startete steht umfasst
+        verdient verlangt wächst zeigt zieht
+        """
+    ),
+    "fr": _fold_words(
+        """
+        est était sera fut a avait aura va peut doit devra reste commence comprend coûte coûtera démarre démarrera devient dépend
+        finit gagne marche ouvre paie remplace sort utilise vaut
+        """
+    ),
+}
+"""That follow one thing: in these languages one that is counted has an article before it, and a name has none."""
+ABSTRACT_ENDINGS = (
+    "ung", "heit", "keit", "schaft", "tion", "sion", "tät", "ismus", "ment", "ness", "ity", "ing", "ance", "ence", "age", "ship",
+    "ism", "té", "isme",
+)  # fmt: skip
+"""Of words for what is not counted, which have no article either."""

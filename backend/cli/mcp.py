@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from backend.api.answer_events import answer_events, plain_html
 from backend.api.answer_streams import follow_watched
 from backend.api.server_sent_events import Event, from_thread
-from backend.api.started_research import ResearchStarter, make_research_order
+from backend.api.started_research import ResearchStarter
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
 from backend.chat.readable_ids import make_own_memories
@@ -27,7 +27,7 @@ from backend.cli import command_line
 from backend.cli.command_line import As
 from backend.cli.local_research_workers import OWNER, LocalResearchWorkers
 from backend.container import Container
-from backend.conversations.assistant_service import read_default_settings
+from backend.conversations.assistant_service import AssistantUser, read_default_settings
 from backend.programs.bounded_work import run_bounded
 from backend.programs.home_container import HomeContainer
 from backend.programs.mcp.asker import DocumentAccess, ResearchNews
@@ -36,6 +36,7 @@ from backend.programs.mcp.server import make_server
 from backend.programs.mcp.transports import serve_stdio
 from backend.research.runs.service import OpenedResearch
 from backend.schemas.mcp_tool import ResearchArguments
+from backend.store import audit
 from backend.store.people import NOBODY
 from indexing.index.versions import IndexVersionReplacedError
 from indexing.runtime.deadline import CancelToken, Deadline
@@ -169,7 +170,7 @@ class HomeAsker:
     async def research(self, asked: ResearchArguments) -> AsyncGenerator[ResearchNews, None]:
         with ThreadPoolExecutor(1, "followers") as threads:
             starter = await asyncio.to_thread(self._make_starter, threads)
-            async with aclosing(starter.start_and_follow(make_research_order(asked, "en"))) as news:
+            async with aclosing(starter.start_and_follow(asked, "en")) as news:
                 async for one in news:
                     if isinstance(one, OpenedResearch) and one.run.ended_at is None:
                         self.runs.begin(one.run.id)
@@ -182,6 +183,9 @@ class HomeAsker:
             chat=container.chat,
             database=container.database,
             owner=OWNER,
+            assistant_user=AssistantUser(
+                owner=OWNER, readers=self.home.find_readers(), is_admin=False, actor=audit.OWNER
+            ),
             acting_as=tuple(sorted(command_line.readers(self.tokens).tokens)),
             readers_now=self.home.find_readers,
             news=self.runs.news,

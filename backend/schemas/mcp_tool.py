@@ -12,6 +12,7 @@ from indexing.text.normalization import is_visible
 LONGEST_QUERY = 2_000
 LONGEST_QUESTION = 8_000
 LONGEST_ID = 10_000
+LONGEST_NAME = 200
 MOST_RESULTS = 50
 
 
@@ -61,6 +62,16 @@ class ResearchArguments(BaseModel):
     )
     minutes: int = Field(
         default=10, ge=1, le=MOST_MINUTES, description="The research takes so long at most"
+    )
+    assistant: str | None = Field(
+        default=None,
+        max_length=LONGEST_NAME,
+        description="Id or name of an assistant whose instructions are followed, and to whose documents the search is limited",
+    )
+    project: str | None = Field(
+        default=None,
+        max_length=LONGEST_NAME,
+        description="Id or name of a project whose members see the report too; its instructions are followed, and its files are searched",
     )
 
 

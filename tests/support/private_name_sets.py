@@ -31,6 +31,25 @@ def read_documents(name: str) -> list[PrivateDocument]:
     ]
 
 
+@dataclass(frozen=True)
+class SentenceStart:
+    """A text whose last sentence begins with a word that is a name or an ordinary one."""
+
+    language: str
+    is_name: bool
+    text: str
+
+    @property
+    def word(self) -> str:
+        return self.text.rpartition(". ")[2].split()[0]
+
+
+def read_sentence_starts(name: str) -> list[SentenceStart]:
+    lines = (_FOLDER / name / "sentence_starts.txt").read_text("utf-8").splitlines()
+    split = (line.split("\t") for line in lines)
+    return [SentenceStart(language, kind == "name", text) for language, kind, text in split]
+
+
 def read_innocent_queries(name: str) -> list[str]:
     return (_FOLDER / name / "innocent.txt").read_text("utf-8").splitlines()
 

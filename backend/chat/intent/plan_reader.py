@@ -20,9 +20,9 @@ from backend.chat.intent.search_plan import (
     Summary,
     SwitchedOff,
     ask_message_itself,
-    says_not_needed,
     to_query,
 )
+from backend.chat.intent.unneeded_search import says_not_needed
 from indexing.text.normalization import is_visible
 
 MAX_QUESTIONS = 4

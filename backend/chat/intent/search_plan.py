@@ -21,10 +21,6 @@ from indexing.text.normalization import is_visible
 MAX_WEB_CHARACTERS = 400
 """Of a message as a web query; search engines refuse longer ones."""
 
-_NOT_NEEDED = regex.compile(
-    r"[\W_]*(?:not?[\s_-]*needed|不需要(?:搜索|检索)?|無需|无需(?:搜索|检索)?)[\W_]*",
-    regex.IGNORECASE,
-)
 _UNSENDABLE = regex.compile(r"[\0-\x1f\x7f-\x9f\ud800-\udfff\s]+")
 
 
@@ -126,11 +122,6 @@ def to_query(text: str) -> str:
 def needs_no_search(message: str) -> bool:
     """Whether nothing can be read in a message, or nothing but a greeting."""
     return not is_visible(message) or is_greeting(message)
-
-
-def says_not_needed(query: str) -> bool:
-    """Whether a model wrote, in the place of a query, that none is needed."""
-    return _NOT_NEEDED.fullmatch(query) is not None
 
 
 def ask_message_itself(message: str) -> SidePlan:

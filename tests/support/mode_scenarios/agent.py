@@ -2,7 +2,7 @@
 
 from tests.support.chat_turns import GENERAL
 from tests.support.mode_scenarios.contract_lines import Line
-from tests.support.mode_scenarios.scenario import Scenario, Surface
+from tests.support.mode_scenarios.scenario import EarlierTurn, Scenario, Surface
 from tests.support.scripted_model import ToolUse
 
 API, TERMINAL, PAGE = Surface.API, Surface.TERMINAL, Surface.PAGE
@@ -88,4 +88,25 @@ _TOOLS = (
     *(_agent(f"the switch {name} is {is_on}, {surface.name}", surface, {Line.SWITCH_REFUSED}, LEAVE, switches={name: is_on}, refused=DECIDES)
       for surface in (API, TERMINAL) for name, is_on in (("web", True), ("web", False), ("knowledge", True), ("rewrite", False))),
 )  # fmt: skip
-AGENT_SCENARIOS = (*_EVERYWHERE, *_TOOLS)
+_FALCON = "Does Project Falcon use the tidal pool of {web}/odd/linked?"
+_FIVE = "Does Project Falcon use the tidal pool of {web}/odd/five-links or of {web}/odd/sixth-link?"
+_FOLLOWED = ("/en/pool", "/odd/no-title", "/odd/table", "/dated/time", "/dated/none")
+_EVIL = "https://evil.example/tidal-pool"
+_IN_CONVERSATIONS = (
+    *(_agent(f"a link of a page that leads away, {surface.name}", surface, {Line.LINK_LEADS_AWAY}, _FALCON, (_open("{web}/odd/linked"),), (_internal("Project Falcon"),), (_open(_EVIL),),
+             pages=("/odd/linked",), kinds=("url", "document"), told=("This link was not opened: since documents of the organisation were read", _EVIL))
+      for surface in (API, TERMINAL)),
+    _agent("a link of the answer before", API, {Line.LINK_LEADS_AWAY, Line.LIST_NOT_IN_HISTORY}, "Does Project Falcon use the pool?", (_internal("Project Falcon"),), (_open(f"{_EVIL}?q=ZX-4417"),),
+           earlier=EarlierTurn("What does Project Falcon use?", ((_internal("Project Falcon"),),), f" [More]({_EVIL}?q=ZX-4417)"), kinds=("document",),
+           told=("not opened: the asker did not write it", f"{_EVIL}?q=ZX-4417")),
+    *(_agent(f"a sixth link, {surface.name}", surface, {Line.FIVE_LINKS}, _FIVE, (_internal("Project Falcon"),), (_open("{web}/odd/five-links", "{web}/odd/sixth-link"),),
+             (_open(*(f"{{web}}{path}" for path in _FOLLOWED)),), (_open("{web}/dated/meta"),), pages=("/odd/five-links", "/odd/sixth-link", *_FOLLOWED),
+             kinds=("document", *["url"] * 7), told=("no more links are followed in this turn",))
+      for surface in (API, TERMINAL)),
+    _agent("the answer before", API, {Line.LIST_NOT_IN_HISTORY, Line.LIST_OF_MODEL_LEFT_OUT}, LEAVE, (_internal("parental leave"),), earlier=EarlierTurn(LEAVE, ((_internal("parental leave"), _web("Danish law")),)),
+           kinds=("document",), says=("14 weeks",), told=("24 weeks of leave each.",)),
+    _agent("a file before what is found", API, {Line.FILES_FIRST}, LEAVE, (_web("Danish law"),), files=("plan.md",), sent=("Danish law",), kinds=("url",), told=("The plan for parental leave is one year.",), says=("[[2]](https://law.example/dk)",)),
+    *(_agent(f"a picture, seen: {sees}", API, {Line.PICTURES}, LEAVE, (_internal("parental leave"),), files=("quay.png",), sees_pictures=sees, pictures=int(sees), kinds=("document",), says=("14 weeks",))
+      for sees in (True, False)),
+)  # fmt: skip
+AGENT_SCENARIOS = (*_EVERYWHERE, *_TOOLS, *_IN_CONVERSATIONS)

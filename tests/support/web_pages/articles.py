@@ -177,6 +177,18 @@ def _with_odd_markup() -> Iterator[LocalPage]:
         html("A tidal pool", article("A tidal pool", texts.EN, more='<a href="/en/pool">The tidal pool</a> <a href="https://evil.example/tidal-pool">The tidal pool</a>')),
         Reads("A tidal pool", ("4.2 tonnes",), (), "en", links=("/en/pool",)),
     )  # fmt: skip
+    ways = ("/en/pool", "/odd/no-title", "/odd/table", "/dated/time", "/dated/none")
+    listed = "".join(f'<a href="{path}">The tidal pool, {at}</a> ' for at, path in enumerate(ways))
+    yield LocalPage(
+        "/odd/five-links",
+        html("A tidal pool", article("A tidal pool", texts.EN, more=f"<p>{listed}</p>")),
+        Reads("A tidal pool", ("4.2 tonnes",), (), "en", links=ways),
+    )
+    yield LocalPage(
+        "/odd/sixth-link",
+        html("A tidal pool", article("A tidal pool", texts.EN, more='<a href="/dated/meta">The tidal pool</a>')),
+        Reads("A tidal pool", ("4.2 tonnes",), (), "en", links=("/dated/meta",)),
+    )  # fmt: skip
     yield LocalPage(
         "/odd/deep",
         html("A tidal pool", article("A tidal pool", texts.EN, more="<div>" * 200 + "deep" + "</div>" * 200)),

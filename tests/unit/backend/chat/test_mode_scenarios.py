@@ -1,11 +1,13 @@
 """Chat and Agent mode as they are asked in the terminal and over the API, by a table of scenarios that names what each covers."""
 
+import re
 from collections.abc import Iterator
 from itertools import product
 
 import pytest
 
 from tests.support.mode_scenarios.contract_lines import Line
+from tests.support.mode_scenarios.conversation import ask_in_conversation
 from tests.support.mode_scenarios.scenario import Outcome, Scenario, Surface
 from tests.support.mode_scenarios.table import (
     SCENARIOS,
@@ -14,8 +16,10 @@ from tests.support.mode_scenarios.table import (
     name_scenario,
 )
 from tests.support.mode_scenarios.world import ModesWorld, modes_world
+from tests.support.scripted_model import Json, Request
 
 FEWEST = 60
+MARK_OR_LIST = re.compile(r"\[\d+\]|References|A list of the model")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +39,8 @@ def test_the_table_covers_every_line_of_the_contract() -> None:
 @pytest.mark.parametrize("scenario", list_scenarios(Surface.API), ids=name_scenario)
 def test_over_the_api(modes: ModesWorld, scenario: Scenario) -> None:
     with modes.prepare(scenario):
-        outcome = modes.ask_api(scenario)
+        ask = ask_in_conversation if scenario.is_in_conversation else ModesWorld.ask_api
+        outcome = ask(modes, scenario)
     _check(modes, scenario, outcome)
 
 
@@ -54,9 +59,30 @@ def _check(modes: ModesWorld, scenario: Scenario, outcome: Outcome) -> None:
     assert sorted(modes.web.requests) == sorted(scenario.pages)
     for said in scenario.says:
         assert modes.fill_in(said) in outcome.text
+    if not scenario.refused:
+        _check_last_message(scenario, [one for one in modes.model.requests if one.answers][-1])
     requests = [*modes.model.requests, *modes.model.planned]
     sent = "\n".join(one.text for one in requests)
     for text in scenario.told:
-        assert text in sent
+        assert modes.fill_in(text) in sent
     for text in scenario.not_told:
         assert text not in sent
+
+
+def _check_last_message(scenario: Scenario, request: Request) -> None:
+    """Check what the model was sent for its answer: references, pictures, and the answer before."""
+    assert sum(map(_count_pictures, request.messages)) == scenario.pictures
+    if scenario.references:
+        sent = [(one["number"], one["type"]) for one in request.sources]
+        assert sent == list(enumerate(scenario.references, 1))
+    before = [
+        one for one in request.messages if one["role"] == "assistant" and not one.get("tool_calls")
+    ]
+    assert len(before) == bool(scenario.earlier)
+    for one in before:
+        assert MARK_OR_LIST.search(one["content"]) is None, one
+
+
+def _count_pictures(message: Json) -> int:
+    parts = message["content"] if isinstance(message["content"], list) else []
+    return sum(part["type"] == "image_url" for part in parts)

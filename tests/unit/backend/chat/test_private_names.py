@@ -15,9 +15,16 @@ from tests.support.private_name_sets import (
     SPELLINGS,
     read_documents,
     read_innocent_queries,
+    read_sentence_starts,
     write_out_umlauts,
 )
 
+_BEFORE = {
+    "en": "We have talked with the lead yesterday and went through all of it again. It should be done by the end of the week.",
+    "de": "Wir haben gestern mit der Leitung gesprochen und alles noch einmal durchgesehen. Bis zum Ende der Woche soll das fertig sein.",
+    "fr": "Nous avons parlé hier avec la direction et tout revu encore une fois. Cela doit être prêt avant la fin de la semaine.",
+}
+"""What says of a short sentence in which language it is."""
 _QUESTIONS = {"en": "{} release date", "de": "{} Erfahrungen", "zh": "{}是谁", "ja": "{} とは"}
 
 
@@ -90,6 +97,40 @@ def test_the_sets_are_as_large_as_is_said() -> None:
 )
 def test_what_is_a_name(text: str, names: set[str]) -> None:
     assert set(find_names(text)) == names
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "missed", "ordinary", "most"),
+    [("developed", 34, {"Bernstein", "Mistral"}, 40, 1), ("held_out", 24, set(), 28, 7)],
+)
+def test_ordinary_words_that_are_names_at_the_beginning_of_sentences(
+    name: str, names: int, missed: set[str], ordinary: int, most: int
+) -> None:
+    starts = read_sentence_starts(name)
+    found = {
+        one.word: one.word in find_names(f"{_BEFORE[one.language]} {one.text}") for one in starts
+    }
+    real = [one.word for one in starts if one.is_name]
+    others = [one.word for one in starts if not one.is_name]
+    assert (len(real), len(others)) == (names, ordinary)
+    assert {one for one in real if not found[one]} <= missed
+    assert sum(found[one] for one in others) <= most
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("Falke startet im Mai. Das ist noch nicht sicher.", "Falke Erfahrungen"),
+        ("Orchid ships with the spring release.", "orchid release"),
+    ],
+)
+def test_a_name_at_the_beginning_of_a_sentence_is_kept_in(name: str, query: str) -> None:
+    word, rest = query.split()
+    assert keep_private_terms_out(query, TurnTexts([name], [], ["?"])) == AllowedQuery(
+        rest, (word,)
+    )
+    small = f"{name} Die {word.lower()}n fliegen; {word.lower()} here."
+    assert keep_private_terms_out(query, TurnTexts([small], [], ["?"])) == AllowedQuery(query)
 
 
 def test_what_is_an_ordinary_german_compound() -> None:

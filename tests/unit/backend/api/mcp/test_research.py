@@ -14,13 +14,18 @@ from backend.access.groups import GroupService
 from backend.api.started_research import ResearchStarter
 from backend.composition.research import NO_MODEL
 from backend.conversations.answer_gate import WITHHELD
+from backend.conversations.assistant_service import AssistantService, AssistantUser
+from backend.conversations.project_service import ProjectService
 from backend.conversations.turn_events import NumberedEvent
 from backend.programs.mcp.research import SOURCES_PAUSE, ResearchSteps
 from backend.research.runs import service
 from backend.research.runs.service import ResearchService
 from backend.store import people, research_runs
+from backend.store.assistants import AssistantValues
+from backend.store.audit import Actor
 from backend.store.conversations import ConversationOwner
 from backend.store.research_runs import ResearchRun
+from connectors.access import Readers
 from tests.support.knowledge import forget_findings
 from tests.support.mcp_clients import (
     Mode,
@@ -128,6 +133,81 @@ def test_a_member_is_told_nothing_of_what_they_may_not_read(office: Office, mode
         assert secret not in shown
         assert all(secret not in one for one in progress.messages)
         assert all(secret not in request.text for request in office.model.requests)
+
+
+def _own_assistants(office: Office, email: str) -> AssistantService:
+    person = people.get_by_email(office.container.database, email)
+    user = AssistantUser(
+        owner=ConversationOwner(person.id),
+        readers=Readers.of(),
+        is_admin=False,
+        actor=Actor(f"user:{email}"),
+    )
+    return AssistantService(
+        database=office.container.database, user=user, find_sources=frozenset[str]
+    )
+
+
+def _make_assistant(office: Office, email: str, name: str) -> str:
+    values = AssistantValues(name=name, instructions="Speak like a foreman.")
+    return _own_assistants(office, email).create(values).id
+
+
+def _make_project(office: Office, email: str, name: str) -> str:
+    person = people.get_by_email(office.container.database, email)
+    service = ProjectService(database=office.container.database, owner=ConversationOwner(person.id))
+    return service.create(name, "Say what is of the quay.").id
+
+
+@pytest.mark.usefixtures("workers", "researcher")
+@pytest.mark.parametrize("by", ["id", "name"])
+def test_an_assistant_and_a_project_are_given_by_id_or_name(
+    office: Office, mode: Mode, by: str
+) -> None:
+    names = {"assistant": f"Foreman {mode} {by}", "project": f"Quay {mode} {by}"}
+    ids = {
+        "assistant": _make_assistant(office, BOB, names["assistant"]),
+        "project": _make_project(office, BOB, names["project"]),
+    }
+    given = ids if by == "id" else {kind: name.upper() for kind, name in names.items()}
+    found = office.call(BOB, mode, "research", question=PARENTS, **given)
+    assert not found.is_error, read_text(found)
+    run = list_runs(office, BOB)[0]
+    assert {"assistant": run.assistant_id, "project": run.project_id} == ids
+    prompts = "\n".join(request.text for request in office.model.requests)
+    assert "Speak like a foreman." in prompts
+    assert "Say what is of the quay." in prompts
+
+
+@pytest.mark.usefixtures("researcher")
+@pytest.mark.parametrize("kind", ["assistant", "project"])
+def test_anothers_assistant_or_project_is_as_one_that_is_not_there(
+    office: Office, mode: Mode, kind: str
+) -> None:
+    make = _make_assistant if kind == "assistant" else _make_project
+    name = f"Secret of Ann {mode} {kind}"
+    of_ann = make(office, ANN, name)
+    before = len(list_runs(office, BOB))
+    for wanted in (of_ann, name, "nobody's"):
+        refused = office.call(BOB, mode, "research", question=PARENTS, **{kind: wanted})
+        assert read_failure(refused) == f"There is no {kind} of this id or name that you may use."
+    assert len(list_runs(office, BOB)) == before
+
+
+@pytest.mark.usefixtures("researcher")
+def test_a_name_that_several_have_is_refused_with_their_ids(office: Office, mode: Mode) -> None:
+    name = f"Twins {mode}"
+    ids = {_make_project(office, BOB, name) for _ in range(2)}
+    refused = read_failure(office.call(BOB, mode, "research", question=PARENTS, project=name))
+    assert refused.startswith("Several have this name. Give the id of one: ")
+    assert all(one in refused for one in ids)
+
+
+@pytest.mark.usefixtures("workers", "researcher")
+def test_the_default_assistant_may_be_named(office: Office, mode: Mode) -> None:
+    found = office.call(BOB, mode, "research", question=PARENTS, assistant="default")
+    assert not found.is_error, read_text(found)
+    assert list_runs(office, BOB)[0].assistant_id is None
 
 
 @pytest.mark.usefixtures("workers")
