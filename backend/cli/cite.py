@@ -133,7 +133,7 @@ def _is_address(name: str) -> bool:
 def _print(built: ReferencedText, style: MarkerStyle) -> None:
     console, errors = command_line.console(), command_line.console(sys.stderr)
     console.print(to_safe_text(built.text.rstrip()), soft_wrap=True)
-    if listed := write_reference_list(built.references, style):
+    if listed := write_reference_list(built.citations, style):
         heading = "" if style is MarkerStyle.FOOTNOTES else "## Sources\n\n"
         console.print(to_safe_text(f"\n{heading}{listed}"), soft_wrap=True)
     for note in built.notes if listed else (*built.notes, _NOTHING_FOUND):

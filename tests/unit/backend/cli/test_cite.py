@@ -63,6 +63,20 @@ def test_footnotes_are_those_of_markdown(folder: Path) -> None:
     assert shown.startswith(f"{LEAVE}[^1]\n\n[^1]: [Parental leave](")
 
 
+def test_a_picture_is_numbered_and_listed(folder: Path) -> None:
+    shown = folder / "shown.md"
+    shown.write_text(f"# Charts\n\n![{LEAVE}](leave.png)\n")
+    address = (folder / "leave.png").as_uri()
+    found = cite(folder, LEAVE, "--source", str(shown))
+    assert found.stdout == (
+        f"{LEAVE}[1]\n\n## Sources\n\n- [1] [Charts]({address}), a picture: “{LEAVE}”\n"
+    )
+    assert found.stderr == ""
+    listed = json.loads(cite(folder, LEAVE, "--source", str(shown), "--json").output)
+    (picture,) = listed["pictures"]
+    assert (picture["number"], picture["url"], listed["references"]) == (1, address, [])
+
+
 def test_as_json_each_reference_has_its_quote_and_places(folder: Path) -> None:
     source = folder / "leave.md"
     found = json.loads(cite(folder, LEAVE, "--source", str(source), "--json").output)
