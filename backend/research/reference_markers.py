@@ -104,9 +104,9 @@ def _describe(cited: Reference | PictureReference) -> str:
     match cited:
         case Reference(exact_quote=quote, date_time=date_time):
             date = f", {date_time:%Y-%m-%d}" if date_time else ""
-            return f"{_name_source(cited)}{date}: {_quote(quote)}"
+            return f"{_name_source(cited)}{date}: {quote_on_one_line(quote)}"
         case PictureReference(text=text):
-            return f"{_name_source(cited)}, a picture: {_quote(text)}"
+            return f"{_name_source(cited)}, a picture: {quote_on_one_line(text)}"
 
 
 def _name_source(cited: Reference | PictureReference) -> str:
@@ -115,7 +115,8 @@ def _name_source(cited: Reference | PictureReference) -> str:
     return f"[{title}]({link})" if link else title
 
 
-def _quote(text: str) -> str:
+def quote_on_one_line(text: str) -> str:
+    """Return a quote of a source in Markdown, in its first characters where it is long."""
     return f"“{_to_line(_shorten(text))}”"
 
 

@@ -11,6 +11,7 @@ from backend.research.record.final_report import FinalReport
 from backend.research.record.record_json import read_record, write_record
 from backend.research.record.request import PastMessage, ResearchRequest
 from backend.research.record.research_record import ResearchRecord
+from backend.research.report.report_markdown import export_markdown
 from backend.research.runs.run_events import DocumentedEvent, encode_portion, encode_state
 from backend.research.runs.run_gate import list_documents, show_record
 from backend.store import conversations, messages, research_leases, research_runs
@@ -172,12 +173,12 @@ class ResearchService:
             NotFoundError: there is no such run, or no report of it.
             WithheldError: it rests on documents that the asker may not read.
         """
+        return _find_report(self.open(run_id))
+
+    def export_report(self, run_id: str) -> str:
+        """Return the report of a run as a file of Markdown. Raises as `get_report`."""
         opened = self.open(run_id)
-        if opened.record.report is not None:
-            return opened.record.report
-        if opened.run.has_report:
-            raise WithheldError(WITHHELD)
-        raise NotFoundError("This research has no report.")
+        return export_markdown(_find_report(opened), opened.record.request.language)
 
     def clarify(self, run_id: str, answer: str | None) -> OpenedResearch:
         """Say what was unclear of one's own question; None passes over the questions back.
@@ -236,6 +237,14 @@ class ResearchService:
         change = _make_change(state, record)
         research_runs.queue(self.database, self.owner, run_id, change, datetime.now(UTC))
         return self.open(run_id)
+
+
+def _find_report(opened: OpenedResearch) -> FinalReport:
+    if opened.record.report is not None:
+        return opened.record.report
+    if opened.run.has_report:
+        raise WithheldError(WITHHELD)
+    raise NotFoundError("This research has no report.")
 
 
 def _make_change(expected: ResearchState, record: ResearchRecord) -> PersonChange:

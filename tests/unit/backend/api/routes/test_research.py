@@ -1,6 +1,7 @@
 """Research over HTTP: whole runs, planned with the person, followed from any event, stopped, and gated by what the asker may read now."""
 
 import io
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -173,11 +174,16 @@ def test_a_report_is_read_as_markdown_and_as_a_word_document(bob: TestClient) ->
     follow(bob, run_id)
     markdown = bob.get(f"{BASE}/{run_id}/report")
     assert markdown.headers["content-type"].startswith("text/markdown")
-    assert markdown.text == open_run(bob, run_id)["report"]["markdown"]
+    assert "26 weeks of paid leave [^1]" in markdown.text
+    assert re.findall(r"(?m)^\[\^(\d+)\]: \[(.*?)\]\(file://", markdown.text) == [
+        (str(one["number"]), one["title"]) for one in open_run(bob, run_id)["report"]["sources"]
+    ]
+    assert "[1]" not in markdown.text
     word = bob.get(f"{BASE}/{run_id}/report", params={"format": "docx"})
     written = docx.Document(io.BytesIO(word.content))
     lines = [paragraph.text for paragraph in written.paragraphs]
     assert any("26 weeks of paid leave [1]" in line for line in lines)
+    assert any("of them without a source: 0" in line for line in lines)
     assert [line for line in lines if line.startswith("[1] Parental leave (file://")], lines[-2:]
     assert [p.text for p in written.paragraphs if p.style and p.style.name == "Heading 2"]
 
