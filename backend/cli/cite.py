@@ -68,14 +68,21 @@ def cite(
             command_line.print_model(ReferencesResponse.from_built(built))
         else:
             _print(built, style)
+    if not built.citations:
+        raise typer.Exit(command_line.FAILED)
 
 
 def _read_text(file: str, as_json: bool) -> str:
+    if file == _STANDARD_INPUT:
+        return decode(sys.stdin.buffer.read())
+    return decode(_read_bytes(Path(file), as_json))
+
+
+def _read_bytes(path: Path, as_json: bool) -> bytes:
     try:
-        data = sys.stdin.buffer.read() if file == _STANDARD_INPUT else Path(file).read_bytes()
+        return path.read_bytes()
     except OSError as error:
-        command_line.fail(f"{file} cannot be read: {error.strerror}.", as_json)
-    return decode(data)
+        command_line.fail(f"{path} cannot be read: {error.strerror}.", as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +113,10 @@ class _SourceReader:
 
     def _read_source(self, name: str) -> CitableSource:
         path = Path(name)
-        return self._read_file(path) if path.is_file() else self._read_document(name)
+        return self._read_file(path) if _is_file(path) else self._read_document(name)
 
     def _read_file(self, path: Path) -> CitableSource:
-        data = path.read_bytes()
+        data = _read_bytes(path, self.as_json)
         media_type = registry.detect_media_type(path.name, data[: registry.HEAD_SIZE])
         try:
             found = registry.extract(data, media_type)
@@ -124,6 +131,14 @@ class _SourceReader:
                 f"There is no file {name!r}, and no such document that you may read.", self.as_json
             )
         return make_document_source(found.document)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a file is there; what cannot be the name of one, such as a long title of a document, names none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _is_address(name: str) -> bool:
