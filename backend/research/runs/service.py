@@ -12,6 +12,7 @@ from backend.research.record.record_json import read_record, write_record
 from backend.research.record.request import PastMessage, ResearchRequest
 from backend.research.record.research_record import ResearchRecord
 from backend.research.report.report_markdown import export_markdown
+from backend.research.runs.past_messages import make_past_messages
 from backend.research.runs.run_events import DocumentedEvent, encode_portion, encode_state
 from backend.research.runs.run_gate import list_documents, show_record
 from backend.store import conversations, messages, research_leases, research_runs
@@ -128,8 +129,7 @@ class ResearchService:
             return (), frozenset()
         path = messages.list_path(self.database, before.leaf_id, MOST_HISTORY)
         made = make_history(path, self.gate)
-        past = [PastMessage(one.role, one.text) for one in made.messages if one.role != "system"]
-        return tuple(past), made.document_ids
+        return make_past_messages(path, made), made.document_ids
 
     def list_page(
         self, project_id: str | None, before: ListPosition | None, limit: int
