@@ -36,8 +36,13 @@ def show_record(
     shown = replace(
         record,
         plan=_show_plan(record.plan, readable),
-        added=tuple(one for one in record.added if readable.issuperset(one.rests_on)),
-        reports=tuple(one for one in record.reports if readable.issuperset(one.documents)),
+        added=tuple(one for one in record.added if readable.issuperset(record.list_origins(one))),
+        reports=tuple(
+            one
+            for one in record.reports
+            # That of a failed task has read nothing, in runs of former versions, and repeats its question.
+            if readable.issuperset(record.list_origins(one.task).union(one.documents))
+        ),
         report=_show_report(record.report, readable),
     )
     return ShownRecord(shown, withheld=shown != record)
