@@ -12,6 +12,7 @@ from backend.research.record.record_json import read_record, write_record
 from backend.research.record.request import PastMessage, ResearchRequest
 from backend.research.record.research_record import ResearchRecord
 from backend.research.report.report_markdown import export_markdown
+from backend.research.run_problem import cut_problem
 from backend.research.runs.past_messages import make_past_messages
 from backend.research.runs.run_events import DocumentedEvent, encode_portion, encode_state
 from backend.research.runs.run_gate import list_documents, show_record
@@ -58,6 +59,8 @@ class OpenedResearch:
     """What may be shown of it."""
     withheld: bool
     """Whether something is left out, because it rests on documents that the asker may not read."""
+    withheld_tasks: frozenset[int]
+    """The numbers of the tasks whose reports are."""
     place: int | None
     """Among those that wait for a process."""
     is_own: bool
@@ -135,7 +138,8 @@ class ResearchService:
         self, project_id: str | None, before: ListPosition | None, limit: int
     ) -> ResearchPage:
         """Return one's own runs, or those of a project that one is in; the last changed one first."""
-        found = research_runs.list_page(self.database, self.owner, project_id, before, limit + 1)
+        listed = research_runs.list_page(self.database, self.owner, project_id, before, limit + 1)
+        found = list(map(cut_problem, listed))
         page = found[:limit]
         if len(found) <= limit:
             return ResearchPage(page, None)
@@ -163,7 +167,12 @@ class ResearchService:
         readable = self.gate.find_readable(list_documents(record).union(history))
         shown = show_record(record, history, readable)
         return OpenedResearch(
-            run, shown.record, shown.withheld, self.find_place(run), self.is_own(run)
+            run=cut_problem(run),
+            record=shown.record,
+            withheld=shown.withheld,
+            withheld_tasks=shown.withheld_tasks,
+            place=self.find_place(run),
+            is_own=self.is_own(run),
         )
 
     def get_report(self, run_id: str) -> FinalReport:

@@ -48,11 +48,12 @@ def test_a_question_is_shown_with_all_that_it_was_written_from_or_not_at_all(
     record = make_run(of_task=of_task, of_report=of_report)
     hidden = show_record(record, (), frozenset({"kb:maker"}))
     assert hidden.withheld
+    assert hidden.withheld_tasks == {1, 3}
     assert SECRET not in str(hidden.record)
     assert [one.task.question for one in hidden.record.reports] == ["Who made it?"]
     assert list_documents(record) == {"kb:maker", "kb:price"}
     whole = show_record(record, (), list_documents(record))
-    assert (whole.record, whole.withheld) == (record, False)
+    assert (whole.record, whole.withheld, whole.withheld_tasks) == (record, False, frozenset())
 
 
 def test_a_failed_task_of_the_plan_rests_on_nothing() -> None:
