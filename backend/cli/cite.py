@@ -68,14 +68,21 @@ def cite(
             command_line.print_model(ReferencesResponse.from_built(built))
         else:
             _print(built, style)
+    if not built.citations:
+        raise typer.Exit(command_line.FAILED)
 
 
 def _read_text(file: str, as_json: bool) -> str:
+    if file == _STANDARD_INPUT:
+        return decode(sys.stdin.buffer.read())
+    return decode(_read_bytes(Path(file), as_json))
+
+
+def _read_bytes(path: Path, as_json: bool) -> bytes:
     try:
-        data = sys.stdin.buffer.read() if file == _STANDARD_INPUT else Path(file).read_bytes()
+        return path.read_bytes()
     except OSError as error:
-        command_line.fail(f"{file} cannot be read: {error.strerror}.", as_json)
-    return decode(data)
+        command_line.fail(f"{path} cannot be read: {error.strerror}.", as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +113,10 @@ class _SourceReader:
 
     def _read_source(self, name: str) -> CitableSource:
         path = Path(name)
-        return self._read_file(path) if path.is_file() else self._read_document(name)
+        return self._read_file(path) if _is_file(path) else self._read_document(name)
 
     def _read_file(self, path: Path) -> CitableSource:
-        data = path.read_bytes()
+        data = _read_bytes(path, self.as_json)
         media_type = registry.detect_media_type(path.name, data[: registry.HEAD_SIZE])
         try:
             found = registry.extract(data, media_type)
@@ -126,6 +133,14 @@ class _SourceReader:
         return make_document_source(found.document)
 
 
+def _is_file(path: Path) -> bool:
+    """Whether a file is there; what cannot be the name of one, such as a long title of a document, names none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def _is_address(name: str) -> bool:
     return name.lower().startswith(("https://", "http://"))
 
@@ -133,7 +148,7 @@ def _is_address(name: str) -> bool:
 def _print(built: ReferencedText, style: MarkerStyle) -> None:
     console, errors = command_line.console(), command_line.console(sys.stderr)
     console.print(to_safe_text(built.text.rstrip()), soft_wrap=True)
-    if listed := write_reference_list(built.references, style):
+    if listed := write_reference_list(built.citations, style):
         heading = "" if style is MarkerStyle.FOOTNOTES else "## Sources\n\n"
         console.print(to_safe_text(f"\n{heading}{listed}"), soft_wrap=True)
     for note in built.notes if listed else (*built.notes, _NOTHING_FOUND):

@@ -6,6 +6,7 @@ were fitted by `tests/benchmarks/built_references.py`.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -56,31 +57,70 @@ def calibrate(understanding: Understanding) -> Scale:
 
 
 def compare_chunks(
-    answers: Sequence[str], sources: Sequence[str], model: UnderstoodEmbedder, deadline: Deadline
-) -> list[Match]:
-    """Return pairs of chunks that are alike enough for a reference, each with its relevance.
+    answers: Sequence[str],
+    groups: Sequence[Sequence[str]],
+    model: UnderstoodEmbedder,
+    deadline: Deadline,
+) -> list[list[Match]]:
+    """Return of each group of source chunks the pairs that are alike enough for a reference, each with its relevance.
 
-    All chunks are embedded by one call. What the embedder does not understand, and everything where it fails or is late, is
-    compared by words.
+    All chunks of all groups are embedded by one call. What the embedder does not understand, and everything where it fails
+    or is late, is compared by words.
 
     Raises:
         DeadlineExceededError: there was no time for the words either.
     """
-    answers, sources = list(map(clean_chunk, answers)), list(map(clean_chunk, sources))
-    understood = find_understood(answers, model.understanding)
-    candidates = find_understood(sources, model.understanding) if understood else []
-    texts = [*(answers[at] for at in understood), *(sources[at] for at in candidates)]
-    vectors = embed_texts(texts, model, deadline) if candidates else None
+    answers = list(map(clean_chunk, answers))
+    groups = [list(map(clean_chunk, group)) for group in groups]
+    known = find_understood(answers, model.understanding)
+    chosen = [find_understood(group, model.understanding) if known else [] for group in groups]
+    texts = [group[at] for group, ats in zip(groups, chosen, strict=True) for at in ats]
+    asked = [*(answers[at] for at in known), *texts]
+    vectors = embed_texts(asked, model, deadline) if texts else None
     deadline.check()
     if vectors is None:
-        return _compare_words(answers, sources, range(len(answers)), deadline)
-    scale, count = calibrate(model.understanding), len(understood)
-    found = match_vectors(vectors[:count], vectors[count:], scale.least, deadline)
-    by_meaning = [
-        replace(one, answer=understood[one.answer], source=candidates[one.source]) for one in found
+        return [_compare_words(answers, group, range(len(answers)), deadline) for group in groups]
+    answer = _Answer(answers, known, vectors[: len(known)], calibrate(model.understanding))
+    starts = list(accumulate(map(len, chosen), initial=len(known)))
+    embedded = [vectors[start:end] for start, end in pairwise(starts)]
+    return [
+        answer.compare(_Group(*one), deadline) for one in zip(groups, chosen, embedded, strict=True)
     ]
-    rest = sorted(set(range(len(answers))) - set(understood))
-    return [*scale.rate(by_meaning), *_compare_words(answers, sources, rest, deadline)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Source chunks that are compared with the answer apart from the others."""
+
+    texts: Sequence[str]
+    understood: Sequence[int]
+    vectors: Vectors
+    """Of those that are understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    texts: Sequence[str]
+    understood: Sequence[int]
+    vectors: Vectors
+    scale: Scale
+
+    def compare(self, group: _Group, deadline: Deadline) -> list[Match]:
+        """Compare by meaning what is understood of the answer, the rest by words; all by words where nothing of the group is."""
+        known = self.understood if group.understood else ()
+        rest = sorted({*range(len(self.texts))} - {*known})
+        return [
+            *(self._match_meanings(group, deadline) if known else ()),
+            *_compare_words(self.texts, group.texts, rest, deadline),
+        ]
+
+    def _match_meanings(self, group: _Group, deadline: Deadline) -> list[Match]:
+        found = match_vectors(self.vectors, group.vectors, self.scale.least, deadline)
+        placed = (
+            replace(one, answer=self.understood[one.answer], source=group.understood[one.source])
+            for one in found
+        )
+        return self.scale.rate(placed)
 
 
 def find_understood(texts: Sequence[str], understanding: Understanding) -> list[int]:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from backend.research.calculations.sandbox import Calculation
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
-from backend.search.llm_protocol import ChatMessage
+from backend.research.record.request import PastMessage
 from backend.search.models import InferenceSection
 from backend.web_search.page_snippets import (
     Snippet,
@@ -142,10 +142,15 @@ def learn_from_calculation(question: str, calculation: Calculation) -> Knowledge
     )
 
 
-def learn_from_history(history: Sequence[ChatMessage]) -> list[KnowledgeItem]:
+def learn_from_history(history: Sequence[PastMessage]) -> list[KnowledgeItem]:
     """Return an item of each question of the conversation that was answered right after it."""
     return [
-        KnowledgeItem(question=asked.text, answer=answer.text, type=KnowledgeType.CHAT_HISTORY)
+        KnowledgeItem(
+            question=asked.text,
+            answer=answer.text,
+            type=KnowledgeType.CHAT_HISTORY,
+            references=answer.references,
+        )
         for asked, answer in pairwise(history)
         if (asked.role, answer.role) == ("user", "assistant") and answer.text.strip()
     ]

@@ -99,7 +99,7 @@ def _ask(
 
 def describe_question(record: ResearchRecord) -> dict[str, object]:
     """Return the question with what was said before, as JSON values."""
-    said = [one.to_chat_message() for one in record.request.history][-MAX_TURNS:]
+    said = [one.to_chat_message() for one in record.request.history if one.text][-MAX_TURNS:]
     clarified = record.clarification
     described: dict[str, object] = {"question": record.request.question}
     if said:

@@ -1,47 +1,56 @@
 """Build the references of a text that was written without any: which sentence rests on which passage of which source."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeVar
+from urllib.parse import urljoin
 
 from backend.research.chunk_likeness import compare_chunks
-from backend.research.chunk_matching import choose_matches
+from backend.research.chunk_matching import Match, choose_matches
 from backend.research.citable_source import CitableSource, Picture, SourceChunk, split_sources
 from backend.research.citable_text import split_answer
 from backend.research.knowledge import Reference
-from backend.research.reference_markers import MarkerStyle, NumberedReference, insert_markers
+from backend.research.reference_markers import (
+    MarkerStyle,
+    Numbered,
+    NumberedCitation,
+    NumberedPicture,
+    NumberedReference,
+    PictureReference,
+    insert_markers,
+)
 from backend.research.text_chunks import clean_chunk
 from connectors.document import Span
 from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import is_visible
 
-Built = TypeVar("Built")
-
-
-@dataclass(frozen=True, slots=True)
-class PictureReference:
-    """A picture of a source that shows what a part of the text says."""
-
-    url: str
-    text: str
-    """What is said of the picture."""
-    title: str
-    """Of its source."""
-    relevance_score: float
-    answer_chunk: str
-    answer_chunk_position: Span
+Cited = TypeVar("Cited", Reference, PictureReference)
 
 
 @dataclass(frozen=True, slots=True)
 class ReferencedText:
     text: str
     """With its markers."""
-    references: tuple[NumberedReference, ...]
-    pictures: tuple[PictureReference, ...]
-    """In the order of the text, which has no markers for them."""
+    citations: tuple[NumberedCitation, ...]
+    """Passages and pictures under one numbering, in the order of the text."""
     notes: tuple[str, ...]
     """What was left out, and why."""
+
+    @property
+    def references(self) -> tuple[NumberedReference, ...]:
+        return tuple(_select(self.citations, Reference))
+
+    @property
+    def pictures(self) -> tuple[NumberedPicture, ...]:
+        return tuple(_select(self.citations, PictureReference))
+
+
+def _select(citations: Iterable[NumberedCitation], kind: type[Cited]) -> Iterator[Numbered[Cited]]:
+    for one in citations:
+        if isinstance(one.reference, kind):
+            yield Numbered(one.number, one.marker, one.reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +63,40 @@ class _ShownPicture:
 class _Answer:
     text: str
     chunks: Sequence[Span]
-    model: UnderstoodEmbedder
-    deadline: Deadline
 
-    def match(
-        self,
-        candidates: Sequence[str],
-        build: Callable[[Span, int, float], Built],
-    ) -> list[Built]:
-        """Build what is wanted of each chunk and the candidate that was chosen for it, in the order of the text."""
-        if not self.chunks or not candidates:
-            return []
-        chunks = [chunk.of(self.text) for chunk in self.chunks]
-        found = compare_chunks(chunks, candidates, self.model, self.deadline)
-        return [
-            build(self.chunks[one.answer], one.source, one.score) for one in choose_matches(found)
-        ]
+    def refer(self, match: Match, chunk: SourceChunk) -> Reference:
+        source, span = chunk.source, self.chunks[match.answer]
+        return Reference(
+            exact_quote=chunk.text,
+            url=source.url,
+            document_id=source.document_id,
+            title=source.title,
+            date_time=source.date_time,
+            relevance_score=match.score,
+            answer_chunk=span.of(self.text),
+            answer_chunk_position=span,
+            section=chunk.section,
+            span=chunk.span,
+        )
+
+    def illustrate(self, match: Match, shown: _ShownPicture) -> PictureReference:
+        span = self.chunks[match.answer]
+        return PictureReference(
+            url=_resolve(shown.source.url, shown.picture.url),
+            text=shown.picture.text,
+            title=shown.source.title,
+            relevance_score=match.score,
+            answer_chunk=span.of(self.text),
+            answer_chunk_position=span,
+        )
+
+
+def _resolve(base: str, url: str) -> str:
+    """Return the whole address of a picture that a source names by a part of it."""
+    try:
+        return urljoin(base, url)
+    except ValueError:
+        return url
 
 
 def build_references(
@@ -79,7 +106,7 @@ def build_references(
     style: MarkerStyle,
     deadline: Deadline,
 ) -> ReferencedText:
-    """Return the text with a marker behind each part that a source says, at most ten.
+    """Return the text with a marker behind each part that a source says or one of its pictures shows, at most ten of either.
 
     Nothing of the text changes but for the markers.
 
@@ -89,45 +116,20 @@ def build_references(
     Raises:
         DeadlineExceededError: the time was too short even for comparing words.
     """
-    answer = _Answer(text, split_answer(text), model, deadline)
-    chunks = split_sources(sources)
-    references = answer.match(
-        [chunk.text for chunk in chunks],
-        lambda span, at, score: _make_reference(text, span, chunks[at], score),
-    )
+    answer, chunks = _Answer(text, split_answer(text)), split_sources(sources)
     shown = [_ShownPicture(source, one) for source in sources for one in source.pictures]
     described = [one for one in shown if is_visible(clean_chunk(one.picture.text))]
-    pictures = answer.match(
-        [one.picture.text for one in described],
-        lambda span, at, score: _make_picture_reference(text, span, described[at], score),
+    groups = [[one.text for one in chunks], [one.picture.text for one in described]]
+    said = [chunk.of(text) for chunk in answer.chunks]
+    passages, pictures = map(choose_matches, compare_chunks(said, groups, model, deadline))
+    cited = chain[Reference | PictureReference](
+        (answer.refer(one, chunks[one.source]) for one in passages),
+        (answer.illustrate(one, described[one.source]) for one in pictures),
     )
-    marked, numbered = insert_markers(text, references, style)
-    notes = _describe_left_out(len(shown) - len(described))
-    return ReferencedText(marked, numbered, tuple(pictures), notes)
-
-
-def _make_reference(text: str, span: Span, chunk: SourceChunk, score: float) -> Reference:
-    source = chunk.source
-    return Reference(
-        exact_quote=chunk.text,
-        url=source.url,
-        document_id=source.document_id,
-        title=source.title,
-        date_time=source.date_time,
-        relevance_score=score,
-        answer_chunk=span.of(text),
-        answer_chunk_position=span,
-        section=chunk.section,
-        span=chunk.span,
-    )
-
-
-def _make_picture_reference(
-    text: str, span: Span, shown: _ShownPicture, score: float
-) -> PictureReference:
-    return PictureReference(
-        shown.picture.url, shown.picture.text, shown.source.title, score, span.of(text), span
-    )
+    # A stable order: where one place has both, the passage comes before the picture.
+    ordered = sorted(cited, key=lambda one: one.answer_chunk_position.end)
+    marked, citations = insert_markers(text, ordered, style)
+    return ReferencedText(marked, citations, _describe_left_out(len(shown) - len(described)))
 
 
 def _describe_left_out(pictures: int) -> tuple[str, ...]:

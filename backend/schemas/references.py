@@ -9,7 +9,7 @@ from backend.schemas.base import Schema, SpanPair, with_example
 
 if TYPE_CHECKING:
     from backend.research.reference_builder import ReferencedText
-    from backend.research.reference_markers import NumberedReference
+    from backend.research.reference_markers import NumberedPicture, NumberedReference
 
 Relevance = Annotated[float, AfterValidator(lambda score: round(score, 4))]
 
@@ -62,7 +62,12 @@ class ReferenceResponse(Schema):
 class PictureReferenceResponse(Schema):
     """A picture of a source that shows what a part of the text says."""
 
+    number: int
+    """Among those of the references."""
+    marker: SpanPair
+    """In the text of the response."""
     url: str
+    """Of the picture."""
     text: str
     """What is said of the picture."""
     title: str
@@ -71,6 +76,23 @@ class PictureReferenceResponse(Schema):
     answer_chunk: str
     answer_chunk_position: SpanPair
     """In the text that was sent."""
+
+    @classmethod
+    def from_numbered(cls, one: "NumberedPicture") -> Self:
+        picture = one.reference
+        return cls(
+            number=one.number,
+            marker=(one.marker.start, one.marker.end),
+            url=picture.url,
+            text=picture.text,
+            title=picture.title,
+            relevance_score=picture.relevance_score,
+            answer_chunk=picture.answer_chunk,
+            answer_chunk_position=(
+                picture.answer_chunk_position.start,
+                picture.answer_chunk_position.end,
+            ),
+        )
 
 
 class ReferencesResponse(Schema):
@@ -100,7 +122,7 @@ class ReferencesResponse(Schema):
     """The text that was sent, with its markers."""
     references: tuple[ReferenceResponse, ...]
     pictures: tuple[PictureReferenceResponse, ...]
-    """In the order of the text, which has no markers for them."""
+    """In the order of the text, numbered with the references: where one place has both, the passage comes first."""
     notes: tuple[str, ...]
     """What was left out, and why."""
 
@@ -109,6 +131,6 @@ class ReferencesResponse(Schema):
         return cls(
             text=built.text,
             references=tuple(map(ReferenceResponse.from_numbered, built.references)),
-            pictures=tuple(map(PictureReferenceResponse.model_validate, built.pictures)),
+            pictures=tuple(map(PictureReferenceResponse.from_numbered, built.pictures)),
             notes=built.notes,
         )

@@ -43,7 +43,9 @@ class SourceView:
 class TaskView:
     task: ResearchTaskResponse
     report: TaskReport | None
-    """None until it has ended."""
+    """None until it has ended, or where it is withheld."""
+    is_withheld: bool
+    """Whether its report rests on sources that the asker may not read."""
     written: CitedHtml | None
     sources: tuple[SourceView, ...]
     citations: str
@@ -75,18 +77,23 @@ def build_research_view(opened: OpenedResearch) -> ResearchView:
     report = opened.record.report
     return ResearchView(
         opened=made,
-        tasks=tuple(_view_task(task, reports.get(task.number)) for task in made.plan),
+        tasks=tuple(
+            _view_task(task, reports.get(task.number), opened.withheld_tasks) for task in made.plan
+        ),
         report=_view_report(report) if report else None,
     )
 
 
-def _view_task(task: ResearchTaskResponse, report: TaskReport | None) -> TaskView:
+def _view_task(
+    task: ResearchTaskResponse, report: TaskReport | None, withheld: frozenset[int]
+) -> TaskView:
     sources = report.sources if report else ()
     citations = [_make_citation(one, UNCHECKED) for one in sources]
     text = report.text if report else ""
     return TaskView(
         task=task,
         report=report,
+        is_withheld=task.number in withheld,
         written=report_html(text, citations, f"task-{task.number}") if text else None,
         sources=tuple(map(_view_source, sources)),
         citations=_write_cards(citations, sources),

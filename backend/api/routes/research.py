@@ -56,11 +56,12 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 }
 _REPORT: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The report, with its numbered sources",
+        "description": "The report, with its sources under their numbers",
         "content": {
             _MARKDOWN: {
                 "schema": {"type": "string"},
-                "example": "# Parental leave\n\nParents have 26 weeks of paid leave [1].\n",
+                "example": "# Parental leave\n\nParents have 26 weeks of paid leave [^1].\n\n"
+                "[^1]: [Leave](https://wiki.example.com/leave), 2026-01-12: “Parental leave is 26 weeks, paid in full.”\n",
             },
             DOCX: {"schema": {"type": "string", "format": "binary"}},
         },
@@ -281,10 +282,12 @@ def get_research_report(
     research: ResearchDependency,
     format: Annotated[Literal["markdown", "docx"], Query()] = "markdown",  # noqa: A002 (a query parameter)
 ) -> Response:
-    """403 where it rests on sources that you may not read now."""
-    report = research.get_report(research_id)
+    """Markdown has the sources as footnotes (`[^1]`), a Word document under their numbers. 403 where it rests on sources that you may not
+    read now."""
     name = f'attachment; filename="research.{"docx" if format == "docx" else "md"}"'
     headers = {"Content-Disposition": name, "X-Content-Type-Options": "nosniff"}
     if format == "docx":
-        return Response(write_docx(report), media_type=DOCX, headers=headers)
-    return Response(report.markdown, media_type=_MARKDOWN, headers=headers)
+        return Response(
+            write_docx(research.get_report(research_id)), media_type=DOCX, headers=headers
+        )
+    return Response(research.export_report(research_id), media_type=_MARKDOWN, headers=headers)

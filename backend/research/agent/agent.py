@@ -1,6 +1,6 @@
 """The loop of one research agent."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -35,7 +35,6 @@ from backend.research.events import (
     SourceFound,
 )
 from backend.research.knowledge import KnowledgeItem
-from backend.research.knowledge_builders import learn_from_history
 from backend.research.knowledge_messages import compose_messages, fit_knowledge
 from backend.research.model_calls import ModelCalls, ask_for_json
 from backend.research.record.budget import TaskBudget
@@ -65,6 +64,8 @@ class AgentWork:
 
     record: ResearchRecord
     task: ResearchTask
+    past: Sequence[KnowledgeItem]
+    """What the conversation before established."""
     budget: TaskBudget
     steps: int = 0
     """That were taken before, and count."""
@@ -100,9 +101,6 @@ class ResearchAgent:
         self._tools = work.tools
         self._evidence = work.tools.evidence
         self._gaps = Gaps(work.task.question)
-        self._past = learn_from_history(
-            [one.to_chat_message() for one in work.record.request.history]
-        )
         self._judge = AnswerJudge(work.calls.judge, work.record.request.today)
         self._off: frozenset[ActionKind] = frozenset()
         """What brought nothing in the step before."""
@@ -199,7 +197,7 @@ class ResearchAgent:
         system = ChatMessage("system", prompts.agent_prompt(allowed, places, today, instructions))
         room = int(self._work.calls.room * KNOWLEDGE_SHARE)
         count_tokens = self._tools.request.dependencies.count_tokens
-        known = [*self._past, *self._evidence.knowledge]
+        known = [*self._work.past, *self._evidence.knowledge]
         fitting = fit_knowledge(known, self._gaps.current, room, count_tokens)
         state = ChatMessage("user", to_json(self._describe_state()))
         requests = [

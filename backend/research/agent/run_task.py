@@ -14,6 +14,7 @@ from backend.research.agent.intermediate_report import (
     generate_intermediate_report,
     quote_sources,
 )
+from backend.research.agent.past_answers import find_past_answers
 from backend.research.agent.private_texts import collect_private_sentences, make_read_texts
 from backend.research.agent.tools import AgentTools, ToolRequest
 from backend.research.cited_text import CitedText, select_sources
@@ -164,6 +165,7 @@ class _TaskRun:
         work = AgentWork(
             record=self._record,
             task=self._task,
+            past=find_past_answers(self._record.request.history, self._dependencies),
             budget=replace(self._budget, pages=self._budget.pages - self._pages),
             steps=self._steps,
             tools=tools,

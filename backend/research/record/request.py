@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
+from backend.research.knowledge import Reference
 from backend.research.record.budget import ResearchBudget
 from backend.search.llm_protocol import ChatMessage
 from backend.web_search.tool_texts import Language
@@ -16,6 +17,11 @@ class PastMessage:
 
     role: Literal["user", "assistant"]
     text: str
+    """Of an answer without markers; empty where it may not be read."""
+    references: tuple[Reference, ...] = ()
+    """Of an answer: what its citations quote."""
+    rests_on: tuple[str, ...] = ()
+    """Of an answer: ids of all documents that it rests on, cited or not."""
 
     def to_chat_message(self) -> ChatMessage:
         return ChatMessage(self.role, self.text)

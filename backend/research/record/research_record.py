@@ -53,6 +53,16 @@ class ResearchRecord:
         asked = {document for task in self.tasks for document in task.rests_on}
         return frozenset(read | asked)
 
+    def list_origins(self, task: ResearchTask) -> frozenset[str]:
+        """Return the ids of the documents that the question of a task may say something of.
+
+        Runs of former versions recorded none: then all that was read in the rounds before it.
+        """
+        if task.rests_on:
+            return frozenset(task.rests_on)
+        before = (one for one in self.reports if one.task.round < task.round)
+        return frozenset(document for one in before for document in one.documents)
+
     @property
     def person_said(self) -> tuple[str, ...]:
         """What the person wrote: the question, the messages before it, what was said to questions back."""

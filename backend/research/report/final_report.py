@@ -34,6 +34,7 @@ from backend.research.report.report_checks import (
 from backend.research.report.report_markdown import write_markdown
 from backend.research.report.report_texts import TEXTS
 from backend.research.run_assistant import read_instructions
+from backend.research.run_problem import ASK_AGAIN, NOT_BEGUN, describe_problem
 from backend.search.budget import to_json
 from backend.search.futures import run_in_background
 from backend.search.llm_protocol import ChatMessage, CompletionError
@@ -42,7 +43,6 @@ from indexing.runtime.deadline import Deadline
 
 WRITING_SHARE = 0.6
 """Of the time for the report; the rest is for its checks."""
-NOT_BEGUN = "It was not looked at before the research ended."
 NOT_WRITTEN = "The language model did not write this report: it puts together those of the tasks."
 NO_SOURCES = "It named no source."
 
@@ -57,7 +57,7 @@ def generate_final_report(
     """
     merged = merge_reports(record.written_reports)
     if not merged.reports:
-        raise ResearchFailedError(_describe_failures(record), "Ask in other words, or ask later.")
+        raise ResearchFailedError(describe_problem(record), ASK_AGAIN)
     order = _ReportOrder(record, merged, calls, deadline)
     searched = run_in_background(order.find_contradictions, deadline)
     written, failure = order.write()
@@ -182,9 +182,3 @@ def _list_notes(merged: MergedReports) -> Iterator[str]:
     for one in merged.reports:
         if one.note:
             yield f"{one.question} {one.note}"
-
-
-def _describe_failures(record: ResearchRecord) -> str:
-    reasons = dict.fromkeys(one.failure for one in record.reports if one.failure)
-    said = " ".join(list(reasons)[:3]) or NOT_BEGUN
-    return f"There is nothing to report of. {said}"

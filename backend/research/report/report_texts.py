@@ -14,6 +14,8 @@ class ReportTexts:
     notes: str
     checks: str
     sources: str
+    table_sources: str
+    """Before the numbers of the sources of a table."""
     says: str
     """Of a source: its title, its date, what it says."""
     undated: str
@@ -31,6 +33,7 @@ TEXTS: Mapping[Language, ReportTexts] = {
         notes="How this report came about",
         checks="Checked citations",
         sources="Sources",
+        table_sources="Sources of this table:",
         says="{title} ({date}): {says}",
         undated="no date",
         found_earlier="found earlier on {date}",
@@ -47,6 +50,7 @@ TEXTS: Mapping[Language, ReportTexts] = {
         notes="报告的形成",
         checks="引用核查",
         sources="来源",
+        table_sources="本表来源：",
         says="{title}（{date}）：{says}",
         undated="无日期",
         found_earlier="此前于 {date} 查得",

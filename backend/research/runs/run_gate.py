@@ -14,6 +14,8 @@ class ShownRecord:
     """What may be shown of it."""
     withheld: bool
     """Whether something is left out."""
+    withheld_tasks: frozenset[int]
+    """The numbers of the tasks whose reports are."""
 
 
 def list_documents(record: ResearchRecord) -> frozenset[str]:
@@ -32,15 +34,26 @@ def show_record(
         readable: the documents among them, and among those of the record, that may be read.
     """
     if not readable.issuperset(history):
-        return ShownRecord(ResearchRecord(request=record.request), withheld=record.plan is not None)
+        bare = ResearchRecord(request=record.request)
+        return ShownRecord(bare, record.plan is not None, _list_withheld(record, bare))
     shown = replace(
         record,
         plan=_show_plan(record.plan, readable),
-        added=tuple(one for one in record.added if readable.issuperset(one.rests_on)),
-        reports=tuple(one for one in record.reports if readable.issuperset(one.documents)),
+        added=tuple(one for one in record.added if readable.issuperset(record.list_origins(one))),
+        reports=tuple(
+            one
+            for one in record.reports
+            # That of a failed task has read nothing, in runs of former versions, and repeats its question.
+            if readable.issuperset(record.list_origins(one.task).union(one.documents))
+        ),
         report=_show_report(record.report, readable),
     )
-    return ShownRecord(shown, withheld=shown != record)
+    return ShownRecord(shown, shown != record, _list_withheld(record, shown))
+
+
+def _list_withheld(record: ResearchRecord, shown: ResearchRecord) -> frozenset[int]:
+    reported, left = ({one.task.number for one in each.reports} for each in (record, shown))
+    return frozenset(reported - left)
 
 
 def _show_plan(plan: ResearchPlan | None, readable: frozenset[str]) -> ResearchPlan | None:

@@ -11,6 +11,9 @@ from backend.research.record.final_report import FinalReport
 from backend.research.record.record_json import read_record, write_record
 from backend.research.record.request import PastMessage, ResearchRequest
 from backend.research.record.research_record import ResearchRecord
+from backend.research.report.report_markdown import export_markdown
+from backend.research.run_problem import cut_problem
+from backend.research.runs.past_messages import make_past_messages
 from backend.research.runs.run_events import DocumentedEvent, encode_portion, encode_state
 from backend.research.runs.run_gate import list_documents, show_record
 from backend.store import conversations, messages, research_leases, research_runs
@@ -56,6 +59,8 @@ class OpenedResearch:
     """What may be shown of it."""
     withheld: bool
     """Whether something is left out, because it rests on documents that the asker may not read."""
+    withheld_tasks: frozenset[int]
+    """The numbers of the tasks whose reports are."""
     place: int | None
     """Among those that wait for a process."""
     is_own: bool
@@ -127,14 +132,14 @@ class ResearchService:
             return (), frozenset()
         path = messages.list_path(self.database, before.leaf_id, MOST_HISTORY)
         made = make_history(path, self.gate)
-        past = [PastMessage(one.role, one.text) for one in made.messages if one.role != "system"]
-        return tuple(past), made.document_ids
+        return make_past_messages(path, made), made.document_ids
 
     def list_page(
         self, project_id: str | None, before: ListPosition | None, limit: int
     ) -> ResearchPage:
         """Return one's own runs, or those of a project that one is in; the last changed one first."""
-        found = research_runs.list_page(self.database, self.owner, project_id, before, limit + 1)
+        listed = research_runs.list_page(self.database, self.owner, project_id, before, limit + 1)
+        found = list(map(cut_problem, listed))
         page = found[:limit]
         if len(found) <= limit:
             return ResearchPage(page, None)
@@ -162,7 +167,12 @@ class ResearchService:
         readable = self.gate.find_readable(list_documents(record).union(history))
         shown = show_record(record, history, readable)
         return OpenedResearch(
-            run, shown.record, shown.withheld, self.find_place(run), self.is_own(run)
+            run=cut_problem(run),
+            record=shown.record,
+            withheld=shown.withheld,
+            withheld_tasks=shown.withheld_tasks,
+            place=self.find_place(run),
+            is_own=self.is_own(run),
         )
 
     def get_report(self, run_id: str) -> FinalReport:
@@ -172,12 +182,12 @@ class ResearchService:
             NotFoundError: there is no such run, or no report of it.
             WithheldError: it rests on documents that the asker may not read.
         """
+        return _find_report(self.open(run_id))
+
+    def export_report(self, run_id: str) -> str:
+        """Return the report of a run as a file of Markdown. Raises as `get_report`."""
         opened = self.open(run_id)
-        if opened.record.report is not None:
-            return opened.record.report
-        if opened.run.has_report:
-            raise WithheldError(WITHHELD)
-        raise NotFoundError("This research has no report.")
+        return export_markdown(_find_report(opened), opened.record.request.language)
 
     def clarify(self, run_id: str, answer: str | None) -> OpenedResearch:
         """Say what was unclear of one's own question; None passes over the questions back.
@@ -236,6 +246,14 @@ class ResearchService:
         change = _make_change(state, record)
         research_runs.queue(self.database, self.owner, run_id, change, datetime.now(UTC))
         return self.open(run_id)
+
+
+def _find_report(opened: OpenedResearch) -> FinalReport:
+    if opened.record.report is not None:
+        return opened.record.report
+    if opened.run.has_report:
+        raise WithheldError(WITHHELD)
+    raise NotFoundError("This research has no report.")
 
 
 def _make_change(expected: ResearchState, record: ResearchRecord) -> PersonChange:

@@ -63,6 +63,20 @@ def test_footnotes_are_those_of_markdown(folder: Path) -> None:
     assert shown.startswith(f"{LEAVE}[^1]\n\n[^1]: [Parental leave](")
 
 
+def test_a_picture_is_numbered_and_listed(folder: Path) -> None:
+    shown = folder / "shown.md"
+    shown.write_text(f"# Charts\n\n![{LEAVE}](leave.png)\n")
+    address = (folder / "leave.png").as_uri()
+    found = cite(folder, LEAVE, "--source", str(shown))
+    assert found.stdout == (
+        f"{LEAVE}[1]\n\n## Sources\n\n- [1] [Charts]({address}), a picture: “{LEAVE}”\n"
+    )
+    assert found.stderr == ""
+    listed = json.loads(cite(folder, LEAVE, "--source", str(shown), "--json").output)
+    (picture,) = listed["pictures"]
+    assert (picture["number"], picture["url"], listed["references"]) == (1, address, [])
+
+
 def test_as_json_each_reference_has_its_quote_and_places(folder: Path) -> None:
     source = folder / "leave.md"
     found = json.loads(cite(folder, LEAVE, "--source", str(source), "--json").output)
@@ -96,10 +110,26 @@ def test_pages_of_the_web_are_read(folder: Path, web: LocalWeb) -> None:
     assert "only to people who are signed in" in blocked.output
 
 
-def test_without_a_reference_the_text_is_as_it_was(folder: Path) -> None:
-    done = cite(folder, f"{OTHER}\n", "--source", str(folder / "leave.md"))
+def test_without_a_reference_the_text_is_as_it_was_and_the_command_fails(folder: Path) -> None:
+    """As `search` does where it finds nothing."""
+    source = ("--source", str(folder / "leave.md"))
+    done = cite(folder, f"{OTHER}\n", *source, code=1)
     assert done.stdout == f"{OTHER}\n"
-    assert "No sentence of the text is enough like anything in the sources." in done.stderr
+    assert done.stderr == "No sentence of the text is enough like anything in the sources.\n"
+    found = json.loads(cite(folder, OTHER, *source, "--json", code=1).stdout)
+    assert (found["text"], found["references"], found["pictures"]) == (OTHER, [], [])
+
+
+def test_a_picture_without_text_is_named_and_costs_nothing(folder: Path) -> None:
+    shown = folder / "shown.md"
+    shown.write_text(f"{LEAVE}\n\n![](leave.png)\n")
+    done = cite(folder, LEAVE, "--source", str(shown), code=0)
+    assert "[1]" in done.stdout
+    assert done.stderr.startswith("1 picture of the sources has no text to compare with")
+
+
+def test_without_a_source_the_use_is_wrong(folder: Path) -> None:
+    assert "--source" in cite(folder, LEAVE, code=2).output
 
 
 @pytest.mark.parametrize(
@@ -108,6 +138,10 @@ def test_without_a_reference_the_text_is_as_it_was(folder: Path) -> None:
         (("missing.md", "--source", "leave.md"), "missing.md cannot be read: No such file"),
         (("-", "--source", "empty.txt"), "empty.txt cannot be read: the file is empty."),
         (("-", "--source", "nowhere"), "There is no file 'nowhere'"),
+        (("-", "--source", "leave.md", "--source", "nowhere"), "There is no file 'nowhere'"),
+        (("-", "--source", "x" * 300), f"There is no file '{'x' * 300}'"),
+        ((".", "--source", "leave.md"), ". cannot be read: Is a directory."),
+        (("-", "--source", "/proc/self/mem"), "/proc/self/mem cannot be read: Input/output error."),
     ],
 )
 def test_what_cannot_be_read_is_named(

@@ -24,6 +24,7 @@ from backend.research.knowledge_messages import (
     fit_knowledge,
     write_item,
 )
+from backend.research.record.request import PastMessage
 from backend.schemas.knowledge import export_knowledge, import_knowledge
 from backend.search.llm_protocol import ChatMessage
 from backend.store.knowledge_records import OWN
@@ -101,17 +102,30 @@ def test_a_calculation_is_known_with_its_code_as_of_its_run() -> None:
 
 
 def test_what_was_asked_and_answered_before_is_known() -> None:
+    reference = Reference(
+        exact_quote="So it is.",
+        url="",
+        document_id="kb:1",
+        title="Kb",
+        relevance_score=0.9,
+        answer_chunk="Yes.",
+        answer_chunk_position=Span(0, 4),
+        span=Span(0, 9),
+    )
     history = [
-        ChatMessage("system", "Be kind."),
-        ChatMessage("user", "Twice?"),
-        ChatMessage("user", "Once?"),
-        ChatMessage("assistant", "Yes."),
-        ChatMessage("user", "And now?"),
-        ChatMessage("assistant", " "),
+        PastMessage("user", "Twice?"),
+        PastMessage("user", "Once?"),
+        PastMessage("assistant", "Yes.", (reference,), ("kb:1",)),
+        PastMessage("user", "And now?"),
+        PastMessage("assistant", " "),
     ]
     (item,) = learn_from_history(history)
     assert (item.question, item.answer) == ("Once?", "Yes.")
-    assert (item.type, item.references, item.updated) == (KnowledgeType.CHAT_HISTORY, (), None)
+    assert (item.type, item.references, item.updated) == (
+        KnowledgeType.CHAT_HISTORY,
+        (reference,),
+        None,
+    )
 
 
 def test_dates_and_addresses_are_told_of_what_was_looked_up_alone() -> None:

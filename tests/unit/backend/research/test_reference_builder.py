@@ -52,9 +52,21 @@ def build(
     return build_references(text, given, model, style, Deadline.after(PATIENCE))
 
 
+class CountingEmbedder(HashingEmbedder):
+    """Keeps what it was asked, call by call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = list[list[str]]()
+
+    def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
+        self.calls.append([*texts])
+        return super().embed_queries(texts, deadline)
+
+
 def remove_markers(built: ReferencedText) -> str:
     text = built.text
-    for one in reversed(built.references):
+    for one in reversed(built.citations):
         text = text[: one.marker.start] + text[one.marker.end :]
     return text
 
@@ -174,31 +186,90 @@ def test_other_words_are_found_by_meaning() -> None:
     assert build(text, TRAVEL, model=model).references == ()
 
 
-def test_pictures_are_chosen_by_what_is_said_of_them() -> None:
-    source = CitableSource(
-        title="Handbook",
-        url="https://a.example",
-        texts=("",),
-        pictures=(Picture("https://a.example/leave.png", LEAVE), Picture("x.png", " ** ")),
+def make_illustrated_source(*texts: str, pictures: Sequence[Picture]) -> CitableSource:
+    return CitableSource(
+        title="Handbook", url="https://a.example/people/leave", texts=texts, pictures=pictures
     )
-    text = f"{TRAVEL} {LEAVE}"
-    built = build_references(text, [source], MODEL, MarkerStyle.BRACKETS, Deadline.after(PATIENCE))
-    (picture,) = built.pictures
-    assert (picture.url, picture.title) == ("https://a.example/leave.png", "Handbook")
-    assert picture.answer_chunk_position.of(text) == LEAVE
-    assert built.text == text
+
+
+def build_illustrated(
+    text: str, source: CitableSource, model: UnderstoodEmbedder = MODEL
+) -> ReferencedText:
+    return build_references(text, [source], model, MarkerStyle.BRACKETS, Deadline.after(PATIENCE))
+
+
+def test_pictures_are_chosen_by_what_is_said_of_them() -> None:
+    pictures = (Picture("https://a.example/leave.png", LEAVE), Picture("x.png", " ** "))
+    source = make_illustrated_source("", pictures=pictures)
+    text = f"{TRAVEL} {LEAVE} It is so."
+    built = build_illustrated(text, source)
+    (one,) = built.pictures
+    assert (one.number, one.marker.of(built.text)) == (1, "[1]")
+    assert (one.reference.url, one.reference.title) == ("https://a.example/leave.png", "Handbook")
+    assert one.reference.answer_chunk_position.of(text) == one.reference.answer_chunk == LEAVE
+    assert built.text == f"{TRAVEL} {LEAVE}[1] It is so."
+    assert built.references == ()
     assert built.notes == (
         "1 picture of the sources has no text to compare with, and no reference.",
     )
 
 
+def test_pictures_and_passages_have_one_numbering_by_place() -> None:
+    """The picture of travel comes first, leave has a passage and then a picture, the text's own [2] is passed over."""
+    pictures = (Picture("leave.png", LEAVE), Picture("/travel.png", TRAVEL))
+    source = make_illustrated_source(LEAVE, pictures=pictures)
+    text = f"As [2] has it.\n\n{TRAVEL}\n\n- {LEAVE}\n"
+    built = build_illustrated(text, source)
+    assert built.text == f"As [2] has it.\n\n{TRAVEL}[1]\n\n- {LEAVE}[3][4]\n"
+    assert [one.number for one in built.citations] == [1, 3, 4]
+    assert [one.number for one in built.references] == [3]
+    assert [(one.number, one.reference.url) for one in built.pictures] == [
+        (1, "https://a.example/travel.png"),
+        (4, "https://a.example/people/leave.png"),
+    ]
+    assert remove_markers(built) == text
+
+
+def test_text_passages_and_pictures_are_embedded_by_one_call() -> None:
+    embedder = CountingEmbedder()
+    source = make_illustrated_source(TRAVEL, pictures=[Picture("leave.png", f"{LEAVE} So.")])
+    built = build_illustrated(LEAVE, source, UnderstoodEmbedder(embedder, EVERYTHING))
+    assert embedder.calls == [[LEAVE, TRAVEL, f"{LEAVE} So."]]
+    assert built.text == f"{LEAVE}[1]"
+
+
+def test_passages_take_no_place_from_pictures_and_are_ten_of_each() -> None:
+    """Twelve passages are as like the sentence as the picture is."""
+    said = [f"{LEAVE[:-1]}, says rule {name} of the handbook." for name in "abcdefghijkl"]
+    pictures = [Picture(f"{at}.png", one) for at, one in enumerate(said)]
+    built = build_illustrated("\n\n".join(said), make_illustrated_source(*said, pictures=pictures))
+    assert [one.number for one in built.citations] == list(range(1, 2 * MOST_REFERENCES + 1))
+    assert (len(built.references), len(built.pictures)) == (MOST_REFERENCES, MOST_REFERENCES)
+    alone = build_illustrated(LEAVE, make_illustrated_source(*[LEAVE] * 12, pictures=[Picture("x.png", f"{LEAVE} So.")]))  # fmt: skip
+    assert alone.text == f"{LEAVE}[1][2]"
+
+
+def test_pictures_of_a_language_that_is_not_understood_are_compared_by_words() -> None:
+    model = UnderstoodEmbedder(CountingEmbedder(), ENGLISH_ONLY)
+    pictures = [Picture("leave.png", LEAVE), Picture("nian.png", CHINESE)]
+    built = build_illustrated(
+        f"{LEAVE}\n\n{CHINESE}", make_illustrated_source(TRAVEL, pictures=pictures), model
+    )
+    assert built.text == f"{LEAVE}[1]\n\n{CHINESE}[2]"
+
+
 def test_pictures_in_markdown_are_no_passages() -> None:
     built = build(LEAVE, f"![{LEAVE}](leave.png)\n\n![](x.png)")
     assert built.references == ()
-    assert [picture.url for picture in built.pictures] == ["leave.png"]
+    assert [one.reference.url for one in built.pictures] == ["leave.png"]
 
 
-_SENTENCES = st.sampled_from((LEAVE, TRAVEL, CHINESE, "Short.", "是。", LEAVE[:-1], f"{LEAVE} {TRAVEL}"))  # fmt: skip
+def test_an_address_that_cannot_be_resolved_stays_as_it_is() -> None:
+    source = make_illustrated_source("", pictures=[Picture("http://[bad", LEAVE)])
+    assert [one.reference.url for one in build_illustrated(LEAVE, source).pictures] == ["http://[bad"]  # fmt: skip
+
+
+_SENTENCES = st.sampled_from((LEAVE, TRAVEL, CHINESE, "Short.", "是。", LEAVE[:-1], f"{LEAVE} {TRAVEL}", f"![{LEAVE}](a.png)"))  # fmt: skip
 _LINES = st.one_of(
     _SENTENCES,
     st.text(max_size=60),
@@ -219,20 +290,24 @@ _TEXTS = st.builds(
 def test_nothing_but_markers_is_new_and_each_stands_where_it_may(
     text: str, others: list[str], style: MarkerStyle
 ) -> None:
-    built = build(text, *others, LEAVE, TRAVEL, CHINESE, style=style)
+    shown = f"![{TRAVEL}](travel.png)"
+    built = build(text, *others, LEAVE, TRAVEL, CHINESE, shown, style=style)
     assert remove_markers(built) == text
-    markers = [built.text[one.marker.start : one.marker.end] for one in built.references]
-    assert markers == [style.write(one.number) for one in built.references]
+    markers = [one.marker.of(built.text) for one in built.citations]
+    assert markers == [style.write(one.number) for one in built.citations]
     assert not any(marker in text for marker in markers)
-    assert [one.number for one in built.references] == list(
+    assert [one.number for one in built.citations] == list(
         islice((n for n in count(1) if not _is_taken(n, text)), len(markers))
     )
-    assert len(markers) <= MOST_REFERENCES
+    assert max(len(built.references), len(built.pictures)) <= MOST_REFERENCES
     quotes = [(one.reference.title, one.reference.section, one.reference.span) for one in built.references]  # fmt: skip
     assert len(set(quotes)) == len(quotes)
-    assert all(one.reference.relevance_score >= 0.7 for one in built.references)
-    ends = [one.reference.answer_chunk_position.end for one in built.references]
-    assert ends == sorted(set(ends))
+    assert all(one.reference.relevance_score >= 0.7 for one in built.citations)
+    for group in (built.references, built.pictures):
+        ends = [one.reference.answer_chunk_position.end for one in group]
+        assert ends == sorted(set(ends))
+    places = [one.reference.answer_chunk_position.end for one in built.citations]
+    assert places == sorted(places)
     _check_markdown(text, built.text, markers)
 
 

@@ -8,7 +8,8 @@ from backend.research.knowledge import Reference
 from backend.research.reference_markers import (
     LONGEST_QUOTE,
     MarkerStyle,
-    NumberedReference,
+    Numbered,
+    PictureReference,
     insert_markers,
     write_reference_list,
 )
@@ -41,17 +42,34 @@ def test_markers_are_numbered_by_place_past_numbers_that_are_taken() -> None:
 
 def test_the_list_names_title_address_date_and_quote() -> None:
     dated = make_reference(date_time=datetime(2026, 3, 1, tzinfo=UTC))
-    numbered = [NumberedReference(1, Span(3, 6), dated)]
+    numbered = [Numbered(1, Span(3, 6), dated)]
     line = "[Title](https://a.example/b%20c), 2026-03-01: “A quote.”"
     assert write_reference_list(numbered, MarkerStyle.BRACKETS) == f"- [1] {line}"
     assert write_reference_list(numbered, MarkerStyle.FOOTNOTES) == f"[^1]: {line}"
 
 
 def test_a_long_quote_is_cut_in_the_list() -> None:
-    numbered = [NumberedReference(1, Span(3, 6), make_reference(exact_quote="x" * 1_000))]
+    numbered = [Numbered(1, Span(3, 6), make_reference(exact_quote="x" * 1_000))]
     listed = write_reference_list(numbered, MarkerStyle.BRACKETS)
     assert listed.endswith("x…”")
     assert len(listed) < LONGEST_QUOTE + 100
+
+
+def test_a_picture_is_listed_with_its_address_and_what_is_said_of_it() -> None:
+    picture = PictureReference(
+        url="https://a.example/a b.png",
+        text="Days\nby *grade*",
+        title="Title",
+        relevance_score=0.8,
+        answer_chunk="abc",
+        answer_chunk_position=Span(0, 3),
+    )
+    marked, numbered = insert_markers("abc", [make_reference(), picture], MarkerStyle.FOOTNOTES)
+    assert marked == "abc[^1][^2]"
+    assert write_reference_list(numbered, MarkerStyle.FOOTNOTES) == (
+        "[^1]: [Title](https://a.example/b%20c): “A quote.”\n"
+        "[^2]: [Title](https://a.example/a%20b.png), a picture: “Days by \\*grade\\*”"
+    )
 
 
 def test_no_source_writes_markup_into_the_list() -> None:
@@ -60,12 +78,12 @@ def test_no_source_writes_markup_into_the_list() -> None:
         url="javascript:alert(1)",
         exact_quote="<script>\n\n# Heading\n\n[1]: https://evil.example\x1b[2J",
     )
-    listed = write_reference_list([NumberedReference(1, Span(0, 3), hostile)], MarkerStyle.BRACKETS)
+    listed = write_reference_list([Numbered(1, Span(0, 3), hostile)], MarkerStyle.BRACKETS)
     shown = MarkdownIt("commonmark").render(listed)
     assert all(tag not in shown for tag in ("<a", "<img", "<script", "<h1"))
     assert "\x1b" not in listed
     assert len(listed.splitlines()) == 1
     nameless = make_reference(title=" ", url="")
     assert "Untitled: “" in write_reference_list(
-        [NumberedReference(1, Span(0, 3), nameless)], MarkerStyle.BRACKETS
+        [Numbered(1, Span(0, 3), nameless)], MarkerStyle.BRACKETS
     )

@@ -110,7 +110,7 @@ def _list_shown(
         report = service.get_report(run_id)
     except WithheldError:
         return shown
-    return [*shown, report.markdown, _read_docx(write_docx(report))]
+    return [*shown, report.markdown, service.export_report(run_id), _read_docx(write_docx(report))]
 
 
 def _read_docx(file: bytes) -> str:

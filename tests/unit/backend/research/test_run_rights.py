@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from backend.research import readable_documents
+from backend.research.agent.past_answers import find_past_answers
 from backend.research.events import (
     ActionDone,
     ReportChecked,
@@ -22,6 +23,7 @@ from backend.research.events import (
     TaskStarted,
 )
 from backend.research.record.budget import ResearchBudget
+from backend.research.record.request import PastMessage
 from connectors.access import Readers
 from connectors.errors import TemporarilyUnavailableError
 from tests.support.research_world import ANN, ResearchWorld, research_world
@@ -164,3 +166,52 @@ def test_rights_that_change_again_and_again_end_the_run_with_a_reason() -> None:
     assert (
         world.events[-1].message == "Documents that the report rests on may not be read any more."
     )
+
+
+def test_an_answer_of_before_is_known_to_those_tasks_alone_that_begin_while_it_may_be_read() -> (
+    None
+):
+    """The first task is told of both answers; the right to one of them ends with it."""
+    history = (
+        PastMessage("user", "Who sells the pump?"),
+        PastMessage("assistant", "Blau AG sells it.", (), ("kb:maker",)),
+        PastMessage("user", "What does it cost?"),
+        PastMessage("assistant", "It costs 41 EUR.", (), ("kb:price",)),
+    )
+    with research_world(private=["kb:price"]) as world:
+        world.on_event = at_first(TaskDone, lambda: withdraw(world))
+        world.run(budget=ResearchBudget(parallel_tasks=1), history=history)
+        asked = [
+            one.text
+            for one in world.world.server.requests
+            if "You research one question" in one.text
+        ]
+    assert all("Blau AG sells it." in text for text in asked)
+    told = ["It costs 41 EUR." in text for text in asked]
+    assert told[0]
+    assert not told[-1]
+    assert told == sorted(told, reverse=True)
+    first = asked[0]
+    assert first.index("What does it cost?") < first.index("It costs 41 EUR.") < first.index("asked_by_the_person")  # fmt: skip
+
+
+def test_where_rights_cannot_be_looked_up_only_what_rests_on_nothing_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readable_documents, "PAUSE_SECONDS", 0.01)
+
+    def fail() -> None:
+        raise TemporarilyUnavailableError("The index does not answer.", timedelta(seconds=1))
+
+    history = (
+        PastMessage("user", "Who?"),
+        PastMessage("assistant", "Blau AG.", (), ("kb:maker",)),
+        PastMessage("user", "Twice?"),
+        PastMessage("assistant", "Yes.", (), ("memory/one",)),
+    )
+    with research_world() as world:
+        index = MemoryIndex(world.world.index.corpus, before_chunks=fail)
+        parts = replace(world.dependencies(), index=index)
+        assert [one.answer for one in find_past_answers(history, parts)] == ["Yes."]
+        known = find_past_answers(history, world.dependencies())
+        assert [one.answer for one in known] == ["Blau AG.", "Yes."]

@@ -177,6 +177,8 @@ def test_what_rests_on_a_document_that_may_not_be_read_is_not_shown(
         shown = bob.get(f"/research/{run_id}{path}").text
         assert WITHHELD in shown
         assert said not in shown
+        assert "What was found rests on sources that you may not read." in shown
+        assert "Not worked on" not in shown
     assert bob.get(f"/api/research/{run_id}/report").status_code == 403
 
 

@@ -82,6 +82,17 @@ def test_documents_and_texts_are_cited_together(client: TestClient) -> None:
     assert answered["text"][start:end] == "[2]"
 
 
+def test_a_picture_is_numbered_with_the_passages(client: TestClient) -> None:
+    shown = {"title": "Bands", "url": "https://a.example/x", "text": f"![{PAY}](pay.png)"}
+    answered = post(client, f"{PAY} {LEAVE}", {"document_id": OPEN}, shown).json()
+    assert answered["text"] == f"{PAY}[1] {LEAVE}[2]"
+    assert [one["number"] for one in answered["references"]] == [2]
+    (picture,) = answered["pictures"]
+    assert (picture["number"], picture["url"]) == (1, "https://a.example/pay.png")
+    start, end = picture["marker"]
+    assert answered["text"][start:end] == "[1]"
+
+
 def test_footnotes_are_asked_for_by_name(client: TestClient) -> None:
     answered = post(client, LEAVE, {"document_id": OPEN}, style="footnotes").json()
     assert answered["text"] == f"{LEAVE}[^1]"

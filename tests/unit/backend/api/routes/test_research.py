@@ -1,6 +1,7 @@
 """Research over HTTP: whole runs, planned with the person, followed from any event, stopped, and gated by what the asker may read now."""
 
 import io
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 import docx
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import update
 
 from backend.access.groups import GroupService
 from backend.access.people import PeopleService
@@ -24,6 +26,7 @@ from backend.research.knowledge import KnowledgeType
 from backend.research.knowledge_service import add_items
 from backend.research.runs.service import MOST_OPEN
 from backend.store import people, research_runs
+from backend.store.conversation_tables import messages
 from backend.store.conversations import ConversationOwner
 from backend.store.knowledge_records import OWN, KnowledgePlace
 from backend.store.research_runs import ResearchRun
@@ -173,11 +176,16 @@ def test_a_report_is_read_as_markdown_and_as_a_word_document(bob: TestClient) ->
     follow(bob, run_id)
     markdown = bob.get(f"{BASE}/{run_id}/report")
     assert markdown.headers["content-type"].startswith("text/markdown")
-    assert markdown.text == open_run(bob, run_id)["report"]["markdown"]
+    assert "26 weeks of paid leave [^1]" in markdown.text
+    assert re.findall(r"(?m)^\[\^(\d+)\]: \[(.*?)\]\(file://", markdown.text) == [
+        (str(one["number"]), one["title"]) for one in open_run(bob, run_id)["report"]["sources"]
+    ]
+    assert "[1]" not in markdown.text
     word = bob.get(f"{BASE}/{run_id}/report", params={"format": "docx"})
     written = docx.Document(io.BytesIO(word.content))
     lines = [paragraph.text for paragraph in written.paragraphs]
     assert any("26 weeks of paid leave [1]" in line for line in lines)
+    assert any("of them without a source: 0" in line for line in lines)
     assert [line for line in lines if line.startswith("[1] Parental leave (file://")], lines[-2:]
     assert [p.text for p in written.paragraphs if p.style and p.style.name == "Heading 2"]
 
@@ -356,6 +364,43 @@ def test_research_of_a_conversation_knows_what_was_said_and_is_withheld_with_it(
     assert opened["report"] is not None
     assert bob.delete(f"/api/conversations/{conversation}").status_code == 204
     assert bob.get(f"{BASE}/{run_id}").status_code == 404
+
+
+@pytest.mark.usefixtures("workers", "model")
+def test_agents_know_what_the_conversation_established(
+    bob: TestClient, modelled: Container, server: ScriptedModel
+) -> None:
+    """The answer is put into the database as a turn leaves it: no model of this module writes chats."""
+    begun = bob.post("/api/conversations", json={"question": PAY}).json()
+    conversation, message = begun["conversation"]["id"], begun["answer"]["id"]
+    bob.get(f"/api/conversations/{conversation}/messages/{message}/events")
+    cited = {
+        "number": 1,
+        "document_id": PAY_DOCUMENT,
+        "title": "Salary bands",
+        "link": "",
+        "quote": "A senior engineer is in band five.",
+        "section": 0,
+        "span": [0, 34],
+        "score": 0.9,
+    }
+    with modelled.database.writing() as connection:
+        connection.execute(
+            update(messages)
+            .where(messages.c.id == message)
+            .values(
+                text="Senior engineers are in band five [1].",
+                answer={"citations": [cited]},
+                document_ids=[PAY_DOCUMENT],
+            )
+        )
+    run_id = start(bob, LEAVE, conversation_id=conversation)
+    assert follow(bob, run_id)[-1].name == "done"
+    asked = [one.text for one in server.requests if "You research one question" in one.text]
+    assert asked
+    assert all(f"{PAY}\nSenior engineers are in band five.\n" in text for text in asked)
+    with _without_finance(modelled):
+        assert open_run(bob, run_id)["withheld"]
 
 
 @pytest.mark.usefixtures("workers", "model")
