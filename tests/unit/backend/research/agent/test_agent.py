@@ -13,10 +13,13 @@ from backend.chat.llm.client import LanguageModel
 from backend.research import prompts
 from backend.research.events import ActionDone, ActionKind, ActionStarted, TaskDone
 from backend.research.knowledge import KnowledgeItem, KnowledgeType
+from backend.research.knowledge_messages import MESSAGE_TOKENS
 from backend.research.record.budget import ResearchBudget
+from backend.research.record.request import PastMessage
 from backend.research.record.task_report import TaskReport
 from backend.web_search.results import Freshness
 from connectors.document import Span
+from indexing.embedding.token_counting import estimated_tokens
 from indexing.runtime.deadline import Deadline
 from tests.contract.provider_worlds.world import Item
 from tests.support.agent_world import page
@@ -384,17 +387,28 @@ def test_a_date_that_a_page_does_not_declare_is_told_as_a_guess() -> None:
 
 
 def test_what_says_least_of_the_question_gives_way_in_a_small_window() -> None:
-    """Of a window of 1,500 tokens an agent is shown 70 % at most of what it knows: 1,050, less than the notes of 40 documents."""
-    filler = "The committee talked about the garden and the colour of the walls. " * 3
-    facts = {"kb:price": "The Aster pump costs 40 EUR."}
-    facts |= {f"kb:{at}": f"Pump {at}: {filler}" for at in range(12)}
-    shown = {}
+    """A window of 3,000 tokens leaves 787 for what is known. What was found takes some 60, a question and answer of the conversation
+    some 110: of eight that say nothing of the question, six at most fit beside the one that does, though it comes last."""
+    asides = [(f"Aside {at}?", f"Aside {at}: {'walls of the garden ' * 20}") for at in range(8)]
+    spoken = [*asides, ("What does a part of the Aster pump cost?", "A part costs 7 EUR.")]
+    history = tuple(
+        PastMessage(role, text)
+        for asked, answer in spoken
+        for role, text in (("user", asked), ("assistant", answer))
+    )
+    shown: dict[int, list[str]] = {}
     for window in (32_000, 3_000):
-        with research_world(facts, {}, window=window) as world:
-            script, _ = run_script(world, ANSWER)
-        shown[window] = "\n".join(list_messages(script.requests[0]))
-    assert "costs 40 EUR" in shown[3_000]
-    assert shown[32_000].count("colour of the walls") > shown[3_000].count("colour of the walls")
+        with research_world(FACTS, {}, window=window) as world:
+            script, _ = run_script(world, ANSWER, history=history)
+        shown[window] = list_messages(script.requests[0])
+    everything, some = ([one for one, _ in spoken if one in shown[at]] for at in (32_000, 3_000))
+    assert everything == [one for one, _ in spoken]
+    assert some[:-1] == [one for one, _ in asides[: len(some) - 1]]
+    assert some[-1] == spoken[-1][0]
+    assert 4 <= len(some) <= 7
+    assert any(FACTS["kb:price"] in one for one in shown[3_000])
+    known = shown[3_000][1:-1]
+    assert sum(estimated_tokens(one) + MESSAGE_TOKENS for one in known) <= 787
 
 
 def test_results_that_say_alike_things_are_known_together() -> None:
