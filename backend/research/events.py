@@ -153,6 +153,8 @@ class ReportChecked:
     """Comes before the first piece of the report."""
 
     counts: ReportCounts
+    documents: tuple[str, ...] = ()
+    """Ids of all documents that the report rests on."""
 
 
 @dataclass(frozen=True, slots=True)

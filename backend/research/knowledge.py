@@ -54,5 +54,7 @@ class KnowledgeItem:
     references: tuple[Reference, ...] = ()
     updated: datetime | Freshness | None = None
     """As of when the answer holds: a time, or for what search engines said, the age of results that was asked for."""
+    updated_is_guess: bool = False
+    """Whether a page does not declare this time: it was concluded from its address or its first lines."""
     source_code: str | None = None
     """That computed the answer."""

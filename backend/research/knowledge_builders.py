@@ -58,6 +58,7 @@ def _make_page_item(question: str, page: WebPage, snippets: Sequence[Snippet]) -
         type=KnowledgeType.URL,
         references=tuple(references),
         updated=published,
+        updated_is_guess=page.published is not None and page.published.is_guess,
     )
 
 

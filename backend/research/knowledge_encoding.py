@@ -15,6 +15,7 @@ from backend.web_search.results import Freshness
 from connectors.document import Span
 
 _AGES = {one.value for one in Freshness}
+_GUESSED = "guessed "
 
 
 def encode_item(
@@ -24,7 +25,7 @@ def encode_item(
         question=item.question,
         answer=item.answer,
         type=item.type.value,
-        updated=_encode_updated(item.updated),
+        updated=_encode_updated(item),
         source_code=item.source_code,
         quotes=encode_references(item.references),
         pages=[{"url": one.url, "text_hash": one.text_hash} for one in pages],
@@ -58,6 +59,7 @@ def decode_item(stored: StoredItem) -> KnowledgeItem:
         type=KnowledgeType(stored.type),
         references=decode_references(stored.quotes),
         updated=_decode_updated(stored.updated),
+        updated_is_guess=(stored.updated or "").startswith(_GUESSED),
         source_code=stored.source_code,
     )
 
@@ -126,9 +128,15 @@ def _decode_time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-def _encode_updated(updated: datetime | Freshness | None) -> str | None:
-    return updated.value if isinstance(updated, Freshness) else _encode_time(updated)
+def _encode_updated(item: KnowledgeItem) -> str | None:
+    match item.updated:
+        case Freshness() as age:
+            return age.value
+        case datetime() as time if item.updated_is_guess:
+            return f"{_GUESSED}{_encode_time(time)}"
+        case time:
+            return _encode_time(time)
 
 
 def _decode_updated(text: str | None) -> datetime | Freshness | None:
-    return Freshness(text) if text in _AGES else _decode_time(text)
+    return Freshness(text) if text in _AGES else _decode_time(text and text.removeprefix(_GUESSED))

@@ -36,7 +36,8 @@ def write_item(item: KnowledgeItem) -> tuple[ChatMessage, ChatMessage]:
 
 def _write_facts(item: KnowledgeItem) -> Iterator[str]:
     if item.type in _DATED and item.updated is not None:
-        yield f"<answer-datetime>\n{_write_time(item.updated)}\n</answer-datetime>"
+        guessed = " (guessed)" if item.updated_is_guess else ""
+        yield f"<answer-datetime>\n{_write_time(item.updated)}{guessed}\n</answer-datetime>"
     if item.type is KnowledgeType.URL and item.references:
         yield f"<url>\n{_disarm(item.references[0].url)}\n</url>"
 

@@ -63,7 +63,7 @@ def write_report(
     left = drop_withdrawn(record, dependencies, control)
     if left is not record:
         return step.finish(left, calls.tokens)
-    control.emit(ReportChecked(report.counts))
+    control.emit(ReportChecked(report.counts, report.documents))
     for piece in split_markdown(report.markdown):
         control.emit(ReportPiece(piece, report.documents))
     return step.finish(replace(record, report=report), calls.tokens)

@@ -22,6 +22,7 @@ _ITEM_EXAMPLE: dict[str, JsonValue] = {
     "type": "qa",
     "references": [],
     "updated": None,
+    "updated_is_guess": False,
     "source_code": None,
     "document_ids": ["wiki:leave.md"],
     "from_web": False,
@@ -50,6 +51,8 @@ class KnowledgeItemResponse(Schema):
     references: tuple[ReferenceBody, ...]
     updated: Freshness | AwareDatetime | None
     """As of when the answer holds."""
+    updated_is_guess: bool
+    """Whether the page does not declare this time: it was concluded from its address or its first lines."""
     source_code: str | None
     document_ids: tuple[str, ...]
     """That it rests on, quoted or not."""

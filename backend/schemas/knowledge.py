@@ -12,6 +12,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from backend.research.kept_knowledge import (
@@ -85,7 +86,17 @@ class KnowledgeItemBody(Schema):
     type: KnowledgeType
     references: tuple[ReferenceBody, ...] = Field(default=(), max_length=MOST_REFERENCES)
     updated: Freshness | AwareDatetime | None = None
+    updated_is_guess: bool = Field(
+        default=False,
+        description="Whether the page does not declare this time: it was concluded from its address or its first lines",
+    )
     source_code: Text | None = None
+
+    @model_validator(mode="after")
+    def _check_guess(self) -> Self:
+        if self.updated_is_guess and not isinstance(self.updated, datetime):
+            raise ValueError("only a time can be a guess")
+        return self
 
     def to_item(self) -> KnowledgeItem:
         updated: datetime | Freshness | None = self.updated
@@ -95,6 +106,7 @@ class KnowledgeItemBody(Schema):
             type=self.type,
             references=tuple(one.to_reference() for one in self.references),
             updated=updated,
+            updated_is_guess=self.updated_is_guess,
             source_code=self.source_code,
         )
 

@@ -47,7 +47,7 @@ class NewItem:
     answer: str
     type: str
     updated: str | None
-    """As of when the answer holds: a time (ISO 8601), or an age of results."""
+    """As of when the answer holds: a time (ISO 8601, behind "guessed " where it is a guess), or an age of results."""
     source_code: str | None
     quotes: Sequence[Json]
     """The references of the answer."""

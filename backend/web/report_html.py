@@ -14,6 +14,9 @@ _FIRST_LEVEL = 3
 """Of headings: the page and the part of it in which a report stands have their own."""
 _LAST_LEVEL = 6
 _LONGEST_HEADING = 120
+_BREAKS = {"softbreak", "hardbreak"}
+_SAID = {"text", "text_special", "code_inline", *_BREAKS}
+"""Kinds of tokens that have a part in the words of a heading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +49,19 @@ def report_html(text: str, citations: Sequence[CitationResponse], place: str) ->
 
 
 def _place_headings(tokens: Sequence[Token], place: str) -> Iterator[Heading]:
-    """Give each heading its id, and a level at which none is skipped."""
+    """Give each heading its id, and a level at which none is skipped; one without words is a paragraph, which no outline leads to."""
     above: list[int] = []
     for at, token in enumerate(tokens):
         if token.type != "heading_open":
             continue
+        text = _read_text(tokens[at + 1])
+        if not text:
+            token.tag = tokens[at + 2].tag = "p"
+            continue
         level = int(token.tag[1:])
         while above and above[-1] >= level:
             above.pop()
-        heading = Heading(f"{place}-{at}", len(above), _read_text(tokens[at + 1]))
+        heading = Heading(f"{place}-{at}", len(above), text)
         above.append(level)
         token.attrSet("id", heading.place)
         token.tag = tokens[at + 2].tag = f"h{min(_FIRST_LEVEL + heading.depth, _LAST_LEVEL)}"
@@ -63,5 +70,6 @@ def _place_headings(tokens: Sequence[Token], place: str) -> Iterator[Heading]:
 
 def _read_text(inline: Token) -> str:
     """Return the words of a heading without its citations."""
-    written = (one.content for one in inline.children or () if one.type in {"text", "code_inline"})
-    return shorten("".join(written), _LONGEST_HEADING)
+    children = inline.children or ()
+    written = (" " if one.type in _BREAKS else one.content for one in children if one.type in _SAID)
+    return shorten(" ".join("".join(written).split()), _LONGEST_HEADING)

@@ -10,6 +10,7 @@ from backend.research.events import (
     ActionKind,
     IntermediateReportCitedDocs,
     PlanMade,
+    ReportChecked,
     ReportPiece,
     ResearchDone,
     ResearchEvent,
@@ -18,7 +19,7 @@ from backend.research.events import (
     TaskDone,
     TaskStarted,
 )
-from backend.research.record.final_report import FinalReport
+from backend.research.record.final_report import FinalReport, ReportCounts
 from backend.research.record.plan import ResearchPlan, ResearchTask
 from backend.research.record.record_json import write_record
 from backend.research.record.request import ResearchRequest
@@ -35,6 +36,9 @@ from backend.store.research_leases import ClaimedResearch
 from backend.store.research_runs import NewResearch
 from backend.sync.run_lease import is_dead
 from tests.support.conversations import ELSEWHERE
+
+SENTENCES = 471_147_114_711
+"""That each report is said to have."""
 
 
 def add_run(
@@ -128,10 +132,12 @@ def _list_events(report: TaskReport, said: str) -> list[ResearchEvent]:
 
 
 def _end(journal: RunJournal, record: ResearchRecord) -> ResearchRecord:
-    text = " ".join(one.text for one in record.reports)
+    text = "\n\n".join(f"## {one.task.question}\n\n{one.text}" for one in record.reports)
     documents = tuple(sorted(record.documents))
-    report = FinalReport(markdown=text, text=text, documents=documents)
+    counts = ReportCounts(sentences=SENTENCES)
+    report = FinalReport(markdown=text, text=text, documents=documents, counts=counts)
     ended = replace(record, report=report, is_searched=True)
+    journal.emit(ReportChecked(counts, documents))
     journal.emit(ReportPiece(text, documents))
     journal.emit(ResearchDone(report))
     journal.leave(ended, LeftRun("done", None, encode_state("done")))

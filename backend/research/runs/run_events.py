@@ -13,6 +13,7 @@ from backend.research.events import (
     EarlierFindingsUsed,
     IntermediateReportCitedDocs,
     PlanMade,
+    ReportChecked,
     ReportPiece,
     ResearchDone,
     ResearchEvent,
@@ -62,7 +63,7 @@ def list_documents(event: ResearchEvent) -> Sequence[str]:
             return report.documents
         case RoundDecided(tasks=tasks, documents=documents):
             return [*documents, *(one for task in tasks for one in task.rests_on)]
-        case ReportPiece(documents=documents):
+        case ReportChecked(documents=documents) | ReportPiece(documents=documents):
             return documents
         case ResearchDone(report=report):
             return report.documents

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -178,8 +179,11 @@ def imported(draw: st.DrawFn) -> ImportedItem:
     answer = draw(_TEXT) + LEAVE
     references = [make_reference(LEAVE, answer, "desk:leave")] if draw(st.booleans()) else []
     pages = [PageVersion(url, "0" * 40) for url in draw(st.lists(_TEXT, max_size=2))]
+    item = make_item(draw(_TEXT), answer, *references, kind=draw(st.sampled_from(KnowledgeType)))
+    time = draw(st.none() | st.just(START))
+    is_guess = time is not None and draw(st.booleans())
     return ImportedItem(
-        item=make_item(draw(_TEXT), answer, *references, kind=draw(st.sampled_from(KnowledgeType))),
+        item=replace(item, updated=time, updated_is_guess=is_guess),
         documents=tuple(DocumentVersion("desk:leave", None) for _ in references),
         pages=tuple(pages),
         unverified=draw(st.booleans()),

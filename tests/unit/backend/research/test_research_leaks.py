@@ -22,13 +22,14 @@ from backend.research.runs.service import ResearchService
 from backend.store import projects
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
+from backend.web.research_view import ResearchView, build_research_view
 from connectors.access import Readers
 from connectors.errors import NotFoundError
 from indexing.runtime.deadline import CancelToken, Deadline
 from tests.support.accounts import add_person
 from tests.support.conversations import START, own_no_memories
 from tests.support.databases import sqlite_in
-from tests.support.research_runs import add_run, finish_run
+from tests.support.research_runs import SENTENCES, add_run, finish_run
 from tests.support.soak import scaled
 from tests.unit.backend.conversations.test_turn_runner import Shelf
 
@@ -103,14 +104,23 @@ def _list_shown(
     service = ResearchService(
         database=place.database, owner=asker, gate=_gate(readable), acting_as=()
     )
-    opened = responses.make_opened(service.open(run_id)).model_dump_json()
+    found = service.open(run_id)
+    opened = responses.make_opened(found).model_dump_json()
+    outline, page = _read_page(build_research_view(found))
     listed = responses.make_page(service.list_page(place.project, None, 50), service)
-    shown = [opened, listed.model_dump_json(), _follow(place, asker, run_id, readable, after)]
+    followed = _follow(place, asker, run_id, readable, after)
+    shown = [opened, followed, listed.model_dump_json(), *outline, page]
     try:
         report = service.get_report(run_id)
     except WithheldError:
         return shown
     return [*shown, report.markdown, service.export_report(run_id), _read_docx(write_docx(report))]
+
+
+def _read_page(view: ResearchView) -> tuple[list[str], str]:
+    """Return the lines of the outline, and all else of the page that rests on documents."""
+    outline = [one.text for one in view.report.written.headings] if view.report else []
+    return outline, repr((view.tasks, view.report))
 
 
 def _read_docx(file: bytes) -> str:
@@ -132,9 +142,13 @@ def test_nobody_is_shown_a_word_of_what_they_may_not_read(place: Place) -> None:
             readable = chance.sample(DOCUMENTS, chance.randint(0, len(DOCUMENTS)))
             shown = _list_shown(place, asker, run_id, readable, chance.choice([0, 1, 5, 9]))
             _check(shown, readable)
-            if rests_on <= set(readable):
+            is_readable = rests_on <= set(readable)
+            assert (str(SENTENCES) in str(shown)) == is_readable
+            if is_readable:
                 assert record.report is not None
                 assert record.report.markdown in shown
+                planned = {one.task.question for one in record.reports if not one.task.round}
+                assert planned <= {*shown}
         with pytest.raises(NotFoundError):
             _list_shown(place, place.stranger, run_id, DOCUMENTS, 0)
 
@@ -157,7 +171,7 @@ def test_what_may_be_read_is_shown_beside_what_may_not(place: Place) -> None:
     run_id = add_run(place.database, place.author)
     rounds = [{one: SAID[one] for one in ("wiki:1", "wiki:2")}, {"wiki:3": SAID["wiki:3"]}]
     finish_run(place.database, run_id, rounds)
-    opened, _, followed = _list_shown(place, place.author, run_id, ["wiki:1", "wiki:3"], 0)
+    opened, followed, *_ = _list_shown(place, place.author, run_id, ["wiki:1", "wiki:3"], 0)
     for shown in (opened, followed):
         assert SAID["wiki:1"] in shown
         # The question of the second round was written by one who knew what the first had found.

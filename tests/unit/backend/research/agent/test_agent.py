@@ -1,8 +1,9 @@
 """The loop of one agent: what it may do next, what it is told, and what it learns."""
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -12,14 +13,19 @@ from backend.chat.llm.client import LanguageModel
 from backend.research import prompts
 from backend.research.events import ActionDone, ActionKind, ActionStarted, TaskDone
 from backend.research.knowledge import KnowledgeItem, KnowledgeType
+from backend.research.knowledge_messages import MESSAGE_TOKENS
 from backend.research.record.budget import ResearchBudget
+from backend.research.record.request import PastMessage
 from backend.research.record.task_report import TaskReport
 from backend.web_search.results import Freshness
 from connectors.document import Span
+from indexing.embedding.token_counting import estimated_tokens
 from indexing.runtime.deadline import Deadline
 from tests.contract.provider_worlds.world import Item
+from tests.support.agent_world import page
 from tests.support.research_world import ResearchWorld, allowed_actions, research_world
 from tests.support.scripted_model import Json, Request, Say
+from tests.support.services import serving
 
 NOW = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 QUESTION = "What does the Aster pump cost?"
@@ -104,6 +110,26 @@ def test_what_brought_nothing_is_off_in_the_next_step_alone(
     assert kind in script.allowed[2] or other["action"] == kind
     done = [one for one in world.of_kind(ActionDone) if one.action == kind and one.step == 2]
     assert [one.brought for one in done] == [0]
+
+
+def test_a_visit_without_new_pages_is_off_in_the_next_step_alone() -> None:
+    """A page is not to be had while another one waits: what is off is off for what it brought, not for want of pages."""
+    with research_world({}, {}) as world:
+        world.serve_pages({"/aster": ("The Aster pump", "The Aster pump costs 45 EUR.")})
+        gone = world.world.url("news.test", "/gone")
+        world.world.engine.items.insert(0, Item("Gone", gone, "More about the pump."))
+        lost: Json = {"action": "visit", "pages": [1]}
+        think: Json = {"action": "reflect", "questions": ["How heavy is it?"]}
+        there: Json = {"action": "visit", "pages": [2]}
+        script, _ = run_script(world, lost, think, there, ANSWER, uses_web=True)
+    assert ["visit" in allowed for allowed in script.allowed[:3]] == [True, False, True]
+    assert [[one["page"] for one in state.get("to_read", ())] for state in script.states[:3]] == [
+        ["1", "2"],
+        ["2"],
+        ["2"],
+    ]
+    visits = [one for one in world.of_kind(ActionDone) if one.action is ActionKind.VISIT]
+    assert [(one.step, one.brought) for one in visits] == [(2, 0), (4, 1)]
 
 
 def test_an_action_that_is_off_is_not_done(world: ResearchWorld) -> None:
@@ -290,6 +316,99 @@ def test_pages_are_opened_by_their_numbers_and_links_followed() -> None:
         ActionKind.VISIT,
         ActionKind.VISIT,
     ]
+
+
+class MeetingPages:
+    """Serves a page once so many are asked for at the same time; counts how many were."""
+
+    def __init__(self, parties: int) -> None:
+        self._meeting = threading.Barrier(parties, timeout=20)
+        self._lock = threading.Lock()
+        self._open = 0
+        self.most = 0
+
+    def __call__(self, request: serving.ReceivedRequest) -> serving.Reply:
+        with self._lock:
+            self._open += 1
+            self.most = max(self.most, self._open)
+        with suppress(threading.BrokenBarrierError):
+            self._meeting.wait()
+        with self._lock:
+            self._open -= 1
+        title = f"The Aster pump {request.path}"
+        return serving.reply_text(page(title, "<p>It costs 45 EUR.</p>"), media_type="text/html")
+
+
+def test_the_pages_of_one_visit_are_asked_for_at_the_same_time() -> None:
+    with research_world({}, {}) as world:
+        paths = ["/one", "/two", "/three", "/four"]
+        pages = MeetingPages(len(paths))
+        for path in paths:
+            world.world.put("news.test", path, pages)
+        world.world.engine.items = [
+            Item(f"The Aster pump {path}", world.world.url("news.test", path), "It costs 45 EUR.")
+            for path in paths
+        ]
+        visit: Json = {"action": "visit", "pages": [1, 2, 3, 4]}
+        _, report = run_script(world, visit, ANSWER, uses_web=True)
+    assert pages.most == len(paths)
+    assert sorted(world.world.pages_asked) == sorted(f"news.test{path}" for path in paths)
+    assert report.spent.pages == len(paths)
+
+
+def test_a_date_that_a_page_does_not_declare_is_told_as_a_guess() -> None:
+    with research_world({}, {}) as world:
+        declared = "<meta property='article:published_time' content='2025-05-06T07:08:00Z'>"
+        said = "<p>The Aster pump costs 45 EUR.</p>"
+        items = []
+        for path, head in (("/2024/06/08/aster", ""), ("/declared", declared), ("/none", "")):
+            url = world.world.put("news.test", path, page("The Aster pump", said, head=head))
+            items.append(Item(f"The Aster pump {path}", url, "More."))
+        world.world.engine.items = items
+        visit: Json = {"action": "visit", "pages": [1, 2, 3]}
+        script, report = run_script(world, visit, ANSWER, uses_web=True)
+    experts = f"What do experts say about “{QUESTION}”?"
+    dated = {
+        one.references[0].url.partition("news.test")[2].partition("/")[2]: (
+            one.updated,
+            one.updated_is_guess,
+        )
+        for one in report.knowledge
+        if one.question == experts
+    }
+    assert dated == {
+        "2024/06/08/aster": (datetime(2024, 6, 8, tzinfo=UTC), True),
+        "declared": (datetime(2025, 5, 6, 7, 8, tzinfo=UTC), False),
+        "none": (None, False),
+    }
+    told = "\n".join(list_messages(script.requests[1]))
+    assert "<answer-datetime>\n2024-06-08T00:00+00:00 (guessed)\n</answer-datetime>" in told
+    assert "<answer-datetime>\n2025-05-06T07:08+00:00\n</answer-datetime>" in told
+
+
+def test_what_says_least_of_the_question_gives_way_in_a_small_window() -> None:
+    """A window of 3,000 tokens leaves 787 for what is known. What was found takes some 60, a question and answer of the conversation
+    some 110: of eight that say nothing of the question, six at most fit beside the one that does, though it comes last."""
+    asides = [(f"Aside {at}?", f"Aside {at}: {'walls of the garden ' * 20}") for at in range(8)]
+    spoken = [*asides, ("What does a part of the Aster pump cost?", "A part costs 7 EUR.")]
+    history = tuple(
+        PastMessage(role, text)
+        for asked, answer in spoken
+        for role, text in (("user", asked), ("assistant", answer))
+    )
+    shown: dict[int, list[str]] = {}
+    for window in (32_000, 3_000):
+        with research_world(FACTS, {}, window=window) as world:
+            script, _ = run_script(world, ANSWER, history=history)
+        shown[window] = list_messages(script.requests[0])
+    everything, some = ([one for one, _ in spoken if one in shown[at]] for at in (32_000, 3_000))
+    assert everything == [one for one, _ in spoken]
+    assert some[:-1] == [one for one, _ in asides[: len(some) - 1]]
+    assert some[-1] == spoken[-1][0]
+    assert 4 <= len(some) <= 7
+    assert any(FACTS["kb:price"] in one for one in shown[3_000])
+    known = shown[3_000][1:-1]
+    assert sum(estimated_tokens(one) + MESSAGE_TOKENS for one in known) <= 787
 
 
 def test_results_that_say_alike_things_are_known_together() -> None:

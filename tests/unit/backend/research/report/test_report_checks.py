@@ -55,7 +55,7 @@ def report_of(**steps: Callable[[Json, Request], Reply]) -> tuple[FinalReport, l
     with research_world(FACTS) as world:
         world.model.steps = {"final_report": falsify, **steps}
         report = check_run(world, world.run(QUESTION))
-        assert world.of_kind(ReportChecked) == [ReportChecked(report.counts)]
+        assert world.of_kind(ReportChecked) == [ReportChecked(report.counts, report.documents)]
         return report, world.model.of("reword")
 
 
