@@ -15,12 +15,12 @@ from backend.chat.citations.roles import (
     has_swapped_names,
     is_of_another_row,
 )
-from backend.chat.citations.support_model import Likeness
+from backend.chat.citations.support_model import BY_MEANING, Likeness
 from indexing.embedding.embedder import Vector
 from indexing.embedding.language_support import Understanding
 from indexing.text.tokenizer import plain_words
 
-EMBEDDED_PASSAGES = 24
+EMBEDDED_PASSAGES = 12
 """Passages of one claim that are compared by meaning: those that share most words with it."""
 EMBEDDED_TEXTS = 192
 """Passages of all claims together; of many claims, each has fewer."""
@@ -57,7 +57,7 @@ class ComparedClaim:
             return cls(text, (), (), (), is_understood=False)
         most = max(1, min(EMBEDDED_PASSAGES, EMBEDDED_TEXTS // claims))
         units = split_units(text)
-        compared = _select_passages(text, units, passages)[:most]
+        compared = _limit_passages(units, _select_passages(text, units, passages)[:most])
         said = " ".join(passage.text for passage in compared)
         understood = min(understanding.share_of(text), understanding.share_of(said)) >= UNDERSTOOD
         return cls(text, units, singles, compared, understood)
@@ -97,13 +97,12 @@ class ComparedClaim:
                 yield from (self.first_word.word, self.first_word.rest, *self.first_word.around)
 
     def measure_likeness(self, vectors: Mapping[str, Vector]) -> Likeness:
-        units = [content_words(unit) for unit in self.units]
         return Likeness(
             cosine=max((self._cosine(self.text, p, vectors) for p in self.compared), default=0.0),
             unit_cosine=min(
                 max(self._cosine(unit, p, vectors) for p in self.compared) for unit in self.units
             ),
-            unit_words=min(max(share(unit, p.words) for p in self.compared) for unit in units),
+            unit_words=_share_of_units(self.units, self.compared),
         )
 
     def _cosine(self, text: str, passage: Passage, vectors: Mapping[str, Vector]) -> float:
@@ -194,12 +193,36 @@ class Fault:
 
 
 def _select_passages(text: str, units: Sequence[str], passages: Sequence[Passage]) -> list[Passage]:
-    """Sort passages: in turn the best for the whole claim and the best for each part of it."""
+    """Sort passages: in turn the best for the whole claim and the best for each part of it.
+
+    Of runs of sentences only the best: most of what they say is compared in the single ones, and they are the longest.
+    """
     rankings = [_rank(content_words(text), passages)]
     singles = [passage for passage in passages if passage.sentences == 1]
     rankings += [_rank(content_words(unit), singles) for unit in units]
     turns = (passage for turn in zip_longest(*rankings) for passage in turn if passage)
-    return list({id(passage): passage for passage in turns}.values())
+    ordered = list({id(passage): passage for passage in turns}.values())
+    best_run = next((passage for passage in ordered if passage.sentences > 1), None)
+    return [passage for passage in ordered if passage.sentences == 1 or passage is best_run]
+
+
+def _limit_passages(units: Sequence[str], compared: Sequence[Passage]) -> Sequence[Passage]:
+    """Leave out what cannot change the verdict: where the words alone bear the claim out, all but the best for it and for its parts.
+
+    Vectors then only choose what is quoted.
+    """
+    best = compared[: 1 + len(units)]
+    if not best:
+        return ()
+    by_words = Likeness(cosine=0.0, unit_cosine=0.0, unit_words=_share_of_units(units, best))
+    is_borne_out = BY_MEANING.probability(by_words) >= BY_MEANING.supported
+    return best if is_borne_out else compared
+
+
+def _share_of_units(units: Sequence[str], passages: Sequence[Passage]) -> float:
+    """Return the least share of a part's words that one passage contains."""
+    wanted = map(content_words, units)
+    return min(max(share(words, passage.words) for passage in passages) for words in wanted)
 
 
 def _rank(wanted: frozenset[str], passages: Sequence[Passage]) -> list[Passage]:

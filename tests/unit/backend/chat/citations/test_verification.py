@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.chat.citations.compared_claim import EMBEDDED_TEXTS, share
+from backend.chat.citations.compared_claim import (
+    EMBEDDED_PASSAGES,
+    EMBEDDED_TEXTS,
+    ComparedClaim,
+    share,
+)
 from backend.chat.citations.evidence import Passage, split_passages
 from backend.chat.citations.verification import Support, Verdict, find_support
 from connectors.access import EVERYBODY
@@ -275,6 +280,39 @@ def test_many_claims_share_one_bounded_call() -> None:
     assert [one.quote for one in found] == [f"Part {n} is blue." for n in range(40)]
     (texts,) = embedder.calls
     assert texts <= 2 * EMBEDDED_TEXTS + 2 * len(claims)
+
+
+@pytest.mark.parametrize(
+    ("claim", "parts", "compared"),
+    [
+        # A word that its passages lack: vectors decide.
+        ("Part 7 is painted blue.", 1, EMBEDDED_PASSAGES),
+        # All its words stand in one passage: the best for it, and the best for its one part.
+        ("Blue is part 7.", 1, 2),
+        # The second part stands in no passage, so vectors decide.
+        ("Part 7 is blue, because thieves stole every brush.", 2, EMBEDDED_PASSAGES),
+    ],
+)
+def test_vectors_are_computed_only_of_what_may_change_the_verdict(
+    claim: str, parts: int, compared: int
+) -> None:
+    passages = split_passages([chunk("a", 0, " ".join(f"Part {n} is blue." for n in range(30)))])
+    embedder = Counting()
+    (found,) = find_support([(claim, passages)], embedder, ENGLISH, Deadline.after(30))
+    assert found.quote == "Part 7 is blue."
+    # The claim, its parts, and each passage alone and under its title.
+    assert embedder.calls == [1 + parts + 2 * compared]
+
+
+def test_of_runs_of_sentences_the_best_alone_is_compared() -> None:
+    text = "Close the cover until it clicks. Hold the power button. Wait. Scan the wafer. Open the cover."
+    passages = split_passages([chunk("a", 0, text)])
+    claim = ComparedClaim.of(
+        "Shut the cover, hold the power button and wait.", passages, ENGLISH, 1
+    )
+    assert sum(passage.sentences > 1 for passage in passages) == 4 + 3  # runs of two and of three
+    runs = [passage.text for passage in claim.compared if passage.sentences > 1]
+    assert runs == ["Close the cover until it clicks. Hold the power button. Wait."]
 
 
 def test_what_is_quoted_word_for_word_needs_no_vectors() -> None:
