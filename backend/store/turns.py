@@ -10,8 +10,19 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from backend.store import runs
 from backend.store.conversation_tables import conversations, messages, turn_events, turns
@@ -112,12 +123,18 @@ _OPEN = (
     .order_by(turns.c.message_id)
     .with_for_update()
 )
-_RENEW = (
-    update(turns)
-    .where(turns.c.message_id.in_(_OPEN))
-    .values(lease_until=bindparam("until"))
-    .returning(turns.c.message_id, turns.c.stop_asked_at)
+
+
+def _make_renewal(which: ColumnElement[bool]) -> ReturningUpdate[tuple[int, datetime | None]]:
+    renewed = update(turns).where(which).values(lease_until=bindparam("until"))
+    return renewed.returning(turns.c.message_id, turns.c.stop_asked_at)
+
+
+_RENEW = _make_renewal(turns.c.message_id.in_(_OPEN))
+_RENEW_ONE = _make_renewal(
+    and_(turns.c.message_id == bindparam("renewed_id"), turns.c.ended_at.is_(None))
 )
+"""Of a turn alone, which needs no order: a list of ids is written into the statement each time."""
 
 
 def _make_upsert(made: postgresql.Insert | sqlite.Insert) -> postgresql.Insert | sqlite.Insert:
@@ -157,7 +174,11 @@ def store(database: Database, progress: Sequence[Progress], now: datetime) -> di
 
 
 def _renew(connection: Connection, ids: Sequence[int], now: datetime) -> dict[int, TurnState]:
-    found = connection.execute(_RENEW, {"ids": ids, "until": now + LEASE})
+    until = now + LEASE
+    if len(ids) == 1:
+        found = connection.execute(_RENEW_ONE, {"renewed_id": ids[0], "until": until})
+    else:
+        found = connection.execute(_RENEW, {"ids": ids, "until": until})
     asked = {row.message_id: row.stop_asked_at for row in found}
     return {one: _state_of(asked, one) for one in ids}
 

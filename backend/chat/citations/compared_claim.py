@@ -202,8 +202,8 @@ def _select_passages(text: str, units: Sequence[str], passages: Sequence[Passage
     rankings += [_rank(content_words(unit), singles) for unit in units]
     turns = (passage for turn in zip_longest(*rankings) for passage in turn if passage)
     ordered = list({id(passage): passage for passage in turns}.values())
-    best_run = next((passage for passage in ordered if passage.sentences > 1), None)
-    return [passage for passage in ordered if passage.sentences == 1 or passage is best_run]
+    runs = [passage for passage in ordered if passage.sentences > 1]
+    return [passage for passage in ordered if passage.sentences == 1 or passage is runs[0]]
 
 
 def _limit_passages(units: Sequence[str], compared: Sequence[Passage]) -> Sequence[Passage]:
