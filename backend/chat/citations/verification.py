@@ -98,9 +98,7 @@ def _judge(claim: ComparedClaim, vectors: Mapping[str, Vector]) -> Support:
         if speaks_of_it
         else Verdict.UNSUPPORTED
     )
-    # By words alone it is flagged only where the passages say all of it but for a number, a name or the like.
-    lacks_fact = verdict is Verdict.WEAK and fault is not None and score >= model.supported
-    if not known and verdict in {Verdict.WEAK, Verdict.UNSUPPORTED} and not lacks_fact:
+    if not known and verdict in {Verdict.WEAK, Verdict.UNSUPPORTED}:
         return UNCHECKED
     conflicting = fault.sentence if fault else None
     return _support(conflicting or claim.choose_quote(known), score, verdict)
