@@ -11,7 +11,9 @@ pytestmark = pytest.mark.soak("release")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("name", ["modules_passed", "web_turns", "reference_matching"])
+@pytest.mark.parametrize(
+    "name", ["modules_passed", "web_turns", "reference_matching", "research_tasks"]
+)
 def test_its_bars_are_met(name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", f"tests.benchmarks.{name}"],

@@ -25,6 +25,7 @@ NAME_STEM = 4
 ALIKE = 0.6
 """Codes that are less alike are no two values of one thing."""
 _FAR = 20
+_NAMES = {FactKind.NAME, FactKind.FIRST_WORD, FactKind.MARKED_NAME}
 _COMPARABLE = {
     FactKind.FIRST_WORD: {FactKind.NAME},
     FactKind.NUMBER: {FactKind.NUMBER, FactKind.ORDINAL},
@@ -76,7 +77,7 @@ def _check_fact(claim: Reading, fact: Fact, evidence: Sequence[Sentence]) -> Fac
                 other = max(other, _Match(context, number), key=lambda match: match.context)
     if same.sentence is None and _stands_elsewhere(fact, evidence):
         same = _Match(SAME_CONTEXT)
-    if fact.kind in {FactKind.NAME, FactKind.FIRST_WORD} and same.context >= 0:
+    if fact.kind in _NAMES and same.context >= 0:
         return None
     if other.context >= SAME_CONTEXT and other.context > same.context + BETTER_CONTEXT:
         return FactFinding(fact, Finding.CONFLICT, other.sentence)
@@ -198,6 +199,9 @@ def _stands_elsewhere(fact: Fact, evidence: Sequence[Sentence]) -> bool:
     """Whether the evidence or its headings contain its word without it being parsed as such a fact."""
     if any(_has(fact, sentence.above) for sentence in evidence):
         return True
+    if fact.kind is FactKind.MARKED_NAME:
+        readings = (each for one in evidence for each in (one.reading, one.above))
+        return any(fact.value in reading.joined for reading in readings)
     if fact.kind not in {FactKind.CODE, FactKind.MONTH, FactKind.NAME, FactKind.FIRST_WORD}:
         return False
     wanted = plain_words(fact.value)

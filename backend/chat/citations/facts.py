@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import regex
 
+from backend.chat.citations.chinese_facts import find_names, write_numerals_in_figures
 from backend.chat.citations.fact_words import (
     EPONYMS,
     MAGNITUDES,
@@ -65,6 +66,8 @@ class FactKind(StrEnum):
     FIRST_WORD = "first word"
     """A word at the start of a sentence, where all have a capital: perhaps a name."""
     OPPOSITE = "opposite"
+    MARKED_NAME = "marked name"
+    """A part of a name, or a title, in a script without capitals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,11 @@ class Reading:
         return frozenset(self.tokens)
 
     @cached_property
+    def joined(self) -> str:
+        """The words without what stands between them."""
+        return "".join(self.tokens)
+
+    @cached_property
     def parts(self) -> frozenset[str]:
         """The same, codes and compounds split."""
         return frozenset(part for token in self.tokens for part in plain_words(token))
@@ -122,11 +130,13 @@ class _Token:
 
 def read_text(text: str) -> Reading:
     """Parse a text; dates in figures count as the words that they mean."""
-    plain = _write_dates_in_words(unicodedata.normalize("NFKC", text))
+    plain = write_numerals_in_figures(unicodedata.normalize("NFKC", text))
+    plain = _write_dates_in_words(plain)
     codes, masked = _mask_codes(plain)
     tokens = _tokenize(masked, codes)
     counts = _scale_counts(tokens, list(_read_counts(tokens)))
-    facts = [*_read_codes(tokens), *counts, *_read_words(tokens, masked)]
+    names = _read_marked_names(tokens, masked)
+    facts = [*_read_codes(tokens), *counts, *_read_words(tokens, masked), *names]
     return Reading(
         tuple(_stem(token) for token in tokens),
         tuple(token.folded not in FUNCTION for token in tokens),
@@ -339,6 +349,14 @@ def _read_words(tokens: Sequence[_Token], text: str) -> Iterator[Fact]:
                 yield Fact(FactKind.FIRST_WORD, name, at)
         if word in OPPOSITES:
             yield Fact(FactKind.OPPOSITE, word, at)
+
+
+def _read_marked_names(tokens: Sequence[_Token], text: str) -> Iterator[Fact]:
+    for span in find_names(text):
+        places = [at for at, one in enumerate(tokens) if span.start <= one.start < span.end]
+        if places:
+            name = "".join(fold(_POSSESSIVE.sub("", tokens[at].text)) for at in places)
+            yield Fact(FactKind.MARKED_NAME, name, places[0])
 
 
 def _is_month(tokens: Sequence[_Token], at: int) -> bool:

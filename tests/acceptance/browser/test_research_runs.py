@@ -96,3 +96,55 @@ def test_a_page_that_was_cut_off_follows_from_where_it_was(
         expect(page.get_by_role("status")).to_have_text("The report is complete.")
         report = page.get_by_role("region", name="Report", exact=True)
         assert "stands at the quay" in report.inner_text()
+
+
+FILLER = "It stands there in every weather, and whoever passes by looks up to it for a while. " * 12
+WRITTEN = f"""## 起重能力
+
+The Quibberdale crane lifts 9 tons [1]. {FILLER}
+
+## 地点
+
+The Quibberdale crane stands at the quay [1]. {FILLER}
+
+### 起重能力
+
+The Quibberdale crane lifts 9 tons [1]. {FILLER}
+"""
+HEADINGS = ["起重能力", "地点", "起重能力"]
+
+
+def _write_report(values: Json, request: Request) -> Reply:
+    del values, request
+    return Say(WRITTEN)
+
+
+def test_the_outline_leads_to_the_headings_of_the_report_by_keyboard(
+    opens: Opens, server: Serving, model: HeldModel
+) -> None:
+    """Two headings are alike: each line leads to its own, and the next Tab goes on behind it."""
+    model.model.steps["final_report"] = _write_report
+    with opens(server.url, viewport={"width": 1000, "height": 500}) as watched:
+        page = watched.open("/research")
+        _start(page, SEAT)
+        lines = page.get_by_role("navigation", name="Outline").get_by_role("link")
+        expect(lines).to_have_text(HEADINGS)
+        del model.model.steps["final_report"]
+        report = page.get_by_role("region", name="Report", exact=True)
+        for place, heading in enumerate(HEADINGS):
+            lines.nth(place).press("Enter")
+            expect(page.locator(":target")).to_have_text(heading)
+            expect(page.locator(":target")).to_be_in_viewport()
+            found = report.get_by_role("heading", name=heading, exact=True)
+            assert page.locator(":target").get_attribute("id") == found.nth(
+                HEADINGS[:place].count(heading)
+            ).get_attribute("id")
+            page.keyboard.press("Tab")
+            assert page.evaluate(IS_NEXT_CITATION)
+
+
+IS_NEXT_CITATION = """() => {
+  const cited = [...document.querySelectorAll("a.cite")];
+  const behind = (one) => document.querySelector(":target").compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING;
+  return document.activeElement === cited.find(behind);
+}"""
