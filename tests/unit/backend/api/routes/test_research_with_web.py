@@ -19,7 +19,8 @@ from backend.research.orchestration import BUDGET_ENDED
 from backend.research.record.budget import ResearchBudget, Spent
 from backend.research.record.record_json import read_record
 from backend.research.record.research_record import ResearchRecord
-from backend.research.report.final_report import NOT_BEGUN, NOT_WRITTEN
+from backend.research.report.final_report import NOT_WRITTEN
+from backend.research.run_problem import NOT_BEGUN
 from backend.store import people, research_runs
 from backend.store.conversations import ConversationOwner
 from tests.support.accounts import add_person

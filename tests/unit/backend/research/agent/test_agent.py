@@ -117,7 +117,10 @@ def test_a_visit_without_new_pages_is_off_in_the_next_step_alone() -> None:
     with research_world({}, {}) as world:
         world.serve_pages({"/aster": ("The Aster pump", "The Aster pump costs 45 EUR.")})
         gone = world.world.url("news.test", "/gone")
-        world.world.engine.items.insert(0, Item("Gone", gone, "More about the pump."))
+        world.world.engine.items = [
+            Item("Gone", gone, "More about the pump."),
+            *world.world.engine.items,
+        ]
         lost: Json = {"action": "visit", "pages": [1]}
         think: Json = {"action": "reflect", "questions": ["How heavy is it?"]}
         there: Json = {"action": "visit", "pages": [2]}
@@ -392,9 +395,9 @@ def test_what_says_least_of_the_question_gives_way_in_a_small_window() -> None:
     asides = [(f"Aside {at}?", f"Aside {at}: {'walls of the garden ' * 20}") for at in range(8)]
     spoken = [*asides, ("What does a part of the Aster pump cost?", "A part costs 7 EUR.")]
     history = tuple(
-        PastMessage(role, text)
+        message
         for asked, answer in spoken
-        for role, text in (("user", asked), ("assistant", answer))
+        for message in (PastMessage("user", asked), PastMessage("assistant", answer))
     )
     shown: dict[int, list[str]] = {}
     for window in (32_000, 3_000):
