@@ -27,7 +27,12 @@ _NUMERAL = regex.compile(
 _APPROXIMATE = regex.compile(r"[零〇○一二两兩三四五六七八九]{2,}")
 """Two digits side by side, without a place between them: "two or three"."""
 _POINT = regex.compile(r"(?<=(?P<before>\p{Han}{1,2}))[·•・‧](?=(?P<after>\p{Han}{1,2}))")
+_HAN = regex.compile(r"\p{Han}")
 _TITLE = regex.compile(r"(?<=《)[^《》]{2,40}(?=》)")
+
+
+def is_in_chinese_characters(text: str) -> bool:
+    return bool(_HAN.search(text))
 
 
 def write_numerals_in_figures(text: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 
+from backend.chat.citations.chinese_facts import is_in_chinese_characters
 from backend.chat.citations.claim_units import find_claimed_words, split_units
 from backend.chat.citations.evidence import Passage, content_words
 from backend.chat.citations.fact_conflicts import FactFinding, Finding, Sentence, check_facts
@@ -74,6 +75,14 @@ class ComparedClaim:
     def findings(self) -> Sequence[FactFinding]:
         evidence = [Sentence(single.reading, single.reading_above) for single in self.singles]
         return check_facts(self.reading, evidence)
+
+    @cached_property
+    def lacks_marked_name(self) -> bool:
+        """Whether evidence in the same script says nothing of a name or title that is marked as one; no vector is needed to tell."""
+        lacking = (one.fact.kind for one in self.findings if one.finding is Finding.MISSING)
+        return FactKind.MARKED_NAME in lacking and any(
+            is_in_chinese_characters(single.text) for single in self.singles
+        )
 
     @cached_property
     def first_word(self) -> "_FirstWord | None":

@@ -99,7 +99,10 @@ def _judge(claim: ComparedClaim, vectors: Mapping[str, Vector]) -> Support:
         else Verdict.UNSUPPORTED
     )
     if not known and verdict in {Verdict.WEAK, Verdict.UNSUPPORTED}:
-        return UNCHECKED
+        # What is missing may stand there in other words; a name that is marked as one may not.
+        if not claim.lacks_marked_name:
+            return UNCHECKED
+        verdict = Verdict.WEAK
     conflicting = fault.sentence if fault else None
     return _support(conflicting or claim.choose_quote(known), score, verdict)
 

@@ -350,6 +350,21 @@ def test_a_language_that_is_not_understood_is_judged_by_its_words(
     assert support(claim, "Der Urlaub beträgt 25 Tage im Jahr.").verdict == expected
 
 
+@pytest.mark.parametrize(
+    ("claim", "evidence", "verdict"),
+    [
+        ("他于1931年写了《捉兔记》。", "他于1931年写了一部小说。", Verdict.WEAK),
+        ("这部小说的作者是艾萨克·阿西莫夫。", "这部小说出自一位不知名的作者。", Verdict.WEAK),
+        ("他写过很多动人的故事。", "他的作品打动了许多读者。", Verdict.UNCHECKED),
+        ("他写了《哈姆雷特》。", "He wrote Hamlet in 1601.", Verdict.UNCHECKED),
+    ],
+)
+def test_of_a_language_that_is_not_understood_a_marked_name_is_missed_in_its_own_script(
+    claim: str, evidence: str, verdict: Verdict
+) -> None:
+    assert support(claim, evidence).verdict is verdict
+
+
 @given(text=st.text(max_size=300), sentence=st.text(min_size=1, max_size=80))
 def test_a_quote_stands_verbatim_at_its_span(text: str, sentence: str) -> None:
     held = chunk("a", 0, text, span=Span(7, 7 + len(text)), section=2)
