@@ -5,7 +5,8 @@
 Sentences of XQuAD (zh) and CMRC 2018, each cited to its own paragraph. A number in figures or in Chinese numerals becomes another one
 that the paragraph does not have, a year, month or day of a date another one, and a name with a point between its parts, or in the
 marks of titles, one of another paragraph. *True*: the same sentences unchanged, and with their numerals written in the other way.
-Wanted: of each kind of change 95 % flagged at least, of the true ones 5 % at most; the command exits with 1 where one is missed.
+Wanted: of changed numbers, of changed dates and of changed names 95 % flagged at least, of each kind of true ones 5 % at most; the
+command exits with 1 where one is missed.
 """
 
 import argparse
@@ -30,6 +31,11 @@ COUNT = 200
 LEAST_FLAGGED, MOST_FALSE_ALARMS = 0.95, 0.05
 FLAGS = {Verdict.WEAK, Verdict.UNSUPPORTED, Verdict.CONTRADICTED}
 LENGTHS = range(12, 90)
+CHANGED = {
+    "numbers": ("number in figures", "number in numerals"),
+    "dates": ("date",),
+    "names": ("name with a point", "title"),
+}
 DIGITS = "零一二三四五六七八九"
 _FIGURES = re.compile(
     r"(?<![\d.,:年月\-–A-Za-z])\d{1,3}(?:,\d{3})*(?:\.\d+)?(?![\d.,:年月日号\-–A-Za-z½])"
@@ -210,10 +216,15 @@ def main() -> None:
     is_missed = False
     for (kind, is_true), judged in flagged.items():
         share = sum(judged) / len(judged)
-        is_missed |= share > MOST_FALSE_ALARMS if is_true else share < LEAST_FLAGGED
+        is_missed |= is_true and share > MOST_FALSE_ALARMS
         print(f"| {'true' if is_true else 'false'}: {kind} | {len(judged)} | {share:.1%} |")
         for case in wrong.get(kind, ())[: chosen.show]:
             print("   ", case.text, "<-", case.statement.text)
+    for name, kinds in CHANGED.items():
+        judged = [one for kind in kinds for one in flagged[kind, False]]
+        share = sum(judged) / len(judged)
+        is_missed |= share < LEAST_FLAGGED
+        print(f"| **changed {name}** | {len(judged)} | {share:.1%} |")
     sys.exit(is_missed)
 
 

@@ -77,11 +77,13 @@ class ComparedClaim:
         return check_facts(self.reading, evidence)
 
     @cached_property
-    def lacks_marked_name(self) -> bool:
-        """Whether evidence in the same script says nothing of a name or title that is marked as one; no vector is needed to tell."""
-        lacking = (one.fact.kind for one in self.findings if one.finding is Finding.MISSING)
-        return FactKind.MARKED_NAME in lacking and any(
-            is_in_chinese_characters(single.text) for single in self.singles
+    def lacks_plain_fact(self) -> bool:
+        """Whether both are in Chinese, and the evidence has not a number or a marked name of the claim; no vector is needed to tell."""
+        lacking = {one.fact.kind for one in self.findings if one.finding is Finding.MISSING}
+        return (
+            not lacking.isdisjoint(_PLAIN_IN_CHINESE)
+            and is_in_chinese_characters(self.text)
+            and any(is_in_chinese_characters(single.text) for single in self.singles)
         )
 
     @cached_property
@@ -174,6 +176,10 @@ class ComparedClaim:
                 -len(passage.text),
             ),
         )
+
+
+_PLAIN_IN_CHINESE = {FactKind.NUMBER, FactKind.MARKED_NAME}
+"""Facts that can be said in one way alone: numerals are read as figures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,8 @@ def _judge(claim: ComparedClaim, vectors: Mapping[str, Vector]) -> Support:
         else Verdict.UNSUPPORTED
     )
     if not known and verdict in {Verdict.WEAK, Verdict.UNSUPPORTED}:
-        # What is missing may stand there in other words; a name that is marked as one may not.
-        if not claim.lacks_marked_name:
+        # What is missing may stand there in other words, but for what has none.
+        if not claim.lacks_plain_fact:
             return UNCHECKED
         verdict = Verdict.WEAK
     conflicting = fault.sentence if fault else None

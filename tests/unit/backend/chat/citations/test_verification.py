@@ -355,11 +355,14 @@ def test_a_language_that_is_not_understood_is_judged_by_its_words(
     [
         ("他于1931年写了《捉兔记》。", "他于1931年写了一部小说。", Verdict.WEAK),
         ("这部小说的作者是艾萨克·阿西莫夫。", "这部小说出自一位不知名的作者。", Verdict.WEAK),
+        ("这座桥长230米。", "这座桥很长，建于清代。", Verdict.WEAK),
+        ("这座桥长230米。", "The bridge is 230 m long.", Verdict.UNCHECKED),
+        ("The bridge is 240 m long.", "这座桥长230米。", Verdict.UNCHECKED),
         ("他写过很多动人的故事。", "他的作品打动了许多读者。", Verdict.UNCHECKED),
         ("他写了《哈姆雷特》。", "He wrote Hamlet in 1601.", Verdict.UNCHECKED),
     ],
 )
-def test_of_a_language_that_is_not_understood_a_marked_name_is_missed_in_its_own_script(
+def test_of_a_language_that_is_not_understood_a_number_or_marked_name_is_missed_in_chinese(
     claim: str, evidence: str, verdict: Verdict
 ) -> None:
     assert support(claim, evidence).verdict is verdict
