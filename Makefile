@@ -12,7 +12,7 @@ help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
 	@echo "make demo         index the sample handbook, answer three questions, serve the page"
 	@echo "make test         install what is needed, then check style, types and imports and run the quick tests (the same as make check)"
-	@echo "make soak         the tests that take long, in slices (SLICE=slow|engines|connectors|faults|release for one)"
+	@echo "make soak         the tests that take long, in slices (SLICE=slow|browser|engines|connectors|faults|release for one)"
 	@echo "make mutants      change one thing in the code at a time and count the changes that tests notice (MODULES='backend.search.*')"
 	@echo "make evaluate     score the public question sets in DATA (default ../shared/data)"
 	@echo "make benchmarks   measure speed against named rivals (long)"
@@ -93,13 +93,15 @@ WITH_SERVERS = $(BIN)/python -m deploy.services.server during $(BIN)/python -m d
 unit: $(STAMP)-dev browser mail-server
 	@$(WITH_SERVERS) --version 2 $(PYTEST)
 
-# What takes long, in slices: whole processes, browsers and servers; the newer OpenSearch and the thorough property tests;
+# What takes long, in slices: whole processes and servers; every page in a browser; the newer OpenSearch and the thorough property tests;
 # sources at full size; servers and processes that fail; what is released. SLICE=... runs one of them.
-SLICES := slow engines connectors faults release
+SLICES := slow browser engines connectors faults release
 SLICE ?= $(SLICES)
+# Those of the slice browser, so that it need not look through all others.
+BROWSER_TESTS := tests/acceptance/browser tests/integration/chromium
 
 soak: $(STAMP)-dev browser mail-server client-generator
-	@for slice in $(SLICE); do echo "== $$slice"; QUARRY_TEST_SOAK=$$slice $(WITH_SERVERS) $(PYTEST) || exit 1; done
+	@for slice in $(SLICE); do echo "== $$slice"; QUARRY_TEST_SOAK=$$slice $(WITH_SERVERS) $(PYTEST) $$([ $$slice = browser ] && echo $(BROWSER_TESTS)) || exit 1; done
 
 browser:
 	@test -x /usr/bin/chromium || { \

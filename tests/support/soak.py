@@ -1,9 +1,9 @@
 """Which tests run, and how deep: `make test`, or one slice of `make soak`.
 
 A test marked `soak("SLICE")` runs in that slice alone. One marked `deep("SLICE")` runs in `make test` with small numbers
-and again in the slice with those of `scaled`. What drives whole processes, browsers and servers, which is what
-`tests/acceptance` and `tests/integration` hold, runs in the slice `slow` unless it is marked otherwise; `smoke` marks
-those of them that run in `make test`.
+and again in the slice with those of `scaled`. What drives whole processes and servers, which is what `tests/acceptance`
+and `tests/integration` hold, runs in the slice `slow` unless it is marked otherwise, and what drives a browser in the
+slice `browser`; `smoke` marks those of them that run in `make test`.
 """
 
 import os
@@ -15,7 +15,8 @@ import pytest
 MARKERS = frozenset({"soak", "deep", "smoke"})
 SLOW = "slow"
 """The slice that is run with `make test` whenever a change is checked."""
-SLICES = (SLOW, "engines", "connectors", "faults", "release")
+BROWSER = "browser"
+SLICES = (SLOW, BROWSER, "engines", "connectors", "faults", "release")
 SLICE = os.environ.get("QUARRY_TEST_SOAK", "")
 """The slice that is run; empty in `make test`."""
 NEWER_ENGINE = "opensearch-3"
@@ -29,6 +30,7 @@ _OF_THE_DATABASE = (
     "tests/contract/test_ledger.py",
     "tests/acceptance/test_kill.py",
 )
+_BROWSER_FOLDERS = ("tests/acceptance/browser/", "tests/integration/chromium/")
 _SLOW_FOLDERS = ("tests/acceptance/", "tests/integration/")
 
 T = TypeVar("T")
@@ -44,7 +46,7 @@ def is_selected(item: pytest.Item) -> bool:
     only = _only_slices(item)
     if not SLICE:
         return not only
-    return SLICE in only or (only <= {SLOW} and SLICE in _deep_slices(item))
+    return SLICE in only or (only <= {SLOW, BROWSER} and SLICE in _deep_slices(item))
 
 
 def _only_slices(item: pytest.Item) -> set[str]:
@@ -53,7 +55,7 @@ def _only_slices(item: pytest.Item) -> set[str]:
     if NEWER_ENGINE in item.nodeid:
         only = only - {SLOW} | {"engines"}
     if not only and _is_slow(item):
-        only = {SLOW}
+        only = {BROWSER if item.nodeid.startswith(_BROWSER_FOLDERS) else SLOW}
     return only
 
 
