@@ -179,6 +179,12 @@ function busy() {
   element("go").hidden = is;
 }
 
+/** Let the next question be asked before the answer is read once more. */
+function settle(id, status) {
+  messages = messages.map((message) => (message.id === id ? { ...message, status } : message));
+  busy();
+}
+
 /** Read the conversation that is open once more; again where more was asked in it meanwhile. */
 async function refresh() {
   const { id } = conversation;
@@ -209,12 +215,12 @@ async function followAnswer({ id }) {
     if (mine.signal.aborted) return;
     if (!(error instanceof Problem)) throw error;
     thread.turn(id).fail(error);
-    messages = messages.map((message) => (message.id === id ? { ...message, status: "failed" } : message));
-    return busy();
+    return settle(id, "failed");
   }
   if (ended === "done") {
     thread.turn(id).end("done");
     thread.settle(id);
+    settle(id, "finished");
     say(thread.turn(id).outcome);
   } else if (ended === "gone") await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN));
   if (mine.signal.aborted) return;

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.support.accounts import PASSWORD
 from tests.support.browser import Opens
@@ -183,6 +183,26 @@ def test_code_is_coloured_and_copied_and_a_table_is_one(
         assert page.evaluate("navigator.clipboard.readText()") == CODE
         page.reload()
         expect(answer.get_by_role("button", name="Copy code")).to_be_visible()
+
+
+def test_the_next_question_waits_for_no_slow_server(
+    opens: Opens, address: str, model: ScriptedModel
+) -> None:
+    """When an answer is complete, the page reads the conversation once more, which here takes until the next answer stands."""
+    model.play(_echoing)
+    readings = list[Route]()
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        page.route(re.compile(r"/api/conversations/[^/?]+$"), lambda one: readings.append(one))  # noqa: PLW0108 (Playwright marks it)
+        _begin(page, "First question")
+        _ask(page, "Second question")
+        expect(_answers(page).last).to_contain_text("Second question")
+        assert readings
+        for one in readings:
+            one.continue_()
+        page.unroute_all()
+        _is_complete(page)
+        expect(_questions(page)).to_have_text(["First question", "Second question"])
 
 
 def test_an_edited_question_is_a_branch(

@@ -67,7 +67,9 @@ def _add(page: Page, *files: FilePayload) -> None:
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Add files").click()
     chooser.value.set_files(list(files))
-    expect(page.locator("#files li.ready")).to_have_count(len(files), timeout=60_000)
+    expect(page.locator("#files li.ready")).to_have_count(
+        len(files), timeout=60_000 + 5_000 * len(files)
+    )
 
 
 def _ask(page: Page) -> None:
