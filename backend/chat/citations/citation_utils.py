@@ -44,25 +44,23 @@ def collapse_citations(
     numbering = _Renumbering(mapping, into)
     pieces = split_markers(answer)
     text, cited = _collapse(pieces, numbering)
-    # A marker that was shortened or left out may have made its neighbours a link, an escape or code.
-    if cited != [piece.numbers for piece in split_markers(text) if isinstance(piece, Marker)]:
+    # A marker that was shortened or left out may have made its neighbours a part of it, a link, an escape or code.
+    if cited != [piece for piece in split_markers(text) if isinstance(piece, Marker)]:
         text = "".join(map(numbering.renumber_in_place, pieces))
     return CollapsedText(text, numbering.mapping)
 
 
-def _collapse(
-    pieces: Sequence[Piece], numbering: "_Renumbering"
-) -> tuple[str, list[tuple[int, ...]]]:
-    """Return the text with short markers, and the numbers that each of them cites."""
+def _collapse(pieces: Sequence[Piece], numbering: "_Renumbering") -> tuple[str, list[Marker]]:
+    """Return the text with short markers, and these."""
     parts: list[str] = []
-    cited: list[tuple[int, ...]] = []
+    cited: list[Marker] = []
     blank = ""
     beside: set[int] = set()
     for piece in pieces:
         if isinstance(piece, Marker):
             fresh = tuple(number for number in numbering.renumber(piece) if number not in beside)
             beside.update(fresh)
-            cited += [fresh] if fresh else []
+            cited += [Marker(_marker(fresh), fresh)] if fresh else []
             text = _marker(fresh) + numbering.escape_unmapped(piece)
             parts += [blank, text] if text else []
             blank = ""

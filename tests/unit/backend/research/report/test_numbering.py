@@ -82,6 +82,7 @@ def test_merged_reports_cite_what_they_cited_before(reports: list[tuple[str, lis
 
 
 @given(TEXTS, IDS)
+@example("[[[2]]]", ["kb:a", "kb:b"])
 def test_the_numbers_of_a_collapsed_text_are_dense_and_ordered(text: str, ids: list[str]) -> None:
     sources = {one.number: one.cited_document for one in make_sources(ids)}
     collapsed = collapse_citations(text, sources)
