@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -39,14 +37,17 @@ def test_markers_are_footnotes_but_in_code_and_tables(text: str, expected: str) 
     assert write_footnote_markers(text, LEAD) == expected
 
 
-_PIECES = st.sampled_from(
-    ("[1]", "[2, 3]", "[[4]](https://a.example)", "[^1]", "[^x]: y", "[5](https://a.example)", "`", "```\n", "\n", "\n\n", "    ", "> ",
-     "- ", "| a | b |\n|---|---|\n", "| ", "So it is.", "是。", "\\", "(", ":", "!", "[", "]", "<b>", "\r\n")
-)  # fmt: skip
-
-
-@given(st.lists(_PIECES, max_size=16).map("".join))
-@example(f"{_TABLE}\n\n`[^1]` [^1] So. [1]")
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{_TABLE}\n\n`[^1]` [^1] So. [1]",
+        "| a | b |\n|---|---|\n[^1]",
+        "```\n[1]\n```\n[2, 3]",
+        "So it is [1].\n\n    [2]\n",
+        "> `[1]` 是。[[4]](https://a.example)",
+        "- So [1]: y\r\n- [5](https://a.example)",
+    ],
+)
 def test_code_and_tables_say_what_they_said_and_nothing_else_is_cited(text: str) -> None:
     written = write_footnote_markers(text, LEAD)
     before, after = _PARSER.parse(text), _PARSER.parse(written)
@@ -69,7 +70,10 @@ def _list_blocks(tokens: Sequence[Token]) -> Iterator[str]:
             in_cell = True
         elif token.type in ("td_close", "th_close"):
             in_cell = False
-        elif in_cell or token.type in ("fence", "code_block", "html_block"):
+        elif in_cell:
+            # As it is read: a footnote that a model wrote in a cell is escaped.
+            yield "".join(child.content for child in token.children or ())
+        elif token.type in ("fence", "code_block", "html_block"):
             yield token.content
 
 
@@ -85,4 +89,5 @@ def _cites(tokens: Sequence[Token], number: int) -> bool:
 
 
 def _is_escaped(tokens: Sequence[Token], marker: str) -> bool:
-    return all(f"\\{marker}" in one.content for one in tokens if marker in one.content)
+    prose = (one.content for one in tokens if one.type == "inline")
+    return all(f"\\{marker}" in content for content in prose if marker in content)
