@@ -5,7 +5,7 @@ table a line of its own cites what its cells cite.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -27,10 +27,12 @@ _MAKES_LINK = ("(", ":")
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """Which lines of a text, counted from 0, are something else than prose."""
+    """Of which blocks the lines of a text are, counted from 0."""
 
     verbatim: frozenset[int]
     tables: Sequence[range]
+    prose: Mapping[int, int]
+    """Where the paragraph, heading or row that a line is of begins."""
 
     def find_table(self, line: int) -> range | None:
         return next((table for table in self.tables if line in table), None)
@@ -50,14 +52,14 @@ def write_footnote_markers(text: str, lead: str) -> str:
     for piece in split_markers(plain):
         written = piece.text if isinstance(piece, Marker) else piece
         table = blocks.find_table(line)
+        is_rewritten = isinstance(piece, Marker) and table is None and line not in blocks.verbatim
         if isinstance(piece, str):
             parts.append(f"\\{piece}" if behind_marker and piece.startswith(_MAKES_LINK) else piece)
-        elif table is not None:
-            cited[table] |= dict.fromkeys(piece.numbers)
-            parts.append(written)
         else:
-            parts.append(written if line in blocks.verbatim else write_markers(piece.numbers))
-        behind_marker = isinstance(piece, Marker) and table is None
+            if table is not None:
+                cited[table] |= dict.fromkeys(piece.numbers)
+            parts.append(write_markers(piece.numbers) if is_rewritten else written)
+        behind_marker = is_rewritten
         line += written.count("\n")
     return "\n".join(_cite_tables("".join(parts).split("\n"), cited, lead))
 
@@ -71,16 +73,19 @@ def _find_blocks(text: str) -> _Blocks:
     return _Blocks(
         frozenset(line for kind, lines in tokens if kind in _VERBATIM for line in lines),
         [lines for kind, lines in tokens if kind == "table_open"],
+        {line: lines.start for kind, lines in tokens if kind == "inline" for line in lines},
     )
 
 
 def _escape_footnotes(text: str) -> str:
-    """A number of the writer's own would lead to one of our sources."""
-    verbatim = _find_blocks(text).verbatim
-    runs = groupby(enumerate(text.split("\n")), lambda one: one[0] in verbatim)
-    joined = ((is_code, "\n".join(line for _, line in run)) for is_code, run in runs)
+    """A number of the writer's own would lead to one of our sources. Code in a line ends with its block."""
+    blocks = _find_blocks(text)
+    lines = enumerate(text.split("\n"))
+    runs = groupby(lines, lambda one: blocks.prose.get(one[0], one[0]))
+    joined = ((start, "\n".join(line for _, line in run)) for start, run in runs)
     return "\n".join(
-        run if is_code else _CODE_OR_FOOTNOTE.sub(_escape, run) for is_code, run in joined
+        run if start in blocks.verbatim else _CODE_OR_FOOTNOTE.sub(_escape, run)
+        for start, run in joined
     )
 
 
