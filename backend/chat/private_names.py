@@ -142,7 +142,7 @@ class _NameFinder:
             return False
         if not self._begins_sentence(place) or fold(word) in OFFICE_WORDS:
             return False
-        if small.endswith(ABSTRACT_ENDINGS) or not _is_rare_in(self.language, small):
+        if small.endswith(ABSTRACT_ENDINGS) or not _is_rare(word, self.language):
             return False
         return self.language != "de" or not _is_of_two_words(small)
 
@@ -190,13 +190,9 @@ def _is_known(word: str) -> bool:
     return is_well_known(word) or fold(word) in _FUNCTION_WORDS
 
 
-def _is_rare(word: str) -> bool:
-    return load_vocabulary("en").get(word.lower(), MOST_FREQUENT) >= MOST_FREQUENT
-
-
-def _is_rare_in(language: str, word: str) -> bool:
+def _is_rare(word: str, language: str = "en") -> bool:
     most = FREQUENT_WORDS[language]
-    return load_vocabulary(language).get(word, most) >= most
+    return load_vocabulary(language).get(word.lower(), most) >= most
 
 
 def _is_of_two_words(word: str) -> bool:

@@ -1,6 +1,6 @@
 """Compare a claim with the passages that it cites: by words, by meaning, and by the facts in both."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
@@ -58,7 +58,8 @@ class ComparedClaim:
             return cls(text, (), (), (), is_understood=False)
         most = max(1, min(EMBEDDED_PASSAGES, EMBEDDED_TEXTS // claims))
         units = split_units(text)
-        compared = _limit_passages(units, _select_passages(text, units, passages)[:most])
+        wanted = [content_words(unit) for unit in units]
+        compared = _limit_passages(wanted, _select_passages(text, wanted, passages)[:most])
         said = " ".join(passage.text for passage in compared)
         understood = min(understanding.share_of(text), understanding.share_of(said)) >= UNDERSTOOD
         return cls(text, units, singles, compared, understood)
@@ -113,7 +114,7 @@ class ComparedClaim:
             unit_cosine=min(
                 max(self._cosine(unit, p, vectors) for p in self.compared) for unit in self.units
             ),
-            unit_words=_share_of_units(self.units, self.compared),
+            unit_words=_share_of_units(map(content_words, self.units), self.compared),
         )
 
     def _cosine(self, text: str, passage: Passage, vectors: Mapping[str, Vector]) -> float:
@@ -207,21 +208,25 @@ class Fault:
     """What contradicts the claim; None if something of it is merely missing."""
 
 
-def _select_passages(text: str, units: Sequence[str], passages: Sequence[Passage]) -> list[Passage]:
+def _select_passages(
+    text: str, units: Sequence[frozenset[str]], passages: Sequence[Passage]
+) -> list[Passage]:
     """Sort passages: in turn the best for the whole claim and the best for each part of it.
 
     Of runs of sentences only the best: most of what they say is compared in the single ones, and they are the longest.
     """
     rankings = [_rank(content_words(text), passages)]
     singles = [passage for passage in passages if passage.sentences == 1]
-    rankings += [_rank(content_words(unit), singles) for unit in units]
+    rankings += [_rank(unit, singles) for unit in units]
     turns = (passage for turn in zip_longest(*rankings) for passage in turn if passage)
     ordered = list({id(passage): passage for passage in turns}.values())
     runs = [passage for passage in ordered if passage.sentences > 1]
     return [passage for passage in ordered if passage.sentences == 1 or passage is runs[0]]
 
 
-def _limit_passages(units: Sequence[str], compared: Sequence[Passage]) -> Sequence[Passage]:
+def _limit_passages(
+    units: Sequence[frozenset[str]], compared: Sequence[Passage]
+) -> Sequence[Passage]:
     """Leave out what cannot change the verdict: where the words alone bear the claim out, all but the best for it and for its parts.
 
     Vectors then only choose what is quoted.
@@ -234,10 +239,9 @@ def _limit_passages(units: Sequence[str], compared: Sequence[Passage]) -> Sequen
     return best if is_borne_out else compared
 
 
-def _share_of_units(units: Sequence[str], passages: Sequence[Passage]) -> float:
+def _share_of_units(units: Iterable[frozenset[str]], passages: Sequence[Passage]) -> float:
     """Return the least share of a part's words that one passage contains."""
-    wanted = map(content_words, units)
-    return min(max(share(words, passage.words) for passage in passages) for words in wanted)
+    return min(max(share(words, passage.words) for passage in passages) for words in units)
 
 
 def _rank(wanted: frozenset[str], passages: Sequence[Passage]) -> list[Passage]:
