@@ -148,7 +148,9 @@ def find_by_id_or_name(kind: str, wanted: str, names: Mapping[str, str]) -> str:
     if not found:
         raise NotFoundError(f"There is no {kind} of this id or name that you may use.")
     if len(found) > 1:
-        raise InvalidInputError(f"Several have this name. Give the id of one: {', '.join(found)}.")
+        raise InvalidInputError(
+            f"Several {kind}s have this name. Give the id of one: {', '.join(found)}."
+        )
     return found[0]
 
 

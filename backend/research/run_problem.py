@@ -48,7 +48,7 @@ def describe_problem(record: ResearchRecord) -> str:
     return _join(list(filter(None, said))[:_MOST_REASONS] or [NOT_BEGUN])
 
 
-def cut_problem(run: ResearchRun) -> ResearchRun:
+def remove_agent_notes(run: ResearchRun) -> ResearchRun:
     """Leave out what former versions repeated of tasks that had read documents."""
     has_read = run.document_ids or run.history_document_ids
     if run.problem is None or not run.problem.startswith(NOTHING_TO_REPORT) or not has_read:

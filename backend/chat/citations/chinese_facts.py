@@ -28,6 +28,10 @@ _APPROXIMATE = regex.compile(r"[零〇○一二两兩三四五六七八九]{2,}"
 """Two digits side by side, without a place between them: "two or three"."""
 _POINT = regex.compile(r"(?<=(?P<before>\p{Han}{1,2}))[·•・‧](?=(?P<after>\p{Han}{1,2}))")
 _HAN = regex.compile(r"\p{Han}")
+_NOT_IN_NAMES = frozenset(
+    "的是在和与與及于於为為了曾也就都而之这這那有写寫说說被把从從到对對将將又并並等因"
+)
+"""Characters of function words and common verbs, which foreign names are hardly written with."""
 _TITLE = regex.compile(r"(?<=《)[^《》]{2,40}(?=》)")
 
 
@@ -64,9 +68,14 @@ def read_numeral(numeral: str) -> int:
 
 
 def find_names(text: str) -> Iterator[Span]:
-    """Yield the two characters on each side of the point in a foreign name, as nothing says where the name begins and ends, and titles."""
+    """Yield titles, and the two characters on each side of the point in a foreign name, as nothing says where it begins and ends.
+
+    Of these only the one beside the point where the other is none of names.
+    """
     for found in _POINT.finditer(text):
-        yield Span(*found.span("before"))
-        yield Span(*found.span("after"))
+        start, end = found.span("before")
+        yield Span(end - 1 if found["before"][0] in _NOT_IN_NAMES else start, end)
+        start, end = found.span("after")
+        yield Span(start, start + 1 if found["after"][-1] in _NOT_IN_NAMES else end)
     for found in _TITLE.finditer(text):
         yield Span(*found.span())

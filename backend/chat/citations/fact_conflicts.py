@@ -123,8 +123,16 @@ def _is_same(fact: Fact, other: Fact) -> bool:
             return _is_same_name(fact.value, other.value)
         case FactKind.SHARE:
             return fact.value == other.value or other.value in ENTAILED_SHARES.get(fact.value, ())
+        case FactKind.MARKED_NAME:
+            return _is_same_marked_name(fact.value, other.value)
         case _:
             return fact.value == other.value
+
+
+def _is_same_marked_name(name: str, other: str) -> bool:
+    """Also where of one the character beside the point alone is known to be the name's: "李" and "李参"."""
+    shorter, longer = sorted((name, other), key=len)
+    return name == other or (len(shorter) == 1 and shorter in (longer[0], longer[-1]))
 
 
 def _is_same_number(fact: Fact, other: Fact) -> bool:

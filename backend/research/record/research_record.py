@@ -53,7 +53,7 @@ class ResearchRecord:
         asked = {document for task in self.tasks for document in task.rests_on}
         return frozenset(read | asked)
 
-    def list_origins(self, task: ResearchTask) -> frozenset[str]:
+    def list_question_documents(self, task: ResearchTask) -> frozenset[str]:
         """Return the ids of the documents that the question of a task may say something of.
 
         Runs of former versions recorded none: then all that was read in the rounds before it.

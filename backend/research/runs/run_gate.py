@@ -39,12 +39,14 @@ def show_record(
     shown = replace(
         record,
         plan=_show_plan(record.plan, readable),
-        added=tuple(one for one in record.added if readable.issuperset(record.list_origins(one))),
+        added=tuple(
+            one for one in record.added if readable.issuperset(record.list_question_documents(one))
+        ),
         reports=tuple(
             one
             for one in record.reports
             # That of a failed task has read nothing, in runs of former versions, and repeats its question.
-            if readable.issuperset(record.list_origins(one.task).union(one.documents))
+            if readable.issuperset(record.list_question_documents(one.task).union(one.documents))
         ),
         report=_show_report(record.report, readable),
     )

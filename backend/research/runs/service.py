@@ -12,7 +12,7 @@ from backend.research.record.record_json import read_record, write_record
 from backend.research.record.request import PastMessage, ResearchRequest
 from backend.research.record.research_record import ResearchRecord
 from backend.research.report.report_markdown import export_markdown
-from backend.research.run_problem import cut_problem
+from backend.research.run_problem import remove_agent_notes
 from backend.research.runs.past_messages import make_past_messages
 from backend.research.runs.run_events import DocumentedEvent, encode_portion, encode_state
 from backend.research.runs.run_gate import list_documents, show_record
@@ -139,7 +139,7 @@ class ResearchService:
     ) -> ResearchPage:
         """Return one's own runs, or those of a project that one is in; the last changed one first."""
         listed = research_runs.list_page(self.database, self.owner, project_id, before, limit + 1)
-        found = list(map(cut_problem, listed))
+        found = list(map(remove_agent_notes, listed))
         page = found[:limit]
         if len(found) <= limit:
             return ResearchPage(page, None)
@@ -167,7 +167,7 @@ class ResearchService:
         readable = self.gate.find_readable(list_documents(record).union(history))
         shown = show_record(record, history, readable)
         return OpenedResearch(
-            run=cut_problem(run),
+            run=remove_agent_notes(run),
             record=shown.record,
             withheld=shown.withheld,
             withheld_tasks=shown.withheld_tasks,

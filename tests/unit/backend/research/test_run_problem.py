@@ -16,8 +16,8 @@ from backend.research.run_problem import (
     ASK_AGAIN,
     NOT_BEGUN,
     NOTHING_TO_REPORT,
-    cut_problem,
     describe_problem,
+    remove_agent_notes,
 )
 from backend.research.runs.run_events import encode_state
 from backend.research.runs.run_journal import LeftRun
@@ -89,6 +89,6 @@ def test_what_a_former_version_stored_is_cut_where_it_is_read(database: Database
     (listed,) = service.list_page(None, None, 10).runs
     assert opened.problem == listed.problem == f"{NOTHING_TO_REPORT} {NOTHING_FOUND} {ASK_AGAIN}"
     unread = replace(opened, problem=stored, history_document_ids=())
-    assert cut_problem(unread) == unread
+    assert remove_agent_notes(unread) == unread
     other = replace(opened, problem="The index does not answer.")
-    assert cut_problem(other) == other
+    assert remove_agent_notes(other) == other

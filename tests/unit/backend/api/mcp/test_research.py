@@ -199,7 +199,7 @@ def test_a_name_that_several_have_is_refused_with_their_ids(office: Office, mode
     name = f"Twins {mode}"
     ids = {_make_project(office, BOB, name) for _ in range(2)}
     refused = read_failure(office.call(BOB, mode, "research", question=PARENTS, project=name))
-    assert refused.startswith("Several have this name. Give the id of one: ")
+    assert refused.startswith("Several projects have this name. Give the id of one: ")
     assert all(one in refused for one in ids)
 
 

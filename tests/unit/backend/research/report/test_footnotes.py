@@ -52,6 +52,8 @@ _PIECES = st.sampled_from(
 @example("| a | b |\n|---|---|\n[^1]")
 @example("[^1]```\n```\n[^1]")
 @example("```\n[1](\n```\n")
+@example("-     [1](\r\n")
+@example(">     [2, 3]")
 def test_code_and_tables_say_what_they_said_and_nothing_else_is_cited(text: str) -> None:
     written = write_footnote_markers(text, LEAD)
     before, after = _PARSER.parse(text), _PARSER.parse(written)
