@@ -112,20 +112,18 @@ def _find_best(
     """Yield what `choose_matches` may need: of each answer chunk the best."""
     for block in shape.blocks():
         deadline.check()
-        scores = compare(block)
-        rows = np.flatnonzero(scores.max(axis=1) >= least)
-        if len(rows):
-            yield from _take_best(scores[rows], rows + block.start, least)
+        yield from _take_best(compare(block), block.start, least)
 
 
-def _take_best(scores: Scores, rows: NDArray[np.intp], least: float) -> Iterator[Match]:
-    if scores.shape[1] > MOST_REFERENCES:
-        columns = np.argpartition(scores, -MOST_REFERENCES, axis=1)[:, -MOST_REFERENCES:]
-    else:
-        columns = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
-    best = np.take_along_axis(scores, columns, axis=1)
-    for row, place in np.argwhere(best >= least):
-        yield Match(int(rows[row]), int(columns[row, place]), float(best[row, place]))
+def _take_best(scores: Scores, start: int, least: float) -> Iterator[Match]:
+    """Yield the best of each row; only what is enough alike is put in an order, which is little."""
+    for row in np.flatnonzero(scores.max(axis=1) >= least):
+        sources = np.flatnonzero(scores[row] >= least)
+        if len(sources) > MOST_REFERENCES:
+            best = np.argpartition(scores[row, sources], -MOST_REFERENCES)[-MOST_REFERENCES:]
+            sources = sources[best]
+        for source in sources:
+            yield Match(start + int(row), int(source), float(scores[row, source]))
 
 
 def choose_matches(matches: Iterable[Match], most: int = MOST_REFERENCES) -> list[Match]:
