@@ -119,6 +119,8 @@ class Expected:
     """The status for a session, where that is another."""
     admin: int | None = None
     """The status for the session of an admin who may know of the object, where that is another."""
+    managers_own: int | None = None
+    """The status for a manager of sources whose own the object is, where that is another."""
     query: Mapping[str, str] | None = None
     json: Any = None
     form: Mapping[str, str] | None = None

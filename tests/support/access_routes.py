@@ -135,9 +135,11 @@ _FOR_OWNERS_OF_SOURCES = {
     f"GET {_ADMIN_SOURCE}/accounts": answers(_SOURCES, Kind.SOURCE),
     "GET /api/admin/source-accounts": answers(_SOURCES),
     "GET /source-accounts": answers(_SOURCES),
-    "POST /source-account/{account_id}/approve": answers(_SOURCES, Kind.SOURCE_ACCOUNT, 303),
+    "POST /source-account/{account_id}/approve": answers(
+        _SOURCES, Kind.SOURCE_ACCOUNT, 303, managers_own=422
+    ),
     "POST /source-account/{account_id}/withdraw": answers(_SOURCES, Kind.SOURCE_ACCOUNT, 303),
-    f"POST {_SOURCE_ACCOUNT}/approve": answers(_SOURCES, Kind.SOURCE_ACCOUNT),
+    f"POST {_SOURCE_ACCOUNT}/approve": answers(_SOURCES, Kind.SOURCE_ACCOUNT, managers_own=409),
     f"DELETE {_SOURCE_ACCOUNT}": answers(_SOURCES, Kind.SOURCE_ACCOUNT, 204),
     "POST /api/admin/sources": answers(_SOURCES, found=422, json=_FOLDER),
     f"GET {_ADMIN_SOURCE}": answers(_SOURCES, Kind.SOURCE),

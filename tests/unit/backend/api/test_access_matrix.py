@@ -34,6 +34,7 @@ NOBODY = frozenset(
 EVERYBODY = PEOPLE | TOKENS | NOBODY
 NONE: frozenset[str] = frozenset()
 ADMINS = frozenset({"ann", "ann admin", "service admin"})
+MANAGERS = frozenset({"sam", "sam admin"})
 INGESTING_ADMINS = frozenset({"ann", "ann ingest", "service ingest"})
 
 MAY: Mapping[Permission, frozenset[str]] = MappingProxyType(
@@ -41,7 +42,7 @@ MAY: Mapping[Permission, frozenset[str]] = MappingProxyType(
         Permission.ANYONE: EVERYBODY,
         Permission.SEARCH: PEOPLE | {f"{owner} search" for owner in OWNERS},
         Permission.ASK: PEOPLE | {f"{owner} ask" for owner in OWNERS},
-        Permission.SOURCES: ADMINS | {"sam", "sam admin"},
+        Permission.SOURCES: ADMINS | MANAGERS,
         Permission.ADMIN: ADMINS,
         Permission.METRICS: frozenset({"ann", "ann metrics", "service metrics"}),
         Permission.INGEST: frozenset({"ann", "ann ingest", "service ingest", "sam", "sam ingest"}),
@@ -192,6 +193,8 @@ def expect(actor: Actor, expected: Expected, relation: Relation) -> int:
         return expected.signed_in
     if not finds(actor, expected, relation):
         return expected.missing
+    if expected.managers_own and relation == "own" and actor.name in MANAGERS:
+        return expected.managers_own
     return expected.admin if expected.admin and actor.name == "ann" else expected.found
 
 

@@ -804,7 +804,8 @@ def test_an_index_that_hangs_holds_up_neither_its_batch_nor_the_other_threads(
         return write(changes)  # type: ignore[arg-type]
 
     office.writer.write = hang  # type: ignore[method-assign, assignment]
-    with working(office.engine(STILL)):
+    # Seconds enough that a busy machine does not pass for a source that hangs, which would be tried after a minute.
+    with working(office.engine(3.0)):
         wait_for(lambda: office.state() == "done")
         assert office.agrees()
         back.set()
