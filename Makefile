@@ -6,6 +6,9 @@ UV := $(BIN)/uv
 STAMP := $(VENV)/.installed
 SERVED := backend connectors indexing tests deploy hatch_build.py
 
+# Hundreds of tests start a `quarry` of their own: where a machine forbids byte code, each of them would compile 1,800 modules anew, half of its start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help install demo test check format lint types contracts compiled-tests unit soak mutants evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server client-generator picture constraints settings handbook clean
 
 help:
