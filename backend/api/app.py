@@ -30,8 +30,7 @@ from backend.api.translations import FindTranslation, keep_english
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
 from backend.files.file_keeper import FileKeeper
-from backend.programs.mcp.server import make_server
-from backend.programs.mcp.transports import HttpTransport
+from backend.programs.mcp.http_transport import HttpTransport
 from backend.version import read_version
 
 SPARE_THREADS = 4
@@ -121,7 +120,7 @@ def create_app(
         pools=pools,
         turns=ConversationTurns(lambda: current.container.database, pools.answers),
         files=keeper,
-        mcp=HttpTransport(make_server(find_mcp_asker), MOST_BYTES),
+        mcp=HttpTransport(find_mcp_asker, MOST_BYTES),
         processes=processes,
         public_address=public_address,
     )

@@ -44,7 +44,7 @@ from backend.composition.web_search import WebSessions
 from backend.container import Container
 from backend.conversations.assistant_service import AssistantService, AssistantUser
 from backend.files.file_keeper import FileKeeper
-from backend.programs.mcp.transports import HttpTransport
+from backend.programs.mcp.http_transport import HttpTransport
 from backend.schemas.system import PartStatus
 from backend.search.search_service import SearchService
 from backend.sources.document_sets import DocumentSetService

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import date
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from anyio import to_thread
 from fastapi import Request
@@ -32,18 +32,20 @@ from backend.conversations.assistant_service import AssistantUser, read_default_
 from backend.programs.bounded_work import run_bounded
 from backend.programs.mcp.answers import describe_problem
 from backend.programs.mcp.asker import DocumentAccess, McpAsker, ResearchNews, ToolError
-from backend.programs.mcp.server import Context
 from backend.schemas.mcp_tool import ResearchArguments
 from backend.store.conversations import ConversationOwner
 from backend.store.people import NOBODY
 from connectors.access import Readers
 from indexing.runtime.deadline import Deadline
 
+if TYPE_CHECKING:
+    from backend.programs.mcp.server import Context
+
 Found = TypeVar("Found")
 _KEY = "quarry.mcp_asker"
 
 
-def find_mcp_asker(context: Context) -> McpAsker:
+def find_mcp_asker(context: "Context") -> McpAsker:
     """Return the asker of the request that a message came with."""
     if context.request is None:
         raise ValueError("the message came without a request")

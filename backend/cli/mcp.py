@@ -33,7 +33,7 @@ from backend.programs.home_container import HomeContainer
 from backend.programs.mcp.asker import DocumentAccess, ResearchNews
 from backend.programs.mcp.resources import make_uri
 from backend.programs.mcp.server import make_server
-from backend.programs.mcp.transports import serve_stdio
+from backend.programs.mcp.stdio_transport import serve_stdio
 from backend.research.runs.service import OpenedResearch
 from backend.schemas.mcp_tool import ResearchArguments
 from backend.store import audit

@@ -52,6 +52,8 @@ HEAVY: dict[str, set[str] | None] = {
     "backend/chat/llm/client.py": {"openai", "httpx2"},
     "backend/store/database.py": {"alembic"},
     "backend/web_search/providers/ddgs_engines.py": {"ddgs"},
+    # and the module of ours that stands on it
+    "backend/programs/mcp/http_transport.py": {"mcp", "backend"},
     "connectors/extraction/web_page.py": {"trafilatura"},
     "connectors/extraction/pdf_rendering.py": {"pypdfium2"},
     "backend/search/date_periods.py": {"dateparser"},

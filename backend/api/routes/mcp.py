@@ -9,7 +9,7 @@ from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AppStateDependency, ContainerDependency, takes_turns_itself
 from backend.api.mcp_asker import HttpAsker
 from backend.api.request_context import RequestContextDependency
-from backend.programs.mcp.transports import HttpTransport
+from backend.programs.mcp.http_transport import HttpTransport
 
 router = APIRouter()
 
