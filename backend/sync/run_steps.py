@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from backend.access.group_sync import syncing_groups
-from backend.store import batches, failures, group_listings, runs, schedule, sources
+from backend.store import batches, failures, memberships, runs, schedule, sources
 from backend.store.database import Database
 from backend.sync.run_lease import ChangeNotifier, Heartbeat, is_dead, this_process
 from connectors.connector import (
@@ -207,14 +207,14 @@ class RunContext:
 
     def sync_first_groups(self, connector: Connector) -> None:
         """Save the groups of a source that never listed any, before documents name them: these have readers at once."""
-        is_first = not group_listings.has_finished(self.database, self.pipeline.source)
+        is_first = not memberships.has_listed_groups(self.database, self.pipeline.source)
         if isinstance(connector, ListsGroups) and is_first:
             with self.syncing_groups(connector):
                 pass
 
     def request_groups(self, connector: Connector) -> None:
         """Request a permission sync if this run read documents of groups that were not listed yet."""
-        if isinstance(connector, ListsGroups) and group_listings.has_unlisted(
+        if isinstance(connector, ListsGroups) and memberships.names_unlisted_groups(
             self.database, self.run
         ):
             schedule.request_run(self.database, self.pipeline.source, "permissions")
