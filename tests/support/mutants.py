@@ -88,10 +88,11 @@ GROUPS: Mapping[str, Group] = {
         selected="not postgresql",
     ),
     "answers": Group(
-        modules=("backend/search/fusion.py", "backend/chat/citations/"),
+        modules=("backend/search/retrieval.py", "backend/chat/citations/"),
         tests=(
             "tests/unit/backend/search/test_fusion.py",
             "tests/unit/backend/search/test_merging.py",
+            "tests/unit/backend/search/test_retrieval.py",
             "tests/unit/backend/chat/citations",
         ),
     ),
