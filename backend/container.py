@@ -249,7 +249,7 @@ class Container:
             self.settings,
             self.engine,
             self._source_kinds,
-            self.language_models,
+            lambda: self.language_models,
             lambda: self.web_sessions,
             lambda: self._memories,
             lambda: self._knowledge,

@@ -25,6 +25,13 @@ class Span:
     def of(self, text: str) -> str:
         return text[self.start : self.end]
 
+    def trim(self, text: str) -> "Span | None":
+        """Return the span without blanks at both ends; None if nothing is left."""
+        piece = self.of(text)
+        start = self.start + len(piece) - len(piece.lstrip())
+        end = self.end - (len(piece) - len(piece.rstrip()))
+        return Span(start, end) if start < end else None
+
 
 @dataclass(frozen=True, slots=True)
 class Person:

@@ -16,9 +16,9 @@ from backend.store import (
     audit,
     documents,
     failures,
-    group_listings,
     listings,
     membership_paths,
+    memberships,
     people,
     source_accounts,
 )
@@ -138,7 +138,7 @@ def explain(database: Database, name: str, own: Readers, actor: Actor) -> Explan
         },
         source_accounts=mapped,
         compared_at=listings.list_compared(database, source).get(source),
-        groups_listed_at=group_listings.last_finished(database, source),
+        groups_listed_at=memberships.last_listed_at(database, source),
         accounts=tuple(_describe_accounts(database, own)),
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from backend.store import group_listings, memberships
+from backend.store import memberships
 from backend.store.database import Database
 from connectors.access import PUBLIC, parse_reader_token
 from connectors.connector import Checkpoint, GroupItem, ReaderGroup
@@ -37,7 +37,7 @@ def syncing_groups(
         RunEndedError: the run does not belong to the caller any more.
         ValueError: a token is not one of this source.
     """
-    listing = group_listings.resume(database, run)
+    listing = memberships.resume_listing(database, run)
     if not listing.is_whole:
         for page in _group_pages(list_groups(listing.since)):
             for group in page.groups:

@@ -26,7 +26,7 @@ from backend.chat.rights_watch import RightsWatch
 from backend.chat.turn import ChatTurn
 from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
-from backend.composition.turn_models import TurnModels
+from backend.composition.language_models import TurnModels
 from backend.files.attached_files import find_attached
 from backend.store.database import Database
 from backend.store.held_files import NO_HOLDERS

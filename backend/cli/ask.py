@@ -56,8 +56,8 @@ def ask_in_terminal(
     console: Console | None,
     mode: ModeBody = USUAL,
     owner: ConversationOwner | None = None,
-) -> AnswerResponse:
-    """Answer a question; while it runs, on the console if there is one.
+) -> tuple[AnswerDone, float]:
+    """Answer a question; while it runs, on the console if there is one. Return the answer, and the seconds that it took.
 
     Raises:
         ActionRequiredError: a file cannot be read, or the answer failed.
@@ -77,15 +77,15 @@ def ask_in_terminal(
         assistant=read_default_settings(container.database),
     )
     done = _print_events(container, turn, files, console)
-    answer = AnswerResponse.from_answer(question, done, time.perf_counter() - began)
-    if console:
-        if answer.cut:
-            console.print(_CUT, style="yellow")
-        if answer.model is not None:
-            print_general_knowledge(console, answer)
-            print_uncited(console, answer)
-            print_references(console, answer)
-    return answer
+    seconds = time.perf_counter() - began
+    if console and done.cut:
+        console.print(_CUT, style="yellow")
+    if console and done.model is not None:
+        answer = AnswerResponse.from_answer(question, done, seconds)
+        print_general_knowledge(console, answer)
+        print_uncited(console, answer)
+        print_references(console, answer)
+    return done, seconds
 
 
 def _print_events(
@@ -202,7 +202,7 @@ def ask(
             command_line.open_home(),
             None if as_json else command_line.console(),
         )
-        answer = command_line.retry_on_index_switch(
+        done, seconds = command_line.retry_on_index_switch(
             container,
             lambda container: ask_in_terminal(
                 container,
@@ -216,6 +216,6 @@ def ask(
             ),
         )
         if console is None:
-            command_line.print_model(answer)
+            command_line.print_model(AnswerResponse.from_answer(question, done, seconds))
         else:
             note_model(container, console)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from backend.chat.llm.client import ChatModel
     from backend.chat.turn import ChatTurn
     from backend.composition.chat import ChatService
-    from backend.composition.turn_models import TurnModels
+    from backend.composition.language_models import TurnModels
     from backend.files.attached_files import AttachedFiles
     from backend.search.models import InferenceSection
     from backend.store.user_files import UserFile

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from backend.chat.passages import PassagesReason
     from backend.chat.turn import ChatDependencies, ChatTurn
     from backend.composition.knowledge import KnowledgeFinder
-    from backend.composition.language_models import ChosenModels, LanguageModels
+    from backend.composition.language_models import ChosenModels, LanguageModels, TurnModels
     from backend.composition.memories import MemoryFinder
-    from backend.composition.turn_models import TurnModels
     from backend.composition.web_search import WebSessions
     from backend.search.inferred_filters import FilterInference
     from backend.search.models import Budgets, DocumentNumbers
@@ -44,13 +43,18 @@ class ChatService:
     engine: IndexEngine
     source_kinds: Callable[[], Mapping[str, str]]
     """Returns the kind of each source by its name."""
-    models: "LanguageModels"
+    open_models: "Callable[[], LanguageModels]"
+    """Called only for turns."""
     find_web: "Callable[[], WebSessions]"
     """Returns what opens the web; called only for turns that may use it."""
     open_memories: "Callable[[], MemoryFinder]"
     """Called only for turns that a language model answers."""
     open_knowledge: "Callable[[], KnowledgeFinder]"
     """The same."""
+
+    @property
+    def models(self) -> "LanguageModels":
+        return self.open_models()
 
     @property
     def seconds(self) -> float:
@@ -71,7 +75,7 @@ class ChatService:
 
     def choose_models(self, assistant: "AssistantSettings") -> "TurnModels":
         """Choose the models of a turn."""
-        from backend.composition.turn_models import TurnModels, remember_counts
+        from backend.composition.language_models import TurnModels, remember_counts
 
         chosen = self.models.choose(assistant.model, assistant.temperature)
         count_tokens = self.count_model_tokens if chosen else self.count_tokens

@@ -1,4 +1,4 @@
-"""Choose the language models of a turn, from the database or the settings, and count what they use."""
+"""Choose the language models of a turn, once for each, from the database or the settings, and count what they use."""
 
 import logging
 import threading
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from backend.settings import Settings
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
     from backend.chat.llm.metering import UsageMeter
     from backend.chat.llm.model_settings import ModelSettings
     from backend.chat.passages import PassagesReason
+    from backend.conversations.fast_model import FastModel
     from backend.store.credential_vault import Vault
     from backend.store.database import Database
     from backend.store.language_models import StoredModel
     from indexing.embedding.token_counting import CountTokens
 
 LOG = logging.getLogger("quarry.language_model")
+_MOST_COUNTED = 512
+"""Texts whose tokens are remembered for the time of a turn; its files are counted several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +246,37 @@ class LanguageModels:
         used = chosen.union(list(self._opened.values()))
         for settings in [one for one in list(self._connected) if one not in used]:
             self._connected.pop(settings, None)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnModels:
+    chosen: ChosenModels | None
+    """None where no language model is set."""
+    count_tokens: "CountTokens"
+    """Counts each text once."""
+    _models: LanguageModels
+
+    @contextmanager
+    def open_fast(self, person_id: int) -> Iterator["FastModel | None"]:
+        """Yield the model for small tasks, its use counted as a person's; None where none is set, or a budget is used up."""
+        from backend.chat.llm.client import make_complete
+        from backend.conversations.fast_model import FastModel
+
+        if self.chosen is None or self._models.find_used_budget(person_id):
+            yield None
+            return
+        with self._models.metering(person_id) as meter:
+            metered = self.chosen.metered(meter, self.count_tokens)
+            yield FastModel(
+                complete=make_complete(metered.fast),
+                count_tokens=self.count_tokens,
+                window=metered.fast.settings.prompt_tokens,
+                answering_window=metered.answering.settings.prompt_tokens,
+            )
+
+
+def remember_counts(count_tokens: "CountTokens") -> "CountTokens":
+    return lru_cache(_MOST_COUNTED)(count_tokens)
 
 
 def _today() -> date:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from backend.chat.assistant_settings import AssistantSettings
     from backend.composition.chat import ChatService
-    from backend.composition.language_models import ChosenModels
-    from backend.composition.turn_models import TurnModels
+    from backend.composition.language_models import ChosenModels, TurnModels
     from backend.research.calculations.sandbox import CalculationSandbox
     from backend.research.dependencies import ResearchDependencies, ResearchRefusal
     from backend.research.runs.run_steps import RunRights

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from backend.research.text_chunks import join_sentences
 from connectors.document import Span
-from indexing.chunking.splitter import split_sentences, trim_span
+from indexing.chunking.splitter import split_sentences
 
 _PARSER = MarkdownIt("commonmark").enable("table").disable("inline")
 _LINE_END = regex.compile(r"\r\n?|\n")
@@ -96,8 +96,8 @@ def _find_paragraphs(text: str) -> Iterator[Span]:
         if opened.type == "paragraph_open" and inner.map:
             first, behind = inner.map
             lines = Span(starts[first], starts[min(behind, len(starts) - 1)])
-            bare = _leave_emphasis(text, trim_span(text, lines) or Span(0, 0))
-            span = trim_span(text, bare) if bare else None
+            bare = _leave_emphasis(text, lines.trim(text) or Span(0, 0))
+            span = bare.trim(text) if bare else None
             if span and not _DEFINITION.match(text, span.start, span.end):
                 yield Span(_skip_marks(text, span), span.end)
 

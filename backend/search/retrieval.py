@@ -1,24 +1,35 @@
-"""From one message to rankings: the variants that it is searched as, and the search of them all.
+"""From one message to one ranking: the variants that it is searched as, the search of them all, and the fusion of what they find.
 
-Each variant has its weight in the fusion. All are searched with one call to the embedder and one to the index.
+Each variant has its weight in the fusion. All are searched with one call to the embedder and one to the index. Of the
+chunks of the one ranking, those that follow each other become sections.
 """
 
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import NamedTuple, TypeAlias
 
 import regex
 
 from backend.search.events import StepFailed
-from backend.search.fusion import VariantRanking
 from backend.search.llm_protocol import Complete, CompletionError
-from backend.search.models import Inference, SearchRequest, VariantQuery
+from backend.search.models import Inference, InferenceSection, SearchRequest, VariantQuery
 from backend.search.prompts import keyword_prompt, rephrase_prompt, strip_reasoning
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vector
 from indexing.embedding.language_support import Understanding
-from indexing.index.protocols import Evidence, Filters, Hit, Index, IndexQuery, TextConditions
+from indexing.index.protocols import (
+    Evidence,
+    Filters,
+    Hit,
+    Index,
+    IndexQuery,
+    RankReason,
+    TextConditions,
+)
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from indexing.text.normalization import SPACELESS
 from indexing.text.tokenizer import extract_keywords, find_exact_terms, words
@@ -47,6 +58,7 @@ KEYWORD_ALPHA = 0.2
 HITS_PER_VARIANT = 50
 EMBEDDING_SHARE = 0.5
 """The share of the remaining time that embedding may take; the rest is for the search by words."""
+RRF_K = 50
 
 
 def variants_of_request(request: SearchRequest) -> tuple[VariantQuery, ...]:
@@ -200,6 +212,13 @@ class RetrievalOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class VariantRanking:
+    variant: VariantQuery
+    hits: tuple[Hit, ...]
+    """Best first."""
+
+
+@dataclass(frozen=True, slots=True)
 class RetrievalResult:
     rankings: tuple[VariantRanking, ...] = ()
     """One for each variant, in the same order."""
@@ -314,3 +333,125 @@ def _is_related(evidence: Evidence, floor: float) -> bool:
     if evidence.exact or evidence.word_share > 0.0:
         return True
     return evidence.cosine is not None and evidence.cosine >= floor
+
+
+class _Placement(NamedTuple):
+    """Where one variant ranks a chunk."""
+
+    rank: int
+    """Counted from 1."""
+    order: int
+    """Of the variant among the variants."""
+    variant: VariantQuery
+    hit: Hit
+
+
+_SortKey: TypeAlias = tuple[int, float, int, int]
+_HitAt: TypeAlias = tuple[int, Hit]
+"""A hit and its place in the ranking."""
+
+
+def weighted_reciprocal_rank_fusion(
+    rankings: Sequence[VariantRanking], k: int = RRF_K
+) -> list[Hit]:
+    """Rank each chunk by the sum of weight / (k + rank) over the rankings that contain it.
+
+    Chunks with more of the exact terms rank above those with fewer, whatever they score. Ties go
+    to the better best rank, then to the earlier variant.
+
+    Cormack, Clarke, Büttcher: Reciprocal Rank Fusion outperforms Condorcet and individual Rank
+    Learning Methods, SIGIR 2009; here with a weight for each ranking.
+    """
+    placements: dict[tuple[str, int], list[_Placement]] = {}
+    for order, ranking in enumerate(rankings):
+        for rank, hit in enumerate(ranking.hits, start=1):
+            placement = _Placement(rank, order, ranking.variant, hit)
+            placements.setdefault(hit.chunk.key, []).append(placement)
+    fused = [_fuse_placements(of_chunk, k) for of_chunk in placements.values()]
+    # No two keys are equal: only one chunk has a certain rank in a certain variant.
+    return [hit for _, hit in sorted(fused)]
+
+
+def _fuse_placements(placements: list[_Placement], k: int) -> tuple[_SortKey, Hit]:
+    # fsum is exact: the score must not depend on the order in which variants arrived, else equal
+    # chunks would be ordered by rounding errors instead of by rank.
+    score = math.fsum(each.variant.weight / (k + each.rank) for each in placements)
+    evidence = combine_evidence(each.hit.evidence for each in placements)
+    why = tuple(reason for each in placements for reason in _explain(each))
+    hit = Hit(placements[0].hit.chunk, score, evidence, why)
+    first = min(placements)
+    # The exact tier comes before the score: a rewritten query knows nothing of the code or phrase
+    # that the user wrote, and must not outvote a chunk that contains it.
+    return (-evidence.exact, -score, first.rank, first.order), hit
+
+
+def _explain(placement: _Placement) -> Iterator[RankReason]:
+    variant, evidence = placement.variant, placement.hit.evidence
+    if evidence.exact_rank is not None:
+        yield RankReason(variant.name, variant.text, "exact", evidence.exact_rank)
+    if evidence.vector_rank is not None:
+        yield RankReason(variant.name, variant.text, "vector", evidence.vector_rank)
+    if evidence.keyword_rank is not None:
+        yield RankReason(variant.name, variant.text, "keyword", evidence.keyword_rank)
+
+
+def combine_evidence(evidences: Iterable[Evidence]) -> Evidence:
+    """Take the best of each figure.
+
+    Whether anything answers at all is decided on these raw figures: a fused score only
+    compares chunks of one search.
+    """
+    return reduce(_combine_two, evidences)
+
+
+def _combine_two(one: Evidence, other: Evidence) -> Evidence:
+    return Evidence(
+        cosine=_max_known(one.cosine, other.cosine),
+        bm25=_max_known(one.bm25, other.bm25),
+        word_share=max(one.word_share, other.word_share),
+        exact=max(one.exact, other.exact),
+        vector_rank=_min_known(one.vector_rank, other.vector_rank),
+        keyword_rank=_min_known(one.keyword_rank, other.keyword_rank),
+        exact_rank=_min_known(one.exact_rank, other.exact_rank),
+    )
+
+
+def _max_known(*figures: float | None) -> float | None:
+    return max((figure for figure in figures if figure is not None), default=None)
+
+
+def _min_known(*ranks: int | None) -> int | None:
+    return min((rank for rank in ranks if rank is not None), default=None)
+
+
+def merge_individual_chunks(hits: Iterable[Hit]) -> list[InferenceSection]:
+    """Join consecutive chunks of a document into a section at its best chunk's place.
+
+    `hits` are best first. Every chunk of them is in exactly one section.
+    """
+    places: dict[tuple[str, int], _HitAt] = {}
+    for place, hit in enumerate(hits):
+        places.setdefault(hit.chunk.key, (place, hit))
+    in_reading_order = [places[key] for key in sorted(places)]
+    sections = map(_join_run, _split_runs(in_reading_order))
+    return [section for _, section in sorted(sections)]
+
+
+def _split_runs(hits: Iterable[_HitAt]) -> Iterator[list[_HitAt]]:
+    """Yield the longest runs of chunks of one document without gaps."""
+    run: list[_HitAt] = []
+    for place, hit in hits:
+        document_id, position = hit.chunk.key
+        if run and run[-1][1].chunk.key != (document_id, position - 1):
+            yield run
+            run = []
+        run.append((place, hit))
+    if run:
+        yield run
+
+
+def _join_run(run: list[_HitAt]) -> tuple[int, InferenceSection]:
+    by_place = sorted(run)
+    place, best = by_place[0]
+    chunks = tuple(hit.chunk for _, hit in run)
+    return place, InferenceSection(chunks, best, tuple(hit for _, hit in by_place))

@@ -22,11 +22,6 @@ from backend.search.events import (
     SectionsSelected,
     StepFailed,
 )
-from backend.search.fusion import (
-    VariantRanking,
-    merge_individual_chunks,
-    weighted_reciprocal_rank_fusion,
-)
 from backend.search.futures import PendingCompletion, run_in_background
 from backend.search.llm_protocol import Complete, CompletionError
 from backend.search.models import (
@@ -46,14 +41,17 @@ from backend.search.retrieval import (
     RetrievalOptions,
     RetrievalResult,
     Retriever,
+    VariantRanking,
     deduplicate_queries,
     keyword_query_expansion,
+    merge_individual_chunks,
     model_variants,
     narrow_variants,
     query_key,
     semantic_query_rephrase,
     variants_of_request,
     variants_without_model,
+    weighted_reciprocal_rank_fusion,
 )
 from backend.search.selection import (
     FEW_SECTIONS,

@@ -26,7 +26,6 @@ from sqlalchemy import (
     update,
 )
 
-from backend.store import run_progress
 from backend.store import runs as run_rows
 from backend.store.backoff import exponential_backoff
 from backend.store.database import Database, exclusive
@@ -215,7 +214,7 @@ def finish(connection: Connection, finished: BatchFinished) -> None:
     if row is None:
         raise LeaseLostError(finished.batch)
     connection.execute(delete(batches).where(batches.c.id == finished.batch))
-    run_progress.add_counts(connection, row.run_id, finished.counts, finished.item, row.changes)
+    run_rows.add_counts(connection, row.run_id, finished.counts, finished.item, row.changes)
 
 
 def count(database: Database, source: str) -> int:

@@ -29,7 +29,7 @@ from backend.store import (
     failures,
     file_labels,
     listings,
-    run_progress,
+    runs,
 )
 from backend.store.database import Database, exclusive, inserting, upsert
 from backend.store.document_contents import encode_document
@@ -370,7 +370,7 @@ class LedgerWriter:
     def _save_failures(self, group: Sequence[Failed]) -> None:
         fresh = failures.record(self.connection, group, self.source_ids, self.now, self.run)
         if self.run is not None:
-            run_progress.add_counts(self.connection, self.run, {"unreadable": fresh})
+            runs.add_counts(self.connection, self.run, {"unreadable": fresh})
         self._update_documents({"key": change.document_id, "version": ""} for change in group)
 
     def _save_unread(self, group: Sequence[Unread]) -> None:

@@ -1,34 +1,86 @@
-"""Who belongs to the groups and scopes of sources, and what follows from it for those who ask.
+"""Who belongs to the groups and scopes of sources, how far they are listed, and what follows for those who ask.
 
 A group or scope is a reader token, its members are reader tokens too: people, or other groups. A row that is
-pending counts for nobody yet.
+pending counts for nobody yet. The listing of a source's groups resumes where the last try ended, and is finished
+once the documents were compared as well: then the members that it found count. A try that fails in between lists
+no group again.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from sqlalchemy import Connection, Select, delete, exists, func, insert, select, update
+from sqlalchemy import (
+    CompoundSelect,
+    Connection,
+    Select,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 
-from backend.store import group_listings
 from backend.store.database import (
     Database,
     encode_texts,
     select_bound_texts,
     select_texts,
+    upsert,
 )
 from backend.store.runs import lock_running
+from backend.store.sources import select_source_id
 from backend.store.tables import (
     batches,
     conjunction_readers,
     conjunctions,
     document_readers,
+    documents,
+    group_listings,
     memberships,
+    runs,
     source_groups,
 )
 from connectors.connector import Checkpoint, ReaderGroup
 
 _TOKENS = "tokens"
+_MAX_AGE = timedelta(days=7)
+"""An older unfinished listing starts anew."""
+_MAX_WHOLE_AGE = timedelta(days=1)
+"""So does one that listed all groups: who left since then must not wait for documents that are compared slowly."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupListing:
+    number: int
+    since: Checkpoint | None
+    """From where it resumes."""
+    is_whole: bool
+    """All groups were listed."""
+
+
+def resume_listing(database: Database, run: int) -> GroupListing:
+    """Continue the unfinished listing of the run's source, or begin another.
+
+    Raises:
+        RunEndedError: the run does not belong to the caller any more.
+    """
+    now = datetime.now(UTC)
+    with database.writing() as connection:
+        source_id = lock_running(connection, run)
+        latest = select(group_listings).where(group_listings.c.source_id == source_id)
+        row = connection.execute(latest).one_or_none()
+        if row is not None and row.started_at is not None:
+            max_age = _MAX_WHOLE_AGE if row.is_whole else _MAX_AGE
+            if row.started_at > now - max_age:
+                reached = None if row.checkpoint is None else Checkpoint(row.checkpoint)
+                return GroupListing(row.number, reached, bool(row.is_whole))
+        number = row.number + 1 if row else 1
+        begun = {"checkpoint": None, "is_whole": 0, "started_at": now}
+        upsert(connection, group_listings, [{"source_id": source_id, "number": number, **begun}])
+    return GroupListing(number, None, is_whole=False)
 
 
 def save_groups(
@@ -63,7 +115,7 @@ def save_groups(
         ]
         if rows:
             connection.execute(insert(memberships), rows)
-        group_listings.save_page(connection, source_id, groups, reached)
+        _save_page(connection, source_id, groups, reached)
 
 
 def _find_unused(connection: Connection, source_id: int, tokens: Iterable[str]) -> set[str]:
@@ -100,7 +152,7 @@ def delete_unlisted(database: Database, run: int) -> None:
     """Delete the groups that the listing did not contain, which is whole. Raises as `save_groups`."""
     with database.writing() as connection:
         source_id = lock_running(connection, run)
-        group_listings.delete_unlisted(connection, source_id)
+        _delete_unlisted_groups(connection, source_id)
         kept = select(source_groups.c.token).where(source_groups.c.source_id == source_id)
         ended = (memberships.c.source_id == source_id, memberships.c.token.not_in(kept))
         connection.execute(delete(memberships).where(*ended))
@@ -112,7 +164,87 @@ def confirm_pending(database: Database, run: int) -> None:
         source_id = lock_running(connection, run)
         pending = (memberships.c.source_id == source_id, memberships.c.pending == 1)
         connection.execute(update(memberships).where(*pending).values(pending=0))
-        group_listings.finish(connection, source_id)
+        _finish_listing(connection, source_id)
+
+
+def _save_page(
+    connection: Connection,
+    source_id: int,
+    groups: Sequence[ReaderGroup],
+    reached: Checkpoint | None,
+) -> None:
+    """Record that the listing contains these groups, and from where it resumes after them."""
+    number = connection.scalar(_select_number(source_id))
+    rows = [
+        {"token": group.token, "source_id": source_id, "name": group.name, "listing": number}
+        for group in groups
+    ]
+    upsert(connection, source_groups, rows)
+    if reached is not None:
+        _update_listing(connection, source_id, checkpoint=reached.value)
+
+
+def _delete_unlisted_groups(connection: Connection, source_id: int) -> None:
+    """Delete the groups that the listing, which is whole now, did not contain."""
+    unlisted = source_groups.c.listing != _select_number(source_id).scalar_subquery()
+    connection.execute(
+        delete(source_groups).where(source_groups.c.source_id == source_id, unlisted)
+    )
+    _update_listing(connection, source_id, is_whole=1)
+
+
+def _finish_listing(connection: Connection, source_id: int) -> None:
+    """Record that the listing was applied to its end."""
+    _update_listing(
+        connection, source_id, started_at=None, checkpoint=None, finished_at=datetime.now(UTC)
+    )
+
+
+def _select_number(source_id: int) -> Select[tuple[int]]:
+    return select(group_listings.c.number).where(group_listings.c.source_id == source_id)
+
+
+def _update_listing(connection: Connection, source_id: int, **values: object) -> None:
+    listing = update(group_listings).where(group_listings.c.source_id == source_id)
+    connection.execute(listing.values(values))
+
+
+def has_listed_groups(database: Database, source: str) -> bool:
+    """Return whether the groups of a source were ever listed and applied to their end."""
+    return last_listed_at(database, source) is not None
+
+
+def last_listed_at(database: Database, source: str) -> datetime | None:
+    """Return when the groups of a source were last listed and applied to their end."""
+    query = select(group_listings.c.finished_at).where(
+        group_listings.c.source_id == select_source_id(source)
+    )
+    with database.reading() as connection:
+        finished: datetime | None = connection.scalar(query)
+    return finished
+
+
+def names_unlisted_groups(database: Database, run: int) -> bool:
+    """Return whether documents that were indexed since the run began name groups that were never listed."""
+    with database.reading() as connection:
+        begun = connection.execute(
+            select(runs.c.source_id, runs.c.started_at).where(runs.c.id == run)
+        ).one()
+        named = _select_named(begun.source_id, begun.started_at).subquery()
+        unlisted = named.c.reader.startswith(
+            f"external:{begun.source_id}:"
+        ) & named.c.reader.not_in(select(source_groups.c.token))
+        return bool(connection.scalar(select(exists().where(unlisted))))
+
+
+def _select_named(source_id: int, since: datetime) -> CompoundSelect[tuple[str]]:
+    """Select the tokens that documents of a source name which were indexed since then."""
+    fresh = select(document_readers.c.reader).join(documents)
+    fresh = fresh.where(documents.c.source_id == source_id, documents.c.indexed_at >= since)
+    of_clauses = select(conjunction_readers.c.reader).where(
+        conjunction_readers.c.conjunction.in_(fresh)
+    )
+    return fresh.union(of_clauses)
 
 
 def find_held_tokens(database: Database, own: Collection[str]) -> frozenset[str]:

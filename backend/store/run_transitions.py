@@ -13,7 +13,6 @@ from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, up
 
 from backend.store.backoff import exponential_backoff
 from backend.store.database import Database, exclusive
-from backend.store.run_progress import update_running
 from backend.store.runs import (
     LOST,
     OPEN,
@@ -25,6 +24,7 @@ from backend.store.runs import (
     ended_error,
     holder_columns,
     to_run,
+    update_running,
 )
 from backend.store.sources import select_source_id
 from backend.store.tables import batches, runs, sources

@@ -19,7 +19,6 @@ from backend.store import (
     document_set_jobs,
     failures,
     listings,
-    run_progress,
     run_transitions,
     runs,
     schedule,
@@ -226,7 +225,7 @@ def _sync_content(work: _RunWork) -> None:
     context.heartbeat.record_progress("the index was compared with the ledger")
     _exhaust(work.writer.steps(context.pipeline.repair(work.tally)), context.heartbeat)
     context.sync_first_groups(work.connector)
-    run_progress.enter_stage(context.database, context.run, "indexing")
+    runs.enter_stage(context.database, context.run, "indexing")
     # The connector asks the ledger for known versions, so that open batches must be indexed first.
     context.wait_until(context.is_indexed, "earlier batches to be indexed")
     context.heartbeat.record_progress("the source was read, from where it was left")
@@ -285,7 +284,7 @@ def _apply_fixed_access(work: _RunWork, access: Access) -> None:
     """Apply the readers of the settings to what is held; the source is not asked, however large it is."""
     context = work.context
     # What was read before the settings were changed has the former readers.
-    run_progress.enter_stage(context.database, context.run, "indexing")
+    runs.enter_stage(context.database, context.run, "indexing")
     context.wait_until(context.is_indexed, "earlier batches to be indexed")
     work.writer.begin("amending")
     context.heartbeat.record_progress("the readers of the settings were applied")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from threading import Event
 from typing import Any, get_args
 
-from backend.store import batches, listings, run_progress, run_transitions, runs, schedule, sources
+from backend.store import batches, listings, run_transitions, runs, schedule, sources
 from backend.store.database import Database
 from backend.store.runs import RunEndedError, RunState
 from backend.store.sources import Source
@@ -55,7 +55,7 @@ def sync(
         if (access := get_fixed_access(source.kind, source.settings)) is not None:
             yield from writer.steps(pipeline.set_access(access, tally))
         context.sync_first_groups(connector)
-        run_progress.enter_stage(database, run, "indexing")
+        runs.enter_stage(database, run, "indexing")
         yield from _FetchAndIndex(context, connector, stopping, tally).steps()
         writer.begin("listing")
         with context.syncing_groups(connector):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from backend.store import batches, index_claims, run_progress, run_transitions, runs, sources
+from backend.store import batches, index_claims, run_transitions, runs, sources
 from backend.store.database import Database
 from backend.store.runs import RunState
 from backend.sync.lease_renewal import LeaseRenewal
@@ -112,7 +112,7 @@ def _renew_all(
         if time.monotonic() >= due:
             renew_files()
             for run in held:
-                run_progress.renew(database, run, kind, None, {})
+                runs.renew(database, run, kind, None, {})
             due = time.monotonic() + _RENEWAL_SECONDS
 
     return renew

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from backend.store import batches, run_progress, run_transitions
+from backend.store import batches, run_transitions, runs
 from backend.store.batches import LEASE
 from backend.store.database import Database
 from backend.store.runs import Process, Run, RunEndedError
@@ -285,7 +285,7 @@ class Heartbeat:
             with self._lock:
                 self._held -= held - still
         if self._run is not None:
-            run_progress.renew_lease(self._database, self._run, datetime.now(UTC) + self._lease)
+            runs.renew_lease(self._database, self._run, datetime.now(UTC) + self._lease)
 
     def _give_up(self, bound: StallLimit) -> None:
         """Let other workers continue what the thread does not finish.

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from backend.access.group_sync import syncing_groups
-from backend.store import batches, failures, group_listings, run_progress, schedule, sources
+from backend.store import batches, failures, memberships, runs, schedule, sources
 from backend.store.database import Database
 from backend.sync.run_lease import ChangeNotifier, Heartbeat, is_dead, this_process
 from connectors.connector import (
@@ -113,7 +113,7 @@ class ProgressWriter:
         Raises:
             RunEndedError: the run is not this process's any more.
         """
-        run_progress.enter_stage(self._database, self._run, stage)
+        runs.enter_stage(self._database, self._run, stage)
         self._reported = count_outcomes(self._tally)
 
     def steps(self, steps: ProgressSteps) -> ProgressSteps:
@@ -131,7 +131,7 @@ class ProgressWriter:
     def _report(self, progress: Progress) -> None:
         now = count_outcomes(self._tally)
         more = {name: count - self._reported[name] for name, count in now.items()}
-        run_progress.report_progress(self._database, self._run, progress, more)
+        runs.report_progress(self._database, self._run, progress, more)
         self._reported = now
         self._due = time.monotonic() + _SECONDS_BETWEEN_REPORTS
 
@@ -145,7 +145,7 @@ class EmbeddingReporter:
 
     def report(self, progress: Progress) -> None:
         if progress.embedding is not None and time.monotonic() >= self._due:
-            run_progress.record_embedding(self._database, progress.embedding)
+            runs.record_embedding(self._database, progress.embedding)
             self._due = time.monotonic() + _SECONDS_BETWEEN_REPORTS
 
 
@@ -178,7 +178,7 @@ class RunContext:
                     batches.save(self.database, self.run, batch.changes, batch.checkpoint)
                     self.heartbeat.record_progress(_after(batch))
                     self.notifier.notify()
-        run_progress.mark_fetched(self.database, self.run)
+        runs.mark_fetched(self.database, self.run)
         self.notifier.notify()
 
     def wait_until(self, done: Callable[[], bool], waiting_for: str) -> None:
@@ -187,7 +187,7 @@ class RunContext:
         looks = self.notifier.looks()
         if done():
             return
-        run_progress.set_activity(self.database, self.run, waiting_for=waiting_for)
+        runs.set_activity(self.database, self.run, waiting_for=waiting_for)
         while not done():
             # A recorded wait counts as progress; what is waited for has a time limit of its own.
             self.heartbeat.record_progress()
@@ -207,14 +207,14 @@ class RunContext:
 
     def sync_first_groups(self, connector: Connector) -> None:
         """Save the groups of a source that never listed any, before documents name them: these have readers at once."""
-        is_first = not group_listings.has_finished(self.database, self.pipeline.source)
+        is_first = not memberships.has_listed_groups(self.database, self.pipeline.source)
         if isinstance(connector, ListsGroups) and is_first:
             with self.syncing_groups(connector):
                 pass
 
     def request_groups(self, connector: Connector) -> None:
         """Request a permission sync if this run read documents of groups that were not listed yet."""
-        if isinstance(connector, ListsGroups) and group_listings.has_unlisted(
+        if isinstance(connector, ListsGroups) and memberships.names_unlisted_groups(
             self.database, self.run
         ):
             schedule.request_run(self.database, self.pipeline.source, "permissions")
@@ -241,7 +241,7 @@ class RunContext:
             return
         failed = failures.count_by_source(self.database, source).get(source, 0)
         held = self.pipeline.ledger.count(source) + failed
-        run_progress.set_total(self.database, self.run, max(0, count - held))
+        runs.set_total(self.database, self.run, max(0, count - held))
 
     def _wait_for_room(self) -> None:
         self.wait_until(

@@ -16,7 +16,7 @@ from backend.search.llm_protocol import CompletionError
 from backend.search.word_scores import Scores, score_by_words
 from connectors.document import Span
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.chunking.splitter import TokenizedText, find_break, split_sentences, trim_span
+from indexing.chunking.splitter import TokenizedText, find_break, split_sentences
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
 from indexing.embedding.understood_embedder import UnderstoodEmbedder
@@ -74,7 +74,7 @@ def choose_snippets(
     windows are compared by their words.
     """
     text = page[:MAX_CHARACTERS]
-    whole = trim_span(text, Span(0, len(text)))
+    whole = Span(0, len(text)).trim(text)
     if whole is None:
         return []
     if whole.end - whole.start <= budget.characters:
@@ -184,5 +184,5 @@ def _cut_best(text: str, windows: Sequence[Span], scores: Scores, room: int) -> 
     best = int(np.nanargmax(scores))
     start = windows[best].start
     cut = Span(start, find_break(text, Span(start + room // 2, start + room)))
-    span = trim_span(text, cut) or Span(start, start + 1)
+    span = cut.trim(text) or Span(start, start + 1)
     return Snippet(span.of(text), span, float(scores[best]))

@@ -179,3 +179,9 @@ def _open_descriptor(root: Path, parts: PathParts) -> int:
 def _read(descriptor: int, size: int) -> bytes:
     with open(descriptor, "rb", closefd=False) as file:
         return file.read(size)
+
+
+def describe_os_error(error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return "permission denied: let Quarry's user read it"
+    return error.strerror or str(error)

@@ -17,7 +17,7 @@ from itertools import islice
 
 from connectors.document import Document, Metadata, Section, Span
 from indexing.chunking.chunk import Chunk
-from indexing.chunking.splitter import TokenizedText, split_in_half, split_sentences, trim_span
+from indexing.chunking.splitter import TokenizedText, split_in_half, split_sentences
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.token_counting import CHARACTERS_A_TOKEN, head
 
@@ -184,7 +184,7 @@ def _passages(
 ) -> Iterator[_Passage]:
     """Plan pieces of a section that should fit, by the tokens of the section as a whole."""
     section = document.sections[number]
-    span = trim_span(section.text, Span(0, len(section.text)))
+    span = Span(0, len(section.text)).trim(section.text)
     if span is None:
         return
     first = contexts.build(_headings(section))
@@ -226,7 +226,7 @@ def _units(section: Section) -> list[Span]:
 
 def _rows(table: str) -> Iterator[Span]:
     for match in _LINE.finditer(table):
-        if row := trim_span(table, Span(*match.span())):
+        if row := Span(*match.span()).trim(table):
             yield row
 
 

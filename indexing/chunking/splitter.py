@@ -70,7 +70,7 @@ def split_sentences(text: str) -> list[Span]:
         sentence
         for block in _blocks(text)
         for piece in _split_block(text, block)
-        if (sentence := trim_span(text, piece)) is not None
+        if (sentence := piece.trim(text)) is not None
     ]
 
 
@@ -79,7 +79,7 @@ def _blocks(text: str) -> Iterator[Span]:
     block: Span | None = None
     last: Span | None = None
     for match in _LINE.finditer(text):
-        line = trim_span(text, Span(*match.span()))
+        line = Span(*match.span()).trim(text)
         if line is None:
             continue
         if block is not None and last is not None and _wraps(text, last, line):
@@ -222,10 +222,10 @@ class TokenizedText:
         rest: Span | None = unit
         while rest is not None and not self.fits(rest, room):
             cut = self._cut_within(rest, room)
-            piece = trim_span(self.text, Span(rest.start, cut))
+            piece = Span(rest.start, cut).trim(self.text)
             if piece is not None:
                 yield piece
-            rest = trim_span(self.text, Span(cut, rest.end))
+            rest = Span(cut, rest.end).trim(self.text)
         if rest is not None:
             yield rest
 
@@ -267,16 +267,8 @@ def split_in_half(text: str, span: Span) -> list[Span]:
         return [span]
     middle = span.start + (length + 1) // 2
     cut = find_break(text, Span(middle - length // 4, middle))
-    pieces = (trim_span(text, Span(span.start, cut)), trim_span(text, Span(cut, span.end)))
+    pieces = (Span(span.start, cut).trim(text), Span(cut, span.end).trim(text))
     return [piece for piece in pieces if piece is not None]
-
-
-def trim_span(text: str, span: Span) -> Span | None:
-    """Remove blanks at both ends of the span; return None if nothing is left."""
-    piece = span.of(text)
-    start = span.start + len(piece) - len(piece.lstrip())
-    end = span.end - (len(piece) - len(piece.rstrip()))
-    return Span(start, end) if start < end else None
 
 
 def _enclosing(units: Sequence[Span]) -> Span:

@@ -20,8 +20,7 @@ from backend.store.database import open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.sync.foreground_run import sync
 from connectors.document import Document
-from connectors.sources.folder.connector import FolderConnector
-from connectors.sources.folder.folder_tree import FolderSettings
+from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.embedding.embedder import Embedder
 from indexing.ingestion.pipeline import Pipeline
 from indexing.ingestion.progress import Report

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
 
-from backend.store import batches, run_progress, run_transitions
+from backend.store import batches, run_transitions, runs
 from backend.store.database import Database
 from backend.store.ledger import StoredLedger
 from backend.store.runs import Process
@@ -60,7 +60,7 @@ def index_changes(
     """
     holder = Process("test", next(_NUMBERS), "")
     run = run_transitions.begin(database, pipeline.source, "incremental", holder, lambda _: True)
-    run_progress.enter_stage(database, run, "indexing")
+    runs.enter_stage(database, run, "indexing")
     queue = _Queue(database, pipeline.source, run, holder)
     worker = BatchWorker(pipeline.embedder, pipeline.writer, pipeline.ledger)
     with closing(pipeline.read_batches(changes)) as stream:

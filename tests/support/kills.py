@@ -27,8 +27,7 @@ from backend.sync.worker_threads import WorkerThreads
 from connectors.access import Access
 from connectors.connector import Connector
 from connectors.document import Document
-from connectors.sources.folder.connector import FolderConnector
-from connectors.sources.folder.folder_tree import FolderSettings
+from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.chunking.chunker import chunk_document
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.hash_embedder import HashingEmbedder

@@ -73,7 +73,7 @@ GROUPS: Mapping[str, Group] = {
     "leases": Group(
         modules=(
             "backend/store/runs.py",
-            "backend/store/run_progress.py",
+            "backend/store/runs.py",
             "backend/store/run_transitions.py",
             "backend/store/batches.py",
             "backend/sync/run_lease.py",
@@ -81,7 +81,6 @@ GROUPS: Mapping[str, Group] = {
         tests=(
             "tests/unit/backend/store/test_listings.py",
             "tests/unit/backend/store/test_runs.py",
-            "tests/unit/backend/store/test_run_progress.py",
             "tests/unit/backend/store/test_run_transitions.py",
             "tests/unit/backend/store/test_batches.py",
             "tests/unit/backend/sync/test_run_lease.py",
@@ -89,10 +88,11 @@ GROUPS: Mapping[str, Group] = {
         selected="not postgresql",
     ),
     "answers": Group(
-        modules=("backend/search/fusion.py", "backend/chat/citations/"),
+        modules=("backend/search/retrieval.py", "backend/chat/citations/"),
         tests=(
             "tests/unit/backend/search/test_fusion.py",
             "tests/unit/backend/search/test_merging.py",
+            "tests/unit/backend/search/test_retrieval.py",
             "tests/unit/backend/chat/citations",
         ),
     ),

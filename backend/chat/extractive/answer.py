@@ -1,31 +1,44 @@
 """Answer without a language model: with the best sentences of the best sections, and the passages that come closest.
 
-`candidate_scoring` scores sentences and decides whether the best of them answers.
-What the form of the question demands is checked by `question_checks`; names, years and versions by `question_names`.
+`candidate_scoring` scores sentences and decides whether the best of them answers, `question_checks` whether they have what
+the question demands.
+
+Of two documents that say different things on the same point, the one changed last is chosen; but if the question
+names a year that only one of them mentions, that one, and if it asks about the past, the older one. A document
+is valid from its date to that of its successor.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend.chat.extractive.candidate_scoring import ScoredCandidates, score_candidates
-from backend.chat.extractive.candidate_sentences import Candidate, find_candidates, split_readable
-from backend.chat.extractive.question_checks import (
-    asks_nothing,
-    names_unknown_codes,
-    respell_codes,
+from backend.chat.extractive.candidate_sentences import (
+    Candidate,
+    distinct_texts,
+    find_candidates,
+    heading_context,
+    split_readable,
 )
-from backend.chat.extractive.question_names import drop_superseded, names_unknown_names
+from backend.chat.extractive.question_checks import asks_nothing, names_unknown_names
 from backend.chat.passages import QuotedPassage, TextRun
+from backend.search.document_versions import asks_about_the_past, without_version, years_in
 from backend.search.models import DocumentNumbers, InferenceSection
 from connectors.document import Span
 from indexing.chunking.chunk import Chunk
-from indexing.embedding.embedder import Embedder
+from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline
+from indexing.text.analysis import add_joined_codes, join_code
 from indexing.text.markdown_links import safe_link
+from indexing.text.normalization import fold
+from indexing.text.tokenizer import contains_term, find_identifiers, words
 
+MAX_CODES = 16
+"""Of a question."""
 MAX_SENTENCES = 3
 MAX_PASSAGES = 4
 CLOSE_SHARE = 0.7
@@ -34,6 +47,12 @@ FURTHER_SENTENCE_SHARE = 0.9
 """A further sentence must score this share as far above the typical one as the best sentence does."""
 QUOTE_CHARACTERS = 320
 """Neighbouring sentences are added up to this length."""
+TIE = 0.12
+"""Between scores that differ by no more, the version decides."""
+SAME_POINT_COSINE = 0.85
+SAME_HEADING_COSINE = 0.6
+SAME_POINT_OVERLAP = 0.6
+SAME_HEADING_OVERLAP = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +102,36 @@ def extract_answer(
     return ExtractiveAnswer(sentences, _find_closest(scored, sentences))
 
 
+def respell_codes(question: str, found: Sequence[Candidate]) -> str:
+    """Write codes of the question as the passages do that were found: `E2207` as `E-2207`."""
+    texts = distinct_texts(found)
+    for code in _codes(question):
+        if not any(contains_term(text, code) for text in texts):
+            question = question.replace(code, _spelling_of(code, texts) or code)
+    return question
+
+
+def _spelling_of(code: str, texts: Iterable[str]) -> str | None:
+    joined = join_code(fold(code))
+    spellings = (
+        span.of(text)
+        for text in texts
+        if joined in add_joined_codes(words(text))
+        for span in find_identifiers(text)
+    )
+    return next((each for each in spellings if join_code(fold(each)) == joined), None)
+
+
+def names_unknown_codes(question: str, found: Sequence[Candidate]) -> bool:
+    """Whether the question names codes and no passage that was found has any of them."""
+    codes, texts = _codes(question), distinct_texts(found)
+    return bool(codes) and not any(contains_term(text, code) for code in codes for text in texts)
+
+
+def _codes(question: str) -> list[str]:
+    return [span.of(question) for span in islice(find_identifiers(question), MAX_CODES)]
+
+
 def _find_closest(
     scored: ScoredCandidates, answer: Sequence[AnswerSentence]
 ) -> tuple[AnswerSentence, ...]:
@@ -115,6 +164,64 @@ def _select_sentences(question: str, scored: ScoredCandidates) -> tuple[AnswerSe
         _answer_sentence(candidates[i], scores[i])
         for i in _in_reading_order(candidates, selected[:MAX_SENTENCES])
     )
+
+
+def drop_superseded(
+    question: str,
+    read: Sequence[Candidate],
+    scores: NDArray[np.float64],
+    vectors: Vectors | None,
+) -> list[int]:
+    """Return the numbers of the best candidates, best first, without those of superseded versions.
+
+    Args:
+        vectors: of the candidates, unit rows; without them similarity is measured by words.
+    """
+    order = [int(i) for i in np.argsort(-scores, kind="stable")]
+    near = [i for i in order if scores[i] >= scores[order[0]] - TIE]
+    return [
+        i
+        for i in near
+        if not any(
+            _supersedes(question, read[j], read[i]) and _make_same_point(read, vectors, i, j)
+            for j in near
+        )
+    ]
+
+
+def _supersedes(question: str, one: Candidate, other: Candidate) -> bool:
+    """Whether `one` is preferred to `other` if both make the same point."""
+    if one.chunk.document_id == other.chunk.document_id:
+        return False
+    years = years_in(question)
+    named, other_named = (len(years & _years_in(each)) for each in (one, other))
+    if named != other_named:
+        return named > other_named
+    changed, other_changed = one.chunk.updated_at, other.chunk.updated_at
+    if changed is None or other_changed is None or changed == other_changed:
+        return False
+    return (changed < other_changed) == asks_about_the_past(question)
+
+
+def _years_in(candidate: Candidate) -> frozenset[str]:
+    return years_in(f"{heading_context(candidate.chunk)} {candidate.text}")
+
+
+def _make_same_point(read: Sequence[Candidate], vectors: Vectors | None, i: int, j: int) -> bool:
+    """Whether two sentences make the same point; under the same headings less similarity is enough."""
+    one, other = read[i], read[j]
+    same_heading = bool(one.chunk.heading_path) and _location(one) == _location(other)
+    if vectors is not None:
+        least = SAME_HEADING_COSINE if same_heading else SAME_POINT_COSINE
+        return float(vectors[i] @ vectors[j]) >= least
+    both, either = len(one.words & other.words), len(one.words | other.words)
+    return both >= (SAME_HEADING_OVERLAP if same_heading else SAME_POINT_OVERLAP) * either
+
+
+def _location(candidate: Candidate) -> tuple[str, ...]:
+    """Return title and headings without what distinguishes versions."""
+    chunk = candidate.chunk
+    return tuple(without_version(each) for each in (chunk.title, *chunk.heading_path))
 
 
 def _overlap(one: Candidate, other: Candidate) -> bool:

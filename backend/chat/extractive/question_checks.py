@@ -1,27 +1,38 @@
-"""Check what a question demands by its form: a subject, an answer type, and codes and numbers to fit.
+"""Check what a question demands: a subject, an answer type, and numbers, names, a role and a year to fit.
 
-Likeness cannot see these: a passage about lab 2 is as near to a question about lab 3.
+Likeness cannot see these: a passage about lab 2 is as near to a question about lab 3, one about Graz as near as
+one about Berlin, and the chief financial officer as near as the chief operating officer.
 
 The type of answer is recognised by question words and the shapes of answers, after the answer types
 of question answering (Li and Roth, "Learning Question Classifiers", COLING 2002), in English, German,
 Chinese and Japanese. A question without a recognised type asks for nothing in particular.
 """
 
-from collections.abc import Iterable, Sequence
+from calendar import day_name, month_abbr, month_name
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import islice
+from pathlib import PurePosixPath
 
 import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from backend.chat.extractive.candidate_sentences import Candidate, distinct_texts
-from backend.chat.extractive.relevance import subject_words
-from indexing.text.analysis import add_joined_codes, join_code
-from indexing.text.normalization import fold
-from indexing.text.tokenizer import contains_term, find_identifiers, words
+from backend.chat.extractive.candidate_sentences import Candidate, distinct_texts, heading_context
+from backend.search.document_versions import without_version, years_in
+from indexing.chunking.chunk import Chunk
+from indexing.text.normalization import LETTER, fold
+from indexing.text.stop_words import ENGLISH
+from indexing.text.stop_words import FUNCTION_WORDS as FUNCTION_WORDS_OF
+from indexing.text.tokenizer import extract_keywords, find_identifiers, plain_words, words
 
-MAX_CODES = 16
+MAX_WORDS = 10
+"""Words of a question whose weight is measured by leaving them out in turn."""
+FUNCTION_WORDS = ENGLISH | FUNCTION_WORDS_OF["English"]
+WORD = regex.compile(rf"(?V1){LETTER}++(?:['’._-]{LETTER}++)*+")
+_MEASURE_ASKED = regex.compile(
+    r"\bhow (?:long|much|many|often|far|old|high|soon|quickly|fast|large|big)\b", regex.IGNORECASE
+)
 _NO_POINT = regex.compile(r"(?:and|but|so)?\s*(?:what|how) about\b|und was ist mit\b")
 _SPACELESS_LETTER = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]")
 _CUT_OR_ASKED = regex.compile(r"(?:\?|？|\.\.\.|…)[\"'”’»)\]」』）]*$")
@@ -57,18 +68,18 @@ _MONTHS = (
     "|januar|februar|märz|juni|juli|oktober|dezember"
 )
 _DAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)days?|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag"
-_ROLES = (
+_PERSON_WORDS = (
     "manager|head|chief|director|officer|engineer|secretary|president|chair(?:man|woman|person)?|team|desk|department"
     "|office|lead|leader|owner|supervisor|colleague|dealer|customer|supplier|employee|board|committee|council|staff"
     "|whoever|everybody|everyone|anyone|anybody|nobody|leiter(?:in)?|abteilung|担当|負責|负责|部|经理|主管|社長|課長|受付"
 )
-_ROLE = regex.compile(rf"\b(?:{fold(_ROLES)})s?\b")
+_PERSON = regex.compile(rf"\b(?:{fold(_PERSON_WORDS)})s?\b")
 _FULL_NAME_PATTERN = (
     r"\b\p{Lu}[\p{L}'’-]+\s+(?:\p{Lu}\.?\s+)?\p{Lu}[\p{L}'’-]+|[\p{Han}\p{Katakana}]"
 )
 _FULL_NAME = regex.compile(_FULL_NAME_PATTERN)
 _NAME = regex.compile(rf"{_FULL_NAME_PATTERN}|\S@\S")
-_HOLDER_ASKED = regex.compile(r"\bwho(?:'s| is| was| are)\b (?:the|our|your)\b")
+_NAME_ASKED = regex.compile(r"\bwho(?:'s| is| was| are)\b (?:the|our|your)\b")
 _COUNTED = regex.compile(r"\b(?:how many|wie ?viele)\s+(\w+(?:\s\w+)?)")
 _TELEPHONE_ASKED = regex.compile(
     r"\b(?:tele)?phone (?:number|extension)\b|\btelefonnummer\b|电话号码|電話番号"
@@ -78,6 +89,44 @@ _ANY_COUNT = regex.compile(
     rf"{fold(_NUMBER)}|\b(?:no|none|nobody|zero|one|single|both|couple|pair|several|unlimited|keine?[mnrs]?|eine?[mnrs]?|mehrere)\b"
 )
 _COUNT = regex.compile(rf"{fold(_NUMBER)}[\s-]*((?:[\w%$.,-]+\s+)?[\w-]+)")
+SHORT_QUESTION = 4
+"""Words of its subject up to which each name of a question counts."""
+SAME_STEM = 4
+"""Letters that a country and its people, or a role and its office ("finance", "financial"), have in common."""
+
+_CAPITALIZED = rf"(?V1)\p{{Lu}}{LETTER}++(?:['’.-]{LETTER}++)*+"
+_NAMES = regex.compile(
+    rf"(?<=[^\s.?!:]\s+[\"'(]?)(?!I\b){_CAPITALIZED}(?:\s(?:of|and|or|&)\s(?:the\s)?{_CAPITALIZED})*+"
+)
+_NUMBERED_NAME = regex.compile(
+    rf"(?V1)(?<![\w.])(?P<name>(?<=[^\s.?!:]\s)\p{{Lu}}{LETTER}++|\p{{Lu}}{{2,}})\s(?P<number>\d{{1,6}})(?![\w%]|[.,:/]\d)"
+)
+"""At the beginning of a sentence, where any word has a capital, an abbreviation alone."""
+_NUMBERED = regex.compile(r"(\p{L}+)[\s:#._-]{0,3}0*(\d+)(?!\d)")
+_DATE_NAMES = frozenset(name.casefold() for name in (*month_name, *month_abbr, *day_name) if name)
+_INITIALS = regex.compile(r"\p{Lu}{2,5}")
+_ROLE_LIST = """
+head chief director manager officer president chair chairman chairwoman chairperson lead leader boss supervisor secretary
+minister
+"""
+_ROLES = frozenset(_ROLE_LIST.split())
+_RANK_LIST = "executive deputy vice first last final only current former new old next present"
+_GENERIC = _ROLES | frozenset(_RANK_LIST.split())
+_ROLE = rf"(?:{'|'.join(sorted(_ROLES, key=len, reverse=True))})"
+_ROLE_ASKED = regex.compile(
+    rf"\bwho(?:'s| is| was) (?:the|our|your) (?P<role>(?:[\w&-]+ ){{0,3}}{_ROLE}(?: (?:of|for) (?:the )?[\w&-]+)?|c[a-z]o)\b"
+)
+
+
+def question_keywords(question: str) -> str:
+    """Return the words of a question that are looked for: "how long" stands for a type of answer alone."""
+    return extract_keywords(_MEASURE_ASKED.sub(" ", question) or question)
+
+
+def subject_words(question: str) -> list[str]:
+    """Return the words of a question that carry its subject, as they are written, each once."""
+    found = dict.fromkeys(WORD.findall(question_keywords(question)))
+    return [word for word in found if fold(word) not in FUNCTION_WORDS][:MAX_WORDS]
 
 
 def asks_nothing(question: str) -> bool:
@@ -89,36 +138,6 @@ def asks_nothing(question: str) -> bool:
     if _SPACELESS_LETTER.search(question):
         return False
     return len(question.split()) == 1 or not subject_words(question)
-
-
-def respell_codes(question: str, found: Sequence[Candidate]) -> str:
-    """Write codes of the question as the passages do that were found: `E2207` as `E-2207`."""
-    texts = distinct_texts(found)
-    for code in _codes(question):
-        if not any(contains_term(text, code) for text in texts):
-            question = question.replace(code, _spelling_of(code, texts) or code)
-    return question
-
-
-def _spelling_of(code: str, texts: Iterable[str]) -> str | None:
-    joined = join_code(fold(code))
-    spellings = (
-        span.of(text)
-        for text in texts
-        if joined in add_joined_codes(words(text))
-        for span in find_identifiers(text)
-    )
-    return next((each for each in spellings if join_code(fold(each)) == joined), None)
-
-
-def names_unknown_codes(question: str, found: Sequence[Candidate]) -> bool:
-    """Whether the question names codes and no passage that was found has any of them."""
-    codes, texts = _codes(question), distinct_texts(found)
-    return bool(codes) and not any(contains_term(text, code) for code in codes for text in texts)
-
-
-def _codes(question: str) -> list[str]:
-    return [span.of(question) for span in islice(find_identifiers(question), MAX_CODES)]
 
 
 def is_whole_statement(candidate: Candidate) -> bool:
@@ -239,7 +258,7 @@ def answer_type(question: str) -> AnswerType | None:
 def holds_answer(kind: AnswerType, text: str) -> bool:
     """Whether the text has anything of this type."""
     if kind is AnswerType.PERSON:
-        return _NAME.search(text) is not None or _ROLE.search(fold(text)) is not None
+        return _NAME.search(text) is not None or _PERSON.search(fold(text)) is not None
     return _HELD[kind].search(fold(text)) is not None
 
 
@@ -253,7 +272,7 @@ def answer_type_mismatches(question: str, found: Sequence[Candidate]) -> NDArray
     kind, things = answer_type(question), counted_things(question)
     if kind is None:
         return np.zeros(len(found))
-    asks_name = _HOLDER_ASKED.search(fold(question[:MAX_QUESTION_CHARACTERS])) is not None
+    asks_name = _NAME_ASKED.search(fold(question[:MAX_QUESTION_CHARACTERS])) is not None
     return np.array(
         [
             1.0
@@ -268,3 +287,100 @@ def _mismatch(kind: AnswerType, things: frozenset[str], text: str) -> float:
     if not holds_answer(kind, text):
         return 1.0
     return 0.5 if things and not mentions_count(things, text) else 0.0
+
+
+def names_unknown_names(question: str, found: Sequence[Candidate]) -> bool:
+    """Whether a short question, and no list of keywords, has a name that no passage holds which was found."""
+    names = list(islice(_NAMES.findall(question), MAX_WORDS))
+    subject = subject_words(question)
+    is_list_of_keywords = len(subject) == len(question.split())
+    if not names or is_list_of_keywords or len(subject) > SHORT_QUESTION:
+        return False
+    texts = distinct_texts(found)
+    held = frozenset(word for text in texts for word in words(text))
+    return not all(_is_held(name, held) or _is_spelled_out(name, texts) for name in names)
+
+
+def _is_held(name: str, held: frozenset[str]) -> bool:
+    """Whether some word of a name ("Bendigo and Geelong") is held, or a word that begins alike ("Indian", "India")."""
+    parts = frozenset(words(name)) - FUNCTION_WORDS
+    return not parts or any(_has_stem(part, held) for part in parts)
+
+
+def _has_stem(word: str, held: Iterable[str]) -> bool:
+    begins = word[: max(SAME_STEM, len(word) - 1)]
+    return word in held or (
+        len(word) > SAME_STEM and any(other.startswith(begins) for other in held)
+    )
+
+
+def _is_spelled_out(name: str, texts: Iterable[str]) -> bool:
+    """Whether words one after the other begin with the letters of an abbreviation."""
+    return _INITIALS.fullmatch(name) is not None and any(
+        fold(name) in "".join(_initials(text)) for text in texts
+    )
+
+
+def _initials(text: str) -> Iterator[str]:
+    return (word[0] for word in plain_words(text) if word not in FUNCTION_WORDS)
+
+
+def holds_every_numbered_name(question: str, candidate: Candidate) -> bool:
+    """Whether a passage has all names with a number that the question has, such as "PEP 8" and "Apollo 11".
+
+    Each may stand in the passage, its headings or its file name. A year is not the number of a name:
+    `fits_years` judges it.
+    """
+    wanted = {
+        (fold(found["name"]), found["number"].lstrip("0"))
+        for found in _NUMBERED_NAME.finditer(question)
+        if fold(found["name"]) not in _DATE_NAMES | FUNCTION_WORDS
+    }
+    wanted = {(name, number) for name, number in wanted if not years_in(number)}
+    if not wanted:
+        return True
+    chunk = candidate.chunk
+    file = PurePosixPath(chunk.document_id).name
+    text = f"{file}\n{heading_context(chunk)}\n{chunk.embedded_text}"
+    return wanted <= set(_NUMBERED.findall(fold(text)))
+
+
+def holds_role(question: str, candidate: Candidate) -> bool:
+    """Whether a sentence or its headings have what tells the role asked for from others, if one is asked for.
+
+    "Head" and "chief" tell nothing; of a chief operating officer "operating" does. Of a table only the row
+    counts, of a text the whole passage.
+    """
+    asked = _ROLE_ASKED.search(fold(question))
+    if asked is None:
+        return True
+    chunk = candidate.chunk
+    is_row = candidate.text.startswith("|")
+    text = f"{heading_context(chunk)}\n{candidate.text if is_row else chunk.embedded_text}"
+    if regex.fullmatch(r"c[a-z]o", asked["role"]):
+        # "Chief executive" is a CEO, too.
+        return asked["role"] in plain_words(text) or asked["role"][:2] in "".join(_initials(text))
+    wanted = [word for word in plain_words(asked["role"]) if word not in _GENERIC | FUNCTION_WORDS]
+    held = frozenset(plain_words(text))
+    return all(_has_stem(word, held) for word in wanted)
+
+
+def fits_years(question: str, candidate: Candidate, found: Sequence[Candidate]) -> bool:
+    """Whether each year of the question stands in the candidate's chunk or headings, or in the time it is valid."""
+    chunk = candidate.chunk
+    held = years_in(f"{heading_context(chunk)} {chunk.embedded_text}")
+    unknown = years_in(question) - held
+    return not unknown or all(_is_valid_in(int(year), chunk, found) for year in unknown)
+
+
+def _is_valid_in(year: int, chunk: Chunk, found: Sequence[Candidate]) -> bool:
+    began = chunk.updated_at
+    if began is None:
+        return False
+    title = without_version(chunk.title)
+    later = [
+        other.updated_at.year
+        for other in {each.chunk.document_id: each.chunk for each in found}.values()
+        if other.updated_at and other.updated_at > began and without_version(other.title) == title
+    ]
+    return began.year <= year <= min(later, default=year)

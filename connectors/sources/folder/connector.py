@@ -1,10 +1,19 @@
-"""A folder of this machine as a source, with an optional `access.yaml` that defines who may read what."""
+"""A folder of this machine as a source, with an optional `access.yaml` that defines who may read what.
 
+A disk that goes away is noticed: an unmounted folder must not look like an empty one.
+"""
+
+import errno
 import json
+import os
+import stat
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from connectors.batched import batched
 from connectors.connector import (
@@ -16,26 +25,216 @@ from connectors.connector import (
     DocumentListing,
     GroupItem,
     KnownVersions,
+    ServerAccess,
     load_checkpoint,
     make_checks,
 )
 from connectors.errors import SourceError, TemporarilyUnavailableError
-from connectors.files.paths import PathParts, decode_path
-from connectors.files.rule_scopes import RulePlace, RuleScopes
-from connectors.files.walker import InaccessiblePath, open_file
-from connectors.registry import NoCredential, SourceKind
-from connectors.sources.folder.file_documents import FileReader, FileVersion
-from connectors.sources.folder.folder_tree import (
-    FolderSettings,
-    FolderTree,
-    check_listable,
-    find_missing_folder,
-    folder_access,
-    load_access_rules,
-    open_root,
+from connectors.files.access_rules import (
+    ACCESS_FILE,
+    MISSPELLED_NAMES,
+    OPEN_TO_ALL,
+    AccessRules,
+    parse_access_rules,
 )
+from connectors.files.paths import PathFilter, PathParts, covers_any, decode_path, format_path
+from connectors.files.rule_scopes import RulePlace, RuleScopes
+from connectors.files.walker import (
+    File,
+    InaccessiblePath,
+    describe_os_error,
+    find_file,
+    open_file,
+    walk_files,
+)
+from connectors.registry import NoCredential, SourceKind
+from connectors.setting_types import GlobPatterns
+from connectors.sources.folder.file_documents import FileReader, FileVersion
 
 _FILES_PER_CHECKPOINT = 200
+_RETRY_AFTER = timedelta(minutes=5)
+_SYSTEM_FILES = {"Thumbs.db", "desktop.ini", "lost+found"}
+
+
+class FolderSettings(BaseModel):
+    """Index the files of a folder on this machine. Patterns are matched from the folder."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Path = Field(
+        title="Folder on this machine",
+        description="Read with all its subfolders. An access.yaml in it defines who may read what.",
+    )
+    include: GlobPatterns = Field(
+        default=(),
+        description="Glob patterns of the files to read, such as **/*.md. If empty, all files.",
+    )
+    exclude: GlobPatterns = Field(
+        default=(), description="Glob patterns of the files to leave out."
+    )
+    largest_file: int = Field(
+        default=100_000_000,
+        gt=0,
+        description="Maximum file size in bytes. Larger files are reported as unreadable.",
+    )
+
+    @field_validator("path")
+    @classmethod
+    def _make_absolute(cls, path: Path) -> Path:
+        """Expand no ~name: it would tell whether the server has a user of that name."""
+        first = path.parts[0] if path.parts else ""
+        if first.startswith("~") and first != "~":
+            raise ValueError(f"{path}: write the whole path, from /")
+        try:
+            return path.expanduser().absolute()
+        except RuntimeError as error:
+            raise ValueError(
+                f"{path}: the server has no home folder; write the whole path, from /"
+            ) from error
+
+
+def folder_access(settings: FolderSettings) -> ServerAccess:
+    return ServerAccess(paths=(settings.path,))
+
+
+def find_missing_folder(settings: FolderSettings) -> str | None:
+    """Return what is wrong if the folder does not exist. Asked only when a source is added: a folder
+    whose disk is not mounted later is still a source."""
+    try:
+        exists = settings.path.is_dir()
+    except OSError:
+        exists = False
+    return None if exists else "There is no such folder on this machine."
+
+
+def load_access_rules(root: Path) -> AccessRules:
+    """Load the rules; without an access file everybody may read the folder.
+
+    Raises:
+        SourceError: the access file cannot be read, is malformed, or has a similar but wrong name.
+    """
+    path = root / ACCESS_FILE
+    if not os.path.lexists(path):
+        _check_similar_names(root)
+        return OPEN_TO_ALL
+    try:
+        # Reading a pipe or a device would block for ever.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise SourceError(f"{path} must be a file")
+        if not path.resolve().is_relative_to(root):
+            raise SourceError(f"{path} must not be a link that leads out of the folder")
+        return parse_access_rules(path.read_bytes(), str(path))
+    except OSError as error:
+        raise SourceError(
+            f"{path} cannot be read ({error.strerror}): without it Quarry does not know who may"
+            " read the folder"
+        ) from error
+
+
+def _check_similar_names(root: Path) -> None:
+    """Refuse a misspelt access file: without this check it would leave the folder open to everybody."""
+    for name in MISSPELLED_NAMES:
+        if os.path.lexists(root / name):
+            raise SourceError(f"{root / name}: rename the file to {ACCESS_FILE}")
+
+
+class FolderTree:
+    """The files of a folder that its settings select. Hidden files and links are left out."""
+
+    def __init__(self, settings: FolderSettings) -> None:
+        """
+        Raises:
+            SourceError: the folder cannot be opened.
+        """
+        self.root = open_root(settings.path)
+        self._path = settings.path
+        self._identity = _get_identity(self.root)
+        self._filter = PathFilter.parse(settings.include, settings.exclude)
+
+    def walk(self, after: PathParts = ()) -> Iterator[File | InaccessiblePath]:
+        """Yield the selected files after `after`, and each file or folder that cannot be accessed.
+
+        Raises:
+            TemporarilyUnavailableError: the disk does not answer.
+        """
+        try:
+            yield from filter(self._includes, walk_files(self.root, self._enters, after))
+        except OSError as error:
+            raise TemporarilyUnavailableError(
+                f"the folder {self.root} went away: {describe_os_error(error)}", _RETRY_AFTER
+            ) from error
+
+    def find(self, parts: PathParts) -> File | InaccessiblePath | None:
+        """Return the file at a path, or None if it does not exist or is not selected."""
+        if not all(self._enters(parts[:end]) for end in range(1, len(parts) + 1)):
+            return None
+        file = find_file(self.root, parts)
+        return file if file is not None and self._includes(file) else None
+
+    def check_unchanged(self) -> None:
+        """Fail if the disk went away: an unmounted folder must not look like one with fewer files.
+
+        Raises:
+            TemporarilyUnavailableError: another folder, or none, is in its place.
+        """
+        try:
+            is_gone = _get_identity(self._path) != self._identity
+        except OSError:
+            is_gone = True
+        if is_gone:
+            raise TemporarilyUnavailableError(
+                f"the folder {self.root} went away while it was read", _RETRY_AFTER
+            )
+
+    def _enters(self, parts: PathParts) -> bool:
+        name = parts[-1]
+        is_hidden = name.startswith((".", "~$")) or name in _SYSTEM_FILES
+        return not (is_hidden or parts == (ACCESS_FILE,) or covers_any(self._filter.exclude, parts))
+
+    def _includes(self, entry: File | InaccessiblePath) -> bool:
+        return isinstance(entry, InaccessiblePath) or self._filter.includes(entry.parts)
+
+
+def open_root(path: Path) -> Path:
+    """Resolve the folder's path.
+
+    Raises:
+        SourceError: it cannot be opened.
+    """
+    try:
+        root = path.resolve(strict=True)
+        with os.scandir(root):
+            return root
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "its links form a circle"
+        raise SourceError(
+            f"the folder {path} cannot be opened ({reason}): connect its disk, let Quarry's"
+            " user read it, or correct the path"
+        ) from error
+
+
+def check_listable(entry: InaccessiblePath) -> None:
+    """Fail if a folder cannot be listed, lest its files look deleted.
+
+    A path that is too long is passed over: nothing below it has ever been indexed.
+
+    Raises:
+        SourceError: permission is denied.
+        TemporarilyUnavailableError: the disk does not answer.
+    """
+    reason = f"{format_path(entry.parts)} cannot be listed ({describe_os_error(entry.error)})"
+    match entry.error:
+        case PermissionError():
+            raise SourceError(f"{reason}; or exclude it")
+        case OSError(errno=errno.ENAMETOOLONG):
+            return
+        case _:
+            raise TemporarilyUnavailableError(reason, _RETRY_AFTER)
+
+
+def _get_identity(folder: Path) -> tuple[int, int]:
+    found = folder.stat()
+    return found.st_dev, found.st_ino
 
 
 class FolderConnector:

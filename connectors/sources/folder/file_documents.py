@@ -25,10 +25,10 @@ from connectors.files.walker import (
     FileContent,
     FileTooLargeError,
     InaccessiblePath,
+    describe_os_error,
     read_file,
     read_head,
 )
-from connectors.sources.folder.folder_tree import describe_os_error
 from connectors.text_cleaning import shorten_title
 
 # Part of every version: increase it when files yield other sections than before, or more files can be read,

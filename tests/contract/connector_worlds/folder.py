@@ -8,8 +8,7 @@ from pathlib import Path
 
 from connectors.access import EVERYBODY, PUBLIC, Access
 from connectors.connector import Connector
-from connectors.sources.folder.connector import FolderConnector
-from connectors.sources.folder.folder_tree import FolderSettings
+from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from tests.contract.connector_worlds.held import list_groups
 from tests.contract.connector_worlds.world import (
     ITEMS,

@@ -11,7 +11,7 @@ from backend.api.server_sent_events import Event
 from backend.api.sync_runs import SyncRun, SyncRunRegistry
 from backend.container import Container
 from backend.schemas.run import ProgressEvent
-from backend.store import run_progress, run_transitions, runs, sources
+from backend.store import run_transitions, runs, sources
 from backend.store.runs import LOST, Process, Run
 from backend.store.sources import Source
 from backend.sync.run_lease import this_process
@@ -44,7 +44,7 @@ def _begin(container: Container, holder: Process) -> int:
 
 def _report_progress(container: Container, run: int, done: int) -> None:
     progress = Progress(source=SOURCE, stage="indexing", item="Gate", done=done, total=4, rate=1.0)
-    run_progress.report_progress(container.database, run, progress, {"documents": done})
+    runs.report_progress(container.database, run, progress, {"documents": done})
 
 
 def _end_of(following: Generator[Progress | Report, None, None]) -> Report:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from backend.cli import app
-from backend.store import listings, run_progress, run_transitions
+from backend.store import listings, run_transitions, runs
 from backend.store.database import Database, open_database
 from backend.store.ledger import StoredLedger
 from backend.sync.run_lease import is_gone, this_process
@@ -59,7 +59,7 @@ def test_the_list_alone_is_the_list(cli: CliRunner) -> None:
 def test_the_list_reports_what_a_run_is_at(cli: CliRunner, database: Database) -> None:
     run = run_transitions.begin(database, "docs", "incremental", this_process(), is_gone)
     progress = ProgressMeter("docs", "indexing", 3).advance("leave.pdf", 2)
-    run_progress.report_progress(database, run, progress, {"documents": 2})
+    runs.report_progress(database, run, progress, {"documents": 2})
     output = cli.invoke(app, ["sources"]).output
     assert "docs: Indexing 2 of 3 documents · " in output
     assert "leave.pdf · since 20" in output

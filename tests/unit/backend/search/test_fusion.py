@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.search.fusion import VariantRanking, combine_evidence, weighted_reciprocal_rank_fusion
 from backend.search.models import VariantQuery
+from backend.search.retrieval import (
+    VariantRanking,
+    combine_evidence,
+    weighted_reciprocal_rank_fusion,
+)
 from indexing.index.protocols import Evidence, Hit, RankReason, VariantName
 from tests.support.search import chunk
 

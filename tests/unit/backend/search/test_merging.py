@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.search.fusion import merge_individual_chunks
 from backend.search.models import InferenceSection
+from backend.search.retrieval import merge_individual_chunks
 from backend.search.selection import merge_overlapping_sections
 from indexing.index.protocols import Hit
 from tests.support.search import chunk, ranked, section

@@ -12,8 +12,8 @@ from backend.store import (
     batches,
     failures,
     listings,
-    run_progress,
     run_transitions,
+    runs,
     schedule,
     sources,
     workers,
@@ -35,7 +35,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 def begun(store: Store, kind: str = "incremental") -> int:
     run = run_transitions.begin(store.database, "desk", kind, this_process(), alive)
-    run_progress.enter_stage(store.database, run, "indexing")
+    runs.enter_stage(store.database, run, "indexing")
     return run
 
 
@@ -58,10 +58,8 @@ def test_a_run_says_all_that_can_be_asked_of_it(store: Store) -> None:
     store.hold(document("desk:a"), document("desk:b"))
     batches.save(store.database, run, [Deletion("desk:x")], None)
     progress = ProgressMeter("desk", "indexing").advance("leave.pdf", 2)
-    run_progress.report_progress(store.database, run, progress, {"documents": 2})
-    run_progress.set_activity(
-        store.database, run, "leave.pdf", "the index, to take in what was read"
-    )
+    runs.report_progress(store.database, run, progress, {"documents": 2})
+    runs.set_activity(store.database, run, "leave.pdf", "the index, to take in what was read")
     status = source_service(store.database).status("desk")
     assert status.run is not None
     assert (status.state, status.run.kind, status.run.id, status.run.stage) == (

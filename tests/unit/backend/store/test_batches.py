@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import select, update
 
-from backend.store import batches, run_progress, run_transitions, runs, sources
+from backend.store import batches, run_transitions, runs, sources
 from backend.store.database import exclusive
 from backend.store.document_contents import decode_changes, encode_changes
 from backend.store.runs import Process, RunEndedError
@@ -41,7 +41,7 @@ def nobody(process: Process) -> bool:
 def reading(store: Store, source: str = "desk") -> int:
     """A run whose batches may be taken."""
     run = run_transitions.begin(store.database, source, "incremental", ME, gone)
-    run_progress.enter_stage(store.database, run, "indexing")
+    runs.enter_stage(store.database, run, "indexing")
     return run
 
 
@@ -481,7 +481,7 @@ def test_sources_are_ready_while_a_batch_may_be_claimed(store: Store) -> None:
     assert len(batches.list_ready_sources(database)) == 1
     batches.release(database, {(held.number, held.fence)})
     assert batches.list_ready_sources(database) == ready
-    run_progress.enter_stage(database, desk, "listing")
+    runs.enter_stage(database, desk, "listing")
     assert len(batches.list_ready_sources(database)) == 1
 
 

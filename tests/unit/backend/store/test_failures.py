@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.store import batches, failures, run_progress, run_transitions, runs, schedule, sources
+from backend.store import batches, failures, run_transitions, runs, schedule, sources
 from backend.store.runs import Process, Run
 from connectors.connector import Unreadable
 from indexing.ingestion.ledger import BatchFinished, Failed, VersionSeen
@@ -99,7 +99,7 @@ def _begin(store: Store) -> int:
         return True
 
     run = run_transitions.begin(store.database, "desk", "incremental", _ME, gone)
-    run_progress.enter_stage(store.database, run, "indexing")
+    runs.enter_stage(store.database, run, "indexing")
     return run
 
 

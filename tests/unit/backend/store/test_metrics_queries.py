@@ -11,8 +11,8 @@ from sqlalchemy import event
 from backend.store import (
     batches,
     metrics_queries,
-    run_progress,
     run_transitions,
+    runs,
     schedule,
     sources,
     workers,
@@ -43,7 +43,7 @@ def test_sources_runs_batches_and_documents_are_counted(store: Store) -> None:
     ran(store, "desk", "first", documents=2, chunks=4)
     ran(store, "desk", "prune", deleted=1)
     going = run_transitions.begin(store.database, "web", "first", ME, alive)
-    run_progress.enter_stage(store.database, going, "indexing")
+    runs.enter_stage(store.database, going, "indexing")
     batches.save(store.database, going, [Deletion("web:x")], None)
     sources.set_paused(store.database, "mail", datetime.now(UTC))
     workers.register(store.database, ME, "index")
@@ -72,7 +72,7 @@ def test_a_run_is_read_again_only_as_long_as_it_may_change(store: Store) -> None
     going = run_transitions.begin(store.database, "desk", "incremental", ME, alive)
     ran(store, "web", "first", documents=5)
     for documents in (1, 4):
-        run_progress.renew(store.database, going, "indexing", None, {"documents": documents})
+        runs.renew(store.database, going, "indexing", None, {"documents": documents})
         found = reckoning.take()
         assert found.outcomes == {"documents": 8 + documents}
         assert found.runs == {
@@ -93,7 +93,7 @@ def test_a_run_whose_batches_are_open_may_change_still(store: Store) -> None:
     reckoning = Reckoning(store.database)
     assert reckoning.take().outcomes == {}
     with store.database.writing() as connection:
-        run_progress.add_counts(connection, going, {"deleted": 1}, None)
+        runs.add_counts(connection, going, {"deleted": 1}, None)
     assert reckoning.take().outcomes == {"deleted": 1}
 
 

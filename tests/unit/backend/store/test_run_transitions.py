@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select, update
 
-from backend.store import batches, run_progress, run_transitions, runs
+from backend.store import batches, run_transitions, runs
 from backend.store.runs import Process, Run, RunEndedError
 from backend.store.tables import batches as batch_rows
 from backend.store.tables import runs as run_rows
@@ -119,10 +119,10 @@ def _owners_of_batches(store: Store) -> list[int]:
 def test_a_run_waits_and_goes_on_as_the_same_run(store: Store) -> None:
     run = begin(store)
     database = store.database
-    run_progress.renew_lease(database, run.id, TOMORROW)
-    run_progress.mark_fetched(database, run.id)
-    run_progress.enter_stage(database, run.id, "indexing")
-    run_progress.set_total(database, run.id, 3)
+    runs.renew_lease(database, run.id, TOMORROW)
+    runs.mark_fetched(database, run.id)
+    runs.enter_stage(database, run.id, "indexing")
+    runs.set_total(database, run.id, 3)
     before = runs.find(database, run.id)
     run_transitions.suspend(database, run.id, "The index is away.", TOMORROW)
     rest = {"state": "waiting", "waiting_for": "The index is away.", "next_try": TOMORROW}
@@ -179,7 +179,7 @@ def test_a_run_without_progress_is_queued_again_with_its_batches(store: Store) -
     run, other = begin(store), begin(store, "web")
     for each in (run, other):
         batches.save(store.database, each.id, [Deletion("desk:a")], None)
-    run_progress.renew(store.database, run.id, "listing", "a.md", {"documents": 1})
+    runs.renew(store.database, run.id, "listing", "a.md", {"documents": 1})
     run = runs.find(store.database, run.id)
     run_transitions.requeue(store.database, run.id, "interrupted", "Nothing moved.")
     assert changes(store, run) == {
@@ -236,7 +236,7 @@ def test_what_is_running_is_no_decision_to_settle(store: Store) -> None:
 
 def test_a_run_is_closed_once_and_keeps_its_counts(store: Store) -> None:
     run, other = begin(store), begin(store, "web")
-    run_progress.renew(store.database, run.id, "indexing", None, {"documents": 3})
+    runs.renew(store.database, run.id, "indexing", None, {"documents": 3})
     run = runs.find(store.database, run.id)
     assert run_transitions.close(store.database, run.id, "failed", "It broke.") is True
     ended = {"state": "failed", "error": "It broke.", "renewed_at": "now", "finished_at": "now"}
@@ -281,7 +281,7 @@ def test_an_open_run_is_stopped_and_no_closed_one(
     assert is_unchanged(store, closed)
     assert is_unchanged(store, other)
     with pytest.raises(RunEndedError) as ended:
-        run_progress.set_activity(store.database, run.id)
+        runs.set_activity(store.database, run.id)
     assert (str(ended.value), ended.value.state) == (error, state)
 
 

@@ -19,8 +19,7 @@ from backend.sync.due_work import Engine
 from backend.sync.foreground_run import sync
 from connectors.access import PUBLIC, Access, Readers
 from connectors.files.paths import GlobPattern
-from connectors.sources.folder.connector import FolderConnector
-from connectors.sources.folder.folder_tree import FolderSettings
+from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Amend
 from indexing.ingestion.executor import BatchWorker

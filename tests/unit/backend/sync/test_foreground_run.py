@@ -39,8 +39,7 @@ from connectors.connector import (
 )
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.sources.folder.connector import FolderConnector
-from connectors.sources.folder.folder_tree import FolderSettings
+from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Filters

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from sqlalchemy import select
 
-from backend.store import batches, run_progress, run_transitions, runs
+from backend.store import batches, run_transitions, runs
 from backend.store.database import Database
 from backend.store.runs import Process, Run, RunEndedError
 from backend.store.tables import batches as rows
@@ -160,7 +160,7 @@ def test_a_hung_run_is_requeued_with_the_reason_and_its_batches_are_postponed(
 ) -> None:
     database = store_with(tmp_path, "desk").database
     run = run_transitions.begin(database, "desk", "incremental", this_process(), is_gone)
-    run_progress.enter_stage(database, run, "indexing")
+    runs.enter_stage(database, run, "indexing")
     batches.save(database, run, [Deletion("desk:a")], None)
     held = batches.claim(database, this_process(), is_dead)
     assert held is not None
@@ -270,7 +270,7 @@ def test_without_a_limit_a_run_may_stand_still(tmp_path: Path, clock: Clock) -> 
 def test_a_heartbeat_renews_what_is_held_and_forgets_what_was_taken(tmp_path: Path) -> None:
     database = store_with(tmp_path, "desk").database
     run = run_transitions.begin(database, "desk", "incremental", this_process(), is_gone)
-    run_progress.enter_stage(database, run, "indexing")
+    runs.enter_stage(database, run, "indexing")
     for name in ("a", "b"):
         batches.save(database, run, [Deletion(name)], None)
     first, second = (batches.claim(database, this_process(), is_dead) for _ in range(2))
@@ -299,7 +299,7 @@ def _lease_of(database: Database, batch: int) -> datetime:
 
 def _claimed(database: Database) -> tuple[int, ClaimedBatch]:
     run = run_transitions.begin(database, "desk", "incremental", this_process(), is_gone)
-    run_progress.enter_stage(database, run, "indexing")
+    runs.enter_stage(database, run, "indexing")
     batches.save(database, run, [Deletion("desk:a")], None)
     held = batches.claim(database, this_process(), is_dead)
     assert held is not None

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from connectors.document import Document
-from connectors.sources.folder.connector import FolderConnector
-from connectors.sources.folder.folder_tree import FolderSettings
+from connectors.sources.folder.connector import FolderConnector, FolderSettings
 
 
 def _nothing_known(ids: Sequence[str]) -> dict[str, str]:

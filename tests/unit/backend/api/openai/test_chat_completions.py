@@ -10,7 +10,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.chat.assistant_settings import AssistantSettings
 from backend.composition.chat import ChatService
-from backend.composition.turn_models import TurnModels
+from backend.composition.language_models import TurnModels
 from backend.store import people
 from tests.support.language_models import add_model
 from tests.support.scripted_model import Manner, Refuse, Reply, Request, Say, ScriptedModel

@@ -13,12 +13,13 @@ from backend.chat.extractive.answer import (
     QUOTE_CHARACTERS,
     AnswerSentence,
     extract_answer,
+    names_unknown_codes,
     quote_passage,
+    respell_codes,
 )
-from backend.chat.extractive.candidate_scoring import MAX_SCORED
+from backend.chat.extractive.candidate_scoring import MAX_SCORED, remove_word, word_shares
 from backend.chat.extractive.candidate_sentences import find_candidates
-from backend.chat.extractive.question_checks import answer_type_mismatches
-from backend.chat.extractive.relevance import remove_word, subject_words, word_shares
+from backend.chat.extractive.question_checks import answer_type_mismatches, subject_words
 from backend.chat.passages import QuotedPassage, TextRun
 from backend.search.models import DocumentNumbers, InferenceSection
 from connectors.document import Span
@@ -31,6 +32,7 @@ from indexing.embedding.language_support import Understanding
 from indexing.index.protocols import Evidence, Hit
 from indexing.index.protocols import Evidence as FoundBy
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from tests.support.candidates import found_in
 from tests.support.chunks import chunk
 
 UNDERSTOOD = Understanding({"English": 1.0, "Chinese": 1.0, "Japanese": 1.0})
@@ -44,6 +46,8 @@ FILLER = (
     " Coats hang in the cupboard on the left. Parcels go to the post room before noon."
     " Windows are shut at the end of the day. Lamps go out by themselves after ten minutes."
 )
+
+SAWS = found_in("E-2207 means that the wire is slack. Ask for part PN-88-1402-A.")
 
 DOCK = "# Dock\n\nThe dock is grey. It charges overnight. Ask the lab for help."
 
@@ -376,3 +380,28 @@ def test_a_quote_stands_at_its_span_and_holds_what_is_highlighted(
     assert (" " * start + text)[shown.span.start : shown.span.end] == shown.quote
     assert shown.span.start <= one.span.start < one.span.end <= shown.span.end
     assert any(run.highlighted for run in shown.runs)
+
+
+@pytest.mark.parametrize(
+    ("question", "respelled"),
+    [
+        ("What does E2207 mean?", "What does E-2207 mean?"),
+        ("What is PN881402A?", "What is PN-88-1402-A?"),
+        ("What does E-2207 mean?", "What does E-2207 mean?"),
+        ("What does E2270 mean?", "What does E2270 mean?"),
+        ("What is slack?", "What is slack?"),
+    ],
+)
+def test_a_code_is_written_as_the_passages_write_it(question: str, respelled: str) -> None:
+    assert respell_codes(question, SAWS) == respelled
+
+
+@given(st.text(max_size=80))
+def test_what_has_no_code_of_the_passages_is_left_as_it_is(question: str) -> None:
+    assert respell_codes(question, found_in("The wire is slack.")) == question
+
+
+def test_codes_that_no_passage_has() -> None:
+    assert names_unknown_codes("What does E-2270 mean?", SAWS)
+    assert not names_unknown_codes("What does E-2207 mean?", SAWS)
+    assert not names_unknown_codes("What is slack?", SAWS)

@@ -1,20 +1,27 @@
-"""What a question demands by its form, and whether a passage has it."""
+"""What a question demands by its form, whom and which year it names, and whether a passage has it."""
+
+from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from backend.chat.extractive.candidate_sentences import Candidate, find_candidates
 from backend.chat.extractive.question_checks import (
     asks_nothing,
     fits_numbers,
+    fits_years,
     holds_count,
+    holds_every_numbered_name,
+    holds_role,
     is_whole_statement,
-    names_unknown_codes,
-    respell_codes,
+    names_unknown_names,
 )
+from backend.search.models import InferenceSection
+from indexing.chunking.chunk import Chunk
+from indexing.index.protocols import Evidence, Hit
 from tests.support.candidates import found_in
+from tests.support.chunks import chunk
 
-SAWS = found_in("E-2207 means that the wire is slack. Ask for part PN-88-1402-A.")
+OFFICES = found_in("The office in Graz has a canteen. San Marino has none.")
 
 
 @pytest.mark.parametrize(
@@ -30,31 +37,6 @@ def test_what_has_no_subject_or_asks_nothing_of_it(message: str) -> None:
 )
 def test_what_asks_something(message: str) -> None:
     assert not asks_nothing(message)
-
-
-@pytest.mark.parametrize(
-    ("question", "respelled"),
-    [
-        ("What does E2207 mean?", "What does E-2207 mean?"),
-        ("What is PN881402A?", "What is PN-88-1402-A?"),
-        ("What does E-2207 mean?", "What does E-2207 mean?"),
-        ("What does E2270 mean?", "What does E2270 mean?"),
-        ("What is slack?", "What is slack?"),
-    ],
-)
-def test_a_code_is_written_as_the_passages_write_it(question: str, respelled: str) -> None:
-    assert respell_codes(question, SAWS) == respelled
-
-
-@given(st.text(max_size=80))
-def test_what_has_no_code_of_the_passages_is_left_as_it_is(question: str) -> None:
-    assert respell_codes(question, found_in("The wire is slack.")) == question
-
-
-def test_codes_that_no_passage_has() -> None:
-    assert names_unknown_codes("What does E-2270 mean?", SAWS)
-    assert not names_unknown_codes("What does E-2207 mean?", SAWS)
-    assert not names_unknown_codes("What is slack?", SAWS)
 
 
 def test_questions_and_cut_snippets_are_no_statements() -> None:
@@ -86,3 +68,152 @@ def test_who_asks_for_a_telephone_number_wants_figures() -> None:
     desk, floor = found_in("Ring the desk, extension 4380. The desk is on floor 2 of the tower.")
     assert holds_count("What is the phone number of the desk?", desk)
     assert not holds_count("What is the phone number of the desk?", floor)
+
+
+@pytest.mark.parametrize(
+    ("question", "unknown"),
+    [
+        ("Is there an office in Berlin?", True),
+        ("Is there an office in Graz?", False),
+        ("Berlin office address", False),  # the first word is capital anyway
+        ("Can I eat in San Marino?", False),
+        ("Graz API", False),  # keywords
+        ("Which form do I need for FMLA?", True),
+        ("I am a guest from Mexico, who eats early: when may the canteen be visited?", False),
+    ],
+)
+def test_a_name_that_no_passage_has_speaks_against_an_answer_to_a_short_question(
+    question: str,
+    unknown: bool,  # noqa: FBT001
+) -> None:
+    assert names_unknown_names(question, OFFICES) is unknown
+
+
+INDIA = found_in(
+    "The private schools of India are called independent. Geelong votes for Labor. The United Nations met there."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "unknown"),
+    [
+        ("What is the term for an Indian school?", False),
+        ("What party wins in Bedigo and Geelong?", False),
+        ("Which party wins in Ballarat?", True),
+        ("Where did the UN meet?", False),
+        ("Where did the EU meet?", True),
+        ('What is "The Labor" about?', False),
+    ],
+)
+def test_a_name_may_be_inflected_abbreviated_or_known_in_part(
+    question: str,
+    unknown: bool,  # noqa: FBT001
+) -> None:
+    assert names_unknown_names(question, INDIA) is unknown
+
+
+STAFF = found_in("""\
+| Name | Role |
+|---|---|
+| Ines Almqvist | Chief financial officer |
+| Ottoline Brandauer | Chief executive |
+| Tadhg Mulvenna | Head of support |
+""")
+
+
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("Who is the chief operating officer?", [False, False, False]),
+        ("Who is the chief financial officer?", [True, False, False]),
+        ("Who is the finance director?", [True, False, False]),
+        ("Who is our CEO?", [False, True, False]),
+        ("Who is the CTO?", [False, False, False]),
+        ("Who is the head of support?", [False, False, True]),
+        ("Who was the first head of support?", [False, False, True]),
+        ("Who is the head of marketing?", [False, False, False]),
+        ("Who is the head?", [True, True, True]),
+        ("Who may approve it?", [True, True, True]),
+    ],
+)
+def test_who_holds_another_role_is_no_answer(question: str, held: list[bool]) -> None:
+    assert [holds_role(question, each) for each in STAFF] == held
+
+
+def test_in_prose_a_role_may_stand_beside_the_sentence() -> None:
+    (first, second) = found_in("Ann leads it. The head of sales has an office in Graz.")
+    assert holds_role("Who is the head of sales?", first)
+    assert holds_role("Who is the head of sales?", second)
+
+
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("What does PEP 8 say on tabs?", True),
+        ("What does PEP 88 say on tabs?", False),
+        ("PEP 8 on tabs?", True),
+        ("Are tabs used on Apollo 11?", True),
+        ("Are tabs used on Apollo 12?", False),
+        ("Are tabs used on Soyuz 11?", False),
+        ("Are tabs used in July 2012?", True),  # a date
+        ("Within 30 days?", True),  # no name
+        ("Are there 5 tabs?", True),
+    ],
+)
+def test_a_name_with_another_number_is_another_thing(
+    question: str,
+    held: bool,  # noqa: FBT001
+) -> None:
+    (tabs,) = found_in("Apollo-11 was written with tabs, as in PEP: 0008, not with blanks.")
+    assert holds_every_numbered_name(question, tabs) is held
+
+
+def test_the_file_name_may_have_the_name_with_its_number() -> None:
+    (tabs,) = found_in("Tabs are not used here.", "python:peps/pep-0008.rst")
+    assert holds_every_numbered_name("What does PEP 8 say on tabs?", tabs)
+    assert not holds_every_numbered_name("What does PEP 80 say on tabs?", tabs)
+
+
+def candidate(held: Chunk) -> Candidate:
+    best = Hit(held, 1.0, Evidence(cosine=0.5), ())
+    (found,) = find_candidates([InferenceSection((held,), best, (best,))])
+    return found
+
+
+def policy(document_id: str, title: str, year: int | None) -> Candidate:
+    changed = datetime(year, 5, 1, tzinfo=UTC) if year else None
+    text = "For meals you receive 45 euros a day."
+    return candidate(chunk(document_id, 0, text, title=title, updated_at=changed))
+
+
+OLD = policy("old", "Travel (old)", 2023)
+NEW = policy("new", "Travel", 2025)
+UNDATED = policy("undated", "Meals", None)
+FOUND = (OLD, NEW, UNDATED)
+
+
+@pytest.mark.parametrize(
+    ("year", "fitting"),
+    [
+        (2022, []),
+        (2023, [OLD]),
+        (2024, [OLD]),  # until its successor
+        (2025, [OLD, NEW]),
+        (2026, [NEW]),
+    ],
+)
+def test_a_document_is_valid_from_its_date_to_that_of_its_successor(
+    year: int, fitting: list[Candidate]
+) -> None:
+    question = f"How much did I get for meals in {year}?"
+    assert [each for each in FOUND if fits_years(question, each, FOUND)] == fitting
+
+
+def test_a_year_that_stands_there_fits_whatever_the_date() -> None:
+    report = candidate(chunk("report", 0, "The revenue was 61 million euros.", title="Report 2019"))
+    assert fits_years("What was the revenue in 2019?", report, [report])
+    assert not fits_years("What was the revenue in 2018?", report, [report])
+
+
+def test_without_a_year_everything_fits() -> None:
+    assert all(fits_years("How much do I get?", each, FOUND) for each in FOUND)

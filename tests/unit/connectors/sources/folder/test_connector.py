@@ -24,8 +24,7 @@ from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.files.walker import InaccessiblePath
 from connectors.sources.folder import connector as folder_module
-from connectors.sources.folder.connector import FolderConnector
-from connectors.sources.folder.folder_tree import FolderSettings, check_listable
+from connectors.sources.folder.connector import FolderConnector, FolderSettings, check_listable
 from tests.contract.connector_worlds.held import list_documents, list_groups
 from tests.contract.connector_worlds.world import SOURCE_ID
 from tests.support.files import email, pdf
