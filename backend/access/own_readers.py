@@ -1,12 +1,12 @@
 """What a person holds by itself: its address, where somebody vouches for it, its groups, and its accounts of sources."""
 
-from collections.abc import Mapping, Set
 from datetime import UTC, datetime, timedelta
 
 from backend.access.people import BY_ADMIN, audit_name
-from backend.store import group_members, groups, people, source_accounts
+from backend.store import group_members, people
 from backend.store.database import Database
 from backend.store.membership_paths import Membership
+from backend.store.own_holdings import OwnHoldings, find_holdings
 from backend.store.people import Person
 from connectors.access import Readers
 
@@ -16,12 +16,10 @@ STATEMENT_LIFETIME = timedelta(days=30)
 
 def find_own_readers(database: Database, person: Person, now: datetime | None = None) -> Readers:
     """Return the tokens of a person as of now."""
-    valid = _list_valid(database, person, now)
-    is_verified = person.verified == BY_ADMIN or person.verified in valid
+    held = _find_valid(database, person, now)
+    is_verified = person.verified == BY_ADMIN or person.verified in held.groups
     address = [audit_name(person.email)] if is_verified else []
-    names = {name for of_origin in valid.values() for name in of_origin}
-    accounts = source_accounts.list_tokens(database, person.id)
-    return Readers.of(*address, *map(make_group_token, names), *accounts)
+    return Readers.of(*address, *map(make_group_token, _list_names(held)), *held.accounts)
 
 
 def add_groups_of_accounts(database: Database, own: Readers) -> Readers:
@@ -42,21 +40,21 @@ def list_groups_of_accounts(database: Database, own: Readers) -> list[Membership
 
 
 def _list_groups(database: Database, person: Person, member: str) -> list[Membership]:
-    dates = group_members.list_dates(database, person.id)
-    names = {name for of_origin in _list_valid(database, person).values() for name in of_origin}
-    of_groups = {make_group_token(name): dates.get(name) for name in sorted(names)}
-    mapped = source_accounts.list_tokens(database, person.id)
+    dates, held = group_members.list_dates(database, person.id), _find_valid(database, person)
+    of_groups = {make_group_token(name): dates.get(name) for name in sorted(_list_names(held))}
     return [
         Membership(member, token, is_pending=False, since=since)
-        for token, since in {**of_groups, **mapped}.items()
+        for token, since in {**of_groups, **held.accounts}.items()
     ]
 
 
-def _list_valid(
-    database: Database, person: Person, now: datetime | None = None
-) -> Mapping[str, Set[str]]:
+def _list_names(held: OwnHoldings) -> set[str]:
+    return {name for of_origin in held.groups.values() for name in of_origin}
+
+
+def _find_valid(database: Database, person: Person, now: datetime | None = None) -> OwnHoldings:
     since = (now or datetime.now(UTC)) - STATEMENT_LIFETIME
-    return groups.list_valid(database, person.id, since)
+    return find_holdings(database, person.id, since)
 
 
 def make_group_token(name: str) -> str:

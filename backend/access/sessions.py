@@ -5,10 +5,13 @@ import hmac
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from backend.access.own_readers import find_own_readers
 from backend.access.random_secrets import digest, make_random_secret
 from backend.store import sessions
 from backend.store.database import Database
 from backend.store.people import Person
+from backend.store.sessions import Session
+from connectors.access import Readers
 
 LONGEST = timedelta(days=30)
 """After which a person signs in again, however active they are."""
@@ -49,18 +52,27 @@ def begin_session(
     return value
 
 
-def find_person(database: Database, session: str, now: datetime | None = None) -> Person | None:
-    """Return whose session it is, if it is valid and the account is active, and record its use."""
+def find_holder(
+    database: Database, session: str, now: datetime | None = None
+) -> tuple[Person, Readers] | None:
+    """Return whose session it is and what they hold by themselves, both as of one moment, and record its use.
+
+    None where the session is not valid, or the account is disabled.
+    """
     now = now or datetime.now(UTC)
-    found = sessions.find_with_person(database, digest(session))
-    if found is None:
-        return None
-    known, person = found
-    if known.expires_at <= now or known.last_used_at <= now - LONGEST_UNUSED:
-        return None
+    with database.snapshot() as opened:
+        found = sessions.find_with_person(opened, digest(session))
+        if found is None or not _is_valid(found[0], now):
+            return None
+        known, person = found
+        readers = find_own_readers(opened, person, now)
     if now - known.last_used_at >= USE_PRECISION:
         sessions.record_use(database, known.id, now)
-    return person
+    return person, readers
+
+
+def _is_valid(known: Session, now: datetime) -> bool:
+    return known.expires_at > now and known.last_used_at > now - LONGEST_UNUSED
 
 
 def end_session(database: Database, session: str) -> None:

@@ -5,6 +5,7 @@ and whoever has it. Each action is one transaction that includes its audit entry
 """
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -35,15 +36,9 @@ class SourceAccountService:
         self, state: AccountState | None = None, after: str = "", limit: int | None = None
     ) -> list[SourceAccount]:
         """Return the accounts that are mapped or asked for by their ids, from past `after`; each with the name that the source shows."""
-        found = source_accounts.list_chosen(self.database, self.choice, state, after, limit)
-        return list(map(self._name_asked, found))
-
-    def _name_asked(self, account: SourceAccount) -> SourceAccount:
-        """Add whose account is asked for: who approves it cannot tell by an id."""
-        if account.token is not None or account.source_id is None:
-            return account
-        listed = source_accounts.find_listed(self.database, account.source_id, account.account)
-        return replace(account, name=listed.name) if listed else account
+        with self.database.snapshot() as database:
+            found = source_accounts.list_chosen(database, self.choice, state, after, limit)
+            return _name_asked(database, found)
 
     def list_candidates(self, source: str, begin: str = "") -> list[ListedAccount]:
         """Return the first accounts of a source that belong to nobody, whose id or name begins with this.
@@ -230,7 +225,8 @@ def _get_listed(database: Database, asked: SourceAccount) -> ListedAccount:
         raise ConflictError(
             f"There was no source {asked.source} when {asked.email} asked. Decline it, and map the account yourself."
         )
-    listed = source_accounts.find_listed(database, asked.source_id, asked.account)
+    key = (asked.source_id, asked.account)
+    listed = source_accounts.find_listed(database, [key]).get(key)
     if listed is None:
         raise ConflictError(
             f"{asked.source} lists no account {asked.account}. Check how it is written; permission syncs list the accounts."
@@ -246,6 +242,18 @@ def _list_answered(database: Database, asked: SourceAccount, listed: ListedAccou
         for one in source_accounts.list_of_person(database, asked.person_id)
         if one.token is None and one.source_id == asked.source_id and one.account in written
     ]
+
+
+def _name_asked(database: Database, accounts: Sequence[SourceAccount]) -> list[SourceAccount]:
+    """Add whose account is asked for: who approves it cannot tell by an id."""
+    keys = {
+        one.id: (one.source_id, one.account)
+        for one in accounts
+        if one.token is None and one.source_id is not None
+    }
+    listed = source_accounts.find_listed(database, set(keys.values()))
+    names = {number: listed[key].name for number, key in keys.items() if key in listed}
+    return [replace(one, name=names.get(one.id, one.name)) for one in accounts]
 
 
 def _withdraw(database: Database, found: SourceAccount, actor: Actor) -> None:

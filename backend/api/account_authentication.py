@@ -88,8 +88,8 @@ class AccountAuthenticator:
     accounts: "AccountPresence"
     find_token: FindToken
     find_grant: FindGrant
-    find_person: Callable[[str], Person | None]
-    """Returns whose session it is, if it is valid."""
+    find_holder: Callable[[str], tuple[Person, Readers] | None]
+    """Returns whose session it is, if it is valid, and what they hold by themselves; reads the database."""
     find_readers: Callable[[Person], Readers]
     """Returns what a person holds by themselves; reads the database."""
     executor: ThreadPoolExecutor = field(
@@ -136,12 +136,13 @@ class AccountAuthenticator:
         return await self._run(lambda: self._find_session_asker(session, read_address(request)))
 
     def _find_session_asker(self, session: str, address: str | None) -> Asker | None:
-        person = self.find_person(session)
-        if person is None:
+        found = self.find_holder(session)
+        if found is None:
             return None
+        person, readers = found
         return Asker(
             kind="session",
-            readers=self.find_readers(person),
+            readers=readers,
             role=Role(person.role),
             person=person,
             actor=Actor(audit_name(person.email), address),

@@ -147,9 +147,13 @@ class AuthenticationMiddleware:
 
     async def _receive_from_session(self, request: Request, asker: Asker) -> Receive:
         """Return what to receive the request from, once it is known to come from a page of the session."""
-        if request.method in _SAFE or asker.csrf_token is None or self._is_open(request.scope):
+        if request.method in _SAFE or asker.csrf_token is None:
             return request.receive
-        return await _check_csrf_token(request, asker.csrf_token)
+        if _is_proof(request.headers.get(CSRF_HEADER), asker.csrf_token):
+            return request.receive
+        if self._is_open(request.scope):
+            return request.receive
+        return await _check_form(request, asker.csrf_token)
 
     def _is_open(self, scope: Scope) -> bool:
         """Looks through all routes, so it is asked only where the answer matters."""
@@ -172,25 +176,27 @@ def _make_challenge(request: Request) -> Mapping[str, str]:
     return {name: f"{value}{describe_resource(request)}" for name, value in CHALLENGE.items()}
 
 
-async def _check_csrf_token(request: Request, csrf_token: str) -> Receive:
-    """Return what the application receives the request from, whose body may have been read.
+def _is_proof(given: str | None, csrf_token: str) -> bool:
+    return hmac.compare_digest((given or "").encode(errors="replace"), csrf_token.encode())
+
+
+async def _check_form(request: Request, csrf_token: str) -> Receive:
+    """Return what the application receives the request from, whose body was read for its proof.
 
     Raises:
         Problem: 403, a browser sends its session with a request that no page of that session made.
     """
-    given, receive = request.headers.get(CSRF_HEADER), request.receive
-    if given is None and request.headers.get("content-type") == _FORM:
+    if CSRF_HEADER not in request.headers and request.headers.get("content-type") == _FORM:
         body = await request.body()
-        given, receive = _read_field(body, CSRF_FIELD), _replay(body, receive)
-    if not hmac.compare_digest((given or "").encode(errors="replace"), csrf_token.encode()):
-        raise Problem(
-            problem(
-                403,
-                "The request does not come from a page of this session.",
-                "Reload the page, then try again.",
-            )
+        if _is_proof(_read_field(body, CSRF_FIELD), csrf_token):
+            return _replay(body, request.receive)
+    raise Problem(
+        problem(
+            403,
+            "The request does not come from a page of this session.",
+            "Reload the page, then try again.",
         )
-    return receive
+    )
 
 
 def _read_field(body: bytes, name: str) -> str:

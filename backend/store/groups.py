@@ -1,49 +1,15 @@
 """Groups of people, and who is in them. Each belongs to the issuer that states it, or to the admins."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, and_, bindparam, delete, insert, select, union_all
+from sqlalchemy import Connection, delete, insert, select
 
 from backend.store.database import Database, inserting, select_texts
-from backend.store.tables import group_members, groups, identities
+from backend.store.tables import group_members, groups
 
 OWN = "quarry"
 """The origin of the groups that admins make. No issuer is called so: an issuer is an address."""
-
-_SELECT_STATED = (
-    select(identities.c.issuer, groups.c.name)
-    .select_from(identities)
-    .outerjoin(group_members, group_members.c.person_id == identities.c.person_id)
-    .outerjoin(
-        groups,
-        and_(groups.c.id == group_members.c.group_id, groups.c.origin == identities.c.issuer),
-    )
-    .where(
-        identities.c.person_id == bindparam("person_id"),
-        identities.c.stated_at > bindparam("since"),
-    )
-)
-_SELECT_OWN = (
-    select(groups.c.origin, groups.c.name)
-    .join_from(groups, group_members)
-    .where(group_members.c.person_id == bindparam("person_id"), groups.c.origin == OWN)
-)
-# Built once: every request of a person asks it, and to build it takes as long as to answer it.
-_SELECT_VALID = union_all(_SELECT_STATED, _SELECT_OWN)
-
-
-def list_valid(database: Database, person_id: int, since: datetime) -> Mapping[str, Set[str]]:
-    """Return the names of a person's groups by their origin: Quarry's own, and those stated since then by an issuer.
-
-    An issuer that has said something else of the person alone is included, without groups.
-    """
-    valid: dict[str, set[str]] = {}
-    with database.reading() as connection:
-        rows = connection.execute(_SELECT_VALID, {"person_id": person_id, "since": since})
-        for origin, name in rows:
-            valid.setdefault(origin, set()).update([] if name is None else [name])
-    return valid
 
 
 def replace_of_person(

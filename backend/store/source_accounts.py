@@ -3,12 +3,12 @@
 By a mapped account a person holds the reader token of the account, and what follows from it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from sqlalchemy import Select, and_, bindparam, delete, exists, func, insert, literal, or_, select
+from sqlalchemy import Select, and_, delete, exists, func, insert, or_, select
 
 from backend.store.database import Database, select_texts
 from backend.store.random_ids import make_random_id
@@ -20,6 +20,8 @@ from connectors.errors import NotFoundError
 from indexing.text.normalization import is_storable
 
 AccountState: TypeAlias = Literal["asked", "mapped"]
+AccountKey: TypeAlias = tuple[int, str]
+"""The id of a source, and of an account at it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,25 +71,17 @@ _SELECT = (
     .outerjoin(source_groups, source_groups.c.token == source_accounts.c.token)
 )
 _other = people.alias("other")
+_ADDRESS = "user:"
 IS_OF_NOBODY_ELSE = ~exists().where(
+    # The few members of the account are looked at, not all people.
+    memberships.c.source_id == source_accounts.c.source_id,
     memberships.c.token == source_accounts.c.token,
-    memberships.c.member == literal("user:") + _other.c.email,
+    memberships.c.member.startswith(_ADDRESS),
+    _other.c.email == func.substr(memberships.c.member, len(_ADDRESS) + 1),
     _other.c.disabled_at.is_(None),
     _other.c.id != source_accounts.c.person_id,
 )
 """The source shows the address of no other person for a mapped account: where it begins to, the mapping gives no right."""
-# Built once: every request of a person asks it.
-_SELECT_TOKENS = select(source_accounts.c.token, source_accounts.c.mapped_at).where(
-    source_accounts.c.person_id == bindparam("person_id"),
-    source_accounts.c.token.is_not(None),
-    IS_OF_NOBODY_ELSE,
-)
-
-
-def list_tokens(database: Database, person_id: int) -> Mapping[str, datetime | None]:
-    """Return the tokens of a person's mapped accounts, and since when they are mapped."""
-    with database.reading() as connection:
-        return dict(connection.execute(_SELECT_TOKENS, {"person_id": person_id}).all())
 
 
 def list_of_person(database: Database, person_id: int) -> list[SourceAccount]:
@@ -155,18 +149,34 @@ def find_source_id(database: Database, name: str) -> int | None:
         return connection.scalar(named)
 
 
-def find_listed(database: Database, source_id: int, account: str) -> ListedAccount | None:
-    """Return the account of a source with this id; of one in ASCII, capital letters matter only where two differ by them alone."""
-    token = make_account_token(source_id, account)
-    listed = select(source_groups.c.token, source_groups.c.name).where(
-        source_groups.c.source_id == source_id
-    )
-    same = func.lower(source_groups.c.token) == token.lower()
+def find_listed(
+    database: Database, named: Collection[AccountKey]
+) -> Mapping[AccountKey, ListedAccount]:
+    """Return those of these accounts that their sources list, in one query.
+
+    Of an id in ASCII, capital letters matter only where two differ by them alone.
+    """
+    tokens = {key: make_account_token(*key) for key in named}
+    folded = func.lower(source_groups.c.token)
     with database.reading() as connection:
-        exact = connection.execute(listed.where(source_groups.c.token == token)).one_or_none()
-        alike = list(connection.execute(listed.where(same).limit(2))) if account.isascii() else []
-    row = exact or (alike[0] if len(alike) == 1 else None)
-    return None if row is None else _to_listed(row.token, row.name)
+        among = select_texts(connection.dialect.name, {each.lower() for each in tokens.values()})
+        query = select(source_groups.c.token, source_groups.c.name, folded.label("folded")).where(
+            source_groups.c.source_id.in_({source_id for source_id, _ in tokens}),
+            folded.in_(among),
+        )
+        rows = list(connection.execute(query)) if tokens else []
+    alike: dict[str, list[ListedAccount]] = {}
+    for row in rows:
+        alike.setdefault(row.folded, []).append(_to_listed(row.token, row.name))
+    chosen = {
+        key: _choose(alike.get(token.lower(), []), token, key[1]) for key, token in tokens.items()
+    }
+    return {key: listed for key, listed in chosen.items() if listed is not None}
+
+
+def _choose(alike: Sequence[ListedAccount], token: str, account: str) -> ListedAccount | None:
+    exact = next((one for one in alike if one.token == token), None)
+    return exact or (alike[0] if account.isascii() and len(alike) == 1 else None)
 
 
 def list_unmatched(
@@ -180,7 +190,7 @@ def list_unmatched(
         return []
     prefix = make_account_token(source_id, "")
     token, name = source_groups.c.token, source_groups.c.name
-    addressed = and_(memberships.c.token == token, memberships.c.member.startswith("user:"))
+    addressed = and_(memberships.c.token == token, memberships.c.member.startswith(_ADDRESS))
     query = select(token, name).where(
         source_groups.c.source_id == source_id,
         token.startswith(prefix, autoescape=True),
@@ -199,10 +209,10 @@ def list_unmatched(
 def list_addresses(database: Database, token: str) -> list[str]:
     """Return the addresses that the source shows of an account."""
     query = select(memberships.c.member).where(
-        memberships.c.token == token, memberships.c.member.startswith("user:")
+        memberships.c.token == token, memberships.c.member.startswith(_ADDRESS)
     )
     with database.reading() as connection:
-        return [member.removeprefix("user:") for member in connection.scalars(query)]
+        return [member.removeprefix(_ADDRESS) for member in connection.scalars(query)]
 
 
 def name_sources(database: Database, tokens: Iterable[str]) -> Mapping[str, str]:

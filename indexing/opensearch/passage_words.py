@@ -33,19 +33,21 @@ class OpenSearchPassageWords:
     inflections: Inflections
 
     def find_known(self, words: Sequence[str]) -> frozenset[str]:
+        readable = self._conditions
         bodies = {
             word: query_bodies.existence_query(
-                query_bodies.match_inflections(word, self.inflections(word)), self._conditions
+                query_bodies.match_inflections(word, self.inflections(word)), readable
             )
             for word in words
         }
         found = self.search.run(bodies)
-        return frozenset(word for word, response in found.items() if response.hits)
+        return frozenset(word for word, response in found.items() if response.total)
 
     def read_texts(self, lookups: Sequence[PassageLookup]) -> list[list[str]]:
+        readable = self._conditions
         bodies = {
             number: query_bodies.positions_of_matches_query(
-                self._condition(lookup), self._conditions, EXAMINED
+                self._condition(lookup), readable, EXAMINED
             )
             for number, lookup in enumerate(lookups)
         }

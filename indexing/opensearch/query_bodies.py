@@ -162,12 +162,10 @@ def near_word(word: str, distance: int) -> Body:
 
 
 def existence_query(condition: Body, conditions: Sequence[Body]) -> Body:
-    """Find any one chunk that meets the conditions."""
+    """Count one chunk that meets the conditions, if any does; none is read."""
     return {
-        "size": 1,
-        "_source": False,
-        "stored_fields": "_none_",
-        "track_total_hits": False,
+        "size": 0,
+        "track_total_hits": 1,
         "terminate_after": 1,
         "query": {"bool": {"filter": [condition, *conditions]}},
     }

@@ -1,10 +1,13 @@
 """People with accounts, and passwords that cost a test nothing."""
 
+from datetime import datetime
+
 from argon2 import PasswordHasher
 
 from backend.access.passwords import Passwords
 from backend.access.people import AccountDetails, PeopleService
 from backend.access.roles import Role
+from backend.access.sessions import find_holder
 from backend.store.database import Database
 from backend.store.people import Person
 
@@ -19,3 +22,9 @@ def add_person(database: Database, email: str, role: Role = Role.MEMBER) -> Pers
     return service.accept_invitation(
         code, AccountDetails(name=email.partition("@")[0].title(), password=PASSWORD), CHEAP
     )
+
+
+def find_person(database: Database, session: str, now: datetime | None = None) -> Person | None:
+    """Return whose session it is, if it is valid."""
+    found = find_holder(database, session, now)
+    return found and found[0]

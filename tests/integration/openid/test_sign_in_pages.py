@@ -13,7 +13,6 @@ from httpx2 import Response
 from backend.access.own_readers import find_own_readers
 from backend.access.people import BY_ADMIN, PeopleService
 from backend.access.roles import Role
-from backend.access.sessions import find_person
 from backend.api.access_log import LOG
 from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
@@ -22,7 +21,7 @@ from backend.settings import Settings
 from backend.store import audit, identities, people
 from backend.store.people import Person
 from connectors.access import Readers
-from tests.support.accounts import add_person
+from tests.support.accounts import add_person, find_person
 from tests.support.provider_program import ProviderProgram, provider_program
 
 ADDRESS = "http://127.0.0.1:8321"

@@ -14,13 +14,13 @@ from backend.access.password_reset import (
 from backend.access.people import PeopleService
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
-from backend.access.sessions import Visitor, begin_session, find_person
+from backend.access.sessions import Visitor, begin_session
 from backend.access.sign_in import Refused, SignedIn, SignInService
 from backend.store import audit, password_resets, people
 from backend.store.audit import Actor
 from backend.store.database import Database
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
-from tests.support.accounts import CHEAP, PASSWORD, add_person
+from tests.support.accounts import CHEAP, PASSWORD, add_person, find_person
 
 ANN, BOB = "ann@example.com", "bob@example.com"
 NEW = "quite another long password"

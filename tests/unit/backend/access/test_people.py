@@ -19,13 +19,13 @@ from backend.access.people import (
 )
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
-from backend.access.sessions import Visitor, begin_session, find_person
+from backend.access.sessions import Visitor, begin_session
 from backend.store import audit, invitations, people
 from backend.store.audit import Actor
 from backend.store.database import Database
 from connectors.access import Readers
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
-from tests.support.accounts import CHEAP, PASSWORD, add_person
+from tests.support.accounts import CHEAP, PASSWORD, add_person, find_person
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 

@@ -14,13 +14,15 @@ from backend.access.sessions import (
     Visitor,
     begin_session,
     end_session,
-    find_person,
+    find_holder,
     make_csrf_token,
 )
 from backend.store.database import Database
 from backend.store.people import Person
 from backend.store.tables import sessions
-from tests.support.accounts import add_person
+from connectors.access import Readers
+from tests.support.accounts import add_person, find_person
+from tests.support.statements import noted_statements
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -54,6 +56,17 @@ def test_a_session_that_is_used_ends_too(database: Database, ann: Person) -> Non
         assert find_person(database, value, NOW + timedelta(days=days)) == ann
     assert find_person(database, value, NOW + LONGEST - SECOND) == ann
     assert find_person(database, value, NOW + LONGEST) is None
+
+
+def test_whose_session_it_is_and_what_they_hold_takes_two_queries_of_one_transaction(
+    database: Database, ann: Person
+) -> None:
+    """Every request of a browser pays for them."""
+    value = begin_session(database, ann, Visitor(), NOW)
+    with noted_statements(database.engine) as statements:
+        found = find_holder(database, value, NOW)
+    assert found == (ann, Readers.of("user:ann@example.com"))
+    assert [each.split()[0] for each in statements] == ["BEGIN", "SELECT", "SELECT"]
 
 
 def test_its_use_is_recorded_once_a_minute(database: Database, ann: Person) -> None:

@@ -13,7 +13,7 @@ from backend.access.passwords import Passwords
 from backend.access.people import AccountDetails, PeopleService
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
-from backend.access.sessions import Visitor, find_person
+from backend.access.sessions import Visitor
 from backend.access.sign_in import Limited, Refused, SignedIn, SignInService
 from backend.access.sign_in_limits import (
     MOST_BY_ACCOUNT,
@@ -25,7 +25,7 @@ from backend.store import audit, people, sessions
 from backend.store.database import Database
 from backend.store.tables import devices, sign_in_failures
 from connectors.errors import ConflictError
-from tests.support.accounts import CHEAP, PASSWORD, add_person
+from tests.support.accounts import CHEAP, PASSWORD, add_person, find_person
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 ANN = "ann@example.com"

@@ -29,6 +29,7 @@ from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.accounts import add_person
 from tests.support.groups import save_conjunctions, save_groups, token_of
 from tests.support.races import race
+from tests.support.statements import noted_statements
 from tests.support.store import Store, store_at
 
 ADMIN, ANN, BOB = "admin@example.com", "ann@example.com", "bob@example.com"
@@ -400,6 +401,43 @@ def test_pages_of_accounts_are_whole(store: Store, admin: SourceAccountService) 
     first = [one.id for one in admin.list_accounts(limit=4)]
     assert first + [one.id for one in admin.list_accounts(after=first[-1], limit=4)] == asked
     assert admin.list_accounts("mapped") == []
+
+
+def test_the_names_of_all_that_is_asked_for_take_one_query(
+    store: Store, admin: SourceAccountService
+) -> None:
+    asked = ["octocat", "HUBOT", "nobody"]
+    for account in asked:
+        own(store).ask("hub", account)
+    own(store, BOB).ask("wiki", "octocat")
+    admin.map(BOB, "hub", "carol")
+    with noted_statements(store.database.engine) as statements:
+        found = {(one.source, one.account): one.name for one in admin.list_accounts()}
+    assert found == {
+        ("hub", "octocat"): "octocat",
+        ("hub", "HUBOT"): "Hub Robot",
+        ("hub", "nobody"): None,
+        ("hub", "carol"): "carol",
+        ("wiki", "octocat"): None,
+    }
+    assert len([each for each in statements if each.startswith("SELECT")]) == 2
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_the_query_of_every_request_reads_no_table_whole(
+    store: Store, admin: SourceAccountService
+) -> None:
+    admin.map(ANN, "hub", "octocat")
+    with noted_statements(store.database.engine) as statements:
+        find_own_readers(store.database, person(store))
+    query = statements[-1]
+    with store.database.reading() as connection:
+        explained = connection.exec_driver_sql(
+            f"EXPLAIN QUERY PLAN {query}", (1,) * query.count("?")
+        )
+        plan = [row[3] for row in explained]
+    assert any("memberships" in step for step in plan)
+    assert [step for step in plan if step.startswith("SCAN")] == []
 
 
 def test_an_account_in_65_000_groups_is_resolved_in_one_look(

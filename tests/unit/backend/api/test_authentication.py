@@ -1,5 +1,6 @@
 """Nobody is answered without the secret of the machine, or a session that began with it."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,15 +10,20 @@ from typing import Any
 import pytest
 from fastapi import Request
 from fastapi.testclient import TestClient
+from starlette.routing import BaseRoute
+from starlette.types import Message, Receive, Scope, Send
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.machine_secret import SESSION_LIFETIME
 from backend.api.app import Api, create_app
-from backend.api.authorization import Permission, requires
+from backend.api.authentication import AuthenticationMiddleware, MachineAuthenticator
+from backend.api.authorization import Permission, find_asker, requires
+from backend.api.request_context import create_request_context
 from backend.container import Container
 from backend.store.audit import AuditEntry, AuditFilter, list_entries
 from backend.web import routes as pages
 from backend.web.machine_link import mount_link
+from connectors.access import Readers
 from tests.unit.backend.api.conftest import (
     ADDRESS,
     SOURCE,
@@ -298,6 +304,48 @@ def test_without_the_proof_of_its_page_a_session_changes_nothing(
         refused = browser.request(method, "/api/search", json=SEARCH, headers=proof)
         assert refused.status_code == 403
         assert "Reload the page" in refused.json()["advice"]
+
+
+class NoRoutes(list[BaseRoute]):
+    """Routes that nobody may look through."""
+
+    def __iter__(self) -> Iterator[BaseRoute]:
+        raise AssertionError("looked through the routes")
+
+
+def test_a_request_with_its_proof_is_let_in_without_a_look_at_all_routes(
+    container: Container,
+) -> None:
+    secret = container.machine_secret
+    session = secret.make_session()
+    headers = {
+        "cookie": f"{secret.cookie_name}={session}",
+        "x-csrf-token": secret.csrf_token(session),
+    }
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/search",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    create_request_context(scope, "request")
+    authenticator = MachineAuthenticator(secret, Readers.of(), lambda _: None)
+    asyncio.run(
+        AuthenticationMiddleware(_accept, authenticator, NoRoutes())(scope, _receive, _send)
+    )
+    assert find_asker(scope)
+
+
+async def _accept(scope: Scope, receive: Receive, send: Send) -> None:
+    """An application that answers nothing."""
+
+
+async def _receive() -> Message:
+    return {"type": "http.disconnect"}
+
+
+async def _send(message: Message) -> None:
+    raise AssertionError(message)
 
 
 def test_a_program_needs_no_proof_and_is_shown_none(app: Api) -> None:

@@ -9,11 +9,10 @@ from fastapi.testclient import TestClient
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.roles import Role
-from backend.access.sessions import find_person
 from backend.access.sign_in_limits import MOST_BY_DEVICE
 from backend.container import Container
 from backend.store import api_tokens, audit, identities, people, sessions
-from tests.support.accounts import CHEAP, PASSWORD
+from tests.support.accounts import CHEAP, PASSWORD, find_person
 from tests.unit.backend.api.conftest import ADDRESS
 from tests.unit.backend.web.conftest import ANN, BOB
 

@@ -14,7 +14,7 @@ from httpx2 import Response
 
 from backend.access.people import BY_ADMIN, PeopleService
 from backend.access.roles import Role
-from backend.access.sessions import Visitor, begin_session, find_person, make_csrf_token
+from backend.access.sessions import Visitor, begin_session, make_csrf_token
 from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
 from backend.container import Container
@@ -23,7 +23,7 @@ from backend.store import audit, people
 from backend.store.people import Person
 from backend.web import openid_pages
 from connectors.access import Readers
-from tests.support.accounts import CHEAP, PASSWORD
+from tests.support.accounts import CHEAP, PASSWORD, find_person
 from tests.support.openid_provider import (
     CLIENT_ID,
     CLIENT_SECRET,

@@ -218,3 +218,49 @@ def test_a_range_of_a_document_is_read_by_its_readers(shelf: Shelf) -> None:
     assert [each.text for each in ann.range("mail", 0, 9)] == ["travel by night", "travel by day"]
     for hidden in ("mail", "secret", "hidden", "gone", "empty", "a\0", "a\ud800"):
         assert everybody.range(hidden, 0, 9) == []
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> Iterator[Shelf]:
+    """A document that fifty groups read, and some that three do."""
+    writer = open_writer(tmp_path, IDENTITY)
+    many = [f"group:many-{n:02}" for n in range(50)]
+    few = [f"group:few-{n}" for n in range(3)]
+    writer.write(
+        [
+            document("crowd", "travel one", readers=many),
+            *(document(f"few {n}", "travel two", readers=few) for n in range(20)),
+        ]
+    )
+    with SnapshotCache(tmp_path, DIMENSION).current(soon()) as (snapshot, connection):
+        yield Shelf(snapshot, connection)
+
+
+@pytest.mark.parametrize("number", [0, 15, 16, 49])
+def test_any_of_many_readers_reads_a_document(crowd: Shelf, number: int) -> None:
+    rows = crowd.rows("crowd")
+    held = Readers.of(f"group:many-{number:02}")
+    assert list(VisibleChunks(crowd.connection, held).fetch(rows)) == rows
+    assert VisibleChunks(crowd.connection, Readers.of("group:many-50")).fetch(rows) == {}
+
+
+def test_groups_of_the_asker_add_little_to_what_a_chunk_costs(crowd: Shelf) -> None:
+    rows = [row for n in range(20) for row in crowd.rows(f"few {n}")]
+    others = [f"group:away-{n}" for n in range(100)]
+    one = count_steps(crowd, Readers.of("group:few-0"), rows)
+    assert count_steps(crowd, Readers.of("group:few-0", *others), rows) < 2 * one
+
+
+def count_steps(shelf: Shelf, readers: Readers, rows: list[int]) -> int:
+    """Return how many instructions of SQLite it takes to read these rows."""
+    steps = 0
+
+    def count() -> None:
+        nonlocal steps
+        steps += 1
+
+    shelf.connection.set_progress_handler(count, 1)
+    found = VisibleChunks(shelf.connection, readers).fetch(rows)
+    shelf.connection.set_progress_handler(None, 1)
+    assert list(found) == rows
+    return steps

@@ -217,10 +217,8 @@ def test_a_word_is_found_in_its_forms_and_near_its_spelling() -> None:
 def test_whether_any_chunk_matches_is_asked_within_the_scope() -> None:
     condition = {"term": {"plain": "travel"}}
     assert query_bodies.existence_query(condition, SCOPE) == {
-        "size": 1,
-        "_source": False,
-        "stored_fields": "_none_",
-        "track_total_hits": False,
+        "size": 0,
+        "track_total_hits": 1,
         "terminate_after": 1,
         "query": {"bool": {"filter": [condition, READERS]}},
     }

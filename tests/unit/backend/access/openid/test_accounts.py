@@ -20,6 +20,7 @@ from backend.access.people import BY_ADMIN, InvalidInvitationError, PeopleServic
 from backend.access.roles import Role
 from backend.store import audit, groups, identities, people
 from backend.store.database import Database, open_database
+from backend.store.own_holdings import find_holdings
 from backend.store.people import Person
 from connectors.access import Readers
 from connectors.errors import ConflictError
@@ -267,7 +268,7 @@ def test_an_identity_that_was_linked_states_nothing_yet(
 ) -> None:
     bob = add_person(database, "bob@elsewhere.example")
     accounts.link(bob, ISSUER, "1")
-    assert groups.list_valid(database, bob.id, NOW - timedelta(days=3650)) == {}
+    assert find_holdings(database, bob.id, NOW - timedelta(days=3650)).groups == {}
 
 
 def test_nobody_gets_the_first_account_by_a_provider(database: Database) -> None:
