@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 GiveWay: TypeAlias = Callable[[float], object]
 """Waits while something more urgent is under way, but no longer than so many seconds."""
-WORK = 0.05
+WORK = 0.02
 """Seconds that a turn goes on after a pause before it pauses again."""
-PAUSE = 0.1
+PAUSE = 0.15
 """Seconds of a pause. What a model writes meanwhile is then read at once; its readers see it in portions, seldomer still."""
 LONGEST_WAIT = 0.2
 """Seconds that a turn gives way after a pause, however much is searched."""
