@@ -1,4 +1,8 @@
-"""How fast a turn writes on: in small steps with pauses between them, in which searches go first."""
+"""How fast a turn goes on: in short steps, between which searches go first.
+
+Its text is seen in portions, so that of a turn of a conversation nobody waits for each word: what a model writes during a pause is
+read at once. To wait for each word costs several times what it takes to process it.
+"""
 
 import time
 from collections.abc import Callable
@@ -6,12 +10,12 @@ from typing import TypeAlias
 
 GiveWay: TypeAlias = Callable[[float], object]
 """Waits while something more urgent is under way, but no longer than so many seconds."""
-WORK = 0.02
-"""Seconds that a turn goes on after a pause before it pauses again."""
+STEP = 0.02
+"""Seconds that a turn goes on before it pauses again."""
 PAUSE = 0.15
-"""Seconds of a pause. What a model writes meanwhile is then read at once; its readers see it in portions, seldomer still."""
+"""Seconds between two steps that write text; shorter than the time between two portions."""
 LONGEST_WAIT = 0.2
-"""Seconds that a turn gives way after a pause, however much is searched."""
+"""Seconds between two steps, at most, where searches are under way: a turn goes on however much is searched."""
 
 
 class TurnPace:
@@ -20,18 +24,28 @@ class TurnPace:
     def __init__(self, give_way: GiveWay) -> None:
         self._give_way = give_way
         self._began = time.monotonic()
+        self._has_text = False
 
     def pause(self) -> None:
-        """Pause after a piece of text, unless the last pause was a moment ago."""
-        if time.monotonic() - self._began >= WORK:
-            time.sleep(PAUSE)
-            self.give_way()
+        """Pause after a piece of text, unless it is the first or the last pause was a moment ago."""
+        if self._is_due():
+            if self._has_text:
+                time.sleep(PAUSE)
+            self._wait()
+        self._has_text = True
 
     def give_way(self) -> None:
-        """Wait while searches run, before a step that takes much of the processor."""
+        """Wait while searches are under way, unless it waited a moment ago."""
+        if self._is_due():
+            self._wait()
+
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._began >= STEP
+
+    def _wait(self) -> None:
         self._give_way(LONGEST_WAIT)
         self._began = time.monotonic()
 
 
 def give_no_way(most_seconds: float) -> None:
-    """Where nothing else is done in the process."""
+    """Where nobody searches in the process."""
