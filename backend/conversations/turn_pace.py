@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 GiveWay: TypeAlias = Callable[[float], object]
-"""Waits while something more urgent is under way, but no longer than so many seconds."""
+"""Waits while something more urgent is under way; where that never ends, one turn goes on every so many seconds."""
 STEP = 0.02
 """Seconds that a turn goes on before it pauses again."""
 PAUSE = 0.15
 """Seconds between two steps that write text; shorter than the time between two portions."""
-LONGEST_WAIT = 0.2
-"""Seconds between two steps, at most, where searches are under way: a turn goes on however much is searched."""
+BETWEEN_TURNS = 0.05
+"""Seconds after which one of the turns that wait goes on, however much is searched."""
 
 
 class TurnPace:
@@ -43,9 +43,9 @@ class TurnPace:
         return time.monotonic() - self._began >= STEP
 
     def _wait(self) -> None:
-        self._give_way(LONGEST_WAIT)
+        self._give_way(BETWEEN_TURNS)
         self._began = time.monotonic()
 
 
-def give_no_way(most_seconds: float) -> None:
+def give_no_way(seconds: float) -> None:
     """Where nobody searches in the process."""

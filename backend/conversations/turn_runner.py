@@ -32,7 +32,7 @@ from backend.conversations.running_turn import RunningTurn
 from backend.conversations.titles import write_title
 from backend.conversations.turn_events import EventEncoder
 from backend.conversations.turn_keeper import TurnKeeper
-from backend.conversations.turn_pace import LONGEST_WAIT, GiveWay, TurnPace, give_no_way
+from backend.conversations.turn_pace import BETWEEN_TURNS, GiveWay, TurnPace, give_no_way
 from backend.search.events import StepFailed
 from backend.store import conversations, messages
 from backend.store.database import Database
@@ -137,7 +137,7 @@ class TurnRunner:
         encoder = answering.encoder
         try:
             with self._take_slot(order.turn_key, turn.cancel_token):
-                self._give_way(LONGEST_WAIT)
+                self._give_way(BETWEEN_TURNS)
                 self._answer(order, answering, turn)
             self._keeper.wake()
             if turn.is_finished:

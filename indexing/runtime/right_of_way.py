@@ -14,6 +14,7 @@ class RightOfWay:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._urgent = 0
+        self._first_in_line = threading.Lock()
         self._is_free = threading.Event()
         self._is_free.set()
 
@@ -31,6 +32,8 @@ class RightOfWay:
                 if not self._urgent:
                     self._is_free.set()
 
-    def give(self, most_seconds: float) -> None:
-        """Wait until no urgent work is under way, but no longer than this."""
-        self._is_free.wait(most_seconds)
+    def give(self, seconds: float) -> None:
+        """Wait until no urgent work is under way; where there always is some, one of those who wait goes on every so many seconds."""
+        if not self._is_free.is_set():
+            with self._first_in_line:
+                self._is_free.wait(seconds)

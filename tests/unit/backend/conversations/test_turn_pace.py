@@ -5,7 +5,7 @@ import time
 import pytest
 
 from backend.conversations import turn_pace
-from backend.conversations.turn_pace import LONGEST_WAIT, TurnPace
+from backend.conversations.turn_pace import BETWEEN_TURNS, TurnPace
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def test_a_turn_pauses_after_a_step_and_lets_searches_go_first(waits: list[float
     began = time.monotonic()
     pace.pause()
     assert time.monotonic() - began >= 0.05
-    assert waits == [LONGEST_WAIT] * 2
+    assert waits == [BETWEEN_TURNS] * 2
 
 
 def test_the_first_text_is_not_held_up(waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +33,7 @@ def test_the_first_text_is_not_held_up(waits: list[float], monkeypatch: pytest.M
 def test_between_two_steps_without_text_it_only_lets_searches_go_first(waits: list[float]) -> None:
     pace = TurnPace(waits.append)
     pace.give_way()
-    assert waits == [LONGEST_WAIT]
+    assert waits == [BETWEEN_TURNS]
 
 
 def test_all_that_was_written_during_a_pause_is_one_step(

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from itertools import pairwise
 
 from indexing.runtime.right_of_way import RightOfWay
 
@@ -33,7 +34,18 @@ def test_where_nothing_is_urgent_nobody_waits() -> None:
     assert time.monotonic() - began < SOON / 2
 
 
-def test_nobody_waits_for_longer_than_they_would() -> None:
-    right_of_way = RightOfWay()
+def test_while_something_is_always_urgent_one_after_the_other_goes_on() -> None:
+    right_of_way, gone_on = RightOfWay(), list[float]()
+
+    def give_way() -> None:
+        right_of_way.give(0.05)
+        gone_on.append(time.monotonic())
+
+    threads = [threading.Thread(target=give_way) for _ in range(5)]
     with right_of_way.take():
-        right_of_way.give(0.01)
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join(SOON)
+    assert len(gone_on) == 5
+    assert all(later - before >= 0.045 for before, later in pairwise(gone_on))
