@@ -1,6 +1,7 @@
 """Answers that are sent as they come about, to one who waits for them."""
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -27,6 +28,7 @@ from backend.chat.turn import ChatTurn
 from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
 from backend.composition.language_models import TurnModels
+from backend.conversations.turn_pace import TurnPace
 from backend.files.attached_files import find_attached
 from backend.store.database import Database
 from backend.store.held_files import NO_HOLDERS
@@ -83,9 +85,12 @@ class AnswerStream:
 
             def run(record: ChatStateContainer) -> Generator[ChatEvent, None, None]:
                 models = choose_models()
-                yield from follow_watched(
-                    watch, answer_attached(self.chat, models, attached, turn, record)
-                )
+                answered = answer_attached(self.chat, models, attached, turn, record)
+                pace = TurnPace(self.state.pools.searches_first.give)
+                with closing(follow_watched(watch, answered)) as events:
+                    for event in events:
+                        yield event
+                        pace.give_way()
 
             return from_thread(lambda: encode(run), broken)
 

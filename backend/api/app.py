@@ -118,7 +118,7 @@ def create_app(
         metrics=server_metrics,
         authenticator=authenticator,
         pools=pools,
-        turns=ConversationTurns(lambda: current.container.database, pools.answers),
+        turns=ConversationTurns(lambda: current.container.database, pools),
         files=keeper,
         mcp=HttpTransport(find_mcp_asker, MOST_BYTES),
         processes=processes,

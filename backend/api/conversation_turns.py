@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 from backend.api.problem_details import Problem
-from backend.api.request_pools import FairPool
+from backend.api.request_pools import RequestPools
 from backend.conversations.turn_news import TurnNews
 from backend.conversations.turn_runner import TurnRefusedError, TurnRunner
 from backend.store.database import Database
@@ -19,12 +19,14 @@ _STOPPING = TurnRefusedError("The server is stopping.", "Ask again when it is ba
 class ConversationTurns:
     """Their threads take slots of the pool of answers, which belongs to the event loop."""
 
-    def __init__(self, database: Callable[[], Database], pool: FairPool) -> None:
+    def __init__(self, database: Callable[[], Database], pools: RequestPools) -> None:
         self.news = TurnNews()
-        self.runner = TurnRunner(database, self._hold_slot, self.news.announce)
+        self.runner = TurnRunner(
+            database, self._hold_slot, self.news.announce, pools.searches_first.give
+        )
         self.followers = ThreadPoolExecutor(FOLLOWER_THREADS, "followers")
         """In which those who follow answers look at them; between two looks they wait without a thread."""
-        self._pool = pool
+        self._pool = pools.answers
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:

@@ -17,6 +17,7 @@ from typing import Literal, Protocol, TypeAlias
 from backend.api.problem_details import Problem, problem
 from backend.settings import Settings
 from indexing.runtime.deadline import CancelToken
+from indexing.runtime.right_of_way import RightOfWay
 
 PATIENCE = 60.0
 """Seconds that a request waits for its turn before it is refused."""
@@ -72,8 +73,15 @@ class FairPool:
     requests that take long. Where the queue is full, the asker with the most requests in it gives up its last place.
     """
 
-    def __init__(self, name: PoolName, limits: PoolLimits, observer: PoolObserver) -> None:
+    def __init__(
+        self,
+        name: PoolName,
+        limits: PoolLimits,
+        observer: PoolObserver,
+        right_of_way: RightOfWay | None = None,
+    ) -> None:
         self._name = name
+        self._right_of_way = right_of_way or RightOfWay()
         self._limits = limits
         self._observer = observer
         self._held = Counter[str]()
@@ -97,7 +105,8 @@ class FairPool:
         began = time.monotonic()
         self._observer.waited(self._name, began - asked)
         try:
-            yield
+            with self._right_of_way.take():
+                yield
         finally:
             self._seconds += _WEIGHT * (time.monotonic() - began - self._seconds)
             self._leave(asker)
@@ -197,6 +206,8 @@ class RequestPools:
     """Also what takes as long as they do."""
     followed_answers: FairPool
     sync_streams: FairPool
+    searches_first: RightOfWay
+    """Taken by searches, given by the threads of answers."""
 
     @classmethod
     def of(
@@ -211,11 +222,13 @@ class RequestPools:
         answers = PoolLimits(at_once=_answers_at_once(settings, has_model), waiting=waiting)
         followers = PoolLimits(at_once=MOST_FOLLOWERS, waiting=0)
         streams = PoolLimits(at_once=MOST_SYNC_STREAMS, waiting=0)
+        right_of_way = RightOfWay()
         return cls(
-            searches=FairPool("searches", searches, observer),
+            searches=FairPool("searches", searches, observer, right_of_way),
             answers=FairPool("answers", answers, observer),
             followed_answers=FairPool("followed answers", followers, observer),
             sync_streams=FairPool("sync streams", streams, observer),
+            searches_first=right_of_way,
         )
 
 

@@ -3,13 +3,23 @@
 import json
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from backend.conversations.turn_events import LOST, EncodedEvent, encode_ending, encode_portion
+from backend.chat.events import ReasoningStep, TextPiece
+from backend.conversations.turn_events import (
+    LOST,
+    EncodedEvent,
+    EventEncoder,
+    encode_ending,
+    encode_portion,
+)
 from backend.conversations.turn_record import TurnRecord
 from backend.store.messages import AnswerStatus, Json
 from backend.store.turns import Ending, Portion
 from indexing.runtime.deadline import CancelToken
+
+Written: TypeAlias = TextPiece | ReasoningStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +33,9 @@ class Unstored:
 class RunningTurn:
     """Written by the thread that answers, and ended by whoever comes first; stored by the thread that keeps turns."""
 
-    def __init__(self, message_id: int, broken: EncodedEvent) -> None:
-        """
-        Args:
-            broken: the `error` of a turn that an error in the program ends.
-        """
+    def __init__(self, message_id: int, encoder: EventEncoder) -> None:
         self.message_id = message_id
-        self._broken = broken
+        self._encoder = encoder
         self._is_given_up = False
         self.cancel_token = CancelToken()
         """Cancelled where the turn ends before the answer does."""
@@ -40,6 +46,10 @@ class RunningTurn:
         self._documents: set[str] = set()
         self._stored_documents: frozenset[str] = frozenset()
         self._pending: list[EncodedEvent] = []
+        self._written: list[Written] = []
+        """What is behind the pending events, of one kind. It becomes one event once more than that is asked for."""
+        self._kinds = set[type[Written]]()
+        """Of what was written so far."""
         self._first = 1
         """The number of the first pending event."""
         self._ending: Ending | None = None
@@ -60,15 +70,47 @@ class RunningTurn:
         with self._lock:
             self._documents.update(document_ids)
 
-    def add(self, event: EncodedEvent, text: str = "") -> None:
-        """Add an event, and what it adds to the text; nothing once the turn has ended."""
+    def write(self, piece: Written) -> None:
+        """Add a piece of text or of reasoning; nothing once the turn has ended.
+
+        Raises:
+            UnicodeEncodeError: it cannot be sent.
+        """
+        # It becomes an event in the thread that stores all turns, which must not fail by one of them.
+        piece.text.encode()
+        with self._lock:
+            if self._ending is not None:
+                return
+            if self._written and type(self._written[0]) is not type(piece):
+                self._encode_written()
+            self._written.append(piece)
+            if isinstance(piece, TextPiece):
+                self._text.append(piece.text)
+            if type(piece) not in self._kinds:
+                self._kinds.add(type(piece))
+                self._encode_written()
+
+    def add(self, event: EncodedEvent) -> None:
+        """Add an event; nothing once the turn has ended."""
         with self._lock:
             if self._ending is None:
-                self._record.note(event)
-                self._pending.append(event)
-                self._text.append(text)
+                self._encode_written()
+                self._append(event)
                 if event.name == LOST:
                     self._losses.append(json.loads(event.data))
+
+    def _encode_written(self) -> None:
+        """Make one event of what was written: each event costs its followers more than the text in it."""
+        if self._written:
+            text = "".join(piece.text for piece in self._written)
+            event = self._encoder.encode(replace(self._written[0], text=text))
+            self._written.clear()
+            if event is not None:
+                self._append(event)
+
+    def _append(self, event: EncodedEvent) -> None:
+        self._record.note(event)
+        self._pending.append(event)
 
     def finish(self, done: EncodedEvent, text: str) -> None:
         answer = json.loads(done.data)["answer"]
@@ -82,7 +124,7 @@ class RunningTurn:
         """End the turn by an error in the program; False where it has ended."""
         if self.is_ended:
             return False
-        self.fail(self._broken)
+        self.fail(self._encoder.broken)
         return True
 
     def break_off(self, status: AnswerStatus, detail: str) -> None:
@@ -92,17 +134,19 @@ class RunningTurn:
 
     def give_up(self) -> bool:
         """End a turn of which something cannot be stored, without that; False where this was tried already."""
+        broken = self._encoder.broken
         with self._lock:
             if self._is_given_up:
                 return False
             self._is_given_up = True
-            self._pending[:] = [self._broken]
+            self._written.clear()
+            self._pending[:] = [broken]
             self._documents = set(self._stored_documents)
             self._ending = Ending(
                 message_id=self.message_id,
                 status="failed",
                 text="",
-                problem=json.loads(self._broken.data),
+                problem=json.loads(broken.data),
             )
         self.cancel_token.cancel()
         return True
@@ -110,6 +154,7 @@ class RunningTurn:
     def abandon(self) -> None:
         """Stop what writes a turn that was ended by somebody else, or deleted."""
         with self._lock:
+            self._written.clear()
             self._pending.clear()
             self._ending = Ending(message_id=self.message_id, status="interrupted", text="")
         self.cancel_token.cancel()
@@ -126,6 +171,7 @@ class RunningTurn:
         with self._lock:
             if self._ending is not None:
                 return
+            self._encode_written()
             self._pending.append(event)
             self._ending = Ending(
                 message_id=self.message_id,
@@ -139,6 +185,7 @@ class RunningTurn:
     def unstored(self) -> Unstored | None:
         """Return what came since the last portion was stored; None without an event."""
         with self._lock:
+            self._encode_written()
             if not self._pending:
                 return None
             last = self._first + len(self._pending) - 1

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
-from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
+from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece, TurnFailed
 from backend.chat.readable_ids import OwnMemories
 from backend.chat.rights_watch import (
     AskerGoneError,
@@ -32,6 +32,7 @@ from backend.conversations.running_turn import RunningTurn
 from backend.conversations.titles import write_title
 from backend.conversations.turn_events import EventEncoder
 from backend.conversations.turn_keeper import TurnKeeper
+from backend.conversations.turn_pace import BETWEEN_TURNS, GiveWay, TurnPace, give_no_way
 from backend.search.events import StepFailed
 from backend.store import conversations, messages
 from backend.store.database import Database
@@ -96,6 +97,7 @@ class TurnRunner:
     Args:
         database: called each time.
         stored: called with the id of an answer of which more can be read.
+        give_way: called by the threads of turns again and again.
     """
 
     def __init__(
@@ -103,15 +105,17 @@ class TurnRunner:
         database: Callable[[], Database],
         take_slot: TakeSlot,
         stored: Callable[[int], object],
+        give_way: GiveWay = give_no_way,
     ) -> None:
         self._database = database
         self._take_slot = take_slot
+        self._give_way = give_way
         self._keeper = TurnKeeper(database, stored)
         self._histories = HistoryMaker(database)
 
     def begin(self, order: TurnOrder, answering: Answering) -> None:
         """Begin a turn, and return at once."""
-        turn = RunningTurn(order.message_id, answering.encoder.broken)
+        turn = RunningTurn(order.message_id, answering.encoder)
         self._keeper.add(turn)
         threading.Thread(
             target=self._run, args=(order, answering, turn), name="turn", daemon=True
@@ -133,6 +137,7 @@ class TurnRunner:
         encoder = answering.encoder
         try:
             with self._take_slot(order.turn_key, turn.cancel_token):
+                self._give_way(BETWEEN_TURNS)
                 self._answer(order, answering, turn)
             self._keeper.wake()
             if turn.is_finished:
@@ -182,11 +187,16 @@ class TurnRunner:
     def _add_all(
         self, turn: RunningTurn, events: Iterator[ChatEvent], encoder: EventEncoder
     ) -> None:
+        pace = TurnPace(self._give_way)
         for event in events:
             self._add(turn, event, encoder)
             self._keeper.wake()
             if turn.is_ended:
                 return
+            if isinstance(event, TextPiece | ReasoningStep):
+                pace.pause()
+            else:
+                pace.give_way()
 
     def _make_history(
         self, path: Sequence[Message], order: TurnOrder, answering: Answering, gate: AnswerGate
@@ -216,6 +226,9 @@ class TurnRunner:
             conversations.set_model_title(self._database(), conversation_id, title)
 
     def _add(self, turn: RunningTurn, event: ChatEvent, encoder: EventEncoder) -> None:
+        if isinstance(event, TextPiece | ReasoningStep):
+            turn.write(event)
+            return
         turn.rest_on(list_documents(event))
         encoded = encoder.encode(event)
         if encoded is None:
@@ -225,8 +238,6 @@ class TurnRunner:
                 turn.finish(encoded, text)
             case TurnFailed():
                 turn.fail(encoded)
-            case TextPiece(text=text):
-                turn.add(encoded, text)
             case _:
                 turn.add(encoded)
 

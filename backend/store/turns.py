@@ -26,7 +26,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from backend.store import runs
 from backend.store.conversation_tables import conversations, messages, turn_events, turns
-from backend.store.conversations import ConversationOwner, is_owned
+from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.messages import AnswerStatus
 from backend.store.runs import Process
@@ -115,7 +115,7 @@ def ask_to_stop(database: Database, message_id: int, now: datetime) -> None:
         connection.execute(update(turns).where(which).values(stop_asked_at=now))
 
 
-# Built once: they are executed several times a second.
+# Built once: they are executed several times a second, for each turn and for each of its followers.
 _OPEN = (
     select(turns.c.message_id)
     .where(turns.c.message_id.in_(bindparam("ids", expanding=True)), turns.c.ended_at.is_(None))
@@ -130,6 +130,22 @@ def _make_renewal(which: ColumnElement[bool]) -> ReturningUpdate[tuple[int, date
     return renewed.returning(turns.c.message_id, turns.c.stop_asked_at)
 
 
+_ANSWER = (
+    select(messages.c.status, messages.c.document_ids)
+    .join(conversations)
+    .where(
+        messages.c.id == bindparam("message_id"),
+        conversations.c.id == bindparam("conversation_id"),
+        conversations.c.person_id.is_not_distinct_from(bindparam("person_id")),
+    )
+)
+_EVENTS_BEHIND = (
+    select(turn_events.c.payload)
+    .where(
+        turn_events.c.message_id == bindparam("message_id"), turn_events.c.last > bindparam("after")
+    )
+    .order_by(turn_events.c.first)
+)
 _RENEW = _make_renewal(turns.c.message_id.in_(_OPEN))
 _RENEW_ONE = _make_renewal(
     and_(turns.c.message_id == bindparam("renewed_id"), turns.c.ended_at.is_(None))
@@ -264,15 +280,17 @@ def follow(
 
     What the events rest on is read together with them.
     """
-    answer = select(messages.c.status, messages.c.document_ids).join(conversations)
-    answer = answer.where(is_owned(owner, conversation_id), messages.c.id == message_id)
-    behind = select(turn_events.c.payload).order_by(turn_events.c.first)
-    behind = behind.where(turn_events.c.message_id == message_id, turn_events.c.last > after)
+    asked = {
+        "message_id": message_id,
+        "conversation_id": conversation_id,
+        "person_id": owner.person_id,
+    }
     with database.reading() as connection:
-        row = connection.execute(answer).one_or_none()
+        row = connection.execute(_ANSWER, asked).one_or_none()
         if row is None or row.status is None:
             return None
-        payloads = tuple(connection.scalars(behind))
+        behind = {"message_id": message_id, "after": after}
+        payloads = tuple(connection.scalars(_EVENTS_BEHIND, behind))
     return FollowedTurn(conversation_id, row.status, tuple(row.document_ids), payloads)
 
 

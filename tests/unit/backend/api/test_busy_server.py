@@ -1,17 +1,19 @@
 """A server with all its slots taken: searches go on beside answers, and what finds no place is told when to come again."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from httpx2 import Response
 
 from backend.container import Container
+from backend.conversations import turn_pace
 from backend.search.named_sets import NamedSetsIndex
 from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
-from tests.unit.backend.api.conftest import client_of, connected, make_container
+from tests.unit.backend.api.conftest import api, client_of, connected, make_container, ready
 from tests.unit.backend.api.routes.test_metrics import scrape
 
 SOON = 30.0
@@ -111,6 +113,36 @@ def test_while_the_searches_are_full_probes_and_scrapes_are_answered(
     assert (refused.status_code, int(refused.headers["Retry-After"]) >= 1) == (503, True)
     assert probe.status_code == 200
     assert counted["quarry_pool_refused_total", "searches"] == 1
+
+
+def _answer_now(client: TestClient) -> Response:
+    return client.post("/api/ask", json=QUESTION)
+
+
+def _answer_in_a_conversation(client: TestClient) -> Response:
+    begun = client.post("/api/conversations", json=QUESTION).json()
+    place = f"/api/conversations/{begun['conversation']['id']}/messages/{begun['answer']['id']}"
+    return client.get(f"{place}/events")
+
+
+@pytest.mark.parametrize("ask", [_answer_now, _answer_in_a_conversation])
+def test_an_answer_gives_way_to_searches(
+    tmp_path: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ask: Callable[[TestClient], Response],
+) -> None:
+    monkeypatch.setattr(turn_pace, "STEP", 0.0)
+    monkeypatch.setattr(turn_pace, "BETWEEN_TURNS", SOON)
+    container = make_container(tmp_path)
+    connected(container, folder)
+    app = api(container)
+    with ready(app) as client, ThreadPoolExecutor() as threads:
+        with app.state.app_state.pools.searches_first.take():
+            answer = threads.submit(ask, client)
+            with pytest.raises(TimeoutError):
+                answer.result(1.0)
+        assert "event: done" in answer.result(SOON).text
 
 
 def _hold_up_searches(

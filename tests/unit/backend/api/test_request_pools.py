@@ -1,6 +1,7 @@
 """Pools of requests: bounded, fair by asker, and never stuck, whatever happens to those who wait."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -235,6 +236,28 @@ def test_without_a_language_model_fewer_answers_run_at_once() -> None:
     has_model = True
     assert asyncio.run(begun_of()) == 32
     assert asyncio.run(begun_of(answers_at_once=3)) == 3
+
+
+def test_searches_go_before_the_threads_of_answers() -> None:
+    def give_way(pools: RequestPools) -> bool:
+        """Whether somebody who gives way waits."""
+        began = time.monotonic()
+        pools.searches_first.give(0.05)
+        return time.monotonic() - began >= 0.05
+
+    async def search() -> None:
+        record = PoolRecord()
+        pools = RequestPools.of(Settings(), record, lambda: True)
+        searches, answers = Room(pools.searches, record), Room(pools.answers, record)
+        await answers.begin("ann")
+        assert not give_way(pools)
+        await searches.begin("bob")
+        assert give_way(pools)
+        await searches.let_go()
+        assert not give_way(pools)
+        await answers.end_all()
+
+    asyncio.run(search())
 
 
 def test_so_many_follow_answers_at_once_and_no_more() -> None:

@@ -2,6 +2,7 @@
 
 import json
 
+from backend.api.answer_events import TurnEncoder, plain_html
 from backend.conversations.running_turn import RunningTurn
 from backend.conversations.turn_events import EncodedEvent
 from backend.conversations.turn_record import SearchedVariant, read_steps, read_variants
@@ -15,7 +16,7 @@ def _queries(*texts: str) -> EncodedEvent:
 
 
 def test_the_last_variants_and_the_first_of_each_step_are_kept_with_the_answer() -> None:
-    turn = RunningTurn(1, EncodedEvent("error", "{}"))
+    turn = RunningTurn(1, TurnEncoder("?", plain_html))
     for event in (_queries("one"), EncodedEvent("results", "{}"), _queries("one", "two")):
         turn.add(event)
     answer = make_answer("Yes.", "a") | {"question": "?"}

@@ -1,0 +1,51 @@
+"""How fast a turn goes on: in short steps, between which searches go first.
+
+Its text is seen in portions, so that of a turn of a conversation nobody waits for each word: what a model writes during a pause is
+read at once. To wait for each word costs several times what it takes to process it.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TypeAlias
+
+GiveWay: TypeAlias = Callable[[float], object]
+"""Waits while something more urgent is under way; where that never ends, one turn goes on every so many seconds."""
+STEP = 0.02
+"""Seconds that a turn goes on before it pauses again."""
+PAUSE = 0.15
+"""Seconds between two steps that write text; shorter than the time between two portions."""
+BETWEEN_TURNS = 0.05
+"""Seconds after which one of the turns that wait goes on, however much is searched."""
+
+
+class TurnPace:
+    """Of one turn, in its thread."""
+
+    def __init__(self, give_way: GiveWay) -> None:
+        self._give_way = give_way
+        self._began = time.monotonic()
+        self._has_text = False
+
+    def pause(self) -> None:
+        """Pause after a piece of text, unless it is the first or the last pause was a moment ago."""
+        if self._is_due():
+            if self._has_text:
+                time.sleep(PAUSE)
+            self._wait()
+        self._has_text = True
+
+    def give_way(self) -> None:
+        """Wait while searches are under way, unless it waited a moment ago."""
+        if self._is_due():
+            self._wait()
+
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._began >= STEP
+
+    def _wait(self) -> None:
+        self._give_way(BETWEEN_TURNS)
+        self._began = time.monotonic()
+
+
+def give_no_way(seconds: float) -> None:
+    """Where nobody searches in the process."""
