@@ -93,11 +93,16 @@ class Model:
     members: dict[str, frozenset[str]]
     access: dict[str, Access]
     mapped: dict[str, str] = field(default_factory=dict)
-    """To whom an admin mapped accounts of the source, by their tokens."""
+    """To whom an admin mapped accounts of the source, by their tokens; it counts for nothing while the source shows the
+    address of somebody else."""
 
     def readable(self, asker: str) -> frozenset[str]:
         groups = [ReaderGroup(token, members) for token, members in self.members.items()]
-        groups += [ReaderGroup(token, frozenset({one})) for token, one in self.mapped.items()]
+        groups += [
+            ReaderGroup(token, frozenset({one}))
+            for token, one in self.mapped.items()
+            if not self.members[token].intersection(ASKERS) - {one}
+        ]
         readers = resolve(groups, asker)
         return frozenset(name for name, access in self.access.items() if readers.may_read(access))
 
