@@ -25,7 +25,7 @@ from indexing.index.protocols import DateRange
 from indexing.text.stop_words import FUNCTION_WORDS
 from indexing.text.tokenizer import plain_words
 
-_YEAR = r"(?:19[5-9]\d|20\d\d)"
+_YEAR = r"(?:19[5-9][0-9]|20[0-9][0-9])"
 _FULL_MONTH = (
     "january|february|march|april|may|june|july|august|september|october|november|december"
     "|januar|jänner|februar|märz|mai|juni|juli|oktober|dezember"
@@ -60,14 +60,14 @@ _EXPRESSION = regex.compile(
     (?: (?P<season>{_LAST}\s+(?:{_SEASON}) | (?:{_SEASON})\s+(?:of\s+)?{_YEAR})
       | (?P<quarter>q[1-4][\s/-]*{_YEAR} | {_LAST}\s+(?:quarter|quartal)
           | (?:first|second|third|fourth)\s+quarter\s+(?:of\s+)?{_YEAR})
-      | (?P<recent>(?:last|past|letzten|vergangenen)\s+\d{{1,3}}
+      | (?P<recent>(?:last|past|letzten|vergangenen)\s+[0-9]{{1,3}}
           \s+(?:day|week|month|year|tag|woche|monat|jahr)(?:s|en?)?)
-      | (?P<day>\d{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?{_MONTH},?\s+{_YEAR}
-          | {_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+{_YEAR})
+      | (?P<day>[0-9]{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?{_MONTH},?\s+{_YEAR}
+          | {_MONTH}\s+[0-9]{{1,2}}(?:st|nd|rd|th)?,?\s+{_YEAR})
       | (?P<month>{_MONTH},?\s+(?:of\s+)?{_YEAR})
       | (?P<relative>yesterday | gestern | {_LAST}\s+(?:{_UNIT}))
-      | (?P<iso>\d{{4}}-\d\d-\d\d)
-      | (?P<month_alone>(?:{_FULL_MONTH}))(?!\.?\s*\d)
+      | (?P<iso>[0-9]{{4}}-[0-9][0-9]-[0-9][0-9])
+      | (?P<month_alone>(?:{_FULL_MONTH}))(?!\.?\s*[0-9])
       | (?P<year>{_YEAR})(?=\s*(?:$|[?!.,;:)\0]|(?<=\s)\L<function_words>\b))
     )
     (?![\w-])(?!\s+of\b)
@@ -77,8 +77,8 @@ _EXPRESSION = regex.compile(
 _SPACELESS_EXPRESSION = regex.compile(
     rf"""(?x)
     (?P<season>(?:去年|昨年)の?[春夏秋冬][天季]?)
-  | (?P<day>{_YEAR}年\d{{1,2}}月\d{{1,2}}日)
-  | (?P<month>{_YEAR}年\d{{1,2}}月)
+  | (?P<day>{_YEAR}年[0-9]{{1,2}}月[0-9]{{1,2}}日)
+  | (?P<month>{_YEAR}年[0-9]{{1,2}}月)
   | (?P<relative>昨天|昨日|上周|上个月|去年|先週|先月|昨年)
     """
 )

@@ -30,8 +30,8 @@ QUARTERS: Mapping[str, int] = MappingProxyType(
 _DAYS: Mapping[str, int] = MappingProxyType(
     {"day": 1, "week": 7, "month": 30, "year": 365, "tag": 1, "woche": 7, "monat": 30, "jahr": 365}
 )
-_YEAR = regex.compile(r"\d{4}")
-_NUMBER = regex.compile(r"\d+")
+_YEAR = regex.compile(r"[0-9]{4}")
+_NUMBER = regex.compile(r"[0-9]+")
 _LAST_YEAR = regex.compile("去年|昨年")
 _LAST_OF_LIBRARY = 9998
 """Years beyond have no following day."""

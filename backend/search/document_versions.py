@@ -53,7 +53,7 @@ _PAST = regex.compile(
         r"|alte[mnrs]?|frühere?[mnrs]?|früher|bisherige?[mnrs]?|damals)\b|旧|以前|之前|过去|原来|昔"
     )
 )
-_YEAR = regex.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_YEAR = regex.compile(r"(?<!\d)(?:19|20)[0-9]{2}(?!\d)")
 _VERSION = regex.compile(
     r"[\d.]+|\b(?:v|version|rev|revision|old|new|draft|final|copy|alt|neu)\b|旧|新|版"
 )

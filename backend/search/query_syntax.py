@@ -176,8 +176,9 @@ def _first_moment(text: str) -> datetime | None:
     found = _DAY.fullmatch(text)
     if found is None:
         return None
-    year, month, day = (int(part or 1) for part in found.groups())
     try:
+        # Also where the digits are of a script that the standard library does not know.
+        year, month, day = (int(part or 1) for part in found.groups())
         return datetime(year, month, day, tzinfo=UTC)
     except ValueError:
         return None

@@ -32,6 +32,8 @@ from indexing.text.normalization import fold
 from indexing.text.stop_words import FUNCTION_WORDS
 from indexing.text.tokenizer import find_identifiers, plain_words
 
+_RARE_DIGIT = regex.compile(r"(?V1)[\d&&[\U00010000-\U0010ffff]]")
+"""Of scripts whose digits the standard library may not know: it cannot read their numbers."""
 _ISO_DATE = regex.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _DOTTED_DATE = regex.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
 _SPACELESS_DATE = regex.compile(r"(?:(\d{4})年)?(\d{1,2})月(\d{1,2})[日号]")
@@ -131,6 +133,7 @@ class _Token:
 def read_text(text: str) -> Reading:
     """Parse a text; dates in figures count as the words that they mean."""
     plain = write_numerals_in_figures(unicodedata.normalize("NFKC", text))
+    plain = _RARE_DIGIT.sub("\N{REPLACEMENT CHARACTER}", plain)
     plain = _write_dates_in_words(plain)
     codes, masked = _mask_codes(plain)
     tokens = _tokenize(masked, codes)

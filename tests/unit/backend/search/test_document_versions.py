@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.search.document_versions import find_successors, place_after_successors
+from backend.search.document_versions import find_successors, place_after_successors, years_in
 from backend.search.models import DocumentNumbers, InferenceSection, Successor
 from backend.search.search_tool import SearchTool
 from connectors.access import EVERYBODY, Access, Readers
@@ -297,3 +297,7 @@ def test_who_asks_about_the_past_finds_it_first_and_marked(index: LocalIndex, qu
 def test_a_successor_that_may_not_be_read_is_not_told_of(index: LocalIndex) -> None:
     assert dict(results(index, "travel expenses meals x"))["new"] is None
     assert dict(results(index, "travel expenses meals x", "group:b"))["new"] == "secret"
+
+
+def test_a_year_is_written_in_figures_that_every_part_reads() -> None:
+    assert years_in("of 2024, 20\U00010d42\U00010d46 and ٢٠٢٦") == {"2024"}

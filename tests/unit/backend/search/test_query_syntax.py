@@ -27,6 +27,7 @@ def operators(query: str) -> list[tuple[str, str]]:
         ('saw Person:"Ines Almqvist"', [("person", "Ines Almqvist")], "saw"),
         ("type:pdf saw", [("type", "pdf")], "saw"),
         ("type:text/plain saw", [("type", "text/plain")], "saw"),
+        ("saw after:٢٠٢٦", [("after", "٢٠٢٦")], "saw"),
         ("after:2026-03 before:2027 saw", [("after", "2026-03"), ("before", "2027")], "saw"),
         # Not operators: within a word, before a number or a space, unknown names, no value.
         (
@@ -58,6 +59,11 @@ def test_operators_and_the_text_that_remains(
             "“lunch” is no date, so “before:lunch” was searched as text. Use for example before:2026-03-31.",
         ),
         ("saw after:2026-02-30", "“2026-02-30” is no date"),
+        # Digits of a script that the standard library does not know.
+        (
+            "saw after:\U00010d42\U00010d40\U00010d42\U00010d46",
+            "“\U00010d42\U00010d40\U00010d42\U00010d46” is no date",
+        ),
         ("saw type:scroll", "“type:scroll” names no type"),
     ],
 )

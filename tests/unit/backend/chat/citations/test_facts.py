@@ -88,6 +88,9 @@ def test_what_says_otherwise_has_others(one: str, other: str) -> None:
         ("Peyton Manning won.", ["name peyton", "name manning"]),  # two capitals are a name
         ("There we follow plan B and ask.", []),  # a letter is no name
         ("The guests of Two Towers are in Berlin.", ["number 2", "name towers", "name berlin"]),
+        ("It took ٣ days.", ["number 3 time"]),
+        # Digits of scripts that the standard library does not know.
+        ("It took \U00010d43 days.", []),
     ],
 )
 def test_facts_are_normalised(text: str, expected: list[str]) -> None:
