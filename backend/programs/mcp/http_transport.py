@@ -37,7 +37,7 @@ class HttpTransport:
             try:
                 yield
             finally:
-                self._tasks = self._manager = None
+                self._tasks = None
                 tasks.cancel_scope.cancel()
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,9 +55,12 @@ class HttpTransport:
     ) -> None:
         # Made here: one runs once, an application may be started again.
         manager = await to_thread.run_sync(self._make_manager)
-        async with manager.run():
-            task_status.started(manager)
-            await sleep_forever()
+        try:
+            async with manager.run():
+                task_status.started(manager)
+                await sleep_forever()
+        finally:
+            self._manager = None
 
     def _make_manager(self) -> "StreamableHTTPSessionManager":
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
