@@ -9,14 +9,16 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Self
 
 import psycopg
+from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Composed, Identifier
 from sqlalchemy import make_url
 
@@ -124,21 +126,26 @@ def _sqlite_pattern() -> bytes:
 
 
 class Databases:
-    """Makes databases on one PostgreSQL, each a copy of one that Quarry has brought up to date."""
+    """Makes databases on one PostgreSQL, each a copy of one that Quarry has brought up to date.
+
+    To copy one takes many times as long as to empty it: one that is given back is emptied and given out again, under
+    another name, so that who still holds on to it does not find it.
+    """
 
     def __init__(self, server: str) -> None:
         """`server`: the URL of a database to command from, which is left as it is."""
         self.server = server
-        self._pattern: str | None = None
+        self._pattern: _Pattern | None = None
+        self._free: list[str] = []
 
     @contextmanager
     def new(self) -> Iterator[str]:
         """The URL of one that is up to date and has nothing in it; it is gone after the block."""
         if self._pattern is None:
             self._pattern = self._made_pattern()
-        name = self._made("TEMPLATE {}", self._pattern)
+        name = self._free.pop() if self._free else self._made("TEMPLATE {}", self._pattern.name)
         yield self._url(name)
-        self._drop(name)
+        self._give_back(name, self._pattern)
 
     @contextmanager
     def empty(self) -> Iterator[str]:
@@ -148,34 +155,132 @@ class Databases:
         self._drop(name)
 
     def close(self) -> None:
-        if self._pattern is not None:
-            self._drop(self._pattern)
+        for name in (*self._free, *([self._pattern.name] if self._pattern else [])):
+            self._drop(name)
 
-    def _made_pattern(self) -> str:
+    def _made_pattern(self) -> "_Pattern":
         name = self._made(_ENGLISH)
         open_database(self._url(name)).close()
-        return name
+        with self._connect(name) as connection:
+            return _Pattern.of(name, connection)
 
     def _made(self, how: str, *names: str) -> str:
-        name = f"test_{os.getpid()}_{next(_NUMBERS)}"
+        name = _make_name()
         given = SQL(how).format(*map(Identifier, names))
         self._command(SQL("CREATE DATABASE {} ").format(Identifier(name)) + given)
         return name
+
+    def _give_back(self, name: str, pattern: "_Pattern") -> None:
+        """Empty a database for the next test, unless it is not what it was."""
+        renamed = _make_name()
+        try:
+            self._command(
+                SQL("ALTER DATABASE {} WITH ALLOW_CONNECTIONS false").format(Identifier(name)),
+                SQL(_SEND_AWAY).format(name),
+                SQL("ALTER DATABASE {} RENAME TO {}").format(Identifier(name), Identifier(renamed)),
+                SQL("ALTER DATABASE {} WITH ALLOW_CONNECTIONS true").format(Identifier(renamed)),
+            )
+        except psycopg.errors.ObjectInUse:
+            self._drop(name)
+            return
+        with self._connect(renamed) as connection:
+            is_as_before = pattern.restore(connection)
+        if is_as_before:
+            self._free.append(renamed)
+        else:
+            self._drop(renamed)
 
     def _drop(self, name: str) -> None:
         """With whoever is connected still."""
         self._command(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name)))
 
-    def _command(self, command: Composed) -> None:
-        url = make_url(self.server).set(drivername="postgresql")
-        address = url.render_as_string(hide_password=False)
-        with closing(psycopg.connect(address, autocommit=True)) as connection:
-            connection.execute(command)
+    def _command(self, *commands: Composed) -> None:
+        with self._connect() as connection:
+            for command in commands:
+                connection.execute(command)
+
+    @contextmanager
+    def _connect(self, name: str | None = None) -> "Iterator[psycopg.Connection[TupleRow]]":
+        url = self.server if name is None else self._url(name)
+        address = make_url(url).set(drivername="postgresql")
+        with closing(
+            psycopg.connect(address.render_as_string(hide_password=False), autocommit=True)
+        ) as connection:
+            yield connection
 
     def _url(self, name: str) -> str:
         return make_url(self.server).set(database=name).render_as_string(hide_password=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A database that is up to date, and what is in it."""
+
+    name: str
+    schema: str
+    size: int
+    rows: Mapping[str, bytes]
+    """Of each table, as PostgreSQL copies them; most are empty."""
+
+    @classmethod
+    def of(cls, name: str, connection: "psycopg.Connection[TupleRow]") -> Self:
+        schema, size = _describe(connection)
+        tables = [str(row[0]) for row in connection.execute(_TABLES)]
+        return cls(name, schema, size, {table: _copy_rows(connection, table) for table in tables})
+
+    def restore(self, connection: "psycopg.Connection[TupleRow]") -> bool:
+        """Put a database that was made like this into its first state; False where that cannot be done."""
+        schema, size = _describe(connection)
+        if schema != self.schema or size > self.size + _MOST_GROWTH:
+            return False
+        connection.execute(
+            "SET session_replication_role = replica"
+        )  # rows are deleted in any order
+        connection.execute("; ".join(f'DELETE FROM "{table}"' for table in self.rows))
+        for table, rows in self.rows.items():
+            if rows:
+                with connection.cursor().copy(f'COPY "{table}" FROM STDIN') as copied:
+                    copied.write(rows)
+        connection.execute(_RESTART_SEQUENCES)
+        return True
+
+
+def _describe(connection: "psycopg.Connection[TupleRow]") -> tuple[str, int]:
+    """Return what its tables are like, and how many bytes it takes."""
+    found = connection.execute(_DESCRIBE).fetchone()
+    assert found is not None
+    return found[0], found[1]
+
+
+def _copy_rows(connection: "psycopg.Connection[TupleRow]", table: str) -> bytes:
+    with connection.cursor().copy(f'COPY "{table}" TO STDOUT') as copied:
+        return b"".join(bytes(block) for block in copied)
+
+
+def _make_name() -> str:
+    return f"test_{os.getpid()}_{next(_NUMBERS)}"
+
+
+_MOST_GROWTH = 4_000_000
+"""Bytes after which a database is not given out again: nothing clears away what was deleted."""
+_SEND_AWAY = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = {}"
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+_RESTART_SEQUENCES = (
+    "SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false)"
+    " FROM pg_sequences WHERE last_value IS NOT NULL"
+)
+_DESCRIBE = """
+SELECT md5(concat(
+    (SELECT string_agg(concat(attrelid, attname, atttypid, attnotnull, attcollation), ',' ORDER BY attrelid, attnum)
+     FROM pg_attribute WHERE attrelid >= 16384),
+    (SELECT string_agg(concat(oid, conname, contype), ',' ORDER BY oid) FROM pg_constraint WHERE oid >= 16384),
+    (SELECT string_agg(concat(oid, relname, relacl), ',' ORDER BY oid) FROM pg_class WHERE oid >= 16384),
+    (SELECT count(*) FROM pg_trigger), (SELECT count(*) FROM pg_rewrite), (SELECT count(*) FROM pg_namespace),
+    (SELECT concat(datconnlimit, datacl) FROM pg_database WHERE datname = current_database()),
+    (SELECT string_agg(concat(setrole, setconfig), ',') FROM pg_db_role_setting
+     WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()))
+)), pg_database_size(current_database())
+"""
 _ENGLISH = "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"
 
 __all__ = ["Databases", "PostgreSql", "Redis", "Server", "shared"]
