@@ -1,13 +1,14 @@
 """Who may read a page: those who may view its space and pass its restriction and those of its ancestors.
 
-A page names its space and the groups of its restrictions as clauses; `reader_groups` lists who belongs to them.
+A page names its space and the groups of its restrictions as clauses; `reader_groups` lists who belongs to them. Somebody to
+whom a page is restricted is named by the e-mail address, or by the account where the site shows none.
 """
 
 from dataclasses import dataclass
 
-from connectors.access import Access, make_external_token
+from connectors.access import Access, make_account_token, make_external_token
 from connectors.http_client.api_client import AccessDeniedError, required
-from connectors.sources.confluence.models import ContentContext, Group, Principals, Space
+from connectors.sources.confluence.models import ContentContext, Group, Principals, Space, User
 from connectors.sources.confluence.site import Site
 from connectors.sources.confluence.users_and_groups import UserDirectory
 
@@ -23,6 +24,12 @@ def make_space_token(source_id: int, space: Space) -> str:
 
 def make_group_token(source_id: int, group: Group) -> str:
     return make_external_token(source_id, f"group/{group.id}")
+
+
+def make_user_token(source_id: int, user: User) -> str:
+    """Return the token of the account of a user."""
+    # A user name may be equal to the key of another person.
+    return make_account_token(source_id, user.key or f"name={user.username}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +81,11 @@ class PermissionReader:
         return Access.all_of([{make_space_token(self.source_id, space)}, *clauses])
 
     def _to_clause(self, viewers: Principals) -> frozenset[str]:
-        people = self.users.get_tokens(Principals(users=viewers.users))
-        return people.union(make_group_token(self.source_id, one) for one in viewers.groups)
+        groups = (make_group_token(self.source_id, one) for one in viewers.groups)
+        return frozenset(groups).union(*map(self._name_user, viewers.users))
+
+    def _name_user(self, user: User) -> frozenset[str]:
+        known = self.users.get_user_tokens([user])
+        if known or not (user.key or user.username):
+            return known
+        return frozenset({make_user_token(self.source_id, user)})

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
-from connectors.access import make_account_token
 from connectors.connector import Checkpoint, GroupItem, ReaderGroup, load_checkpoint
 from connectors.http_client.api_client import required
 from connectors.sources.confluence.models import Group, Space, User
 from connectors.sources.confluence.permissions import (
     make_group_token,
     make_space_token,
+    make_user_token,
     read_space_viewers,
 )
 from connectors.sources.confluence.site import Site
@@ -71,7 +71,7 @@ class GroupLister:
         for scope in self._iterate_scopes(spaces, start):
             group, users = scope.read()
             yield group
-            accounts = {self._make_account_token(user): user for user in users}
+            accounts = {make_user_token(self.source_id, user): user for user in users}
             is_begun = scope.position.id == start.id and scope.position.kind == start.kind
             after = start.account if is_begun else ""
             for token in sorted(accounts.keys() - listed):
@@ -94,7 +94,7 @@ class GroupLister:
 
     def _read_space(self, space: Space) -> tuple[ReaderGroup, Sequence[User]]:
         viewers = read_space_viewers(self.site, space)
-        members = {self._make_account_token(one) for one in viewers.principals.users}
+        members = {make_user_token(self.source_id, one) for one in viewers.principals.users}
         members |= {make_group_token(self.source_id, one) for one in viewers.principals.groups}
         if viewers.is_public:
             members.update(self.public)
@@ -105,13 +105,9 @@ class GroupLister:
     def _read_group(self, group: Group) -> tuple[ReaderGroup, Sequence[User]]:
         users = self.users.list_members(group)
         token = make_group_token(self.source_id, group)
-        members = frozenset(map(self._make_account_token, users))
+        members = frozenset(make_user_token(self.source_id, one) for one in users)
         return ReaderGroup(token, members, group.name or group.id), users
 
     def _read_account(self, token: str, user: User) -> ReaderGroup:
         people = self.users.get_user_tokens([user])
         return ReaderGroup(token, people, self.users.get_display_name(user))
-
-    def _make_account_token(self, user: User) -> str:
-        # A user name may be equal to the key of another person.
-        return make_account_token(self.source_id, user.key or f"name={user.username}")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from connectors.access import PUBLIC, Access
-from connectors.connector import Capability, Deletion
+from connectors.access import PUBLIC, Access, is_account_token
+from connectors.connector import Capability, Deletion, ReaderGroup
 from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.confluence.connector import ConfluenceConnector
@@ -226,6 +226,27 @@ def test_readers_of_a_page_view_its_space_and_pass_all_restrictions_above_it(
         # who may not view the space passes no restriction
         space.groups = []
         assert readers(place.connect())["4"] == set()
+
+
+def test_a_page_restricted_to_somebody_without_an_address_is_for_who_has_the_account(
+    kind: Callable[..., ConfluenceService],
+) -> None:
+    space = handbook(lathe(restriction=Restriction(people=("dee",))))
+    space.people = ["ann", "dee"]
+    with served(kind(space)) as place:
+        source = place.connect()
+        assert readers(source) == {"1": set()}
+        (listed,) = list_documents(source)
+        groups = list_groups(source)
+        (account,) = (one for one in groups if is_account_token(one.token) and not one.members)
+        assert account.name == "Dee"
+        mapping = ReaderGroup(account.token, frozenset(people("dee")))
+        mapped = [*groups, mapping]
+        may = {one for one in people("ann", "dee") if resolve(mapped, one).may_read(listed.access)}
+        assert may == people("dee")
+        space.people = ["ann"]  # the restriction alone opens nothing
+        mapped = [*list_groups(source), mapping]
+        assert not resolve(mapped, *people("dee")).may_read(listed.access)
 
 
 def test_a_public_space_is_readable_by_everybody_except_restricted_pages(
