@@ -3,15 +3,16 @@
     .venv/bin/python -m tests.benchmarks.signed_in [--questions N] [--rounds N]
 
 Two servers on copies of one home. The one without accounts answers its owner; in the other, everybody is in ten groups of
-an identity provider and in fifty of a source, by some of them through another group. The same questions go to both by
-turns: by a session, and by a personal token. Then people sign in, one after the other on each of two connections, with
-the parameters of the product, during every second block of searches of the second server.
+an identity provider and in fifty of a source, by some of them through another group. The same questions go to both, to each
+twice and in an order by chance: by a session, and by a personal token. Then people sign in, one after the other on each of
+two connections, with the parameters of the product, during every second block of searches of the second server.
 
 Bars for the medians: 1.1 for a search by a session over one without accounts, 1.3 for a search while people sign in over one
 while nobody does. The command exits with 1 if one is missed.
 """
 
 import argparse
+import random
 import shutil
 import sys
 import tempfile
@@ -125,11 +126,13 @@ def search_by(client: httpx.Client) -> Call:
 
 
 def measure(calls: dict[str, Call], questions: list[str], times: dict[str, list[float]]) -> None:
-    """Time each call for each question, in an order that rotates."""
-    names = list(calls)
-    for number, question in enumerate(questions):
-        turn = number % len(names)
-        for name in names[turn:] + names[:turn]:
+    """Time calls for each question, in an order by chance.
+
+    Each server is asked twice: what it keeps from the first time helps both alike.
+    """
+    chance = random.Random(2026)
+    for question in questions:
+        for name in chance.sample([PLAIN, *calls], k=len(calls) + 1):
             times.setdefault(name, []).append(milliseconds(calls[name], question))
 
 
