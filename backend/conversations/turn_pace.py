@@ -1,6 +1,6 @@
 """How fast a turn goes on: in short steps, between which searches go first.
 
-Its text is seen in portions, so that of a turn of a conversation nobody waits for each word: what a model writes during a pause is
+The text of a conversation's turn is sent in portions, so nobody waits for a single word: what the model writes during a pause is
 read at once. To wait for each word costs several times what it takes to process it.
 """
 

@@ -5,7 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NewType, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    or_,
+    select,
+    update,
+)
 
 from backend.store import file_removal
 from backend.store.conversation_tables import conversations, messages, turns
@@ -86,6 +97,13 @@ def of_owner(owner: ConversationOwner) -> ColumnElement[bool]:
 
 def is_owned(owner: ConversationOwner, conversation_id: str) -> ColumnElement[bool]:
     return and_(conversations.c.id == conversation_id, of_owner(owner))
+
+
+IS_OWNED = and_(
+    conversations.c.id == bindparam("conversation_id"),
+    conversations.c.person_id.is_not_distinct_from(bindparam("person_id")),
+)
+"""The rule of `is_owned`, for statements that are built once."""
 
 
 def lock(connection: Connection, owner: ConversationOwner, conversation_id: str) -> None:

@@ -26,7 +26,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from backend.store import runs
 from backend.store.conversation_tables import conversations, messages, turn_events, turns
-from backend.store.conversations import ConversationOwner
+from backend.store.conversations import IS_OWNED, ConversationOwner
 from backend.store.database import Database
 from backend.store.messages import AnswerStatus
 from backend.store.runs import Process
@@ -133,11 +133,7 @@ def _make_renewal(which: ColumnElement[bool]) -> ReturningUpdate[tuple[int, date
 _ANSWER = (
     select(messages.c.status, messages.c.document_ids)
     .join(conversations)
-    .where(
-        messages.c.id == bindparam("message_id"),
-        conversations.c.id == bindparam("conversation_id"),
-        conversations.c.person_id.is_not_distinct_from(bindparam("person_id")),
-    )
+    .where(IS_OWNED, messages.c.id == bindparam("message_id"))
 )
 _EVENTS_BEHIND = (
     select(turn_events.c.payload)

@@ -1,7 +1,7 @@
 """Real PostgreSQL and Redis for tests: those that a run of the suite shares, and servers of a test's own to be mistreated.
 
 `make test` starts the shared ones and exports their addresses; a pytest by hand starts what it needs itself. A test has
-a database of its own, copied from one that is empty and up to date. Its order of words is that of English, so that
+a database of its own, which is empty and up to date: a copy, or one that was emptied. Its order of words is that of English, so that
 whatever should go by code points has to say so.
 """
 

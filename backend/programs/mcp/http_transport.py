@@ -1,5 +1,5 @@
 """The way to the server over HTTP. The server is loaded with the first request, of which most installations see none:
-the protocol's library is a fifth of what a process loads at its start."""
+the protocol's library is a sixth of what a process loads at its start."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

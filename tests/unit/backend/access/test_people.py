@@ -3,10 +3,8 @@
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from backend.access.api_tokens import ApiTokenService, TokenScope, find_valid_token
 from backend.access.own_readers import find_own_readers
@@ -26,6 +24,7 @@ from backend.store.database import Database
 from connectors.access import Readers
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.accounts import CHEAP, PASSWORD, add_person, find_person
+from tests.support.statements import noted_statements
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 
@@ -96,17 +95,13 @@ def test_every_invalid_code_asks_the_database_the_same(database: Database) -> No
     used = service.invite("ann@example.com", Role.MEMBER)
     service.accept_invitation(used, AccountDetails(name="Ann", password=PASSWORD), CHEAP)
     ended = service.invite("bob@example.com", Role.MEMBER, datetime.now(UTC) - timedelta(days=8))
-    statements: list[str] = []
     read: list[object] = []
-
-    def note(*arguments: Any) -> None:
-        statements.append(arguments[2])
-
-    event.listen(database.engine, "before_cursor_execute", note)
     asked = set()
     for code in ("no code", first, used, ended):
-        statements.clear()
-        with pytest.raises(InvalidInvitationError):
+        with (
+            noted_statements(database.engine) as statements,
+            pytest.raises(InvalidInvitationError),
+        ):
             service.find_invitation(code)
         asked.add(tuple(statements))
         read.append(invitations.find(database, digest(code), datetime.now(UTC)))

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 from argon2 import PasswordHasher
-from sqlalchemy import event, select
+from sqlalchemy import select
 
 from backend.access import passwords
 from backend.access.passwords import Passwords
@@ -26,6 +26,7 @@ from backend.store.database import Database
 from backend.store.tables import devices, sign_in_failures
 from connectors.errors import ConflictError
 from tests.support.accounts import CHEAP, PASSWORD, add_person, find_person
+from tests.support.statements import noted_statements
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 ANN = "ann@example.com"
@@ -155,19 +156,13 @@ def test_every_refusal_takes_the_same_work(database: Database) -> None:
     )
     hasher = _Counting(time_cost=1, memory_cost=8, parallelism=1)
     service, done = SignInService(database, Passwords(hasher)), set()
-    statements: list[str] = []
-
-    def note(*arguments: Any) -> None:
-        statements.append(arguments[2])
-
-    event.listen(database.engine, "before_cursor_execute", note)
     names = ("ann", "gone", "elsewhere", "nobody", "no address")
     for number, name in enumerate(names):
         email = name if " " in name else f"{name}@example.com"
         visitor = Visitor(address=f"192.0.2.{number}", device="unknown")
-        statements.clear()
         hasher.verified = 0
-        assert service.sign_in_with_password(email, "wrong", visitor) == Refused()
+        with noted_statements(database.engine) as statements:
+            assert service.sign_in_with_password(email, "wrong", visitor) == Refused()
         done.add((hasher.verified, *statements))
     ((verified, *asked),) = done
     assert verified == 1

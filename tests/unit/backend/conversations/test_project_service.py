@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from backend.access.people import BY_ADMIN
 from backend.access.roles import Role
@@ -19,6 +17,7 @@ from backend.store.new_messages import ConversationSetting, NewQuestion
 from connectors.errors import InvalidInputError, NotFoundError
 from tests.support.accounts import add_person
 from tests.support.conversations import writer
+from tests.support.statements import noted_statements
 
 ANN, BOB, EVE = (f"{name}@example.com" for name in ("ann", "bob", "eve"))
 
@@ -179,16 +178,10 @@ def test_adding_an_address_does_not_tell_whether_it_has_an_account(
     ann, bob, eve = services.values()
     made = bob.create("Depot", "")
     people.set_disabled(bob.database, _id_of(ann), writer().now)
-    statements: list[str] = []
-
-    def note(*arguments: Any) -> None:
-        statements.append(arguments[2])
-
-    event.listen(bob.database.engine, "before_cursor_execute", note)
     asked = []
     for email in (EVE, ANN, "nobody@example.com"):
-        statements.clear()
-        bob.add_member(made.id, email)
+        with noted_statements(bob.database.engine) as statements:
+            bob.add_member(made.id, email)
         asked.append(tuple(statements))
     assert asked[0] == asked[1] == asked[2]
     shown = [(one.email, one.name) for one in bob.list_members(made.id)]
