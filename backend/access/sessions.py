@@ -52,7 +52,7 @@ def begin_session(
     return value
 
 
-def find_holder(
+def find_session_person(
     database: Database, session: str, now: datetime | None = None
 ) -> tuple[Person, Readers] | None:
     """Return whose session it is and what they hold by themselves, both as of one moment, and record its use.

@@ -88,7 +88,7 @@ class AccountAuthenticator:
     accounts: "AccountPresence"
     find_token: FindToken
     find_grant: FindGrant
-    find_holder: Callable[[str], tuple[Person, Readers] | None]
+    find_session_person: Callable[[str], tuple[Person, Readers] | None]
     """Returns whose session it is, if it is valid, and what they hold by themselves; reads the database."""
     find_readers: Callable[[Person], Readers]
     """Returns what a person holds by themselves; reads the database."""
@@ -136,7 +136,7 @@ class AccountAuthenticator:
         return await self._run(lambda: self._find_session_asker(session, read_address(request)))
 
     def _find_session_asker(self, session: str, address: str | None) -> Asker | None:
-        found = self.find_holder(session)
+        found = self.find_session_person(session)
         if found is None:
             return None
         person, readers = found

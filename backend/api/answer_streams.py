@@ -86,11 +86,11 @@ class AnswerStream:
             def run(record: ChatStateContainer) -> Generator[ChatEvent, None, None]:
                 models = choose_models()
                 answered = answer_attached(self.chat, models, attached, turn, record)
-                pace = TurnPace(self.state.pools.searches_first.give)
+                pace = TurnPace(self.state.pools.search_priority.wait)
                 with closing(follow_watched(watch, answered)) as events:
                     for event in events:
                         yield event
-                        pace.give_way()
+                        pace.yield_to_searches()
 
             return from_thread(lambda: encode(run), broken)
 

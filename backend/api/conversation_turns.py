@@ -22,7 +22,7 @@ class ConversationTurns:
     def __init__(self, database: Callable[[], Database], pools: RequestPools) -> None:
         self.news = TurnNews()
         self.runner = TurnRunner(
-            database, self._hold_slot, self.news.announce, pools.searches_first.give
+            database, self._hold_slot, self.news.announce, pools.search_priority.wait
         )
         self.followers = ThreadPoolExecutor(FOLLOWER_THREADS, "followers")
         """In which those who follow answers look at them; between two looks they wait without a thread."""

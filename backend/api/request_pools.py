@@ -17,7 +17,7 @@ from typing import Literal, Protocol, TypeAlias
 from backend.api.problem_details import Problem, problem
 from backend.settings import Settings
 from indexing.runtime.deadline import CancelToken
-from indexing.runtime.right_of_way import RightOfWay
+from indexing.runtime.priority_gate import PriorityGate
 
 PATIENCE = 60.0
 """Seconds that a request waits for its turn before it is refused."""
@@ -78,10 +78,10 @@ class FairPool:
         name: PoolName,
         limits: PoolLimits,
         observer: PoolObserver,
-        right_of_way: RightOfWay | None = None,
+        priority_gate: PriorityGate | None = None,
     ) -> None:
         self._name = name
-        self._right_of_way = right_of_way or RightOfWay()
+        self._priority_gate = priority_gate or PriorityGate()
         self._limits = limits
         self._observer = observer
         self._held = Counter[str]()
@@ -105,7 +105,7 @@ class FairPool:
         began = time.monotonic()
         self._observer.waited(self._name, began - asked)
         try:
-            with self._right_of_way.take():
+            with self._priority_gate.hold():
                 yield
         finally:
             self._seconds += _WEIGHT * (time.monotonic() - began - self._seconds)
@@ -206,8 +206,8 @@ class RequestPools:
     """Also what takes as long as they do."""
     followed_answers: FairPool
     sync_streams: FairPool
-    searches_first: RightOfWay
-    """Taken by searches, given by the threads of answers."""
+    search_priority: PriorityGate
+    """Held by searches; the threads of answers wait while it is."""
 
     @classmethod
     def of(
@@ -222,13 +222,13 @@ class RequestPools:
         answers = PoolLimits(at_once=_answers_at_once(settings, has_model), waiting=waiting)
         followers = PoolLimits(at_once=MOST_FOLLOWERS, waiting=0)
         streams = PoolLimits(at_once=MOST_SYNC_STREAMS, waiting=0)
-        right_of_way = RightOfWay()
+        priority_gate = PriorityGate()
         return cls(
-            searches=FairPool("searches", searches, observer, right_of_way),
+            searches=FairPool("searches", searches, observer, priority_gate),
             answers=FairPool("answers", answers, observer),
             followed_answers=FairPool("followed answers", followers, observer),
             sync_streams=FairPool("sync streams", streams, observer),
-            searches_first=right_of_way,
+            search_priority=priority_gate,
         )
 
 

@@ -21,7 +21,7 @@ from backend.access.openid.code_flow import CodeFlow
 from backend.access.own_readers import find_own_readers
 from backend.access.passwords import PasswordQueue, Passwords
 from backend.access.people import PeopleService
-from backend.access.sessions import find_holder
+from backend.access.sessions import find_session_person
 from backend.api.access_log import LOG
 from backend.api.account_authentication import (
     AccountAuthenticator,
@@ -112,7 +112,7 @@ def make_authenticator(
         find_grant=lambda given, resource: find_valid_access_token(
             container.database, given, resource
         ),
-        find_holder=lambda session: find_holder(container.database, session),
+        find_session_person=lambda session: find_session_person(container.database, session),
         find_readers=lambda person: find_own_readers(container.database, person),
     )
 

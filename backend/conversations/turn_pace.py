@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
-GiveWay: TypeAlias = Callable[[float], object]
+YieldToSearches: TypeAlias = Callable[[float], object]
 """Waits while something more urgent is under way; where that never ends, one turn goes on every so many seconds."""
 STEP = 0.02
 """Seconds that a turn goes on before it pauses again."""
@@ -21,8 +21,8 @@ BETWEEN_TURNS = 0.05
 class TurnPace:
     """Of one turn, in its thread."""
 
-    def __init__(self, give_way: GiveWay) -> None:
-        self._give_way = give_way
+    def __init__(self, yield_to_searches: YieldToSearches) -> None:
+        self._yield_to_searches = yield_to_searches
         self._began = time.monotonic()
         self._has_text = False
 
@@ -34,7 +34,7 @@ class TurnPace:
             self._wait()
         self._has_text = True
 
-    def give_way(self) -> None:
+    def yield_to_searches(self) -> None:
         """Wait while searches are under way, unless it waited a moment ago."""
         if self._is_due():
             self._wait()
@@ -43,9 +43,9 @@ class TurnPace:
         return time.monotonic() - self._began >= STEP
 
     def _wait(self) -> None:
-        self._give_way(BETWEEN_TURNS)
+        self._yield_to_searches(BETWEEN_TURNS)
         self._began = time.monotonic()
 
 
-def give_no_way(seconds: float) -> None:
+def yield_to_nobody(seconds: float) -> None:
     """Where nobody searches in the process."""

@@ -32,7 +32,12 @@ from backend.conversations.running_turn import RunningTurn
 from backend.conversations.titles import write_title
 from backend.conversations.turn_events import EventEncoder
 from backend.conversations.turn_keeper import TurnKeeper
-from backend.conversations.turn_pace import BETWEEN_TURNS, GiveWay, TurnPace, give_no_way
+from backend.conversations.turn_pace import (
+    BETWEEN_TURNS,
+    TurnPace,
+    YieldToSearches,
+    yield_to_nobody,
+)
 from backend.search.events import StepFailed
 from backend.store import conversations, messages
 from backend.store.database import Database
@@ -97,7 +102,7 @@ class TurnRunner:
     Args:
         database: called each time.
         stored: called with the id of an answer of which more can be read.
-        give_way: called by the threads of turns again and again.
+        yield_to_searches: called by the threads of turns again and again.
     """
 
     def __init__(
@@ -105,11 +110,11 @@ class TurnRunner:
         database: Callable[[], Database],
         take_slot: TakeSlot,
         stored: Callable[[int], object],
-        give_way: GiveWay = give_no_way,
+        yield_to_searches: YieldToSearches = yield_to_nobody,
     ) -> None:
         self._database = database
         self._take_slot = take_slot
-        self._give_way = give_way
+        self._yield_to_searches = yield_to_searches
         self._keeper = TurnKeeper(database, stored)
         self._histories = HistoryMaker(database)
 
@@ -137,7 +142,7 @@ class TurnRunner:
         encoder = answering.encoder
         try:
             with self._take_slot(order.turn_key, turn.cancel_token):
-                self._give_way(BETWEEN_TURNS)
+                self._yield_to_searches(BETWEEN_TURNS)
                 self._answer(order, answering, turn)
             self._keeper.wake()
             if turn.is_finished:
@@ -187,7 +192,7 @@ class TurnRunner:
     def _add_all(
         self, turn: RunningTurn, events: Iterator[ChatEvent], encoder: EventEncoder
     ) -> None:
-        pace = TurnPace(self._give_way)
+        pace = TurnPace(self._yield_to_searches)
         for event in events:
             self._add(turn, event, encoder)
             self._keeper.wake()
@@ -196,7 +201,7 @@ class TurnRunner:
             if isinstance(event, TextPiece | ReasoningStep):
                 pace.pause()
             else:
-                pace.give_way()
+                pace.yield_to_searches()
 
     def _make_history(
         self, path: Sequence[Message], order: TurnOrder, answering: Answering, gate: AnswerGate

@@ -7,7 +7,7 @@ from argon2 import PasswordHasher
 from backend.access.passwords import Passwords
 from backend.access.people import AccountDetails, PeopleService
 from backend.access.roles import Role
-from backend.access.sessions import find_holder
+from backend.access.sessions import find_session_person
 from backend.store.database import Database
 from backend.store.people import Person
 
@@ -26,5 +26,5 @@ def add_person(database: Database, email: str, role: Role = Role.MEMBER) -> Pers
 
 def find_person(database: Database, session: str, now: datetime | None = None) -> Person | None:
     """Return whose session it is, if it is valid."""
-    found = find_holder(database, session, now)
+    found = find_session_person(database, session, now)
     return found and found[0]

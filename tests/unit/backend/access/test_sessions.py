@@ -14,7 +14,7 @@ from backend.access.sessions import (
     Visitor,
     begin_session,
     end_session,
-    find_holder,
+    find_session_person,
     make_csrf_token,
 )
 from backend.store.database import Database
@@ -64,7 +64,7 @@ def test_whose_session_it_is_and_what_they_hold_takes_two_queries_of_one_transac
     """Every request of a browser pays for them."""
     value = begin_session(database, ann, Visitor(), NOW)
     with noted_statements(database.engine) as statements:
-        found = find_holder(database, value, NOW)
+        found = find_session_person(database, value, NOW)
     assert found == (ann, Readers.of("user:ann@example.com"))
     # The driver of PostgreSQL begins transactions by itself.
     begun = ["BEGIN"] if database.engine.dialect.name == "sqlite" else []

@@ -138,7 +138,7 @@ def test_an_answer_gives_way_to_searches(
     connected(container, folder)
     app = api(container)
     with ready(app) as client, ThreadPoolExecutor() as threads:
-        with app.state.app_state.pools.searches_first.take():
+        with app.state.app_state.pools.search_priority.hold():
             answer = threads.submit(ask, client)
             with pytest.raises(TimeoutError):
                 answer.result(1.0)

@@ -239,10 +239,10 @@ def test_without_a_language_model_fewer_answers_run_at_once() -> None:
 
 
 def test_searches_go_before_the_threads_of_answers() -> None:
-    def give_way(pools: RequestPools) -> bool:
+    def yield_to_searches(pools: RequestPools) -> bool:
         """Whether somebody who gives way waits."""
         began = time.monotonic()
-        pools.searches_first.give(0.05)
+        pools.search_priority.wait(0.05)
         return time.monotonic() - began >= 0.05
 
     async def search() -> None:
@@ -250,11 +250,11 @@ def test_searches_go_before_the_threads_of_answers() -> None:
         pools = RequestPools.of(Settings(), record, lambda: True)
         searches, answers = Room(pools.searches, record), Room(pools.answers, record)
         await answers.begin("ann")
-        assert not give_way(pools)
+        assert not yield_to_searches(pools)
         await searches.begin("bob")
-        assert give_way(pools)
+        assert yield_to_searches(pools)
         await searches.let_go()
-        assert not give_way(pools)
+        assert not yield_to_searches(pools)
         await answers.end_all()
 
     asyncio.run(search())

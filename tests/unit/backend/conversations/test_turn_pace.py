@@ -32,7 +32,7 @@ def test_the_first_text_is_not_held_up(waits: list[float], monkeypatch: pytest.M
 
 def test_between_two_steps_without_text_it_only_lets_searches_go_first(waits: list[float]) -> None:
     pace = TurnPace(waits.append)
-    pace.give_way()
+    pace.yield_to_searches()
     assert waits == [BETWEEN_TURNS]
 
 
@@ -43,5 +43,5 @@ def test_all_that_was_written_during_a_pause_is_one_step(
     pace = TurnPace(waits.append)
     for _ in range(100):
         pace.pause()
-        pace.give_way()
+        pace.yield_to_searches()
     assert waits == []

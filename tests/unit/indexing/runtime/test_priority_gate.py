@@ -4,21 +4,21 @@ import threading
 import time
 from itertools import pairwise
 
-from indexing.runtime.right_of_way import RightOfWay
+from indexing.runtime.priority_gate import PriorityGate
 
 SOON = 30.0
 
 
 def test_who_gives_way_waits_until_the_last_urgent_work_has_ended() -> None:
-    right_of_way, gone_on = RightOfWay(), threading.Event()
+    priority_gate, gone_on = PriorityGate(), threading.Event()
 
-    def give_way() -> None:
-        right_of_way.give(SOON)
+    def yield_to_searches() -> None:
+        priority_gate.wait(SOON)
         gone_on.set()
 
-    with right_of_way.take():
-        with right_of_way.take():
-            thread = threading.Thread(target=give_way)
+    with priority_gate.hold():
+        with priority_gate.hold():
+            thread = threading.Thread(target=yield_to_searches)
             thread.start()
         assert not gone_on.wait(0.05)
     assert gone_on.wait(SOON)
@@ -26,23 +26,23 @@ def test_who_gives_way_waits_until_the_last_urgent_work_has_ended() -> None:
 
 
 def test_where_nothing_is_urgent_nobody_waits() -> None:
-    right_of_way = RightOfWay()
-    with right_of_way.take():
+    priority_gate = PriorityGate()
+    with priority_gate.hold():
         pass
     began = time.monotonic()
-    right_of_way.give(SOON)
+    priority_gate.wait(SOON)
     assert time.monotonic() - began < SOON / 2
 
 
 def test_while_something_is_always_urgent_one_after_the_other_goes_on() -> None:
-    right_of_way, gone_on = RightOfWay(), list[float]()
+    priority_gate, gone_on = PriorityGate(), list[float]()
 
-    def give_way() -> None:
-        right_of_way.give(0.05)
+    def yield_to_searches() -> None:
+        priority_gate.wait(0.05)
         gone_on.append(time.monotonic())
 
-    threads = [threading.Thread(target=give_way) for _ in range(5)]
-    with right_of_way.take():
+    threads = [threading.Thread(target=yield_to_searches) for _ in range(5)]
+    with priority_gate.hold():
         for each in threads:
             each.start()
         for each in threads:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class RightOfWay:
+class PriorityGate:
     """Safe to use from several threads."""
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class RightOfWay:
         self._is_free.set()
 
     @contextmanager
-    def take(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Do urgent work during the block."""
         with self._lock:
             self._urgent += 1
@@ -32,7 +32,7 @@ class RightOfWay:
                 if not self._urgent:
                     self._is_free.set()
 
-    def give(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> None:
         """Wait until no urgent work is under way; where there always is some, one of those who wait goes on every so many seconds."""
         if not self._is_free.is_set():
             with self._first_in_line:
