@@ -82,11 +82,12 @@ class AnswerStream:
 
         def begin() -> SentEvents:
             watch = self._make_watch(turn, asker)
+            pace = TurnPace(self.state.pools.answers_behind_searches.wait)
+            paced = replace(turn, deadline=turn.deadline.calling(pace.yield_to_searches))
 
             def run(record: ChatStateContainer) -> Generator[ChatEvent, None, None]:
                 models = choose_models()
-                answered = answer_attached(self.chat, models, attached, turn, record)
-                pace = TurnPace(self.state.pools.search_priority.wait)
+                answered = answer_attached(self.chat, models, attached, paced, record)
                 with closing(follow_watched(watch, answered)) as events:
                     for event in events:
                         yield event

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from typing import ParamSpec, TypeVar
 
 from backend.api.problem_details import Problem
 from backend.api.request_pools import RequestPools
@@ -11,9 +12,29 @@ from backend.conversations.turn_news import TurnNews
 from backend.conversations.turn_runner import TurnRefusedError, TurnRunner
 from backend.store.database import Database
 from indexing.runtime.deadline import CancelToken
+from indexing.runtime.priority_gate import WaitingLine
 
 FOLLOWER_THREADS = 4
+BETWEEN_LOOKS = 0.05
+"""Seconds after which one of the followers that wait looks, however much is searched."""
+P = ParamSpec("P")
+T = TypeVar("T")
 _STOPPING = TurnRefusedError("The server is stopping.", "Ask again when it is back.")
+
+
+class _FollowerThreads(ThreadPoolExecutor):
+    """Threads in which followers look, each once the searches that are under way have ended."""
+
+    def __init__(self, line: WaitingLine) -> None:
+        super().__init__(FOLLOWER_THREADS, "followers")
+        self._line = line
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        def look() -> T:
+            self._line.wait(BETWEEN_LOOKS)
+            return fn(*args, **kwargs)
+
+        return super().submit(look)
 
 
 class ConversationTurns:
@@ -22,9 +43,9 @@ class ConversationTurns:
     def __init__(self, database: Callable[[], Database], pools: RequestPools) -> None:
         self.news = TurnNews()
         self.runner = TurnRunner(
-            database, self._hold_slot, self.news.announce, pools.search_priority.wait
+            database, self._hold_slot, self.news.announce, pools.answers_behind_searches.wait
         )
-        self.followers = ThreadPoolExecutor(FOLLOWER_THREADS, "followers")
+        self.followers = _FollowerThreads(pools.followers_behind_searches)
         """In which those who follow answers look at them; between two looks they wait without a thread."""
         self._pool = pools.answers
         self._loop: asyncio.AbstractEventLoop | None = None

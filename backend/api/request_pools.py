@@ -17,7 +17,7 @@ from typing import Literal, Protocol, TypeAlias
 from backend.api.problem_details import Problem, problem
 from backend.settings import Settings
 from indexing.runtime.deadline import CancelToken
-from indexing.runtime.priority_gate import PriorityGate
+from indexing.runtime.priority_gate import PriorityGate, WaitingLine
 
 PATIENCE = 60.0
 """Seconds that a request waits for its turn before it is refused."""
@@ -207,7 +207,11 @@ class RequestPools:
     followed_answers: FairPool
     sync_streams: FairPool
     search_priority: PriorityGate
-    """Held by searches; the threads of answers wait while it is."""
+    """Held by searches."""
+    answers_behind_searches: WaitingLine
+    """In which the threads of answers wait while searches are under way."""
+    followers_behind_searches: WaitingLine
+    """The same of those who follow answers."""
 
     @classmethod
     def of(
@@ -229,6 +233,8 @@ class RequestPools:
             followed_answers=FairPool("followed answers", followers, observer),
             sync_streams=FairPool("sync streams", streams, observer),
             search_priority=priority_gate,
+            answers_behind_searches=WaitingLine(priority_gate),
+            followers_behind_searches=WaitingLine(priority_gate),
         )
 
 

@@ -20,7 +20,7 @@ from indexing.embedding.embedder import QueryEmbedder
 from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
-CHECKING_SECONDS = 10.0
+CHECKING_SECONDS = 20.0
 """Time to check citations, even if the answer has used all of its own."""
 
 Claim: TypeAlias = tuple[str, Sequence[Passage]]
@@ -37,6 +37,8 @@ class CitationChecker:
     understanding: Understanding
     state: ChatStateContainer
     judge: ClaimJudge
+    deadline: Deadline
+    """Of the answer."""
     files: Mapping[str, Document] = field(default_factory=dict)
     """Files that the model read whole, by their ids."""
 
@@ -55,9 +57,8 @@ class CitationChecker:
             for citation in answer.citations
         ]
         try:
-            found = find_support(
-                claims, self.embedder, self.understanding, Deadline.after(CHECKING_SECONDS)
-            )
+            deadline = self.deadline.renewed_for(CHECKING_SECONDS)
+            found = find_support(claims, self.embedder, self.understanding, deadline)
         except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError):
             return answer
         supported = [

@@ -74,7 +74,7 @@ def _read_ahead(
         if request.deadline.cancel_token is not None:
             stack.enter_context(request.deadline.cancel_token.on_cancel(token.cancel))
         try:
-            deadline = Deadline(request.deadline.at, token)
+            deadline = replace(request.deadline, cancel_token=token)
             for event in open_stream(model, replace(request, deadline=deadline)):
                 arrived.put(event)
         except ModelError as error:

@@ -303,6 +303,7 @@ class ChatService:
             embedding.language_support,
             state,
             judge,
+            turn.deadline,
             {file.id: file for file in files},
         )
         fallback = PassageFallback(

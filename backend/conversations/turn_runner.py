@@ -166,7 +166,9 @@ class TurnRunner:
             self._keeper.wake()
 
     def _answer(self, order: TurnOrder, answering: Answering, turn: RunningTurn) -> None:
+        pace = TurnPace(self._yield_to_searches)
         deadline = Deadline.after(answering.seconds, turn.cancel_token)
+        deadline = deadline.calling(pace.yield_to_searches)
         readers = order.readers_now()
         if readers is None:
             raise AskerGoneError
@@ -184,15 +186,18 @@ class TurnRunner:
         turn.rest_on(watch.documents)
         events = answering.answer(chat_turn, ChatStateContainer(), path)
         try:
-            self._add_all(turn, watch.follow(events), answering.encoder)
+            self._add_all(turn, watch.follow(events), answering.encoder, pace)
         finally:
             if isinstance(events, Generator):
                 events.close()
 
     def _add_all(
-        self, turn: RunningTurn, events: Iterator[ChatEvent], encoder: EventEncoder
+        self,
+        turn: RunningTurn,
+        events: Iterator[ChatEvent],
+        encoder: EventEncoder,
+        pace: TurnPace,
     ) -> None:
-        pace = TurnPace(self._yield_to_searches)
         for event in events:
             self._add(turn, event, encoder)
             self._keeper.wake()

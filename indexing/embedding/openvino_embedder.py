@@ -28,10 +28,6 @@ from indexing.embedding.tokenizer_file import TOKENIZER_FILE
 from indexing.runtime.deadline import Deadline
 
 Precision: TypeAlias = Literal["bf16", "f32"]
-Purpose: TypeAlias = Literal["LATENCY", "THROUGHPUT"]
-"""LATENCY: one input as soon as possible, by all threads together. THROUGHPUT: most inputs a second, each by
-one thread or a few. On two cores the second embeds passages in two thirds of the time, also while others use
-the cores: no thread waits for another at every layer."""
 Inputs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Token ids and attention mask, both of shape (texts, tokens)."""
 
@@ -67,13 +63,13 @@ class Network:
         threads: that compute, for all inputs together; all of the processor's by default.
     """
 
-    def __init__(
-        self, folder: Path, precision: Precision, purpose: Purpose, threads: int | None = None
-    ) -> None:
+    def __init__(self, folder: Path, precision: Precision, threads: int | None = None) -> None:
         self._folder = folder
         self._settings: dict[str, str | int | bool] = {
             "INFERENCE_PRECISION_HINT": precision,
-            "PERFORMANCE_HINT": purpose,
+            # Each input by one thread or a few: on two cores passages are embedded in two thirds of the time that all threads
+            # together take, which wait for each other at every layer, and a query need not wait for the input before it.
+            "PERFORMANCE_HINT": "THROUGHPUT",
             # Pinned threads stay on the first cores, in every process on the same ones.
             "ENABLE_CPU_PINNING": False,
         }
@@ -147,7 +143,7 @@ _RECORD_FILE = "record.json"
 _PASSAGE_TOKENS = 1024
 """Of one batch, padding included."""
 _QUERY_TOKENS = 256
-"""Of one batch, padding included. A search waits for the batch that is being computed when it comes: some 50 ms on two cores."""
+"""Of one batch, padding included. On a single core a search waits for the batch that is being computed when it comes: some 100 ms."""
 _BATCH_TEXTS = 32
 # Kernels are made and kept per shape, so lengths are rounded up to bound how many there are.
 _LENGTH_STEP = 8
@@ -198,11 +194,11 @@ class OpenVinoEmbedder:
     def __init__(self, folder: Path, record: ModelRecord, threads: int | None = None) -> None:
         self._record = record
         self._tokenizer = ModelTokenizer.from_file(folder / TOKENIZER_FILE)
-        self._for_queries = Network(folder, record.precision, "LATENCY", threads)
+        self._for_queries = Network(folder, record.precision, threads)
         self._several_batches = threading.Lock()
         """Held for each batch of texts that fill more than one, such as those of a check of citations: of all these one batch
-        at a time is queued, so that a search, which needs one batch, overtakes the rest."""
-        self._for_passages = Network(folder, record.precision, "THROUGHPUT", threads)
+        at a time is computed, beside which there is room for a search, which needs one batch."""
+        self._for_passages = Network(folder, record.precision, threads)
 
     @cached_property
     def identity(self) -> EmbedderIdentity:

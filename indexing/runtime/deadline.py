@@ -60,10 +60,16 @@ class Deadline:
     """Seconds of `time.monotonic`."""
     cancel_token: CancelToken | None = None
     """Cancelling it ends the deadline early."""
+    on_check: Callable[[], object] | None = None
+    """Called by each check before it looks at the time: it may wait, so that more urgent work goes first."""
 
     @classmethod
     def after(cls, seconds: float, cancel_token: CancelToken | None = None) -> "Deadline":
         return cls(time.monotonic() + seconds, cancel_token)
+
+    def calling(self, on_check: Callable[[], object]) -> "Deadline":
+        """Return this deadline, whose checks call a function first."""
+        return Deadline(self.at, self.cancel_token, on_check)
 
     def remaining(self) -> float:
         """Seconds until the deadline, never negative."""
@@ -73,10 +79,16 @@ class Deadline:
 
     def limited_to(self, seconds: float) -> "Deadline":
         """Return this deadline, or `seconds` from now if that is sooner."""
-        return Deadline(min(self.at, time.monotonic() + seconds), self.cancel_token)
+        return Deadline(min(self.at, time.monotonic() + seconds), self.cancel_token, self.on_check)
+
+    def renewed_for(self, seconds: float) -> "Deadline":
+        """Return this deadline, `seconds` from now, whenever it was."""
+        return Deadline(time.monotonic() + seconds, self.cancel_token, self.on_check)
 
     def check(self) -> None:
         """Raise DeadlineExceededError if the deadline has passed."""
+        if self.on_check is not None:
+            self.on_check()
         if not self.remaining():
             raise DeadlineExceededError(DeadlineExceededError.__doc__)
 
@@ -96,7 +108,7 @@ class Deadline:
             if self.cancel_token is not None:
                 stack.enter_context(self.cancel_token.on_cancel(token.cancel))
             stack.callback(token.cancel)
-            yield Deadline(self.at, token)
+            yield Deadline(self.at, token, self.on_check)
 
     @contextmanager
     def on_expiry(self, callback: Callable[[], object]) -> Iterator[None]:

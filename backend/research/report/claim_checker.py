@@ -60,7 +60,7 @@ class ClaimChecker:
                 claims,
                 dependencies.sentence_embedder,
                 dependencies.embedding.understanding,
-                Deadline.after(CHECKING_SECONDS, self.deadline.cancel_token),
+                self.deadline.renewed_for(CHECKING_SECONDS),
             )
         except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError):
             return [UNCHECKED] * len(claims)

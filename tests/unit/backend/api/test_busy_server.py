@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
+from backend.api import conversation_turns
 from backend.container import Container
 from backend.conversations import turn_pace
 from backend.search.named_sets import NamedSetsIndex
@@ -143,6 +144,20 @@ def test_an_answer_gives_way_to_searches(
             with pytest.raises(TimeoutError):
                 answer.result(1.0)
         assert "event: done" in answer.result(SOON).text
+
+
+def test_who_follows_an_answer_looks_at_it_after_the_searches_that_are_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation_turns, "BETWEEN_LOOKS", SOON)
+    app = api(make_container(tmp_path))
+    with ready(app):
+        state = app.state.app_state
+        with state.pools.search_priority.hold():
+            look = state.turns.followers.submit(lambda: "seen")
+            with pytest.raises(TimeoutError):
+                look.result(0.2)
+        assert look.result(SOON) == "seen"
 
 
 def _hold_up_searches(

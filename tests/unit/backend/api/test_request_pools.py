@@ -240,10 +240,15 @@ def test_without_a_language_model_fewer_answers_run_at_once() -> None:
 
 def test_searches_go_before_the_threads_of_answers() -> None:
     def yield_to_searches(pools: RequestPools) -> bool:
-        """Whether somebody who gives way waits."""
-        began = time.monotonic()
-        pools.search_priority.wait(0.05)
-        return time.monotonic() - began >= 0.05
+        """Whether answers and those who follow them wait."""
+        lines = (pools.answers_behind_searches, pools.followers_behind_searches)
+        waits = list[bool]()
+        for line in lines:
+            began = time.monotonic()
+            line.wait(0.05)
+            waits.append(time.monotonic() - began >= 0.05)
+        assert len(set(waits)) == 1
+        return waits[0]
 
     async def search() -> None:
         record = PoolRecord()

@@ -433,13 +433,14 @@ def test_citations_of_the_web_are_checked_against_what_was_shown(
 ) -> None:
     turns.server.play([Say(f"{says} [1].")])
     events = turns.start(MESSAGE, sides=WEB, rewrites=False)
+    deadline = Deadline.after(10)
     judge = ClaimJudge(
         complete=lambda _, __: "{}",
         count_tokens=estimated_tokens,
         budget=1_000,
-        deadline=Deadline.after(10),
+        deadline=deadline,
     )
-    checker = CitationChecker(HashingEmbedder(), EVERYTHING, turns.state, judge)
+    checker = CitationChecker(HashingEmbedder(), EVERYTHING, turns.state, judge, deadline)
     *_, done = checker.check_citations(events)
     assert isinstance(done, AnswerDone)
     [citation] = done.citations

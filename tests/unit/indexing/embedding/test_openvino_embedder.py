@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from indexing.embedding.embedder import Vectors
-from indexing.embedding.openvino_embedder import Inputs, Network, Purpose, make_batches, read_record
+from indexing.embedding.openvino_embedder import Inputs, Network, make_batches, read_record
 from indexing.embedding.tokenizer_file import TOKENIZER_FILE
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
 from tests.support.models import MINILM, MODEL_CACHE, minilm
@@ -140,12 +140,11 @@ def folder() -> Path:
     )
 
 
-@pytest.fixture(params=["LATENCY", "THROUGHPUT"], scope="module")
-def network(folder: Path, request: pytest.FixtureRequest) -> Network:
-    purpose: Purpose = request.param
+@pytest.fixture(scope="module")
+def network(folder: Path) -> Network:
     record = read_record(folder)
     assert record is not None
-    return Network(folder, record.precision, purpose, 2)
+    return Network(folder, record.precision, 2)
 
 
 def inputs() -> Iterator[Inputs]:
@@ -185,7 +184,7 @@ def test_threads_do_not_take_each_others_outputs(network: Network) -> None:
 
 def test_nothing_is_compiled_before_it_is_asked(tmp_path: Path) -> None:
     """A process that embeds nothing, such as one that reads sources, has no room for a network."""
-    network = Network(tmp_path, "f32", "LATENCY")
+    network = Network(tmp_path, "f32")
     assert list(network.infer([])) == []
     with pytest.raises(RuntimeError, match=r"model\.xml"):
         next(network.infer(inputs()))
@@ -212,7 +211,7 @@ def test_inputs_are_set_by_one_thread_at_a_time(
 
     monkeypatch.setattr(Network, "_max_running", 2)
     monkeypatch.setattr(Network, "_take_request", lambda _: Request())
-    network = Network(tmp_path, "f32", "THROUGHPUT")
+    network = Network(tmp_path, "f32")
     tokens = np.zeros((1, 1), np.int64)
     threads = [
         threading.Thread(target=lambda: list(network.infer([(tokens, tokens)]))) for _ in range(3)
