@@ -142,8 +142,8 @@ _RECORD_FILE = "record.json"
 # Small batches of like length are fastest on a CPU: four passages of 256 tokens.
 _PASSAGE_TOKENS = 1024
 """Of one batch, padding included."""
-_QUERY_TOKENS = 256
-"""Of one batch, padding included. On a single core a search waits for the batch that is being computed when it comes: some 100 ms."""
+_QUERY_TOKENS = 128
+"""Of one batch, padding included. On a single core a search waits for the batch that is being computed when it comes: 20 to 80 ms."""
 _BATCH_TEXTS = 32
 # Kernels are made and kept per shape, so lengths are rounded up to bound how many there are.
 _LENGTH_STEP = 8

@@ -227,3 +227,24 @@ def test_setting_language_models(
         page.get_by_role("link", name=f"large-{look}").press("Enter")
         page.get_by_role("button", name="Remove model").press("Enter")
         expect(page.get_by_role("link", name=f"large-{look}")).to_have_count(0)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.usefixtures("first_account")
+def test_setting_budgets_of_groups(
+    browser: Browser, server: Serving, own_home: Home, pictures: Path, look: str
+) -> None:
+    assert own_home.quarry("groups", "create", f"research-{look}").code == 0
+    with browser.new_context(**LOOKS[look]) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        _sign_in(page, server, "/models")
+        page.get_by_label("Group", exact=True).select_option(f"research-{look}")
+        page.get_by_label("Tokens a day").focus()
+        page.keyboard.type("250000")
+        page.keyboard.press("Enter")
+        row = page.get_by_role("row").filter(has=page.get_by_role("link", name=f"research-{look}"))
+        expect(row).to_contain_text("250,000")
+        _check(page, pictures / f"budgets-{look}.png")
+        remove = f"Remove the budget of research-{look}"
+        page.get_by_role("button", name=remove).press("Enter")
+        expect(page.get_by_role("link", name=f"research-{look}")).to_have_count(0)
