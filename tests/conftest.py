@@ -6,13 +6,22 @@ The fixture `database_url` runs a test on SQLite and on PostgreSQL, each time wi
 import gc
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
 from pytest_socket import socket_allow_hosts
 
-from tests.support.databases import Databases, PostgreSql, Redis, shared, sqlite_in
+from backend.store import database
+from tests.support.databases import (
+    Databases,
+    PostgreSql,
+    Redis,
+    SharedStatements,
+    shared,
+    sqlite_in,
+)
 from tests.support.soak import MARKERS, SLICE, is_selected, scaled
 
 EARLY = (
@@ -90,6 +99,16 @@ def _is_slow(report: pytest.TestReport) -> bool:
 @pytest.fixture(autouse=True)
 def _loopback_only() -> None:
     socket_allow_hosts(["127.0.0.1", "::1", "localhost"], allow_unix_socket=True)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _share_statements() -> Iterator[None]:
+    """Compile each statement once for all databases of a process."""
+    options = {"compiled_cache": SharedStatements()}
+    with pytest.MonkeyPatch.context() as patched:
+        create = partial(database.create_engine, execution_options=options)
+        patched.setattr(database, "create_engine", create)
+        yield
 
 
 @pytest.fixture(scope="session")
