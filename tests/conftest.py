@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, settings
 from pytest_socket import socket_allow_hosts
+from sqlalchemy import create_engine
 
-from backend.store import database
 from tests.support.databases import (
     Databases,
     PostgreSql,
@@ -106,8 +106,8 @@ def _share_statements() -> Iterator[None]:
     """Compile each statement once for all databases of a process."""
     options = {"compiled_cache": SharedStatements()}
     with pytest.MonkeyPatch.context() as patched:
-        create = partial(database.create_engine, execution_options=options)
-        patched.setattr(database, "create_engine", create)
+        create = partial(create_engine, execution_options=options)
+        patched.setattr("backend.store.database.create_engine", create)
         yield
 
 

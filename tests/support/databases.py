@@ -128,7 +128,7 @@ def _sqlite_pattern() -> bytes:
 class SharedStatements(dict[Any, Any]):
     """What SQLAlchemy compiled, by the statement and the kind of database instead of by the engine.
 
-    Each test has an engine of its own, which would compile every statement anew: that takes a third of the time of a test.
+    Each test has an engine of its own, which would compile every statement anew: that takes a quarter of the time of a short test.
     """
 
     def get(self, key: Any, default: Any = None) -> Any:
