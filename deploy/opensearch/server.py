@@ -129,11 +129,16 @@ def send_signal(folder: Path, what: signal.Signals) -> None:
 # Run a command beside servers
 
 
-def during(command: Sequence[str], releases: Sequence[Release], seconds: float) -> int:
+def during(
+    command: Sequence[str],
+    releases: Sequence[Release],
+    seconds: float,
+    java_options: Sequence[str] = (),
+) -> int:
     """Run a command beside a server of each of these releases, and return its exit code.
 
     A server that the environment names, or that `start` started, is used as it is. The others are started on empty
-    folders and free ports; they end with the command, or with this process if that ends first.
+    folders and free ports, with these options of Java; they end with the command, or with this process if that ends first.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     environment = dict(os.environ)
@@ -142,7 +147,7 @@ def during(command: Sequence[str], releases: Sequence[Release], seconds: float) 
         for release in available_releases(environment, releases):
             node = plan_nodes(release)[0]
             if not find_running(node.folder):
-                node = on_free_port(node, stack)
+                node = replace(on_free_port(node, stack), java_options=tuple(java_options))
                 started.append(tether(node))
                 stack.callback(end, started[-1])
             nodes.append(node)
@@ -218,6 +223,7 @@ def parser() -> argparse.ArgumentParser:
     during.add_argument(
         "--version", choices=RELEASES, action="append", help="only this release; may be repeated"
     )
+    add_java_option(during)
     during.add_argument("words", nargs=argparse.REMAINDER, help="the command")
     node = commands.add_parser("node", help="run one node in the foreground")
     node.add_argument("--version", choices=RELEASES, required=True)
@@ -225,9 +231,13 @@ def parser() -> argparse.ArgumentParser:
     node.add_argument("--port", type=int, required=True)
     node.add_argument("--cluster", required=True, help="the ports of all its nodes, with commas")
     node.add_argument("--heap", default="1g")
-    node.add_argument("--java-option", action="append", default=[], help="such as -XX:+UseZGC")
+    add_java_option(node)
     node.add_argument("--set", action="append", default=[], help="NAME=VALUE of opensearch.yml")
     return parser
+
+
+def add_java_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--java-option", action="append", default=[], help="such as -XX:+UseZGC")
 
 
 def to_node(asked: argparse.Namespace) -> Node:
@@ -252,7 +262,7 @@ def main() -> int:
                 stop(30, f"{asked.version or ''}*/*")
             case "during":
                 chosen = [RELEASES[version] for version in asked.version or RELEASES]
-                return during(asked.words, chosen, asked.seconds)
+                return during(asked.words, chosen, asked.seconds, asked.java_option)
             case _:
                 exec_node(to_node(asked))
     except SetupError as reason:

@@ -93,6 +93,10 @@ FEW_A_REQUEST = {name: 4 for name in PAGE_SIZES if name.endswith(".PAGE_SIZE")} 
     "connectors.sources.confluence.pagination._OVERLAP": 1
 }
 """What makes a listing take several hours of so few requests."""
+DAMAGED = scaled(
+    ("{", '{"of": "another time"}'), ("", "{", "[]", '{"of": "another time"}'), "connectors"
+)
+"""Checkpoints that nobody can read: from each, all is read or listed from the start."""
 READABLE = [number for number in range(ITEMS) if number != UNREADABLE]
 MIDDLE, LATE = ITEMS // 2, ITEMS - 10
 """Items of the second page and of the last."""
@@ -224,7 +228,7 @@ def test_how_many_documents_there_are_is_said_before_them_and_right(world: World
 
 @having()
 def test_a_checkpoint_that_cannot_be_read_begins_from_the_start(world: World) -> None:
-    for value in ("", "{", "[]", '{"of": "another time"}'):
+    for value in DAMAGED:
         held = Held()
         held.since = Checkpoint(value)
         run(world.connect(), held)
@@ -297,7 +301,7 @@ def test_a_listing_resumes_at_any_checkpoint_and_lists_the_rest(world: World) ->
 def test_a_listing_checkpoint_that_cannot_be_read_begins_from_the_start(world: World) -> None:
     whole = list(list_documents(world.connect()))
     checkpoints = [one for one in run(world.connect(), Held()) if isinstance(one, Checkpoint)]
-    for value in ("", "{", "[]", '{"of": "another time"}', checkpoints[0].value):
+    for value in (*DAMAGED, checkpoints[0].value):
         assert list(list_documents(world.connect(), Checkpoint(value))) == whole
 
 
@@ -378,7 +382,7 @@ def test_a_listing_of_groups_resumes_at_any_checkpoint_and_lists_the_rest(world:
             rest = _list_groups(world, Checkpoint(reached.value.encode().decode()))
             together = [one for one in [*items[:at], *rest] if isinstance(one, ReaderGroup)]
             assert {one.token: one for one in together} == {one.token: one for one in whole}
-    for value in ("", "{", "[]", '{"of": "another time"}'):
+    for value in DAMAGED:
         assert _list_groups(world, Checkpoint(value)) == items
 
 

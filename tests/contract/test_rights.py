@@ -60,9 +60,9 @@ from tests.support.store import Store, document, gone, store_at
 pytestmark = pytest.mark.deep("engines")
 
 DOCUMENTS, PEOPLE, GROUPS, ACCOUNTS = 25, 6, 8, 5
-CHECKS = scaled(2_500, 100_000, "engines")
+CHECKS = scaled(1_000, 100_000, "engines")
 """Whether one asker may learn of one document in one way, or a count."""
-CLUSTER_CHECKS = scaled(2_500, 20_000, "engines")
+CLUSTER_CHECKS = scaled(1_000, 20_000, "engines")
 CHEAP = ("expansion", "list", "search")
 """Ways in which most are asked between writes."""
 ASKED_AT_REST = 5

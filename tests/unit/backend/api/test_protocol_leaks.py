@@ -31,7 +31,7 @@ from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
 from tests.support.soak import scaled
 from tests.unit.backend.api.conftest import ADDRESS, make_container
 
-CHECKS = scaled(100, 10_000, "release")
+CHECKS = scaled(50, 10_000, "release")
 REPORTS = 40
 GROUPS = ("sales", "works", "board")
 NAMES = ("ann", "bob", "eve", "tom", "kim")

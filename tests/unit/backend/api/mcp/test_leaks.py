@@ -25,7 +25,7 @@ from tests.unit.backend.api.conftest import SOURCE, connected, make_container
 from tests.unit.backend.api.mcp.conftest import make_server
 from tests.unit.backend.api.mcp.test_tools import HIDDEN
 
-STEPS = scaled(250, 4_000, "faults")
+STEPS = scaled(80, 4_000, "faults")
 SEED = 20261126
 PEOPLE = tuple(f"{name}@example.com" for name in ("ann", "bob", "eve", "tom"))
 GROUPS = ("hr", "it", "legal")
