@@ -30,7 +30,7 @@ from backend.chat.turn import ChatTurn
 from backend.chat.turn_mode import list_sides_without_model
 from backend.chat.web_lookup import WEB_SWITCHED_OFF, WebLookup, start_web_lookup
 from backend.search.events import SearchEvent, StepFailed
-from backend.search.follow_ups import resolve_follow_up
+from backend.search.follow_ups import FollowUp, resolve_follow_up
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest
 from backend.search.search_tool import follow_search
 from backend.web_search.web_session import WebSession
@@ -148,7 +148,9 @@ def _search_documents(
 def _find_sentences(
     turn: ChatTurn, dependencies: ExtractiveDependencies, search: Search, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, ExtractiveAnswer]:
-    follow_up = resolve_follow_up(turn.message, turn.history)
+    follow_up = FollowUp(turn.message)
+    if turn.history:
+        follow_up = resolve_follow_up(turn.message, turn.history)
     if follow_up.unclear:
         yield StepFailed(FOLLOW_UP, follow_up.unclear)
     is_resolved = follow_up.question != turn.message

@@ -109,7 +109,7 @@ class Ranking:
             matching = weighted_reciprocal_rank_fusion(narrowed)
             ranked = place_matching_first(ranked.hits, matching, request.message, request.inference)
         sections = merge_individual_chunks(ranked.hits)
-        successors = find_successors(sections)
+        successors = find_successors(sections) if len(sections) > 1 else {}
         if successors and not (asks_about_the_past(request.message) or years_in(request.message)):
             sections = place_after_successors(sections, successors)
         return cls(
