@@ -25,7 +25,7 @@ from backend.schemas.answer import (
 )
 from backend.schemas.web_lookup import ReadPageResponse
 from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 _VERDICTS: Mapping[Verdict, str] = {
     "verbatim": "",
