@@ -4,7 +4,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from backend.chat.assistant_settings import NOTHING_SEARCHED
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.citations.verification import Support, Verdict
@@ -27,7 +26,7 @@ from backend.chat.message_lookup import KNOWLEDGE
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.chat.references import map_references
 from backend.chat.turn import ChatTurn
-from backend.chat.turn_mode import list_sides_without_model
+from backend.chat.turn_settings import NOTHING_SEARCHED, list_sides_without_model
 from backend.chat.web_lookup import WEB_SWITCHED_OFF, WebLookup, start_web_lookup
 from backend.search.events import SearchEvent, StepFailed
 from backend.search.follow_ups import FollowUp, resolve_follow_up
