@@ -10,7 +10,7 @@ import regex
 
 from connectors.document import Span
 from connectors.extraction import registry
-from indexing.chunking.splitter import split_sentences
+from indexing.chunking.chunk import split_sentences
 from indexing.text.analysis import (
     BY_LANGUAGE,
     Languages,
