@@ -147,19 +147,18 @@ def _search_documents(
 def _find_sentences(
     turn: ChatTurn, dependencies: ExtractiveDependencies, search: Search, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, ExtractiveAnswer]:
-    follow_up = FollowUp(turn.message)
-    if turn.history:
-        follow_up = resolve_follow_up(turn.message, turn.history)
+    asked, history = turn.message, turn.history
+    follow_up = resolve_follow_up(asked, history) if history else FollowUp(asked)
     if follow_up.unclear:
         yield StepFailed(FOLLOW_UP, follow_up.unclear)
-    is_resolved = follow_up.question != turn.message
+    is_resolved = follow_up.question != asked
     request = dependencies.prepare(
         SearchRequest(
             message=follow_up.question,
             readers=turn.readers,
             deadline=turn.deadline.limited_to(dependencies.search_seconds),
             budgets=dependencies.budgets,
-            history=() if is_resolved else turn.history,
+            history=() if is_resolved else history,
             filters=turn.filters,
         )
     )
