@@ -118,13 +118,18 @@ def one_chunk_documents(chunks: Iterable[Chunk]) -> Iterator[Replace]:
         )
 
 
-def make_service(index: Index, inference: FilterInference | None = None) -> SearchService:
+def make_service(
+    index: Index,
+    inference: FilterInference | None = None,
+    embedder: HashingEmbedder | None = None,
+) -> SearchService:
     """Make a service that embeds by `HashingEmbedder`."""
+    used = embedder or HashingEmbedder()
 
     def make_tool(complete: Complete | None, numbers: DocumentNumbers) -> SearchTool:
         return SearchTool(
             index=index,
-            embedder=HashingEmbedder(),
+            embedder=used,
             understanding=EVERYTHING,
             count_tokens=estimated_tokens,
             complete=complete,

@@ -81,7 +81,7 @@ class CountingEmbedder(HashingEmbedder):
 
 def test_the_query_is_embedded_once_for_all_fields() -> None:
     embedder = CountingEmbedder()
-    service = replace(_service(CORPUS), embedder=embedder)
+    service = make_service(MemoryIndex(CORPUS), embedder=embedder)
     filters = Filters(sources=frozenset({"mail"}), media_types=frozenset({"text/plain"}))
     asked = service.request(parse_query("canteen"), Readers.of(), filters, service.deadline())
     tool = service.tool(None, DocumentNumbers())
