@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from backend.chat.llm.stored_models import ModelService
     from backend.chat.text_nearness import SentenceModel
     from backend.composition.chat import ChatService
-    from backend.composition.index import EmbeddingModel, IndexEngine
+    from backend.composition.index import EmbeddingModel, IndexEngine, Names
     from backend.composition.knowledge import KnowledgeFinder
     from backend.composition.language_models import LanguageModels, StoredModels
     from backend.composition.memories import MemoryFinder
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from backend.composition.web_search import WebSessions
     from backend.files.file_keeper import FileIndex
     from backend.research.calculations.sandbox import CalculationSandbox
-    from backend.search.named_sets import Names
     from backend.store.audit import Actor
     from backend.store.credential_vault import Vault
     from backend.store.database import Database

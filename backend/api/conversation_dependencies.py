@@ -23,11 +23,11 @@ from backend.api.languages import Language, find_language
 from backend.api.problem_details import Problem, problem
 from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
-from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
 from backend.chat.readable_ids import make_own_memories
 from backend.chat.turn import ChatTurn
+from backend.chat.turn_settings import AssistantSettings
 from backend.composition.answers_from_files import answer_attached
 from backend.composition.chat import ChatService
 from backend.conversations.answer_gate import AnswerGate

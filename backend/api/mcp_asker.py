@@ -27,8 +27,9 @@ from backend.api.started_research import ResearchStarter
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.document_addresses import SourceAddresses
 from backend.chat.turn import ChatTurn
+from backend.chat.turn_settings import read_default_settings
 from backend.container import Container
-from backend.conversations.assistant_service import AssistantUser, read_default_settings
+from backend.conversations.assistant_service import AssistantUser
 from backend.programs.bounded_work import run_bounded
 from backend.programs.mcp.answers import describe_problem
 from backend.programs.mcp.asker import DocumentAccess, McpAsker, ResearchNews, ToolError

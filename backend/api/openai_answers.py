@@ -32,10 +32,10 @@ from backend.api.openai_turn import (
 )
 from backend.api.request_context import RequestContext, RequestContextDependency
 from backend.api.server_sent_events import EventStream, LastEvents, SentEvent, SentEvents
-from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.document_addresses import SourceAddresses
 from backend.chat.pictures import Picture
 from backend.chat.turn import ChatTurn
+from backend.chat.turn_settings import AssistantSettings
 from backend.conversations.assistant_service import AssistantService
 from backend.store.people import NOBODY
 from connectors.access import Readers

@@ -4,7 +4,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from backend.chat.assistant_settings import NOTHING_SEARCHED
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.citations.verification import Support, Verdict
@@ -27,10 +26,10 @@ from backend.chat.message_lookup import KNOWLEDGE
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.chat.references import map_references
 from backend.chat.turn import ChatTurn
-from backend.chat.turn_mode import list_sides_without_model
+from backend.chat.turn_settings import NOTHING_SEARCHED, list_sides_without_model
 from backend.chat.web_lookup import WEB_SWITCHED_OFF, WebLookup, start_web_lookup
 from backend.search.events import SearchEvent, StepFailed
-from backend.search.follow_ups import resolve_follow_up
+from backend.search.follow_ups import FollowUp, resolve_follow_up
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest
 from backend.search.search_tool import follow_search
 from backend.web_search.web_session import WebSession
@@ -148,17 +147,18 @@ def _search_documents(
 def _find_sentences(
     turn: ChatTurn, dependencies: ExtractiveDependencies, search: Search, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, ExtractiveAnswer]:
-    follow_up = resolve_follow_up(turn.message, turn.history)
+    asked, history = turn.message, turn.history
+    follow_up = resolve_follow_up(asked, history) if history else FollowUp(asked)
     if follow_up.unclear:
         yield StepFailed(FOLLOW_UP, follow_up.unclear)
-    is_resolved = follow_up.question != turn.message
+    is_resolved = follow_up.question != asked
     request = dependencies.prepare(
         SearchRequest(
             message=follow_up.question,
             readers=turn.readers,
             deadline=turn.deadline.limited_to(dependencies.search_seconds),
             budgets=dependencies.budgets,
-            history=() if is_resolved else turn.history,
+            history=() if is_resolved else history,
             filters=turn.filters,
         )
     )

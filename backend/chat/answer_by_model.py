@@ -7,7 +7,7 @@ from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent
 from backend.chat.llm_loop import run_llm_loop
 from backend.chat.turn import ChatDependencies, ChatTurn
-from backend.chat.turn_mode import AgentMode, ChatMode
+from backend.chat.turn_settings import AgentMode, ChatMode
 
 
 def answer_by_model(

@@ -33,7 +33,7 @@ from backend.chat.references import (
     number_references,
 )
 from backend.chat.turn import ChatDependencies, ChatTurn
-from backend.chat.turn_mode import ChatMode
+from backend.chat.turn_settings import ChatMode
 from backend.chat.web_lookup import WEB_SWITCHED_OFF
 from backend.search.models import Budgets, SearchRequest, SearchResult
 from backend.search.prompts import INCOMPLETE

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backend.chat.citations.citation_processor import CitedDocument, SourceKind
-from backend.search.budget import to_json
 from backend.search.models import DocumentNumbers
+from backend.search.sections import to_json
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters
 

@@ -20,7 +20,7 @@ from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.chat.turn import ChatTurn
 from backend.search.events import FirstResults, FusedResults, SectionsSelected
 from backend.search.models import DocumentNumbers, InferenceSection
-from backend.search.selection import MAX_SECTIONS
+from backend.search.sections import MAX_SECTIONS
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from connectors.document import Span
 
@@ -11,42 +12,45 @@ _UNTIL_MIDNIGHT = "Search works as before; answers come from passages until midn
 class PassagesReason(StrEnum):
     """Why passages are shown, and not an answer."""
 
-    NO_MODEL = "no_model"
-    NOTHING_ANSWERS = "nothing_answers"
-    """No model answers, and no passage seems to."""
-    BUDGET_USED = "budget_used"
-    """The asker has used the tokens of the day."""
-    GROUP_BUDGET_USED = "group_budget_used"
-    """The members of a group that the asker is in have, together."""
-    SHARED_BUDGET_USED = "shared_budget_used"
-    """All together have."""
-    WEB_ALONE = "web_alone"
-    """No model answers, and nothing but the web is asked."""
-    MODEL_FAILED = "model_failed"
-    """It wrote nothing."""
-    MODEL_BROKE_OFF = "model_broke_off"
-    """It wrote a part of an answer."""
+    sentence: str
+    """What is said to the asker."""
 
-    @property
-    def sentence(self) -> str:
-        """What is said to the asker."""
-        match self:
-            case PassagesReason.NO_MODEL:
-                return "No language model is set. These passages come closest."
-            case PassagesReason.NOTHING_ANSWERS:
-                return "Nothing that you may read seems to answer this."
-            case PassagesReason.BUDGET_USED:
-                return f"You have used today's budget of language model tokens. {_UNTIL_MIDNIGHT}"
-            case PassagesReason.GROUP_BUDGET_USED:
-                return f"Your group has used today's budget of language model tokens. {_UNTIL_MIDNIGHT}"
-            case PassagesReason.SHARED_BUDGET_USED:
-                return f"Today's budget of language model tokens is used up. {_UNTIL_MIDNIGHT}"
-            case PassagesReason.WEB_ALONE:
-                return "No language model is set. What was found on the web is listed."
-            case PassagesReason.MODEL_FAILED:
-                return "The language model did not answer. These passages come closest."
-            case PassagesReason.MODEL_BROKE_OFF:
-                return "The language model did not finish this answer. These passages come closest."
+    def __new__(cls, value: str, sentence: str) -> Self:
+        reason = str.__new__(cls, value)
+        reason._value_ = value
+        reason.sentence = sentence
+        return reason
+
+    NO_MODEL = "no_model", "No language model is set. These passages come closest."
+    NOTHING_ANSWERS = "nothing_answers", "Nothing that you may read seems to answer this."
+    """No model answers, and no passage seems to."""
+    BUDGET_USED = (
+        "budget_used",
+        f"You have used today's budget of language model tokens. {_UNTIL_MIDNIGHT}",
+    )
+    """The asker has used the tokens of the day."""
+    GROUP_BUDGET_USED = (
+        "group_budget_used",
+        f"Your group has used today's budget of language model tokens. {_UNTIL_MIDNIGHT}",
+    )
+    """The members of a group that the asker is in have, together."""
+    SHARED_BUDGET_USED = (
+        "shared_budget_used",
+        f"Today's budget of language model tokens is used up. {_UNTIL_MIDNIGHT}",
+    )
+    """All together have."""
+    WEB_ALONE = "web_alone", "No language model is set. What was found on the web is listed."
+    """No model answers, and nothing but the web is asked."""
+    MODEL_FAILED = (
+        "model_failed",
+        "The language model did not answer. These passages come closest.",
+    )
+    """It wrote nothing."""
+    MODEL_BROKE_OFF = (
+        "model_broke_off",
+        "The language model did not finish this answer. These passages come closest.",
+    )
+    """It wrote a part of an answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from backend.chat.words_around_names import (
     OFFICE_WORDS,
     VERBS_OF_ONE,
 )
-from indexing.text.languages import guess_languages
+from indexing.text.analysis import guess_languages
 from indexing.text.normalization import fold
 from indexing.text.stop_words import FUNCTION_WORDS
 from indexing.text.vocabulary import load_vocabulary

@@ -15,7 +15,8 @@ import regex
 from backend.chat.han_names import find_han_names
 from backend.chat.private_names import find_names
 from backend.chat.well_known_names import is_well_known
-from indexing.text.languages import LANGUAGES, guess_languages
+from indexing.text.analysis import guess_languages
+from indexing.text.languages import LANGUAGES
 from indexing.text.normalization import SPACELESS, fold
 from indexing.text.stop_words import FUNCTION_WORDS
 from indexing.text.tokenizer import find_identifiers

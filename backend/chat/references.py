@@ -8,8 +8,8 @@ from backend.chat.context_files import ContextFile, ContextFileMetadata
 from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.pictures import Picture
 from backend.chat.readable_ids import make_memory_reference, make_research_reference
-from backend.search.budget import JSON_JOINT, describe_document, to_json
 from backend.search.models import DocumentNumbers, InferenceSection, SearchResult
+from backend.search.sections import JSON_JOINT, describe_document, to_json
 from backend.store.memories import Memory
 from connectors.text_cleaning import remove_invisible
 from indexing.embedding.token_counting import CountTokens

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TypeAlias
 
-from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.context_files import ContextFile
 from backend.chat.earlier_findings import FindEarlier
 from backend.chat.llm.client import ChatModel
 from backend.chat.pictures import Picture
-from backend.chat.turn_mode import DEFAULT_MODE, TurnMode
+from backend.chat.turn_settings import DEFAULT_MODE, PLAIN, AssistantSettings, TurnMode
 from backend.search.llm_protocol import ChatMessage, Complete
 from backend.search.models import DocumentNumbers, SearchRequest
 from backend.search.search_tool import SearchTool

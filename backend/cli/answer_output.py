@@ -1,20 +1,11 @@
-"""What `quarry ask` prints of an answer: its steps, its passages, its references."""
+"""What `quarry ask` prints of an answer that a language model wrote: what it rests on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from backend.chat.events import (
-    GENERAL_KNOWLEDGE,
-    ChatEvent,
-    EarlierFindingsShown,
-    PagesRead,
-    SearchPlanned,
-    WebSearched,
-)
-from backend.chat.intent.search_plan import NotNeeded, Searches
-from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage, TextRun
+from backend.chat.events import GENERAL_KNOWLEDGE
 from backend.cli.command_line import to_safe_text
 from backend.schemas.answer import (
     AnswerResponse,
@@ -23,9 +14,6 @@ from backend.schemas.answer import (
     SourceKindName,
     Verdict,
 )
-from backend.schemas.web_lookup import ReadPageResponse
-from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
-from indexing.text.plural_forms import pluralize
 
 _VERDICTS: Mapping[Verdict, str] = {
     "verbatim": "",
@@ -43,55 +31,6 @@ _KINDS: Mapping[SourceKindName, str] = {
     "research": "earlier research",
     "image": "picture",
 }
-_LISTED_CHARACTERS = 100
-
-
-def print_step(console: Console, event: ChatEvent) -> None:
-    """Print what a turn does on its way to the answer."""
-    for line, style in _list_step_lines(event):
-        console.print(to_safe_text(line, style), soft_wrap=True)
-
-
-def _list_step_lines(event: ChatEvent) -> Iterator[tuple[str, str]]:
-    match event:
-        case Queries(variants=variants):
-            yield f"searching: {' · '.join(variant.text for variant in variants)}", "dim"
-        case FiltersApplied(inferred=inferred):
-            for one in inferred:
-                yield f"first, for “{one.words}”: {one.kind}: {one.meaning}", "dim"
-        case SectionsSelected(sections=sections):
-            titles = dict.fromkeys(section.best.chunk.title for section in sections)
-            yield f"reading: {' · '.join(titles)}", "dim"
-        case StepFailed(step=step, reason=reason):
-            yield f"done without {step}: {reason}", "yellow"
-        case SearchPlanned(plan=Searches(knowledge=NotNeeded())):
-            yield "company knowledge is not needed", "dim"
-        case EarlierFindingsShown(questions=questions):
-            yield f"{pluralize(len(questions), 'earlier finding')} used", "dim"
-        case WebSearched():
-            yield from _list_web_lines(event)
-        case PagesRead(pages=pages):
-            for page in map(ReadPageResponse.from_outcome, pages):
-                line = f"not read: {page.url}: {page.problem}"
-                yield (line, "yellow") if page.problem else (f"read: {page.url}", "dim")
-        case _:
-            pass
-
-
-def _list_web_lines(searched: WebSearched) -> Iterator[tuple[str, str]]:
-    finding = searched.finding
-    answered = (
-        f"; {finding.answered_by} answered"
-        if len(finding.receivers) > 1 and finding.answered_by
-        else ""
-    )
-    sent = f" (sent to {', '.join(finding.receivers)}{answered})" if finding.receivers else ""
-    known = " (searched before)" if not finding.receivers and not finding.problem else ""
-    yield f"on the web: {finding.query}{sent}{known}", "dim"
-    if searched.withheld:
-        yield f"kept out of it: {', '.join(searched.withheld)}", "dim"
-    if finding.problem:
-        yield f"done without the web: {finding.problem}", "yellow"
 
 
 def print_general_knowledge(console: Console, answer: AnswerResponse) -> None:
@@ -130,35 +69,6 @@ def _print_reference(
         console.print(to_safe_text(line))
     if reference.link:
         console.print(to_safe_text(f"    {reference.link}", "blue"), soft_wrap=True)
-
-
-def print_passages(console: Console, shown: PassagesShown) -> None:
-    """Print passages with their quotes; where nothing seems to answer, one line each."""
-    console.print(shown.reason.sentence, style="bold")
-    if shown.reason is not PassagesReason.NOTHING_ANSWERS:
-        for passage in shown.passages:
-            _print_passage(console, passage)
-    elif shown.passages:
-        console.print("\nThe closest passages:")
-        for passage in shown.passages:
-            text = "".join(run.text for run in passage.runs)
-            short = text if len(text) <= _LISTED_CHARACTERS else f"{text[:_LISTED_CHARACTERS]}…"
-            line = f"  {_format_heading(passage)}: “{short}”"
-            console.print(to_safe_text(line), soft_wrap=True)
-
-
-def _print_passage(console: Console, passage: QuotedPassage) -> None:
-    number = (f"[{passage.number}] ", "bold cyan")
-    quoted = (TextRun("“"), *passage.runs, TextRun("”"))
-    styled = (to_safe_text(run.text, "bold" if run.highlighted else "") for run in quoted)
-    console.print()
-    console.print(Text.assemble(number, to_safe_text(_format_heading(passage), "bold")))
-    console.print(Text.assemble("    ", *styled))
-    console.print(to_safe_text(f"    {passage.link}", "blue"), soft_wrap=True)
-
-
-def _format_heading(passage: QuotedPassage) -> str:
-    return f"{passage.title} › {passage.place}" if passage.place else passage.title
 
 
 def _format_citation(citation: CitationResponse) -> str:

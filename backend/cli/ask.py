@@ -2,33 +2,38 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.context_files import ContextFile
-from backend.chat.events import AnswerDone, TextPiece, TurnFailed
-from backend.chat.passages import PassagesReason, PassagesShown
-from backend.chat.turn import ChatTurn
-from backend.cli import command_line
-from backend.cli.answer_output import (
-    print_general_knowledge,
-    print_passages,
-    print_references,
-    print_step,
-    print_uncited,
+from backend.chat.events import (
+    AnswerDone,
+    ChatEvent,
+    EarlierFindingsShown,
+    PagesRead,
+    SearchPlanned,
+    TextPiece,
+    TurnFailed,
+    WebSearched,
 )
-from backend.cli.command_line import As, Json
+from backend.chat.intent.search_plan import NotNeeded, Searches
+from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage, TextRun
+from backend.chat.turn import ChatTurn
+from backend.chat.turn_settings import AskedMode, ModeName, read_default_settings
+from backend.cli import command_line
+from backend.cli.answer_output import print_general_knowledge, print_references, print_uncited
+from backend.cli.command_line import As, Json, to_safe_text
 from backend.container import Container
-from backend.conversations.assistant_service import read_default_settings
 from backend.schemas.answer import AnswerResponse
-from backend.schemas.turn_mode import ModeBody
-from backend.search.events import Queries, SectionsSelected
+from backend.schemas.web_lookup import ReadPageResponse
+from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
 from backend.store.conversations import ConversationOwner
 from backend.store.people import NOBODY
 from connectors.access import EVERYBODY, Readers
@@ -37,14 +42,15 @@ from connectors.errors import ActionRequiredError
 from connectors.extraction.registry import detect_media_type, extract
 from connectors.extraction.result import ExtractionError
 from indexing.runtime.deadline import Deadline
-from indexing.text.normalization import is_visible
+from indexing.text.normalization import is_visible, pluralize
 
 FILES = "files"
 """The source of files that come with a question."""
 
 _CUT = "The answer was cut off: the language model reached its length limit. Ask it to continue, or ask a narrower question."
 _LINKED = re.compile(r"\[\[(\d+)\]\]\([^\s)]*\)")
-USUAL = ModeBody()
+_LISTED_CHARACTERS = 100
+USUAL = AskedMode()
 """Chat mode, with company knowledge and without the web."""
 
 
@@ -54,7 +60,7 @@ def ask_in_terminal(
     readers: Readers,
     paths: Sequence[Path],
     console: Console | None,
-    mode: ModeBody = USUAL,
+    mode: AskedMode = USUAL,
     owner: ConversationOwner | None = None,
 ) -> tuple[AnswerDone, float]:
     """Answer a question; while it runs, on the console if there is one. Return the answer, and the seconds that it took.
@@ -73,7 +79,7 @@ def ask_in_terminal(
         owner=owner,
         files=tuple(map(_context_file, files)),
         today=date.today(),
-        mode=mode.read_permitted_mode(lambda: container.web_sessions.is_on),
+        mode=mode.read_permitted(lambda: container.web_sessions.is_on),
         assistant=read_default_settings(container.database),
     )
     done = _print_events(container, turn, files, console)
@@ -109,13 +115,90 @@ def _print_events(
                 shows_text = False
             case TextPiece(text=text) if console and shows_text:
                 linked = _LINKED.sub(r"[\1]", text)
-                console.print(command_line.to_safe_text(linked), end="", soft_wrap=True)
+                console.print(to_safe_text(linked), end="", soft_wrap=True)
             case Queries() | SectionsSelected() if not has_model:
                 pass
             case _:
                 if console:
                     print_step(console, event)
     raise ActionRequiredError("The answer ended before it was complete. Ask again.")
+
+
+def print_step(console: Console, event: ChatEvent) -> None:
+    """Print what a turn does on its way to the answer."""
+    for line, style in _list_step_lines(event):
+        console.print(to_safe_text(line, style), soft_wrap=True)
+
+
+def _list_step_lines(event: ChatEvent) -> Iterator[tuple[str, str]]:
+    match event:
+        case Queries(variants=variants):
+            yield f"searching: {' · '.join(variant.text for variant in variants)}", "dim"
+        case FiltersApplied(inferred=inferred):
+            for one in inferred:
+                yield f"first, for “{one.words}”: {one.kind}: {one.meaning}", "dim"
+        case SectionsSelected(sections=sections):
+            titles = dict.fromkeys(section.best.chunk.title for section in sections)
+            yield f"reading: {' · '.join(titles)}", "dim"
+        case StepFailed(step=step, reason=reason):
+            yield f"done without {step}: {reason}", "yellow"
+        case SearchPlanned(plan=Searches(knowledge=NotNeeded())):
+            yield "company knowledge is not needed", "dim"
+        case EarlierFindingsShown(questions=questions):
+            yield f"{pluralize(len(questions), 'earlier finding')} used", "dim"
+        case WebSearched():
+            yield from _list_web_lines(event)
+        case PagesRead(pages=pages):
+            for page in map(ReadPageResponse.from_outcome, pages):
+                line = f"not read: {page.url}: {page.problem}"
+                yield (line, "yellow") if page.problem else (f"read: {page.url}", "dim")
+        case _:
+            pass
+
+
+def _list_web_lines(searched: WebSearched) -> Iterator[tuple[str, str]]:
+    finding = searched.finding
+    answered = (
+        f"; {finding.answered_by} answered"
+        if len(finding.receivers) > 1 and finding.answered_by
+        else ""
+    )
+    sent = f" (sent to {', '.join(finding.receivers)}{answered})" if finding.receivers else ""
+    known = " (searched before)" if not finding.receivers and not finding.problem else ""
+    yield f"on the web: {finding.query}{sent}{known}", "dim"
+    if searched.withheld:
+        yield f"kept out of it: {', '.join(searched.withheld)}", "dim"
+    if finding.problem:
+        yield f"done without the web: {finding.problem}", "yellow"
+
+
+def print_passages(console: Console, shown: PassagesShown) -> None:
+    """Print passages with their quotes; where nothing seems to answer, one line each."""
+    console.print(shown.reason.sentence, style="bold")
+    if shown.reason is not PassagesReason.NOTHING_ANSWERS:
+        for passage in shown.passages:
+            _print_passage(console, passage)
+    elif shown.passages:
+        console.print("\nThe closest passages:")
+        for passage in shown.passages:
+            text = "".join(run.text for run in passage.runs)
+            short = text if len(text) <= _LISTED_CHARACTERS else f"{text[:_LISTED_CHARACTERS]}…"
+            line = f"  {_format_heading(passage)}: “{short}”"
+            console.print(to_safe_text(line), soft_wrap=True)
+
+
+def _print_passage(console: Console, passage: QuotedPassage) -> None:
+    number = (f"[{passage.number}] ", "bold cyan")
+    quoted = (TextRun("“"), *passage.runs, TextRun("”"))
+    styled = (to_safe_text(run.text, "bold" if run.highlighted else "") for run in quoted)
+    console.print()
+    console.print(Text.assemble(number, to_safe_text(_format_heading(passage), "bold")))
+    console.print(Text.assemble("    ", *styled))
+    console.print(to_safe_text(f"    {passage.link}", "blue"), soft_wrap=True)
+
+
+def _format_heading(passage: QuotedPassage) -> str:
+    return f"{passage.title} › {passage.place}" if passage.place else passage.title
 
 
 def note_model(container: Container, console: Console) -> None:
@@ -167,7 +250,7 @@ def ask(
         typer.Option(help="A file to answer from. May be repeated.", exists=True, dir_okay=False),
     ] = None,
     mode: Annotated[
-        Literal["chat", "agent"],
+        ModeName,
         typer.Option(
             help="chat: the question is looked up first. agent: the model decides when to search."
         ),
@@ -196,7 +279,7 @@ def ask(
     own = command_line.readers(readers)
     if not is_visible(question):
         raise typer.BadParameter("write a question", param_hint="QUESTION")
-    chosen = ModeBody(mode=mode, knowledge=knowledge, web=web, rewrite=rewrite)
+    chosen = AskedMode(mode=mode, knowledge=knowledge, web=web, rewrite=rewrite)
     with command_line.cli_errors(as_json):
         container, console = (
             command_line.open_home(),

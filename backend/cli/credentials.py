@@ -9,7 +9,7 @@ from backend.cli.command_line import Json
 from backend.container import Container
 from backend.store import audit, language_models, sources, web_search
 from backend.store.credential_vault import new_key
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 app = typer.Typer(
     help="Manage the keys that encrypt the credentials of sources and of web search, and the keys of language models.",

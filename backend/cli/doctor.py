@@ -28,7 +28,7 @@ from indexing.embedding.language_support import Understanding
 from indexing.embedding.model_loading import describe_model
 from indexing.opensearch.cluster_health import MIN_VERSION, ClusterHealth
 from indexing.runtime.deadline import Deadline
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 UNDERSTOOD = 0.5
 ANSWER_SECONDS = 20.0

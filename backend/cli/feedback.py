@@ -23,7 +23,7 @@ from backend.store.conversations import ConversationOwner
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 from indexing.runtime.deadline import Deadline
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 app = typer.Typer(
     help="Make questions with known answers of what people said of answers.", no_args_is_help=True

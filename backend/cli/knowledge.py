@@ -25,7 +25,7 @@ from backend.store.knowledge_records import MOST_ITEMS, OWN, KnowledgePlace
 from connectors.access import Readers
 from connectors.errors import ConflictError
 from indexing.runtime.deadline import Deadline
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 app = typer.Typer(
     help="List, search, read, edit, delete, export and import what research has found out.",

@@ -23,11 +23,12 @@ from backend.chat.events import ChatEvent
 from backend.chat.readable_ids import make_own_memories
 from backend.chat.rights_watch import RightsWatch
 from backend.chat.turn import ChatTurn
+from backend.chat.turn_settings import read_default_settings
 from backend.cli import command_line
 from backend.cli.command_line import As
 from backend.cli.local_research_workers import OWNER, LocalResearchWorkers
 from backend.container import Container
-from backend.conversations.assistant_service import AssistantUser, read_default_settings
+from backend.conversations.assistant_service import AssistantUser
 from backend.programs.bounded_work import run_bounded
 from backend.programs.home_container import HomeContainer
 from backend.programs.mcp.asker import DocumentAccess, ResearchNews

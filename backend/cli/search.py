@@ -29,7 +29,7 @@ from backend.search.query_syntax import parse_query
 from backend.search.search_service import GroupedRanking, Grouping, find_grouped
 from backend.web import highlighting
 from indexing.index.protocols import DateRange, Filters
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 if TYPE_CHECKING:
     from backend.container import Container

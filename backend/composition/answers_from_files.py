@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from backend.chat.assistant_settings import AssistantSettings
     from backend.chat.chat_state import ChatStateContainer
     from backend.chat.events import ChatEvent
     from backend.chat.given_files import FilesGiven, FileUse, GivenFile
     from backend.chat.llm.client import ChatModel
     from backend.chat.turn import ChatTurn
+    from backend.chat.turn_settings import AssistantSettings
     from backend.composition.chat import ChatService
     from backend.composition.language_models import TurnModels
     from backend.files.attached_files import AttachedFiles
@@ -121,14 +121,14 @@ def _choose_use(
 def _leaves_out_knowledge(turn: "ChatTurn") -> bool:
     """Whether company knowledge is switched off: files that are too long to be read whole are searched all the same."""
     from backend.chat.intent.search_plan import Side
-    from backend.chat.turn_mode import ChatMode
+    from backend.chat.turn_settings import ChatMode
 
     return isinstance(turn.mode, ChatMode) and Side.KNOWLEDGE not in turn.mode.sides
 
 
 def _search_files_alone(turn: "ChatTurn") -> "ChatTurn":
     from backend.chat.intent.search_plan import Side
-    from backend.chat.turn_mode import ChatMode
+    from backend.chat.turn_settings import ChatMode
 
     match turn.mode:
         case ChatMode(sides=sides) as mode:

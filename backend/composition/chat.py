@@ -13,7 +13,6 @@ from backend.settings import Settings
 
 if TYPE_CHECKING:
     from backend.chat.answer import ExtractiveDependencies
-    from backend.chat.assistant_settings import AssistantSettings
     from backend.chat.chat_state import ChatStateContainer
     from backend.chat.citations.judgement import ClaimJudge
     from backend.chat.context_files import ContextFile
@@ -22,13 +21,16 @@ if TYPE_CHECKING:
     from backend.chat.llm.client import ChatModel
     from backend.chat.passages import PassagesReason
     from backend.chat.turn import ChatDependencies, ChatTurn
+    from backend.chat.turn_settings import AssistantSettings
     from backend.composition.knowledge import KnowledgeFinder
     from backend.composition.language_models import ChosenModels, LanguageModels, TurnModels
     from backend.composition.memories import MemoryFinder
     from backend.composition.web_search import WebSessions
     from backend.search.inferred_filters import FilterInference
+    from backend.search.llm_protocol import Complete
     from backend.search.models import Budgets, DocumentNumbers
     from backend.search.search_service import SearchService
+    from backend.search.search_tool import SearchTool
     from backend.web_search.web_session import WebSession
     from connectors.document import Document
     from indexing.embedding.token_counting import CountTokens
@@ -117,12 +119,27 @@ class ChatService:
 
         return SearchService(
             index=index,
-            embedder=self.engine.embedding.embedder,
-            understanding=self.engine.embedding.language_support,
-            count_tokens=count_tokens,
+            tool=self._make_tools(index, count_tokens),
             budgets=self.budgets,
             seconds=self.settings.search_seconds,
             inference=self._inference_over(index),
+        )
+
+    def _make_tools(
+        self, index: "Index", count_tokens: "CountTokens"
+    ) -> "Callable[[Complete | None, DocumentNumbers], SearchTool]":
+        """Return what makes a tool for each turn, with its language model if there is one."""
+        from backend.search.search_tool import SearchTool
+
+        embedder = self.engine.embedding.embedder
+        understanding = self.engine.embedding.language_support
+        return lambda complete, numbers: SearchTool(
+            index=index,
+            embedder=embedder,
+            understanding=understanding,
+            count_tokens=count_tokens,
+            complete=complete,
+            numbers=numbers,
         )
 
     def _inference_over(self, index: "Index") -> "FilterInference":
@@ -197,7 +214,7 @@ class ChatService:
 
     @contextmanager
     def _open_web(self, turn: "ChatTurn") -> "Iterator[WebSession | None]":
-        from backend.chat.turn_mode import may_use_web
+        from backend.chat.turn_settings import may_use_web
 
         if not may_use_web(turn.mode):
             yield None
@@ -236,11 +253,11 @@ class ChatService:
     ) -> "ExtractiveDependencies":
         from backend.chat.answer import ExtractiveDependencies
         from backend.chat.intent.search_plan import Side
-        from backend.search.search_service import correct_request
+        from backend.search.query_syntax import correct_request
 
         sides = _list_sides_without_model(turn)
         infer = self._inference_over(index).infer_from_message
-        search = self._search_over(index, self.count_tokens).tool(None, numbers).run
+        search = self._make_tools(index, self.count_tokens)(None, numbers).run
         return ExtractiveDependencies(
             search=search if Side.KNOWLEDGE in sides else None,
             web=web if Side.WEB in sides else None,
@@ -263,18 +280,18 @@ class ChatService:
     ) -> "ChatDependencies":
         from backend.chat.llm.client import make_complete
         from backend.chat.turn import ChatDependencies
-        from backend.chat.turn_mode import AgentMode
+        from backend.chat.turn_settings import AgentMode
         from backend.search.models import Budgets, DocumentNumbers
 
         complete, numbers = make_complete(models.fast), DocumentNumbers()
         # In Chat mode what is found is numbered once all of it is known.
         searched = numbers if isinstance(turn.mode, AgentMode) else DocumentNumbers()
-        searches = self._search_over(index, count_tokens)
+        search = self._make_tools(index, count_tokens)(complete, searched)
         return ChatDependencies(
             model=models.answering,
             fallback=models.fallback,
             count_tokens=count_tokens,
-            search=searches.tool(complete, searched) if turn.assistant.searches else None,
+            search=search if turn.assistant.searches else None,
             complete=complete,
             web=web,
             find_memories=self.open_memories().for_owner(turn.owner),
@@ -319,7 +336,7 @@ class ChatService:
 
 def _list_sides_without_model(turn: "ChatTurn") -> "frozenset[Side]":
     from backend.chat.intent.search_plan import Side
-    from backend.chat.turn_mode import list_sides_without_model
+    from backend.chat.turn_settings import list_sides_without_model
 
     unsearched = frozenset() if turn.assistant.searches else {Side.KNOWLEDGE}
     return list_sides_without_model(turn.mode) - unsearched
@@ -327,7 +344,7 @@ def _list_sides_without_model(turn: "ChatTurn") -> "frozenset[Side]":
 
 def _object_to_answer(turn: "ChatTurn") -> "TurnFailed | None":
     """Return why nothing can answer a turn where no language model does."""
-    from backend.chat.assistant_settings import NOTHING_ANSWERS, NOTHING_SEARCHED
+    from backend.chat.turn_settings import NOTHING_ANSWERS, NOTHING_SEARCHED
 
     if _list_sides_without_model(turn):
         return None

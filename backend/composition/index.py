@@ -1,28 +1,47 @@
-"""Choose the embedding model and the index engine, and open both when they are first used."""
+"""Choose the embedding model and the index engine, and open both when they are first used.
 
-from collections.abc import Callable, Iterator
+The index is opened under the names of document sets. In the index a document carries labels of sets, which say nothing
+to people. To an asker only those sets exist that are shown to them: a filter by another finds what one by an unknown
+name finds, nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from backend.settings import Settings, variable
+from connectors.closing import Closing
+from indexing.index.protocols import LABEL_SIGN
 
 if TYPE_CHECKING:
     from backend.evaluation.evaluation import EvaluationDependencies, OpenIndex, OpenWriter
-    from backend.search.named_sets import Names
     from connectors.access import Readers
+    from indexing.chunking.chunk import Chunk, ChunkRange
     from indexing.embedding.embedder import Embedder
     from indexing.embedding.language_support import Understanding
     from indexing.embedding.vector_cache import VectorCache
-    from indexing.index.protocols import Index, IndexWriter
+    from indexing.index.protocols import (
+        Facets,
+        Filters,
+        Found,
+        Hit,
+        Index,
+        IndexQuery,
+        IndexWriter,
+    )
+    from indexing.index.spelling import Corrections, SpellingQuery
     from indexing.index.versions import IndexVersion, IndexVersions
     from indexing.opensearch.client import Client, SignIn
     from indexing.opensearch.cluster_health import ClusterHealth
     from indexing.opensearch.mapping import IndexLayout
+    from indexing.runtime.deadline import Deadline
 
 EngineName: TypeAlias = Literal["embedded", "opensearch"]
+Names: TypeAlias = Mapping[str, str]
+"""The names of sets, by label."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +128,7 @@ class IndexEngine:
     embedding: EmbeddingModel
     count_documents: Callable[[], int]
     """Of all sources, as the database knows them."""
-    list_set_names: Callable[["Readers"], "Names"]
+    list_set_names: Callable[["Readers"], Names]
     """Lists the document sets that are shown to these readers."""
 
     @property
@@ -145,8 +164,6 @@ class IndexEngine:
             NotConfiguredError: the index was built with another model than is set.
             DamagedDataError: documents were indexed, but this engine has no index.
         """
-        from backend.search.named_sets import NamedSetsIndex
-
         self._check_presence()
         with self._current_version():
             opened = self.versions.open_index(self.version)
@@ -160,8 +177,6 @@ class IndexEngine:
 
     def close(self) -> None:
         """Close the index, if it was opened for search. What writes it holds nothing open."""
-        from connectors.closing import Closing
-
         index = vars(self).get("index")
         if isinstance(index, Closing):
             index.close()
@@ -307,3 +322,77 @@ class IndexEngine:
             lambda name, identity: open_index(client, f"{prefix}-{name}", identity, layout),
             lambda name, identity: open_writer(client, f"{prefix}-{name}", identity, layout),
         )
+
+
+@dataclass(frozen=True)
+class NamedSetsIndex(Closing):
+    """An `Index` whose filters, facets and chunks name sets as the asker knows them."""
+
+    index: "Index"
+    list_names: Callable[["Readers"], Names]
+    """Lists the sets that are shown to these readers."""
+
+    def find(
+        self, queries: "Sequence[IndexQuery]", readers: "Readers", deadline: "Deadline"
+    ) -> "Found":
+        names = _AskersNames(self.list_names, readers)
+        asked = [replace(each, filters=names.to_labels(each.filters)) for each in queries]
+        found = self.index.find(asked, readers, deadline)
+        rankings = tuple(tuple(map(names.name_hit, ranking)) for ranking in found.rankings)
+        return replace(found, rankings=rankings)
+
+    def chunks(
+        self, ranges: "Sequence[ChunkRange]", readers: "Readers", deadline: "Deadline"
+    ) -> "list[list[Chunk]]":
+        names = _AskersNames(self.list_names, readers)
+        found = self.index.chunks(ranges, readers, deadline)
+        return [list(map(names.name_chunk, chunks)) for chunks in found]
+
+    def facets(self, filters: "Filters", readers: "Readers", deadline: "Deadline") -> "Facets":
+        names = _AskersNames(self.list_names, readers)
+        found = self.index.facets(names.to_labels(filters), readers, deadline)
+        if not found.sets:
+            return found
+        known = names.get()
+        counts = {known[each]: count for each, count in found.sets.items() if each in known}
+        return replace(found, sets=counts)
+
+    def suggest_corrections(
+        self, query: "SpellingQuery", readers: "Readers", deadline: "Deadline"
+    ) -> "Corrections":
+        return self.index.suggest_corrections(query, readers, deadline)
+
+    def close(self) -> None:
+        if isinstance(self.index, Closing):
+            self.index.close()
+
+
+class _AskersNames:
+    """The names of one asker, listed once they are needed."""
+
+    def __init__(self, list_names: Callable[["Readers"], Names], readers: "Readers") -> None:
+        self._list_names = list_names
+        self._readers = readers
+        self._names: Names | None = None
+
+    def get(self) -> Names:
+        if self._names is None:
+            self._names = self._list_names(self._readers)
+        return self._names
+
+    def to_labels(self, filters: "Filters") -> "Filters":
+        """Replace names of sets by labels; what names no set of the asker is left out, labels stay."""
+        if filters.sets is None:
+            return filters
+        kept = {each for each in filters.sets if each.startswith(LABEL_SIGN)}
+        found = {label for label, name in self.get().items() if name in filters.sets}
+        return replace(filters, sets=frozenset(kept | found))
+
+    def name_hit(self, hit: "Hit") -> "Hit":
+        return replace(hit, chunk=self.name_chunk(hit.chunk)) if hit.chunk.sets else hit
+
+    def name_chunk(self, chunk: "Chunk") -> "Chunk":
+        if not chunk.sets:
+            return chunk
+        names = self.get()
+        return replace(chunk, sets=frozenset(names[each] for each in chunk.sets if each in names))

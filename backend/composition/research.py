@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from backend.chat.assistant_settings import AssistantSettings
+    from backend.chat.turn_settings import AssistantSettings
     from backend.composition.chat import ChatService
     from backend.composition.language_models import ChosenModels, TurnModels
     from backend.research.calculations.sandbox import CalculationSandbox
@@ -41,7 +41,7 @@ class ResearchParts:
         Raises:
             NotConfiguredError: no language model is set.
         """
-        from backend.chat.assistant_settings import PLAIN
+        from backend.chat.turn_settings import PLAIN
         from connectors.errors import NotConfiguredError
 
         person_id = find_person_id(run)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from backend.chat.assistant_settings import AssistantSettings
+    from backend.chat.turn_settings import AssistantSettings
     from backend.composition.chat import ChatService
     from backend.conversations.assistant_service import AssistantService, AssistantUser
     from backend.store.database import Database

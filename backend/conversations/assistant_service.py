@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from backend.access.own_readers import make_group_token
-from backend.chat.assistant_settings import PLAIN, AssistantSettings
+from backend.chat.turn_settings import AssistantSettings, make_settings
 from backend.conversations.assistant_values import (
     check_sources,
     find_labels,
@@ -23,7 +23,6 @@ from backend.store.audit import Actor
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.held_files import FileHolders
-from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from connectors.access import Readers
 from connectors.errors import (
     ActionRequiredError,
@@ -31,7 +30,6 @@ from connectors.errors import (
     InvalidInputError,
     NotFoundError,
 )
-from indexing.index.protocols import Filters
 
 _NEW = AssistantValues(name="New assistant")
 _CHANGED_OF_DEFAULT = frozenset({"description", "instructions", "starters"})
@@ -291,28 +289,3 @@ def _describe(values: AssistantValues) -> dict[str, object]:
 
 def _make_holders(assistant_id: str | None) -> FileHolders:
     return FileHolders(assistant_id=None if assistant_id == DEFAULT_ID else assistant_id)
-
-
-def read_default_settings(database: Database) -> AssistantSettings:
-    """Return how the default assistant answers, which everybody may use."""
-    found = assistants.find(database, DEFAULT_ID)
-    return PLAIN if found is None else make_settings(found.values)
-
-
-def make_settings(values: AssistantValues) -> AssistantSettings:
-    return AssistantSettings(
-        instructions=values.instructions,
-        scope=Filters(
-            sources=frozenset(values.sources) or None, sets=frozenset(values.sets) or None
-        ),
-        model=values.model,
-        temperature=values.temperature,
-        searches=values.searches,
-        domains=_read_domains(values),
-    )
-
-
-def _read_domains(values: AssistantValues) -> DomainRules:
-    if not values.allowed_domains and not values.blocked_domains:
-        return ANY_DOMAIN
-    return DomainRules.of(values.allowed_domains, values.blocked_domains)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
-from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.readable_ids import make_own_memories
 from backend.chat.rights_watch import ReadersNow
+from backend.chat.turn_settings import AssistantSettings
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.assistant_service import AssistantService
 from backend.conversations.interrupted_turns import end_interrupted

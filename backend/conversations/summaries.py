@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from backend.conversations.fast_model import FastModel
-from backend.search.budget import to_json
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.search.prompts import strip_reasoning
+from backend.search.sections import to_json
 from indexing.embedding.token_counting import CountTokens
 from indexing.runtime.deadline import Deadline
 

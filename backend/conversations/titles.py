@@ -2,9 +2,9 @@
 
 import re
 
-from backend.search.budget import to_json
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from backend.search.prompts import strip_reasoning
+from backend.search.sections import to_json
 from backend.store.conversations import ModelTitle
 from backend.store.messages import QuestionText
 from indexing.runtime.deadline import Deadline

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeAlias
 
-from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece, TurnFailed
 from backend.chat.readable_ids import OwnMemories
@@ -20,6 +19,7 @@ from backend.chat.rights_watch import (
     list_documents,
 )
 from backend.chat.turn import ChatTurn
+from backend.chat.turn_settings import PLAIN, AssistantSettings
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.fast_model import OpenFastModel
 from backend.conversations.history import (

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from backend.research.text_chunks import join_sentences
 from connectors.document import Span
-from indexing.chunking.splitter import split_sentences
+from indexing.chunking.chunk import split_sentences
 
 _PARSER = MarkdownIt("commonmark").enable("table").disable("inline")
 _LINE_END = regex.compile(r"\r\n?|\n")

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.llm.client import ChatModel
+from backend.chat.turn_settings import PLAIN, AssistantSettings
 from backend.research.events import ResearchEvent
 from backend.research.knowledge import KnowledgeItem
 from backend.research.record.research_record import ResearchRecord

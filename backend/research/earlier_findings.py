@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.events import SEARCH_ERRORS
@@ -11,6 +10,7 @@ from backend.chat.readable_ids import (
     is_memory_reference,
     make_research_reference,
 )
+from backend.chat.turn_settings import AssistantSettings
 from backend.research.dependencies import ResearchDependencies
 from backend.research.events import UsedFinding
 from backend.research.record.request import ResearchRequest

@@ -15,8 +15,8 @@ from backend.research.record.task_report import TaskReport
 from backend.research.report.merged_reports import merge_reports
 from backend.research.run_assistant import read_instructions
 from backend.research.step_time import StepTime
-from backend.search.budget import to_json
 from backend.search.llm_protocol import CompletionError
+from backend.search.sections import to_json
 from indexing.runtime.deadline import Deadline
 
 MAX_NEXT_TASKS = 3

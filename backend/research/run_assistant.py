@@ -1,7 +1,7 @@
 """The assistant of a run: its instructions, and what it searches, as of now."""
 
 from backend.chat import prompts as chat_prompts
-from backend.chat.assistant_settings import AssistantSettings
+from backend.chat.turn_settings import AssistantSettings
 from backend.research.dependencies import ResearchDependencies, ResearchRefusal
 
 ASSISTANT_GONE = "The assistant of this research is no longer available."

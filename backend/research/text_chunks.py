@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 import regex
 
 from connectors.document import Span
-from indexing.chunking.splitter import split_in_half, split_sentences
+from indexing.chunking.chunk import split_in_half, split_sentences
 from indexing.text.markdown_links import strip_links
 
 LEAST_COLUMNS = 80

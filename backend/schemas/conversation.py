@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import JsonValue
 
+from backend.chat.turn_settings import ModeName
 from backend.schemas.answer import AnswerDoneEvent, AnswerResponse
 from backend.schemas.base import Schema, with_example
 from backend.schemas.file import FileResponse
 from backend.schemas.search import FiltersBody, StepFailedEvent
 from backend.schemas.system import ProblemDetails
-from backend.schemas.turn_mode import ModeName
 from backend.store.assistants import DEFAULT_ID
 
 if TYPE_CHECKING:

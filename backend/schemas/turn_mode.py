@@ -1,18 +1,19 @@
 """JSON of the mode of a turn, with the switches of Chat mode."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.chat.intent.search_plan import Side
-from backend.chat.turn_mode import DEFAULT_MODE, AgentMode, ChatMode, TurnMode
-from backend.web_search.search import SWITCHED_OFF
-from connectors.errors import ConflictError
-
-MODEL_DECIDES = "In Agent mode the AI decides by itself when to search"
-
-ModeName: TypeAlias = Literal["chat", "agent"]
+from backend.chat.turn_settings import (
+    DEFAULT_MODE,
+    AgentMode,
+    AskedMode,
+    ChatMode,
+    ModeName,
+    TurnMode,
+)
 
 
 class ModeBody(BaseModel):
@@ -42,22 +43,19 @@ class ModeBody(BaseModel):
                 knowledge, web = Side.KNOWLEDGE in sides, Side.WEB in sides
                 return cls(mode="chat", knowledge=knowledge, web=web, rewrite=rewrites)
 
+    @property
+    def _asked(self) -> AskedMode:
+        return AskedMode(
+            mode=self.mode, knowledge=self.knowledge, web=self.web, rewrite=self.rewrite
+        )
+
     def read_mode(self) -> TurnMode:
-        """Raises ConflictError: a switch is set in Agent mode."""
-        if self.mode == "agent":
-            if (self.knowledge, self.web, self.rewrite) != (None, None, None):
-                raise ConflictError(MODEL_DECIDES)
-            return AgentMode()
-        chosen = {Side.KNOWLEDGE: self.knowledge is not False, Side.WEB: self.web is True}
-        sides = frozenset(side for side, is_on in chosen.items() if is_on)
-        return ChatMode(sides, rewrites=self.rewrite is not False)
+        """Raises as `AskedMode.read` does."""
+        return self._asked.read()
 
     def read_permitted_mode(self, is_web_on: Callable[[], bool]) -> TurnMode:
-        """Raises ConflictError: a switch is set in Agent mode, or the web is asked for where no admin has switched it on."""
-        mode = self.read_mode()
-        if self.web and not is_web_on():
-            raise ConflictError(SWITCHED_OFF)
-        return mode
+        """Raises as `AskedMode.read_permitted` does."""
+        return self._asked.read_permitted(is_web_on)
 
 
 def dump_mode(mode: TurnMode) -> dict[str, Any] | None:

@@ -7,8 +7,8 @@ whatever it says.
 import re
 from collections.abc import Mapping, Sequence
 
-from backend.search.budget import to_json
 from backend.search.llm_protocol import ChatMessage
+from backend.search.sections import to_json
 
 MAX_TURNS = 6
 MAX_TURN_CHARACTERS = 2_000

@@ -1,4 +1,4 @@
-"""Parse what a person types into a search box: quoted phrases, excluded words and filters.
+"""Understand what a person types into a search box: quoted phrases, excluded words and filters; and misspellings.
 
     "two weeks"         every result contains the phrase
     -draft, -"old plan" no result contains the word or the phrase
@@ -13,15 +13,17 @@ So do quotes and dashes in a long text: it was pasted, and they are its punctuat
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
 import regex
 
 from backend.search import media_type_labels
+from backend.search.models import SearchRequest
 from connectors.document import Span
-from indexing.index.protocols import LABEL_SIGN, DateRange, Filters, TextConditions
+from indexing.index.protocols import LABEL_SIGN, DateRange, Filters, Index, TextConditions
+from indexing.index.spelling import correct_message, spelling_query
 from indexing.text.tokenizer import Quote, find_quotes, plain_words
 
 
@@ -199,3 +201,26 @@ def blank_out(line: str, spans: Iterable[Span], blank: str = _BLANK) -> str:
 
 def _set(values: Iterable[str]) -> frozenset[str] | None:
     return frozenset(values) or None
+
+
+def correct_request(request: SearchRequest, index: Index) -> SearchRequest:
+    """Replace words of the message that no readable document contains by the nearest that one contains.
+
+    Words that are read as a filter stay: a person's name need not stand in any text. Nothing is corrected in a
+    text that was pasted.
+
+    Raises:
+        DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
+    """
+    if len(request.message) > LONGEST_TYPED_QUERY:
+        return request
+    inference = request.inference
+    query = spelling_query(inference.topic if inference.inferred else request.message)
+    if not query.words:
+        return request
+    corrections = index.suggest_corrections(query, request.readers, request.deadline)
+    if not corrections:
+        return request
+    corrected = correct_message(request.message, corrections)
+    about = replace(inference, topic=correct_message(inference.topic, corrections))
+    return replace(request, message=corrected, misspelled=request.message, inference=about)

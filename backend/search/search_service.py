@@ -1,6 +1,6 @@
 """Search for a person: from what was typed to a request, with its filters and corrections, and to grouped results."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -17,42 +17,15 @@ from backend.search.models import (
     Spelling,
 )
 from backend.search.person_lookup import resolve_people
-from backend.search.query_syntax import LONGEST_TYPED_QUERY, OperatorKind, ParsedQuery
+from backend.search.query_syntax import OperatorKind, ParsedQuery, correct_request
 from backend.search.retrieval import HITS_PER_VARIANT
 from backend.search.search_tool import Ranking, SearchTool
 from connectors.access import Readers
-from indexing.embedding.embedder import Embedder
-from indexing.embedding.language_support import Understanding
-from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters, Index
-from indexing.index.spelling import correct_message, spelling_query
 from indexing.runtime.deadline import CancelToken, Deadline
 
 WIDER = 4
 """So many times as many passages are retrieved where those of few documents took all places."""
-
-
-def correct_request(request: SearchRequest, index: Index) -> SearchRequest:
-    """Replace words of the message that no readable document contains by the nearest that one contains.
-
-    Words that are read as a filter stay: a person's name need not stand in any text. Nothing is corrected in a
-    text that was pasted.
-
-    Raises:
-        DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
-    """
-    if len(request.message) > LONGEST_TYPED_QUERY:
-        return request
-    inference = request.inference
-    query = spelling_query(inference.topic if inference.inferred else request.message)
-    if not query.words:
-        return request
-    corrections = index.suggest_corrections(query, request.readers, request.deadline)
-    if not corrections:
-        return request
-    corrected = correct_message(request.message, corrections)
-    about = replace(inference, topic=correct_message(inference.topic, corrections))
-    return replace(request, message=corrected, misspelled=request.message, inference=about)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +34,8 @@ class SearchService:
     index does not answer."""
 
     index: Index
-    embedder: Embedder
-    understanding: Understanding
-    count_tokens: CountTokens
+    tool: Callable[[Complete | None, DocumentNumbers], SearchTool]
+    """Makes what searches for one turn, with the language model if there is one."""
     budgets: Budgets
     seconds: float
     inference: FilterInference | None = None
@@ -108,17 +80,6 @@ class SearchService:
     def find_sections(self, request: SearchRequest, limit: int) -> list[SearchDoc]:
         """The best `limit` sections, numbered by document."""
         return self.tool(None, DocumentNumbers()).find_sections(request, limit)
-
-    def tool(self, complete: Complete | None, numbers: DocumentNumbers) -> SearchTool:
-        """Make what searches for one turn, with the language model if there is one."""
-        return SearchTool(
-            index=self.index,
-            embedder=self.embedder,
-            understanding=self.understanding,
-            count_tokens=self.count_tokens,
-            complete=complete,
-            numbers=numbers,
-        )
 
 
 class Grouping(StrEnum):

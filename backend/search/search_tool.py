@@ -5,7 +5,6 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from backend.search.budget import fit_answer_budget, trim_sections_by_tokens
 from backend.search.document_versions import (
     asks_about_the_past,
     find_successors,
@@ -53,14 +52,18 @@ from backend.search.retrieval import (
     variants_without_model,
     weighted_reciprocal_rank_fusion,
 )
-from backend.search.selection import (
-    FEW_SECTIONS,
+from backend.search.sections import (
     ContextSize,
     SelectedSection,
     expand_section_with_context,
+    fit_answer_budget,
     merge_overlapping_sections,
     select_best,
+)
+from backend.search.selection import (
+    FEW_SECTIONS,
     select_sections_for_expansion,
+    trim_sections_by_tokens,
 )
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
@@ -109,7 +112,7 @@ class Ranking:
             matching = weighted_reciprocal_rank_fusion(narrowed)
             ranked = place_matching_first(ranked.hits, matching, request.message, request.inference)
         sections = merge_individual_chunks(ranked.hits)
-        successors = find_successors(sections)
+        successors = find_successors(sections) if len(sections) > 1 else {}
         if successors and not (asks_about_the_past(request.message) or years_in(request.message)):
             sections = place_after_successors(sections, successors)
         return cls(

@@ -15,7 +15,7 @@ from backend.store.runs import Run
 from backend.store.sources import Source
 from connectors.errors import NotFoundError
 from connectors.registry import get_retention
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 _ENTRIES = 100
 """Entries of the audit that are looked through for a change of the settings."""

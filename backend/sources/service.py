@@ -46,7 +46,7 @@ from connectors.registry import (
     has_fixed_access,
     validate_source,
 )
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 Values: TypeAlias = Mapping[str, object]
 Details: TypeAlias = dict[str, object]

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from indexing.ingestion.progress import Embedding, Progress
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 if TYPE_CHECKING:
     from backend.store.runs import Run

@@ -18,7 +18,7 @@ from babel.numbers import format_compact_decimal
 from backend.api.languages import Language
 from backend.store.file_source import NAMES_OF_SOURCE
 from backend.web.sentences import SentenceTranslator
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 SCRIPT = "script"
 """The context of the messages that the scripts of the pages show."""

@@ -10,7 +10,7 @@ import regex
 
 from connectors.document import Span
 from connectors.extraction import registry
-from indexing.chunking.splitter import split_sentences
+from indexing.chunking.chunk import split_sentences
 from indexing.text.analysis import (
     BY_LANGUAGE,
     Languages,
@@ -32,6 +32,8 @@ _TABLE_RULE = regex.compile(r"(?m)^\|(?: *:?-+:? *\|)+ *(?:\n|$)")
 _TABLE_ROW = regex.compile(r"(?m)^\| ?(.*?) ?\|$")
 _CELL_END = regex.compile(r" *(?<!\\)\| *")
 _ENDS = {"", ".", ";", ":", "!", "?", "。"}
+_MARKUP_SIGN = re.compile(r"[\[*_`#>+-]")
+"""Of links, emphasis, headings, lists and quotations: most passages have none."""
 _MARKDOWN = (
     (regex.compile(r"(?m)^ {0,3}(?:#{1,6}|[-*+>]) +"), ""),
     (regex.compile(r"(\*\*|__|`)(?=\S)([^\n]*?)(?<=\S)\1"), r"\2"),
@@ -110,10 +112,12 @@ def _cut(text: str, wanted: QueryWords, languages: Languages) -> tuple[Piece, ..
 
 def excerpt(text: str, wanted: QueryWords) -> tuple[Piece, ...]:
     """Return the part of `text` with most of the wanted words, on one line."""
+    languages = find_languages(text)
+    if len(text) <= LONGEST_EXCERPT:
+        return _cut(" ".join(text.split()), wanted, languages)
     spans = split_sentences(text)
     if not spans:
         return ()
-    languages = find_languages(text)
     matches = list(_find_matches(text, wanted, languages))
     best = max(spans, key=lambda span: _rank_excerpt(span, matches))
     if len(text) - best.start < LONGEST_EXCERPT:
@@ -128,9 +132,10 @@ def excerpt(text: str, wanted: QueryWords) -> tuple[Piece, ...]:
 
 def without_markup(text: str) -> str:
     """Markdown as one reads it aloud: cells apart by dots, no marks of emphasis, lists and links."""
-    text = strip_links(text)
-    for pattern, instead in _MARKDOWN:
-        text = pattern.sub(instead, text)
+    if _MARKUP_SIGN.search(text):
+        text = strip_links(text)
+        for pattern, instead in _MARKDOWN:
+            text = pattern.sub(instead, text)
     return table_as_lines(text)
 
 

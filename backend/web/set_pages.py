@@ -23,7 +23,7 @@ from backend.web.forms import read_fields
 from backend.web.templates import page, part
 from connectors.access import PUBLIC
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 SETS = "/sets"
 _MOST_FIELDS = 5_000

@@ -20,7 +20,7 @@ from backend.web.assets import StaticFiles, read_static_files
 from backend.web.catalogs import load_messages, sentences_json
 from backend.web.translated_environment import TranslatedEnvironment
 from connectors.text_cleaning import replace_controls
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 NavigationEntry: TypeAlias = Literal["search", "chat", "sources", "people", ""]
 """The entry of the navigation that is marked as current."""

@@ -5,7 +5,8 @@ from collections import Counter
 
 import regex
 
-from indexing.text.languages import LANGUAGES, guess_languages
+from indexing.text.analysis import guess_languages
+from indexing.text.languages import LANGUAGES
 
 _SAMPLE = 5_000
 """Characters; function words of a language are in the first paragraphs."""

@@ -16,7 +16,7 @@ from backend.search.llm_protocol import CompletionError
 from backend.search.word_scores import Scores, score_by_words
 from connectors.document import Span
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.chunking.splitter import TokenizedText, find_break, split_sentences
+from indexing.chunking.chunk import TokenizedText, find_break, split_sentences
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
 from indexing.embedding.understood_embedder import UnderstoodEmbedder

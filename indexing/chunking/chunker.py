@@ -16,10 +16,14 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from connectors.document import Document, Metadata, Section, Span
-from indexing.chunking.chunk import Chunk
-from indexing.chunking.splitter import TokenizedText, split_in_half, split_sentences
+from indexing.chunking.chunk import (
+    CHARACTERS_A_TOKEN,
+    Chunk,
+    TokenizedText,
+    split_in_half,
+    split_sentences,
+)
 from indexing.embedding.embedder import Embedder
-from indexing.embedding.token_counting import CHARACTERS_A_TOKEN, head
 
 _CONTEXT_SHARE = 4
 _HEADINGS = 8
@@ -298,3 +302,10 @@ def _indexed_parts(document: Document) -> Iterator[object]:
 
 def _utc(moment: datetime | None) -> str | None:
     return None if moment is None else moment.astimezone(UTC).isoformat()
+
+
+def head(text: str, tokens: int, embedder: Embedder) -> str:
+    """The beginning of `text` that has at most `tokens` tokens, special tokens not counted."""
+    start = text[: tokens * CHARACTERS_A_TOKEN]
+    ends = embedder.token_ends(start)
+    return start if len(ends) <= tokens else start[: ends[tokens - 1] if tokens else 0]

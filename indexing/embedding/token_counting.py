@@ -20,12 +20,9 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from connectors.errors import NotConfiguredError
-from indexing.embedding.embedder import Embedder
 
 CountTokens: TypeAlias = Callable[[str], int]
 
-CHARACTERS_A_TOKEN = 16
-"""More than the tokens of any prose have on average: bounds what is looked at for a few tokens."""
 
 _ENCODING = "o200k_base"
 # Under this name, the digest of its address, and with this content tiktoken 0.14 keeps it.
@@ -54,13 +51,6 @@ MAX_CACHED_TEXTS = 4_096
 CACHED_LENGTHS = range(100, 10_000)
 """In characters: what is shorter is tokenized again in no time, what is longer is no chunk."""
 Ids: TypeAlias = NDArray[np.int32]
-
-
-def head(text: str, tokens: int, embedder: Embedder) -> str:
-    """The beginning of `text` that has at most `tokens` tokens, special tokens not counted."""
-    start = text[: tokens * CHARACTERS_A_TOKEN]
-    ends = embedder.token_ends(start)
-    return start if len(ends) <= tokens else start[: ends[tokens - 1] if tokens else 0]
 
 
 def chat_token_counter(vocabularies: Path = _TIKTOKEN_FOLDER) -> CountTokens:

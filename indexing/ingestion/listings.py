@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from connectors.connector import Checkpoint, DocumentListing, ListingItem
 from connectors.errors import ActionRequiredError, ConflictError, TemporarilyUnavailableError
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 _PAGE_SECONDS = 5.0
 """A page with a checkpoint is not held back for longer, so that a killed process loses little of a slow listing."""

@@ -15,8 +15,15 @@ The rules of `BY_LANGUAGE`, beyond those of the tokenizer:
    diacritics, it is indexed under both.
 4. Vietnamese writes a word as several syllables: pairs of neighbouring syllables are words as well.
 5. Thai, Lao, Khmer and Burmese texts yield all pairs and triples of characters; queries the triples.
+
+The language of a text is guessed. Where several share a script, each of their function words and special letters
+that the text contains is a vote. Names are written with capitals and would vote for the language that they come from,
+so that only words in lower case count. What is undecided, such as a table or a list of names, is taken for the default
+language of its script.
 """
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -28,15 +35,15 @@ import regex
 
 from indexing.text import tokenizer
 from indexing.text.languages import (
+    DEFAULT_CODES,
     LANGUAGES,
     Language,
+    Script,
     find_script,
-    find_stop_words,
     group_by_script,
-    guess_languages,
-    is_default,
 )
 from indexing.text.normalization import fold, normalize, stem
+from indexing.text.stop_words import FUNCTION_WORDS
 
 QueryWord: TypeAlias = tuple[str, ...]
 """One word of a query in all forms under which documents may be indexed, of each language one."""
@@ -46,6 +53,10 @@ Languages: TypeAlias = frozenset[str]
 NO_LANGUAGES: Languages = frozenset()
 SAMPLE = 20_000
 """Characters of a document by which its language is guessed."""
+LEAST_VOTES = 2
+CHARACTERS_PER_VOTE = 300
+"""A longer text needs one vote more for each so many characters: lists of names contain some by chance."""
+MOST_MORE_VOTES = 4
 VIETNAMESE = "vi"
 LONGEST_SYLLABLE = 7
 """Letters of a syllable of Vietnamese, as in `nghiêng`."""
@@ -57,6 +68,10 @@ _SPACELESS_PARTS = regex.compile(
 _CODE = regex.compile(r"(?=.*\p{L})(?=.*\p{N})[\p{L}\p{N}]++(?:[-._][\p{L}\p{N}]++)++")
 _CODE_JOINER = regex.compile(r"[-._]")
 _SPACED_CODE = regex.compile(r"(?<![\w-])([A-Z]{1,3}|[a-z]) (\d{2,6})(?![\w-])")
+_LOWER_CASE = regex.compile(r"(?<![\p{L}\p{M}\p{N}])[\p{Ll}\p{Lo}][\p{L}\p{M}]*+")
+# The same for ASCII texts, which are the most frequent.
+_ASCII_LOWER_CASE = re.compile(r"\b[a-z]++\b")
+_WORD = regex.compile(r"[\p{L}\p{M}]++")
 _PROBE = """
     The employees' “vacation-policy” of Zürich, v2.10: see ERR-1042, foo_bar.py and ann@example.com
     les employées nationales, die Häuser und Wohnungen, las administraciones, i cittadini italiani
@@ -177,12 +192,76 @@ def join_code(code: str) -> str:
     return _CODE_JOINER.sub("", code, concurrent=False)
 
 
+def _collect_voters(
+    signs: Callable[[Language], Iterable[str]],
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the codes of the languages that each sign, a word or a letter, votes for."""
+    voters: dict[str, tuple[str, ...]] = {}
+    for language in LANGUAGES.values():
+        for sign in signs(language):
+            voters[sign] = (*voters.get(sign, ()), language.code)
+    return voters
+
+
+def _voting_words(language: Language) -> Iterable[str]:
+    """A single letter on its own is rarely a word."""
+    more = FUNCTION_WORDS["English"] if language.code == "en" else frozenset()
+    return (word for word in language.stop_words | more if len(word) > 1)
+
+
+_WORD_VOTES = _collect_voters(_voting_words)
+_LETTER_VOTES = _collect_voters(lambda language: language.letters)
+
+
+def guess_languages(text: str) -> Mapping[Script, str]:
+    """Return the code of the language of each script in `text` for which there are votes enough."""
+    votes = _count_signs(text)
+    needed = LEAST_VOTES + min(len(text) // CHARACTERS_PER_VOTE, MOST_MORE_VOTES)
+    found: dict[Script, str] = {}
+    for code in sorted(votes, key=lambda code: (-votes[code], code not in DEFAULT_CODES, code)):
+        if votes[code] >= needed:
+            found.setdefault(LANGUAGES[code].script, code)
+    return found
+
+
+def _count_signs(text: str) -> Counter[str]:
+    if text.isascii():
+        return _count_votes(_ASCII_LOWER_CASE.findall(text), "")
+    lower = " ".join(_LOWER_CASE.findall(text, concurrent=False))
+    normalized = normalize(lower)
+    # Case folding writes ß as ss.
+    return _count_votes(normalized.split(), f"{lower}{normalized}")
+
+
+def find_stop_words(normalized: str, codes: frozenset[str]) -> frozenset[str]:
+    """Return the stop words of the language that a query is in, one of `codes` or a default one.
+
+    Several languages are as likely as each other in a short query; a very short one gives no evidence.
+    """
+    if not codes:
+        return frozenset()
+    votes = _count_votes(_WORD.findall(normalized, concurrent=False), normalized)
+    likely = {code: votes[code] for code in codes | DEFAULT_CODES}
+    most = max(LEAST_VOTES, *likely.values())
+    found = (LANGUAGES[code].stop_words for code, count in likely.items() if count == most)
+    return frozenset[str]().union(*found)
+
+
+def _count_votes(words: Iterable[str], letters: Iterable[str]) -> Counter[str]:
+    """Count for each language, by its code, the distinct signs of it."""
+    signs = chain(
+        (_WORD_VOTES.get(word, ()) for word in frozenset(words)),
+        (_LETTER_VOTES.get(letter, ()) for letter in frozenset(letters)),
+    )
+    return Counter(chain.from_iterable(signs))
+
+
 def _choose_languages(texts: Sequence[str]) -> Iterator[Languages]:
     """Guess the languages of each text of a document; of a text that gives too little evidence, those of the document."""
     document = guess_languages("\n".join(texts)[:SAMPLE]) if len(texts) > 1 else {}
     for text in texts:
         guessed = {**document, **guess_languages(text)}
-        yield frozenset(code for code in guessed.values() if not is_default(code))
+        yield frozenset(code for code in guessed.values() if code not in DEFAULT_CODES)
 
 
 def find_languages(text: str) -> Languages:
@@ -264,7 +343,7 @@ def _possible_languages(word: str, languages: Languages) -> Sequence[Language]:
 
 
 def _stem(word: str, language: Language) -> str:
-    if is_default(language.code):
+    if language.code in DEFAULT_CODES:
         return stem(fold(word), language.stemmer)
     return f"{language.code}/{fold(stem(word, language.stemmer))}"
 

@@ -1,33 +1,22 @@
-"""Languages: how each is stemmed, and a guess which of them a text is written in.
+"""Languages: how each is stemmed, and what a text in it shows.
 
-Most scripts identify the language, or are used by one that has a stemmer. Where several languages share a script
-(Latin, Cyrillic, Arabic, Devanagari), each of their function words and special letters that a text contains is
-a vote. Names are written with capitals and would vote for the language that they come from, so that only
-words in lower case count. What is undecided, such as a table or a list of names, is taken for the default
-language of its script: English, Russian, Arabic, Hindi.
+Most scripts identify the language, or are used by one that has a stemmer. Several languages share the others (Latin,
+Cyrillic, Arabic, Devanagari); one of them is the default of its script: English, Russian, Arabic, Hindi.
 """
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from typing import Literal, TypeAlias
 
 import regex
 
 from indexing.text.normalization import normalize
-from indexing.text.stop_words import ENGLISH, FUNCTION_WORDS
+from indexing.text.stop_words import ENGLISH
 
 Script: TypeAlias = Literal[
     "Latin", "Greek", "Cyrillic", "Arabic", "Devanagari", "Armenian", "Tamil"
 ]
-
-LEAST_VOTES = 2
-CHARACTERS_PER_VOTE = 300
-"""A longer text needs one vote more for each so many characters: lists of names contain some by chance."""
-MOST_MORE_VOTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,82 +183,9 @@ _ALL = (
 LANGUAGES: Mapping[str, Language] = {language.code: language for language in _ALL}
 
 _DEFAULTS: Mapping[Script, Language] = {language.script: language for language in reversed(_ALL)}
-_DEFAULT_CODES = frozenset(language.code for language in _DEFAULTS.values())
+DEFAULT_CODES = frozenset(language.code for language in _DEFAULTS.values())
+"""Of the language of each script for which words are taken where nothing else is known."""
 _SCRIPT = regex.compile("|".join(rf"(?P<{script}>\p{{{script}}})" for script in _DEFAULTS))
-_LOWER_CASE = regex.compile(r"(?<![\p{L}\p{M}\p{N}])[\p{Ll}\p{Lo}][\p{L}\p{M}]*+")
-# The same for ASCII texts, which are the most frequent.
-_ASCII_LOWER_CASE = re.compile(r"\b[a-z]++\b")
-_WORD = regex.compile(r"[\p{L}\p{M}]++")
-
-
-def _collect_voters(
-    signs: Callable[[Language], Iterable[str]],
-) -> Mapping[str, tuple[str, ...]]:
-    """Return the codes of the languages that each sign, a word or a letter, votes for."""
-    voters: dict[str, tuple[str, ...]] = {}
-    for language in _ALL:
-        for sign in signs(language):
-            voters[sign] = (*voters.get(sign, ()), language.code)
-    return voters
-
-
-def _voting_words(language: Language) -> Iterable[str]:
-    """A single letter on its own is rarely a word."""
-    more = FUNCTION_WORDS["English"] if language.code == "en" else frozenset()
-    return (word for word in language.stop_words | more if len(word) > 1)
-
-
-_WORD_VOTES = _collect_voters(_voting_words)
-_LETTER_VOTES = _collect_voters(lambda language: language.letters)
-
-
-def guess_languages(text: str) -> Mapping[Script, str]:
-    """Return the code of the language of each script in `text` for which there are votes enough."""
-    votes = _count_signs(text)
-    needed = LEAST_VOTES + min(len(text) // CHARACTERS_PER_VOTE, MOST_MORE_VOTES)
-    found: dict[Script, str] = {}
-    for code in sorted(votes, key=lambda code: (-votes[code], not is_default(code), code)):
-        if votes[code] >= needed:
-            found.setdefault(LANGUAGES[code].script, code)
-    return found
-
-
-def _count_signs(text: str) -> Counter[str]:
-    if text.isascii():
-        return _count_votes(_ASCII_LOWER_CASE.findall(text), "")
-    lower = " ".join(_LOWER_CASE.findall(text, concurrent=False))
-    normalized = normalize(lower)
-    # Case folding writes ß as ss.
-    return _count_votes(normalized.split(), f"{lower}{normalized}")
-
-
-def find_stop_words(normalized: str, codes: frozenset[str]) -> frozenset[str]:
-    """Return the stop words of the language that a query is in, one of `codes` or a default one.
-
-    Several languages are as likely as each other in a short query; a very short one gives no evidence.
-    """
-    if not codes:
-        return frozenset()
-    votes = _count_votes(_WORD.findall(normalized, concurrent=False), normalized)
-    likely = {code: votes[code] for code in codes | _DEFAULT_CODES}
-    most = max(LEAST_VOTES, *likely.values())
-    found = (LANGUAGES[code].stop_words for code, count in likely.items() if count == most)
-    return frozenset[str]().union(*found)
-
-
-def _count_votes(words: Iterable[str], letters: Iterable[str]) -> Counter[str]:
-    """Count for each language, by its code, the distinct signs of it."""
-    signs = chain(
-        (_WORD_VOTES.get(word, ()) for word in frozenset(words)),
-        (_LETTER_VOTES.get(letter, ()) for letter in frozenset(letters)),
-    )
-    return Counter(chain.from_iterable(signs))
-
-
-def is_default(code: str) -> bool:
-    """Whether words of a script are taken for this language where nothing else is known."""
-    language = LANGUAGES[code]
-    return _DEFAULTS[language.script] is language
 
 
 @lru_cache(maxsize=1 << 10)

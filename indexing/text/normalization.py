@@ -1,4 +1,7 @@
-"""Fold texts and stem words for comparison, and define the character classes of words."""
+"""Forms of texts and words: folded and stemmed for comparison, singular or plural for people.
+
+Defines the character classes of words as well.
+"""
 
 import re
 import threading
@@ -93,3 +96,8 @@ def stem(word: str, algorithm: str | None) -> str:
         stemmers[algorithm] = Stemmer.Stemmer(algorithm)
     found: str = stemmers[algorithm].stemWord(word)
     return found
+
+
+def pluralize(number: int, noun: str, plural: str | None = None) -> str:
+    """Count things in words: `1 document`, `2 documents`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

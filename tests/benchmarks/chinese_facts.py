@@ -21,7 +21,7 @@ from random import Random
 from backend.chat.citations.evidence import split_passages
 from backend.chat.citations.verification import Verdict, find_support
 from connectors.document import Section
-from indexing.chunking.splitter import split_sentences
+from indexing.chunking.chunk import split_sentences
 from indexing.embedding.language_support import Understanding, understanding_of
 from indexing.runtime.deadline import Deadline
 from tests.benchmarks.claims.statements import Source, Statement, draw

@@ -31,6 +31,7 @@ from backend.evaluation.dataset import Dataset, read_dataset
 from backend.evaluation.legs import HITS, SECONDS, build_legs
 from backend.evaluation.measures import scores
 from backend.search.inferred_filters import FilterInference
+from backend.search.llm_protocol import Complete
 from backend.search.models import (
     EVERY_KIND,
     Budgets,
@@ -41,6 +42,7 @@ from backend.search.models import (
 )
 from backend.search.query_syntax import parse_query
 from backend.search.search_service import SearchService
+from backend.search.search_tool import SearchTool
 from backend.search.visible_names import VisibleNamesCache
 from connectors.access import Readers
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vectors
@@ -224,11 +226,19 @@ def _search_as_typed(
 
 
 def _make_service(index: Index, embedder: Embedder) -> SearchService:
+    def make_tool(complete: Complete | None, numbers: DocumentNumbers) -> SearchTool:
+        return SearchTool(
+            index=index,
+            embedder=embedder,
+            understanding=understanding_of(minilm(), MODEL_CACHE),
+            count_tokens=estimated_tokens,
+            complete=complete,
+            numbers=numbers,
+        )
+
     return SearchService(
         index=index,
-        embedder=embedder,
-        understanding=understanding_of(minilm(), MODEL_CACHE),
-        count_tokens=estimated_tokens,
+        tool=make_tool,
         budgets=Budgets.for_window(8_192),
         seconds=SECONDS,
         inference=FilterInference(names=VisibleNamesCache(index), source_kinds=dict),

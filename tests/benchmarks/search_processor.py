@@ -35,11 +35,11 @@ Call = Callable[[str], object]
 
 
 def embed(chat: ChatService, question: str) -> object:
-    return chat.search.embedder.embed_queries([question], Deadline.after(60))
+    return chat.engine.embedding.embedder.embed_queries([question], Deadline.after(60))
 
 
 def embed_and_find(chat: ChatService, question: str) -> Found:
-    [vector] = chat.search.embedder.embed_queries([question], Deadline.after(60))
+    [vector] = chat.engine.embedding.embedder.embed_queries([question], Deadline.after(60))
     query = IndexQuery(text=question, vector=vector, alpha=HYBRID_ALPHA, size=10)
     return chat.engine.index.find([query], READERS, Deadline.after(60))
 

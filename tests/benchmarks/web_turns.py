@@ -39,7 +39,7 @@ from backend.chat.intent.search_plan import (
 )
 from backend.chat.llm.client import make_complete
 from backend.chat.turn import ChatTurn
-from backend.chat.turn_mode import ChatMode
+from backend.chat.turn_settings import ChatMode
 from backend.chat.web_lookup import start_web_lookup
 from backend.composition.web_search import WebSessions
 from backend.container import Container

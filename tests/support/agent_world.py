@@ -23,7 +23,7 @@ from backend.chat.llm.client import LanguageModel
 from backend.chat.llm.model_settings import ModelSettings
 from backend.chat.llm_loop import run_llm_loop
 from backend.chat.turn import ChatDependencies, ChatTurn
-from backend.chat.turn_mode import AgentMode
+from backend.chat.turn_settings import AgentMode
 from backend.search.models import DocumentNumbers
 from backend.search.search_tool import SearchTool
 from backend.store.people import NOBODY

@@ -19,7 +19,7 @@ from backend.chat.intent.search_plan import BOTH_SIDES, Side
 from backend.chat.llm.client import LanguageModel, make_complete
 from backend.chat.llm.model_settings import ModelSettings
 from backend.chat.turn import ChatDependencies, ChatTurn, FindMemories
-from backend.chat.turn_mode import ChatMode
+from backend.chat.turn_settings import ChatMode
 from backend.search.events import StepFailed
 from backend.search.models import DocumentNumbers
 from backend.search.search_tool import SearchTool

@@ -11,9 +11,10 @@ import numpy as np
 
 from backend.search.inferred_filters import FilterInference
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
-from backend.search.models import Budgets, InferenceSection, SearchRequest
+from backend.search.models import Budgets, DocumentNumbers, InferenceSection, SearchRequest
 from backend.search.prompts import keyword_prompt, rephrase_prompt, selection_prompt
 from backend.search.search_service import SearchService
+from backend.search.search_tool import SearchTool
 from connectors.access import EVERYBODY, Access, Readers
 from connectors.document import Person, Span
 from indexing.chunking.chunk import Chunk, ChunkRange
@@ -117,13 +118,27 @@ def one_chunk_documents(chunks: Iterable[Chunk]) -> Iterator[Replace]:
         )
 
 
-def make_service(index: Index, inference: FilterInference | None = None) -> SearchService:
+def make_service(
+    index: Index,
+    inference: FilterInference | None = None,
+    embedder: HashingEmbedder | None = None,
+) -> SearchService:
     """Make a service that embeds by `HashingEmbedder`."""
+    used = embedder or HashingEmbedder()
+
+    def make_tool(complete: Complete | None, numbers: DocumentNumbers) -> SearchTool:
+        return SearchTool(
+            index=index,
+            embedder=used,
+            understanding=EVERYTHING,
+            count_tokens=estimated_tokens,
+            complete=complete,
+            numbers=numbers,
+        )
+
     return SearchService(
         index=index,
-        embedder=HashingEmbedder(),
-        understanding=EVERYTHING,
-        count_tokens=estimated_tokens,
+        tool=make_tool,
         budgets=Budgets.for_window(8_000),
         seconds=30.0,
         inference=inference,

@@ -122,7 +122,9 @@ def search(
     parsed = parse_query(body.query)
     request = service.request(parsed, readers, filters, deadline, body.spelling, body.infer)
     tool = service.tool(None, DocumentNumbers())
-    found = _name_sources(find_grouped(tool, request, body.limit, body.group), names)
+    found = find_grouped(tool, request, body.limit, body.group)
+    if names:
+        found = _name_sources(found, names)
     response = SearchResponse.from_docs(
         parsed,
         found.docs,

@@ -12,8 +12,8 @@ from backend.chat import prompts
 from backend.chat.agent.known_pages import KnownPages, ListedLink, RefusedPage
 from backend.chat.citations.citation_processor import CitedDocument
 from backend.chat.web_lookup import ReadPage, add_date, cite_page, join_snippets
-from backend.search.budget import to_json
 from backend.search.models import SearchResult
+from backend.search.sections import to_json
 from backend.web_search.describing import describe_date, describe_failure
 from backend.web_search.result_text import (
     CITATION_RULES,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from backend.chat.agent.tool_work import PageReading, WebSearching
 from backend.chat.events import ChatEvent, PagesRead, WebSearched
 from backend.chat.web_lookup import SNIPPETS, TOKEN_CHARACTERS, ReadPage, join_snippets
-from backend.search.budget import to_json
+from backend.search.sections import to_json
 from backend.web_search.page_snippets import SnippetBudget
 from backend.web_search.result_text import MAX_RESULTS
 from backend.web_search.results import BlockedPage, UnreadablePage, WebPage

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import regex
 
 from connectors.document import Span
-from indexing.chunking.splitter import split_sentences
+from indexing.chunking.chunk import split_sentences
 
 MIN_CLAIM_CHARACTERS = 12
 """Fewer before a marker ("according to [1]") claim nothing by themselves."""

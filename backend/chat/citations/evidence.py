@@ -10,8 +10,7 @@ from backend.chat.citations.fact_words import stem
 from backend.chat.citations.facts import FUNCTION, Reading, read_text
 from backend.chat.citations.negation import Clause, read_clauses
 from connectors.document import Document, Span
-from indexing.chunking.chunk import Chunk
-from indexing.chunking.splitter import split_sentences
+from indexing.chunking.chunk import Chunk, split_sentences
 from indexing.text.tokenizer import words
 
 LONGEST_RUN = 3

@@ -12,9 +12,9 @@ from backend.chat.citations.evidence import Passage, content_words
 from backend.chat.citations.verification import Support, Verdict
 from backend.chat.loose_json import parse_loose_json
 from backend.chat.prompts import judging_prompt
-from backend.search.budget import to_json
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from backend.search.prompts import strip_reasoning
+from backend.search.sections import to_json
 from connectors.document import Span
 from indexing.embedding.token_counting import CountTokens
 from indexing.runtime.deadline import Deadline

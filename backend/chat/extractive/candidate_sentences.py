@@ -9,8 +9,7 @@ import regex
 from backend.search.models import InferenceSection
 from connectors.document import Span
 from connectors.extraction import registry
-from indexing.chunking.chunk import Chunk
-from indexing.chunking.splitter import split_sentences
+from indexing.chunking.chunk import Chunk, split_sentences
 from indexing.text.markdown_links import strip_links
 from indexing.text.tokenizer import words
 

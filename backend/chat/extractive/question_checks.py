@@ -24,7 +24,13 @@ from indexing.chunking.chunk import Chunk
 from indexing.text.normalization import LETTER, fold
 from indexing.text.stop_words import ENGLISH
 from indexing.text.stop_words import FUNCTION_WORDS as FUNCTION_WORDS_OF
-from indexing.text.tokenizer import extract_keywords, find_identifiers, plain_words, words
+from indexing.text.tokenizer import (
+    extract_keywords,
+    find_identifiers,
+    has_digit,
+    plain_words,
+    words,
+)
 
 MAX_WORDS = 10
 """Words of a question whose weight is measured by leaving them out in turn."""
@@ -367,6 +373,8 @@ def holds_role(question: str, candidate: Candidate) -> bool:
 
 def fits_years(question: str, candidate: Candidate, found: Sequence[Candidate]) -> bool:
     """Whether each year of the question stands in the candidate's chunk or headings, or in the time it is valid."""
+    if not has_digit(question):
+        return True
     chunk = candidate.chunk
     held = years_in(f"{heading_context(chunk)} {chunk.embedded_text}")
     unknown = years_in(question) - held

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import date
 
 from backend.chat.intent.search_plan import IntentRequest, LinkState, LinkToRead, Side
-from backend.search.budget import to_json
 from backend.search.llm_protocol import ChatMessage
 from backend.search.prompts import MAX_TURN_CHARACTERS, MAX_TURNS
+from backend.search.sections import to_json
 
 _TASK = """\
 You decide what has to be looked up before a message is answered. There are two places: the open web, and the

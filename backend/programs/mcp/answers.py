@@ -17,7 +17,7 @@ from backend.schemas.mcp_tool import AnswerSource, SourcedAnswer
 from backend.schemas.search import QueriesEvent, ResultsEvent, StepFailedEvent
 from backend.schemas.system import ProblemDetails
 from backend.schemas.web_lookup import PlannedEvent
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 FindUrl: TypeAlias = Callable[[str, str, str], str]
 """As `asker.DocumentAccess.find_url`."""

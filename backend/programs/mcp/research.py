@@ -16,7 +16,7 @@ from backend.schemas.mcp_tool import ReportSource, ResearchArguments, SourcedRep
 from backend.schemas.research import ResearchCountsResponse
 from connectors.errors import QuarryError
 from indexing.runtime.deadline import DeadlineExceededError
-from indexing.text.plural_forms import pluralize
+from indexing.text.normalization import pluralize
 
 TellStep: TypeAlias = Callable[[str | None], Awaitable[None]]
 SOURCES_PAUSE = 2.0

@@ -8,20 +8,16 @@ from functools import cache
 from typing import TypeAlias
 
 from backend.access.roles import Role
-from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import ChatEvent, TextPiece
 from backend.chat.readable_ids import make_own_memories
 from backend.chat.rights_watch import ReadersNow
 from backend.chat.turn import ChatTurn
+from backend.chat.turn_settings import AssistantSettings, read_default_settings
 from backend.composition.answers_from_files import answer_attached
 from backend.container import Container
 from backend.conversations.answer_gate import AnswerGate
-from backend.conversations.assistant_service import (
-    AssistantService,
-    AssistantUser,
-    read_default_settings,
-)
+from backend.conversations.assistant_service import AssistantService, AssistantUser
 from backend.conversations.project_service import ProjectService
 from backend.conversations.service import BegunTurn, ConversationService
 from backend.conversations.turn_news import TurnNews

@@ -41,8 +41,8 @@ from backend.research.record.budget import TaskBudget
 from backend.research.record.plan import ResearchTask
 from backend.research.record.research_record import ResearchRecord
 from backend.research.run_assistant import write_instructions
-from backend.search.budget import to_json
 from backend.search.llm_protocol import ChatMessage, CompletionError
+from backend.search.sections import to_json
 from indexing.runtime.deadline import Deadline
 
 MAX_REJECTED = 2

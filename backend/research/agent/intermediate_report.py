@@ -10,9 +10,9 @@ from backend.research.knowledge import KnowledgeItem, KnowledgeType
 from backend.research.knowledge_builders import measure_relevance
 from backend.research.model_calls import ModelCalls, cut_to_tokens
 from backend.research.record.sources import NumberedSource
-from backend.search.budget import to_json
 from backend.search.llm_protocol import CompletionError
 from backend.search.prompts import strip_reasoning
+from backend.search.sections import to_json
 from indexing.runtime.deadline import Deadline
 from indexing.text.markdown_links import escape_markdown
 

@@ -11,7 +11,7 @@ from backend.research.record.plan import ResearchTask
 from backend.research.record.research_record import ResearchRecord
 from backend.search.llm_protocol import ChatMessage
 from connectors.access import Readers
-from indexing.chunking.splitter import split_sentences
+from indexing.chunking.chunk import split_sentences
 from indexing.runtime.deadline import Deadline
 
 

@@ -4,8 +4,8 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.readable_ids import is_research_reference
+from backend.chat.turn_settings import AssistantSettings
 from backend.research.agent.actions import Place
 from backend.research.agent.agent import AgentWork, FoundAnswer, ResearchAgent
 from backend.research.agent.evidence import Evidence

@@ -13,12 +13,12 @@ from backend.chat.agent.side_by_side import Lost, Task, run_side_by_side
 from backend.chat.agent.tool_calls import OpenCall, WebSearchCall
 from backend.chat.agent.tool_work import InternalSearch, PageReading, WebSearching, Work
 from backend.chat.agent.web_work import WebWorker
-from backend.chat.assistant_settings import AssistantSettings
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.events import ChatEvent, PagesRead
 from backend.chat.llm.messages import ToolCall
 from backend.chat.readable_ids import make_research_reference
+from backend.chat.turn_settings import AssistantSettings
 from backend.research.agent.actions import Place, Search
 from backend.research.agent.evidence import Evidence, list_document_sources
 from backend.research.cluster_insights import learn_from_clusters

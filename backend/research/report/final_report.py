@@ -35,10 +35,10 @@ from backend.research.report.report_markdown import write_markdown
 from backend.research.report.report_texts import TEXTS
 from backend.research.run_assistant import read_instructions
 from backend.research.run_problem import ASK_AGAIN, NOT_BEGUN, describe_problem
-from backend.search.budget import to_json
 from backend.search.futures import run_in_background
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.search.prompts import strip_reasoning
+from backend.search.sections import to_json
 from indexing.runtime.deadline import Deadline
 
 WRITING_SHARE = 0.6

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from backend.chat.citations.cited_sentences import MarkerOffset, group_by_sentence
 from backend.chat.citations.marker_parser import Marker, split_markers
 from connectors.document import Span
-from indexing.chunking.splitter import split_sentences
+from indexing.chunking.chunk import split_sentences
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,8 @@ from connectors.access import EVERYBODY
 from connectors.document import Document, Place, Section
 from connectors.extraction.registry import extract
 from connectors.extraction.result import ExtractionError
-from indexing.chunking.chunk import Chunk
+from indexing.chunking.chunk import Chunk, split_sentences
 from indexing.chunking.chunker import chunk_document
-from indexing.chunking.splitter import split_sentences
 from indexing.embedding.embedder import Embedder
 
 WORDS_OF_A_STATEMENT = range(6, 45)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Literal
 
+from backend.chat.turn_settings import ModeName
 from backend.schemas.answer import SourceKindName
-from backend.schemas.turn_mode import ModeName
 from tests.support.mode_scenarios.contract_lines import Line
 from tests.support.scripted_model import ToolUse
 

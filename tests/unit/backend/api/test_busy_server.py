@@ -10,9 +10,9 @@ from fastapi.testclient import TestClient
 from httpx2 import Response
 
 from backend.api import conversation_turns
+from backend.composition.index import NamedSetsIndex
 from backend.container import Container
 from backend.conversations import turn_pace
-from backend.search.named_sets import NamedSetsIndex
 from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
 from tests.unit.backend.api.conftest import api, client_of, connected, make_container, ready
 from tests.unit.backend.api.routes.test_metrics import scrape

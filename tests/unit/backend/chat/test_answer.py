@@ -13,7 +13,7 @@ from backend.chat.events import AnswerDone, ChatEvent, TurnFailed
 from backend.chat.intent.search_plan import BOTH_SIDES, Side
 from backend.chat.passages import PassagesReason
 from backend.chat.turn import ChatTurn
-from backend.chat.turn_mode import ChatMode
+from backend.chat.turn_settings import ChatMode
 from backend.schemas.answer import AnswerResponse
 from backend.search.events import SearchDone, SearchEvent, StepFailed
 from backend.search.llm_protocol import ChatMessage

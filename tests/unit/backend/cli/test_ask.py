@@ -5,12 +5,8 @@ import io
 from rich.console import Console
 
 from backend.chat.events import PagesRead, WebSearched
-from backend.cli.answer_output import (
-    print_general_knowledge,
-    print_references,
-    print_step,
-    print_uncited,
-)
+from backend.cli.answer_output import print_general_knowledge, print_references, print_uncited
+from backend.cli.ask import print_step
 from backend.schemas.answer import AnswerResponse, CitationResponse, SourceKindName, Verdict
 from backend.web_search.results import BlockedPage, Obstacle, WebPage
 from backend.web_search.web_session import WebFinding

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from backend.access.groups import GroupService
 from backend.access.roles import Role
-from backend.chat.assistant_settings import PLAIN
 from backend.chat.llm.messages import Usage
 from backend.chat.llm.stored_models import ModelChange
 from backend.chat.passages import PassagesReason
+from backend.chat.turn_settings import PLAIN
 from backend.composition.chat import ChatService
 from backend.container import Container
 from backend.search.llm_protocol import ChatMessage

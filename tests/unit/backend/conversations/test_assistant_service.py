@@ -10,13 +10,12 @@ import pytest
 from backend.access.groups import GroupService
 from backend.access.own_readers import find_own_readers
 from backend.access.roles import Role
+from backend.chat.turn_settings import make_settings, read_default_settings
 from backend.conversations.assistant_service import (
     AssistantGoneError,
     AssistantRefusedError,
     AssistantService,
     AssistantUser,
-    make_settings,
-    read_default_settings,
 )
 from backend.conversations.assistant_values import (
     LONGEST_INSTRUCTIONS,

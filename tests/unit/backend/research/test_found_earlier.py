@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backend.chat.assistant_settings import PLAIN, AssistantSettings
 from backend.chat.earlier_findings import EarlierFinding
+from backend.chat.turn_settings import PLAIN, AssistantSettings
 from backend.research.agent.private_texts import make_read_texts
 from backend.research.agent.run_task import NO_PLACE
 from backend.research.events import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.chat.assistant_settings import PLAIN
+from backend.chat.turn_settings import PLAIN
 from backend.research.dependencies import ResearchInterruptedError, ResearchRefusal
 from backend.research.events import ActionStarted, ReportStarted, ResearchFailed, TaskDone
 from backend.research.record.budget import ResearchBudget

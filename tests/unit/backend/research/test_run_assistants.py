@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from backend.chat.assistant_settings import PLAIN, AssistantSettings
+from backend.chat.turn_settings import PLAIN, AssistantSettings
 from backend.research.agent.run_task import NO_PLACE
 from backend.research.events import ResearchFailed, TaskStarted
 from backend.research.run_assistant import ASSISTANT_GONE

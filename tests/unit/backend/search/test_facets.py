@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from backend.search.facets import count_found, count_hits
-from backend.search.models import Budgets, DocumentNumbers
+from backend.search.models import DocumentNumbers
 from backend.search.query_syntax import parse_query
 from backend.search.search_service import SearchService
 from connectors.access import Access, Readers
@@ -15,12 +15,10 @@ from connectors.document import Person
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING
-from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.person_keys import PersonCount
 from indexing.index.protocols import Facets, Filters
 from indexing.runtime.deadline import Deadline
-from tests.support.search import MemoryIndex, chunk, ranked
+from tests.support.search import MemoryIndex, chunk, make_service, ranked
 
 BOARD = Access.to(["group:board"])
 CORPUS = (
@@ -33,14 +31,7 @@ CORPUS = (
 
 
 def _service(corpus: Sequence[Chunk]) -> SearchService:
-    return SearchService(
-        index=MemoryIndex(tuple(corpus)),
-        embedder=HashingEmbedder(),
-        understanding=EVERYTHING,
-        count_tokens=estimated_tokens,
-        budgets=Budgets.for_window(8_000),
-        seconds=30.0,
-    )
+    return make_service(MemoryIndex(tuple(corpus)))
 
 
 def _facets(query: str, filters: Filters | None = None, *tokens: str) -> Facets:
@@ -90,7 +81,7 @@ class CountingEmbedder(HashingEmbedder):
 
 def test_the_query_is_embedded_once_for_all_fields() -> None:
     embedder = CountingEmbedder()
-    service = replace(_service(CORPUS), embedder=embedder)
+    service = make_service(MemoryIndex(CORPUS), embedder=embedder)
     filters = Filters(sources=frozenset({"mail"}), media_types=frozenset({"text/plain"}))
     asked = service.request(parse_query("canteen"), Readers.of(), filters, service.deadline())
     tool = service.tool(None, DocumentNumbers())

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from backend.search.models import InferenceSection
 from backend.search.retrieval import merge_individual_chunks
-from backend.search.selection import merge_overlapping_sections
+from backend.search.sections import merge_overlapping_sections
 from indexing.index.protocols import Hit
 from tests.support.search import chunk, ranked, section
 

@@ -7,14 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.search.llm_protocol import CompletionError
-from backend.search.selection import (
+from backend.search.sections import (
     MAX_SECTIONS,
     ContextSize,
-    SectionChoice,
     SelectedSection,
     expand_section_with_context,
-    parse_choices,
     select_best,
+)
+from backend.search.selection import (
+    SectionChoice,
+    parse_choices,
     select_sections_for_expansion,
 )
 from connectors.access import Access, Readers

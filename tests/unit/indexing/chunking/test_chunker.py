@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from connectors.access import EVERYBODY, NOBODY
 from connectors.document import Document, Metadata, Person, Place, Section, Span
 from indexing.chunking.chunk import Chunk
-from indexing.chunking.chunker import chunk_document, compute_content_hash
+from indexing.chunking.chunker import chunk_document, compute_content_hash, head
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.hash_embedder import HashingEmbedder
 from tests.support.models import minilm
@@ -305,3 +305,10 @@ def test_the_content_hash_knows_one_moment_in_two_zones_and_one_set_in_two_order
     first = replace(document("text", metadata={"a": "1", "b": "2"}), updated_at=utc)
     second = replace(document("text", metadata={"b": "2", "a": "1"}), updated_at=tokyo)
     assert compute_content_hash(first) == compute_content_hash(second)
+
+
+def test_head_is_cut_at_a_token() -> None:
+    embedder = HashingEmbedder()
+    assert head("Reimbursement of costs", 2, embedder) == "Reimbursement"
+    assert head("Reimbursement of costs", 9, embedder) == "Reimbursement of costs"
+    assert head("Reimbursement", 0, embedder) == ""

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Encoding, Tokenizer
 
-from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.token_counting import (
     CACHED_LENGTHS,
     MAX_CACHED_TEXTS,
@@ -17,7 +16,6 @@ from indexing.embedding.token_counting import (
     chat_token_counter,
     estimated_ends,
     estimated_tokens,
-    head,
 )
 from tests.support.models import write_tiny_bert
 
@@ -83,13 +81,6 @@ def test_a_missing_or_damaged_vocabulary_costs_one_warning(
     assert counters == [estimated_tokens, estimated_tokens]
     assert len(caplog.records) == 1
     assert "TIKTOKEN_CACHE_DIR" in caplog.text
-
-
-def test_head_is_cut_at_a_token() -> None:
-    embedder = HashingEmbedder()
-    assert head("Reimbursement of costs", 2, embedder) == "Reimbursement"
-    assert head("Reimbursement of costs", 9, embedder) == "Reimbursement of costs"
-    assert head("Reimbursement", 0, embedder) == ""
 
 
 CHUNK = "travel is approved by the manager " * 5

@@ -8,7 +8,7 @@ import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
-from backend.chat.assistant_settings import AssistantSettings
+from backend.chat.turn_settings import AssistantSettings
 from backend.composition.chat import ChatService
 from backend.composition.language_models import TurnModels
 from backend.store import people

@@ -14,7 +14,7 @@ from backend.access.groups import GroupService
 from backend.access.roles import Role
 from backend.api.account_authentication import AccountCookies, AccountPresence
 from backend.api.app import Api, create_app
-from backend.chat.assistant_settings import NOTHING_ANSWERS
+from backend.chat.turn_settings import NOTHING_ANSWERS
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
 from backend.store import people, sources

@@ -8,18 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.search.budget import (
-    NOTHING_FITS,
-    FittedSections,
-    excerpt_for_model,
-    fit_answer_budget,
-    results_for_model,
-    select_chunks_for_relevance,
-    to_json,
-    trim_sections_by_tokens,
-)
 from backend.search.models import DocumentNumbers, InferenceSection, SearchDoc
 from backend.search.prompts import NOTHING_FOUND
+from backend.search.sections import (
+    NOTHING_FITS,
+    FittedSections,
+    fit_answer_budget,
+    results_for_model,
+    to_json,
+)
+from backend.search.selection import (
+    excerpt_for_model,
+    select_chunks_for_relevance,
+    trim_sections_by_tokens,
+)
 from indexing.embedding.token_counting import CountTokens, estimated_tokens
 from tests.support.search import UPDATED, section
 

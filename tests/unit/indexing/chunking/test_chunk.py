@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexing.chunking.splitter import split_sentences
+from indexing.chunking.chunk import split_sentences
 
 HOSTILE = st.text(
     st.sampled_from(list("aB1 .!?。！？」）\"')|#-*\n\r\t\u2028e.gDr…「の\u3000é中"))
