@@ -78,7 +78,7 @@ class Settings(BaseSettings):
         description="Threads for embedding questions, and as many again for passages; by default 1 where quarry serve has several processes",
     )
     searches_at_once: int = Field(
-        default=8,
+        default=4,
         ge=1,
         le=1000,
         description="Requests that each process of quarry serve works on at the same time, but for answers, references and embeddings",

@@ -23,7 +23,7 @@ from backend.chat.events import (
     WebSearched,
 )
 from backend.chat.given_files import FilesGiven
-from backend.chat.passages import PassagesShown
+from backend.chat.passages import REASON_TEXTS, PassagesShown
 from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
 from backend.conversations.followed_turn import WithheldError
 from backend.conversations.turn_events import EncodedEvent
@@ -164,7 +164,7 @@ def _step(event: ChatEvent) -> Event | None:
         case CitationInfo():
             return Event("citation", CitationEvent.model_validate(event))
         case PassagesShown():
-            return Event("passages", PassagesEvent.from_shown(event))
+            return Event("passages", PassagesEvent.from_shown(event, REASON_TEXTS[event.reason]))
         case TurnFailed(message=message, advice=advice):
             return Event("error", problem_details.problem(503, message, advice))
         case FiltersApplied(filters=filters, inferred=inferred):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.document_addresses import SourceAddresses
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece
-from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
+from backend.chat.passages import REASON_TEXTS, PassagesReason, PassagesShown, QuotedPassage
 from backend.schemas.openai_completion import FinishReason, UrlCitation
 from indexing.embedding.token_counting import CountTokens
 from indexing.text.markdown_links import escape_markdown
@@ -102,7 +102,7 @@ class AnswerText:
             return
         reason = self._shown.reason
         if reason in _SAID_AFTER:
-            yield self._put(f"\n\n{reason.sentence}")
+            yield self._put(f"\n\n{REASON_TEXTS[reason]}")
         if reason in _QUOTED_AFTER:
             for passage in self._shown.passages[:MOST_QUOTED]:
                 yield from self._quote(passage)

@@ -23,7 +23,7 @@ from backend.chat.extractive.answer import (
 )
 from backend.chat.intent.search_plan import Searches, Side, SwitchedOff, ask_message_itself
 from backend.chat.message_lookup import KNOWLEDGE
-from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
+from backend.chat.passages import REASON_TEXTS, PassagesReason, PassagesShown, QuotedPassage
 from backend.chat.references import map_references
 from backend.chat.turn import ChatTurn
 from backend.chat.turn_settings import NOTHING_SEARCHED, list_sides_without_model
@@ -109,7 +109,7 @@ def _answer(
         yield piece
     done = AnswerDone(
         text="".join(text),
-        plain=" ".join(one.text for one in answer) or reason.sentence,
+        plain=" ".join(one.text for one in answer) or REASON_TEXTS[reason],
         citations=tuple(citations),
         model=None,
         answered=bool(answer),
@@ -207,7 +207,7 @@ def _pieces(
     sentences: Sequence[AnswerSentence], citations: Sequence[Citation], empty: PassagesReason
 ) -> Iterator[TextPiece | CitationInfo]:
     if not sentences:
-        yield TextPiece(empty.sentence)
+        yield TextPiece(REASON_TEXTS[empty])
     seen: set[int] = set()
     for at, (one, citation) in enumerate(zip(sentences, citations, strict=True)):
         yield TextPiece(f"{' ' if at else ''}{escape_markdown(one.text)} ")

@@ -16,7 +16,7 @@ from backend.chat.events import (
 )
 from backend.chat.extractive.answer import extract_answer
 from backend.chat.intent.search_plan import Queries, Searches, SearchPlan
-from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
+from backend.chat.passages import REASON_TEXTS, PassagesReason, PassagesShown, QuotedPassage
 from backend.chat.turn import ChatTurn
 from backend.search.events import FirstResults, FusedResults, SectionsSelected
 from backend.search.models import DocumentNumbers, InferenceSection
@@ -79,10 +79,10 @@ class PassageFallback:
         reason = PassagesReason.MODEL_BROKE_OFF if written else PassagesReason.MODEL_FAILED
         yield PassagesShown(reason, passages)
         if not written:
-            yield TextPiece(reason.sentence)
+            yield TextPiece(REASON_TEXTS[reason])
         yield AnswerDone(
-            text=written or reason.sentence,
-            plain=remove_citations(written) or reason.sentence,
+            text=written or REASON_TEXTS[reason],
+            plain=remove_citations(written) or REASON_TEXTS[reason],
             citations=failure.citations,
             model=(record.replacement or self.model) if written else None,
             answered=False,

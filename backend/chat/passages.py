@@ -1,8 +1,9 @@
 """Passages of documents, shown where no language model answers: quoted, not written."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
+from types import MappingProxyType
 
 from connectors.document import Span
 
@@ -12,45 +13,36 @@ _UNTIL_MIDNIGHT = "Search works as before; answers come from passages until midn
 class PassagesReason(StrEnum):
     """Why passages are shown, and not an answer."""
 
-    sentence: str
-    """What is said to the asker."""
-
-    def __new__(cls, value: str, sentence: str) -> Self:
-        reason = str.__new__(cls, value)
-        reason._value_ = value
-        reason.sentence = sentence
-        return reason
-
-    NO_MODEL = "no_model", "No language model is set. These passages come closest."
-    NOTHING_ANSWERS = "nothing_answers", "Nothing that you may read seems to answer this."
+    NO_MODEL = "no_model"
+    NOTHING_ANSWERS = "nothing_answers"
     """No model answers, and no passage seems to."""
-    BUDGET_USED = (
-        "budget_used",
-        f"You have used today's budget of language model tokens. {_UNTIL_MIDNIGHT}",
-    )
+    BUDGET_USED = "budget_used"
     """The asker has used the tokens of the day."""
-    GROUP_BUDGET_USED = (
-        "group_budget_used",
-        f"Your group has used today's budget of language model tokens. {_UNTIL_MIDNIGHT}",
-    )
+    GROUP_BUDGET_USED = "group_budget_used"
     """The members of a group that the asker is in have, together."""
-    SHARED_BUDGET_USED = (
-        "shared_budget_used",
-        f"Today's budget of language model tokens is used up. {_UNTIL_MIDNIGHT}",
-    )
+    SHARED_BUDGET_USED = "shared_budget_used"
     """All together have."""
-    WEB_ALONE = "web_alone", "No language model is set. What was found on the web is listed."
+    WEB_ALONE = "web_alone"
     """No model answers, and nothing but the web is asked."""
-    MODEL_FAILED = (
-        "model_failed",
-        "The language model did not answer. These passages come closest.",
-    )
+    MODEL_FAILED = "model_failed"
     """It wrote nothing."""
-    MODEL_BROKE_OFF = (
-        "model_broke_off",
-        "The language model did not finish this answer. These passages come closest.",
-    )
+    MODEL_BROKE_OFF = "model_broke_off"
     """It wrote a part of an answer."""
+
+
+REASON_TEXTS: Mapping[PassagesReason, str] = MappingProxyType(
+    {
+        PassagesReason.NO_MODEL: "No language model is set. These passages come closest.",
+        PassagesReason.NOTHING_ANSWERS: "Nothing that you may read seems to answer this.",
+        PassagesReason.BUDGET_USED: f"You have used today's budget of language model tokens. {_UNTIL_MIDNIGHT}",
+        PassagesReason.GROUP_BUDGET_USED: f"Your group has used today's budget of language model tokens. {_UNTIL_MIDNIGHT}",
+        PassagesReason.SHARED_BUDGET_USED: f"Today's budget of language model tokens is used up. {_UNTIL_MIDNIGHT}",
+        PassagesReason.WEB_ALONE: "No language model is set. What was found on the web is listed.",
+        PassagesReason.MODEL_FAILED: "The language model did not answer. These passages come closest.",
+        PassagesReason.MODEL_BROKE_OFF: "The language model did not finish this answer. These passages come closest.",
+    }
+)
+"""What is said to the asker, for each reason."""
 
 
 @dataclass(frozen=True, slots=True)

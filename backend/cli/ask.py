@@ -24,7 +24,13 @@ from backend.chat.events import (
     WebSearched,
 )
 from backend.chat.intent.search_plan import NotNeeded, Searches
-from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage, TextRun
+from backend.chat.passages import (
+    REASON_TEXTS,
+    PassagesReason,
+    PassagesShown,
+    QuotedPassage,
+    TextRun,
+)
 from backend.chat.turn import ChatTurn
 from backend.chat.turn_settings import AskedMode, ModeName, read_default_settings
 from backend.cli import command_line
@@ -174,7 +180,7 @@ def _list_web_lines(searched: WebSearched) -> Iterator[tuple[str, str]]:
 
 def print_passages(console: Console, shown: PassagesShown) -> None:
     """Print passages with their quotes; where nothing seems to answer, one line each."""
-    console.print(shown.reason.sentence, style="bold")
+    console.print(REASON_TEXTS[shown.reason], style="bold")
     if shown.reason is not PassagesReason.NOTHING_ANSWERS:
         for passage in shown.passages:
             _print_passage(console, passage)

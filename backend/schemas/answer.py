@@ -121,10 +121,10 @@ class PassagesEvent(Schema):
     passages: tuple[PassageResponse, ...]
 
     @classmethod
-    def from_shown(cls, shown: "PassagesShown") -> Self:
+    def from_shown(cls, shown: "PassagesShown", sentence: str) -> Self:
         return cls(
             reason=shown.reason.value,
-            sentence=shown.reason.sentence,
+            sentence=sentence,
             passages=tuple(map(PassageResponse.model_validate, shown.passages)),
         )
 

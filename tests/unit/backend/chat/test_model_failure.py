@@ -23,7 +23,7 @@ from backend.chat.intent.search_plan import (
     SwitchedOff,
 )
 from backend.chat.model_failure import PassageFallback
-from backend.chat.passages import PassagesReason, PassagesShown
+from backend.chat.passages import REASON_TEXTS, PassagesReason, PassagesShown
 from backend.chat.turn import ChatTurn
 from backend.search.events import FirstResults, FusedResults, SectionsSelected
 from backend.search.models import DocumentNumbers, InferenceSection
@@ -82,7 +82,7 @@ def test_the_last_sections_found_are_quoted_after_the_deadline_too(found: list[C
     assert isinstance(done, AnswerDone)
     assert shown.reason is PassagesReason.MODEL_FAILED
     assert shown.passages[0].document_id == "kb:leave"
-    assert text == TextPiece(done.text) == TextPiece(shown.reason.sentence)
+    assert text == TextPiece(done.text) == TextPiece(REASON_TEXTS[shown.reason])
     assert (done.answered, done.model, done.passages) == (False, None, shown.passages)
 
 

@@ -18,7 +18,7 @@ from backend.access.groups import GroupService
 from backend.access.roles import Role
 from backend.chat.llm.messages import Usage
 from backend.chat.llm.stored_models import ModelChange
-from backend.chat.passages import PassagesReason
+from backend.chat.passages import REASON_TEXTS, PassagesReason
 from backend.chat.turn_settings import PLAIN
 from backend.composition.chat import ChatService
 from backend.container import Container
@@ -369,16 +369,16 @@ def test_a_group_is_used_up_as_counting_by_hand_says(
 
 
 def test_the_sentences_say_until_when() -> None:
-    assert PassagesReason.BUDGET_USED.sentence == (
+    assert REASON_TEXTS[PassagesReason.BUDGET_USED] == (
         "You have used today's budget of language model tokens. Search works as before; answers"
         " come from passages until midnight UTC."
     )
     # Neither the name of the group nor who used how much.
-    assert PassagesReason.GROUP_BUDGET_USED.sentence == (
+    assert REASON_TEXTS[PassagesReason.GROUP_BUDGET_USED] == (
         "Your group has used today's budget of language model tokens. Search works as before;"
         " answers come from passages until midnight UTC."
     )
-    assert PassagesReason.SHARED_BUDGET_USED.sentence.endswith("until midnight UTC.")
+    assert REASON_TEXTS[PassagesReason.SHARED_BUDGET_USED].endswith("until midnight UTC.")
 
 
 def test_a_stopped_turn_is_counted_too(container: Container) -> None:

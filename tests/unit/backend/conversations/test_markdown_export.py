@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from backend.chat.events import GENERAL_KNOWLEDGE
-from backend.chat.passages import PassagesReason
+from backend.chat.passages import REASON_TEXTS, PassagesReason
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.markdown_export import export_markdown
 from backend.conversations.sharing import ReadConversation, ReadMessage
@@ -26,7 +26,7 @@ ENGLISH = (
     "References",
     STOPPED,
     WITHHELD,
-    PassagesReason.NO_MODEL.sentence,
+    REASON_TEXTS[PassagesReason.NO_MODEL],
 )
 CHINESE = (
     "问题",
@@ -34,7 +34,7 @@ CHINESE = (
     "参考文献",
     "回答已停止。",
     "此回答依据了您无权读取的来源。",
-    load_messages("zh").translate(PassagesReason.NO_MODEL.sentence),
+    load_messages("zh").translate(REASON_TEXTS[PassagesReason.NO_MODEL]),
 )
 GITHUB = MarkdownIt("gfm-like", {"linkify": False, "html": True})
 ONE, TWO = "[[1]](https://wiki.example.com/1)", "[[2]](https://wiki.example.com/2)"
@@ -224,7 +224,7 @@ def test_headings_and_notices_are_in_the_language_of_the_reader_and_nothing_else
     stopped = replace(answer, message=replace(answer.message, status="stopped"))
     withheld = replace(answer, withheld=True)
     passages = ReadMessage(
-        make_message("assistant", PassagesReason.NO_MODEL.sentence), "?", withheld=False
+        make_message("assistant", REASON_TEXTS[PassagesReason.NO_MODEL]), "?", withheld=False
     )
     for language, words in (("en", ENGLISH), ("zh", CHINESE)):
         written = _export(

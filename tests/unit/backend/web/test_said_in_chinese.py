@@ -11,7 +11,7 @@ from backend.access.document_readers import OF_FILES
 from backend.api.answer_events import describe_failure
 from backend.api.server_sent_events import BROKEN, STOPPING, Event
 from backend.chat.given_files import FilesGiven, FileUse, GivenFile
-from backend.chat.passages import PassagesReason
+from backend.chat.passages import REASON_TEXTS, PassagesReason
 from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.assistant_values import check_line, check_text
@@ -40,7 +40,7 @@ def _said(text: str) -> str:
 
 @pytest.mark.parametrize("reason", PassagesReason)
 def test_why_passages_are_shown(reason: PassagesReason) -> None:
-    assert _said(reason.sentence).endswith("。")
+    assert _said(REASON_TEXTS[reason]).endswith("。")
 
 
 @pytest.mark.parametrize("notice", [WITHHELD, STOPPED, INTERRUPTED, FAILED])

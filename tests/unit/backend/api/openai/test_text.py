@@ -12,7 +12,7 @@ from backend.chat.citations.citation_processor import (
 )
 from backend.chat.document_addresses import SourceAddresses
 from backend.chat.events import AnswerDone, ChatEvent, TextPiece
-from backend.chat.passages import PassagesReason, PassagesShown
+from backend.chat.passages import REASON_TEXTS, PassagesReason, PassagesShown
 
 SERVER = "http://127.0.0.1:8321"
 DOCUMENTS = {
@@ -64,7 +64,7 @@ def test_a_budget_that_is_used_up_is_said() -> None:
     reason = PassagesReason.BUDGET_USED
     done = AnswerDone(text="Leave.", plain="Leave.", citations=(), model=None)
     events: list[ChatEvent] = [PassagesShown(reason, ()), TextPiece("Leave."), done]
-    assert "".join(map(answer.add, events)) == f"Leave.\n\n{reason.sentence}"
+    assert "".join(map(answer.add, events)) == f"Leave.\n\n{REASON_TEXTS[reason]}"
 
 
 def test_a_marker_in_code_of_a_source_that_is_not_cited_is_text() -> None:
