@@ -83,7 +83,7 @@ class AnswerStream:
         def begin() -> SentEvents:
             watch = self._make_watch(turn, asker)
             pace = TurnPace(self.state.pools.answers_behind_searches.wait)
-            paced = replace(turn, deadline=turn.deadline.calling(pace.yield_to_searches))
+            paced = replace(turn, deadline=turn.deadline.calling(pace.yield_in_step))
 
             def run(record: ChatStateContainer) -> Generator[ChatEvent, None, None]:
                 models = choose_models()

@@ -12,6 +12,9 @@ YieldToSearches: TypeAlias = Callable[[float], object]
 """Waits while something more urgent is under way; where that never ends, one turn goes on every so many seconds."""
 STEP = 0.02
 """Seconds that a turn goes on before it pauses again."""
+LONG_STEP = 0.1
+"""Seconds after which it also pauses in the midst of a step. Each pause may last as long as those of all other turns together, and
+a search of the turn has its own time limit."""
 PAUSE = 0.15
 """Seconds between two steps that write text; shorter than the time between two portions."""
 BETWEEN_TURNS = 0.05
@@ -37,6 +40,11 @@ class TurnPace:
     def yield_to_searches(self) -> None:
         """Wait while searches are under way, unless it waited a moment ago."""
         if self._is_due():
+            self._wait()
+
+    def yield_in_step(self) -> None:
+        """The same in the midst of a long step."""
+        if time.monotonic() - self._began >= LONG_STEP:
             self._wait()
 
     def _is_due(self) -> bool:

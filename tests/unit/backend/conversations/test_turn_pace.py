@@ -45,3 +45,15 @@ def test_all_that_was_written_during_a_pause_is_one_step(
         pace.pause()
         pace.yield_to_searches()
     assert waits == []
+
+
+def test_in_the_midst_of_a_step_it_lets_searches_go_first_only_where_the_step_is_long(
+    waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_pace, "LONG_STEP", 60.0)
+    pace = TurnPace(waits.append)
+    pace.yield_in_step()
+    assert waits == []
+    monkeypatch.setattr(turn_pace, "LONG_STEP", 0.0)
+    pace.yield_in_step()
+    assert waits == [BETWEEN_TURNS]
