@@ -527,7 +527,7 @@ def test_of_many_runs_that_begin_at_once_no_more_are_taken_than_one_may_have(
     kim = client_of(app, modelled, person)
     body = {"question": LEAVE}
     first = [kim.post(BASE, json=body) for _ in range(MOST_OPEN - 2)]
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(3) as pool:
         last = pool.map(lambda _: kim.post(BASE, json=body), range(8))
     statuses = Counter(answer.status_code for answer in (*first, *last))
     assert statuses == {202: MOST_OPEN, 409: 6}
