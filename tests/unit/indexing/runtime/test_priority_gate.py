@@ -68,7 +68,7 @@ def test_while_something_is_always_urgent_one_after_the_other_goes_on() -> None:
 def test_urgent_work_that_comes_behind_the_first_of_a_line_goes_before_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(priority_gate, "SPACING", 0.5)
+    monkeypatch.setattr(priority_gate, "SPACING", 0.6)
     gate, gone_on = PriorityGate(), threading.Semaphore(0)
     line = WaitingLine(gate)
 
@@ -80,8 +80,9 @@ def test_urgent_work_that_comes_behind_the_first_of_a_line_goes_before_the_other
         threads = start(3, wait)
         assert not gone_on.acquire(timeout=0.05)
     assert gone_on.acquire(timeout=SOON)
+    assert not gone_on.acquire(timeout=0.1)
     with gate.hold():
-        assert not gone_on.acquire(timeout=1.0)
+        assert not gone_on.acquire(timeout=0.8)
     join(threads)
     assert [gone_on.acquire(timeout=0) for _ in threads] == [True, True, False]
 
