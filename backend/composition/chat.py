@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -119,24 +119,26 @@ class ChatService:
 
         return SearchService(
             index=index,
-            tool=self._make_tools(index, count_tokens),
+            tool=partial(self._make_tool, index, count_tokens),
             budgets=self.budgets,
             seconds=self.settings.search_seconds,
             inference=self._inference_over(index),
         )
 
-    def _make_tools(
-        self, index: "Index", count_tokens: "CountTokens"
-    ) -> "Callable[[Complete | None, DocumentNumbers], SearchTool]":
-        """Return what makes a tool for each turn, with its language model if there is one."""
+    def _make_tool(
+        self,
+        index: "Index",
+        count_tokens: "CountTokens",
+        complete: "Complete | None",
+        numbers: "DocumentNumbers",
+    ) -> "SearchTool":
+        """Make what searches for one turn, with its language model if there is one."""
         from backend.search.search_tool import SearchTool
 
-        embedder = self.engine.embedding.embedder
-        understanding = self.engine.embedding.language_support
-        return lambda complete, numbers: SearchTool(
+        return SearchTool(
             index=index,
-            embedder=embedder,
-            understanding=understanding,
+            embedder=self.engine.embedding.embedder,
+            understanding=self.engine.embedding.language_support,
             count_tokens=count_tokens,
             complete=complete,
             numbers=numbers,
@@ -257,7 +259,7 @@ class ChatService:
 
         sides = _list_sides_without_model(turn)
         infer = self._inference_over(index).infer_from_message
-        search = self._make_tools(index, self.count_tokens)(None, numbers).run
+        search = self._make_tool(index, self.count_tokens, None, numbers).run
         return ExtractiveDependencies(
             search=search if Side.KNOWLEDGE in sides else None,
             web=web if Side.WEB in sides else None,
@@ -286,7 +288,7 @@ class ChatService:
         complete, numbers = make_complete(models.fast), DocumentNumbers()
         # In Chat mode what is found is numbered once all of it is known.
         searched = numbers if isinstance(turn.mode, AgentMode) else DocumentNumbers()
-        search = self._make_tools(index, count_tokens)(complete, searched)
+        search = self._make_tool(index, count_tokens, complete, searched)
         return ChatDependencies(
             model=models.answering,
             fallback=models.fallback,

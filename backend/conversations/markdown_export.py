@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.document_addresses import quote_id
 from backend.chat.events import GENERAL_KNOWLEDGE
-from backend.chat.passages import REASON_TEXTS, PassagesReason
+from backend.chat.passages import REASON_TEXTS
 from backend.chat.readable_ids import find_knowledge_page
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.losses import describe_loss
@@ -26,7 +26,7 @@ from indexing.text.markdown_links import escape_markdown, safe_link
 
 FAILED = "This answer is not complete: it failed."
 _NOTICES = {"stopped": STOPPED, "interrupted": INTERRUPTED, "failed": FAILED}
-_REASONS = frozenset(REASON_TEXTS[reason] for reason in PassagesReason)
+_REASONS = frozenset(REASON_TEXTS.values())
 """Where nothing else was written, one of these is the answer."""
 _WEB = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 _MARKER = re.compile(r"\[\[(\d{1,9})\]\]\(([^()\s]*)\)|(?<![\\\[])\[(\d{1,9})\](?![(\[\]])")

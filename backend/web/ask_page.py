@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from backend.chat.passages import REASON_TEXTS, PassagesReason
+from backend.chat.passages import REASON_TEXTS
 from backend.composition.chat import ChatService
 from backend.schemas.search import FiltersBody
 from backend.search import media_type_labels
@@ -60,7 +60,7 @@ def _chips(address: Address) -> Iterator[FilterChip]:
 
 
 REASONS: Mapping[str, str] = MappingProxyType(
-    {reason.value: REASON_TEXTS[reason] for reason in PassagesReason}
+    {reason.value: text for reason, text in REASON_TEXTS.items()}
 )
 """The sentences that say why passages are shown, by reason. Where nothing else was written, they are the answer."""
 
