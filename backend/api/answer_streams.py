@@ -82,8 +82,8 @@ class AnswerStream:
 
         def begin() -> SentEvents:
             watch = self._make_watch(turn, asker)
-            pace = TurnPace(self.state.pools.answers_behind_searches.wait)
-            paced = replace(turn, deadline=turn.deadline.calling(pace.yield_in_step))
+            pace = TurnPace(self.state.pools.answers_waiting_line.wait)
+            paced = replace(turn, deadline=turn.deadline.with_check_hook(pace.yield_within_step))
 
             def run(record: ChatStateContainer) -> Generator[ChatEvent, None, None]:
                 models = choose_models()

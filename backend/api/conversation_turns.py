@@ -43,9 +43,9 @@ class ConversationTurns:
     def __init__(self, database: Callable[[], Database], pools: RequestPools) -> None:
         self.news = TurnNews()
         self.runner = TurnRunner(
-            database, self._hold_slot, self.news.announce, pools.answers_behind_searches.wait
+            database, self._hold_slot, self.news.announce, pools.answers_waiting_line.wait
         )
-        self.followers = _FollowerThreads(pools.followers_behind_searches)
+        self.followers = _FollowerThreads(pools.followers_waiting_line)
         """In which those who follow answers look at them; between two looks they wait without a thread."""
         self._pool = pools.answers
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -208,9 +208,9 @@ class RequestPools:
     sync_streams: FairPool
     search_priority: PriorityGate
     """Held by searches."""
-    answers_behind_searches: WaitingLine
+    answers_waiting_line: WaitingLine
     """In which the threads of answers wait while searches are under way."""
-    followers_behind_searches: WaitingLine
+    followers_waiting_line: WaitingLine
     """The same of those who follow answers."""
 
     @classmethod
@@ -233,8 +233,8 @@ class RequestPools:
             followed_answers=FairPool("followed answers", followers, observer),
             sync_streams=FairPool("sync streams", streams, observer),
             search_priority=priority_gate,
-            answers_behind_searches=WaitingLine(priority_gate),
-            followers_behind_searches=WaitingLine(priority_gate),
+            answers_waiting_line=WaitingLine(priority_gate),
+            followers_waiting_line=WaitingLine(priority_gate),
         )
 
 

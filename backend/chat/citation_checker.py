@@ -57,7 +57,7 @@ class CitationChecker:
             for citation in answer.citations
         ]
         try:
-            deadline = self.deadline.renewed_for(CHECKING_SECONDS)
+            deadline = self.deadline.restarted(CHECKING_SECONDS)
             found = find_support(claims, self.embedder, self.understanding, deadline)
         except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError):
             return answer

@@ -47,15 +47,15 @@ DEFAULT_MODE = ChatMode(frozenset({Side.KNOWLEDGE}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedMode:
-    """What an asker says of how sources are found; a switch that is None is in its usual position."""
+class RequestedMode:
+    """How sources are to be found, as requested; a switch that is None is in its usual position."""
 
     mode: ModeName = "chat"
     knowledge: bool | None = None
     web: bool | None = None
     rewrite: bool | None = None
 
-    def read(self) -> TurnMode:
+    def parse(self) -> TurnMode:
         """Raises ConflictError: a switch is set in Agent mode."""
         if self.mode == "agent":
             if (self.knowledge, self.web, self.rewrite) != (None, None, None):
@@ -65,9 +65,9 @@ class AskedMode:
         sides = frozenset(side for side, is_on in chosen.items() if is_on)
         return ChatMode(sides, rewrites=self.rewrite is not False)
 
-    def read_permitted(self, is_web_on: Callable[[], bool]) -> TurnMode:
+    def parse_permitted(self, is_web_on: Callable[[], bool]) -> TurnMode:
         """Raises ConflictError: a switch is set in Agent mode, or the web is asked for where no admin has switched it on."""
-        mode = self.read()
+        mode = self.parse()
         if self.web and not is_web_on():
             raise ConflictError(SWITCHED_OFF)
         return mode

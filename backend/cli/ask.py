@@ -32,7 +32,7 @@ from backend.chat.passages import (
     TextRun,
 )
 from backend.chat.turn import ChatTurn
-from backend.chat.turn_settings import AskedMode, ModeName, read_default_settings
+from backend.chat.turn_settings import ModeName, RequestedMode, read_default_settings
 from backend.cli import command_line
 from backend.cli.answer_output import print_general_knowledge, print_references, print_uncited
 from backend.cli.command_line import As, Json, to_safe_text
@@ -56,7 +56,7 @@ FILES = "files"
 _CUT = "The answer was cut off: the language model reached its length limit. Ask it to continue, or ask a narrower question."
 _LINKED = re.compile(r"\[\[(\d+)\]\]\([^\s)]*\)")
 _LISTED_CHARACTERS = 100
-USUAL = AskedMode()
+USUAL = RequestedMode()
 """Chat mode, with company knowledge and without the web."""
 
 
@@ -66,7 +66,7 @@ def ask_in_terminal(
     readers: Readers,
     paths: Sequence[Path],
     console: Console | None,
-    mode: AskedMode = USUAL,
+    mode: RequestedMode = USUAL,
     owner: ConversationOwner | None = None,
 ) -> tuple[AnswerDone, float]:
     """Answer a question; while it runs, on the console if there is one. Return the answer, and the seconds that it took.
@@ -85,7 +85,7 @@ def ask_in_terminal(
         owner=owner,
         files=tuple(map(_context_file, files)),
         today=date.today(),
-        mode=mode.read_permitted(lambda: container.web_sessions.is_on),
+        mode=mode.parse_permitted(lambda: container.web_sessions.is_on),
         assistant=read_default_settings(container.database),
     )
     done = _print_events(container, turn, files, console)
@@ -285,7 +285,7 @@ def ask(
     own = command_line.readers(readers)
     if not is_visible(question):
         raise typer.BadParameter("write a question", param_hint="QUESTION")
-    chosen = AskedMode(mode=mode, knowledge=knowledge, web=web, rewrite=rewrite)
+    chosen = RequestedMode(mode=mode, knowledge=knowledge, web=web, rewrite=rewrite)
     with command_line.cli_errors(as_json):
         container, console = (
             command_line.open_home(),

@@ -42,7 +42,7 @@ class TurnPace:
         if self._is_due():
             self._wait()
 
-    def yield_in_step(self) -> None:
+    def yield_within_step(self) -> None:
         """The same in the midst of a long step."""
         if time.monotonic() - self._began >= LONG_STEP:
             self._wait()

@@ -168,7 +168,7 @@ class TurnRunner:
     def _answer(self, order: TurnOrder, answering: Answering, turn: RunningTurn) -> None:
         pace = TurnPace(self._yield_to_searches)
         deadline = Deadline.after(answering.seconds, turn.cancel_token)
-        deadline = deadline.calling(pace.yield_in_step)
+        deadline = deadline.with_check_hook(pace.yield_within_step)
         readers = order.readers_now()
         if readers is None:
             raise AskerGoneError

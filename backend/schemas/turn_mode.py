@@ -9,9 +9,9 @@ from backend.chat.intent.search_plan import Side
 from backend.chat.turn_settings import (
     DEFAULT_MODE,
     AgentMode,
-    AskedMode,
     ChatMode,
     ModeName,
+    RequestedMode,
     TurnMode,
 )
 
@@ -44,18 +44,18 @@ class ModeBody(BaseModel):
                 return cls(mode="chat", knowledge=knowledge, web=web, rewrite=rewrites)
 
     @property
-    def _asked(self) -> AskedMode:
-        return AskedMode(
+    def _requested(self) -> RequestedMode:
+        return RequestedMode(
             mode=self.mode, knowledge=self.knowledge, web=self.web, rewrite=self.rewrite
         )
 
     def read_mode(self) -> TurnMode:
-        """Raises as `AskedMode.read` does."""
-        return self._asked.read()
+        """Raises as `RequestedMode.parse` does."""
+        return self._requested.parse()
 
     def read_permitted_mode(self, is_web_on: Callable[[], bool]) -> TurnMode:
-        """Raises as `AskedMode.read_permitted` does."""
-        return self._asked.read_permitted(is_web_on)
+        """Raises as `RequestedMode.parse_permitted` does."""
+        return self._requested.parse_permitted(is_web_on)
 
 
 def dump_mode(mode: TurnMode) -> dict[str, Any] | None:

@@ -60,16 +60,16 @@ class Deadline:
     """Seconds of `time.monotonic`."""
     cancel_token: CancelToken | None = None
     """Cancelling it ends the deadline early."""
-    on_check: Callable[[], object] | None = None
+    check_hook: Callable[[], object] | None = None
     """Called by each check before it looks at the time: it may wait, so that more urgent work goes first."""
 
     @classmethod
     def after(cls, seconds: float, cancel_token: CancelToken | None = None) -> "Deadline":
         return cls(time.monotonic() + seconds, cancel_token)
 
-    def calling(self, on_check: Callable[[], object]) -> "Deadline":
+    def with_check_hook(self, hook: Callable[[], object]) -> "Deadline":
         """Return this deadline, whose checks call a function first."""
-        return Deadline(self.at, self.cancel_token, on_check)
+        return Deadline(self.at, self.cancel_token, hook)
 
     def remaining(self) -> float:
         """Seconds until the deadline, never negative."""
@@ -79,16 +79,18 @@ class Deadline:
 
     def limited_to(self, seconds: float) -> "Deadline":
         """Return this deadline, or `seconds` from now if that is sooner."""
-        return Deadline(min(self.at, time.monotonic() + seconds), self.cancel_token, self.on_check)
+        return Deadline(
+            min(self.at, time.monotonic() + seconds), self.cancel_token, self.check_hook
+        )
 
-    def renewed_for(self, seconds: float) -> "Deadline":
+    def restarted(self, seconds: float) -> "Deadline":
         """Return this deadline, `seconds` from now, whenever it was."""
-        return Deadline(time.monotonic() + seconds, self.cancel_token, self.on_check)
+        return Deadline(time.monotonic() + seconds, self.cancel_token, self.check_hook)
 
     def check(self) -> None:
         """Raise DeadlineExceededError if the deadline has passed."""
-        if self.on_check is not None:
-            self.on_check()
+        if self.check_hook is not None:
+            self.check_hook()
         if not self.remaining():
             raise DeadlineExceededError(DeadlineExceededError.__doc__)
 
@@ -108,7 +110,7 @@ class Deadline:
             if self.cancel_token is not None:
                 stack.enter_context(self.cancel_token.on_cancel(token.cancel))
             stack.callback(token.cancel)
-            yield Deadline(self.at, token, self.on_check)
+            yield Deadline(self.at, token, self.check_hook)
 
     @contextmanager
     def on_expiry(self, callback: Callable[[], object]) -> Iterator[None]:

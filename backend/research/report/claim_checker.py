@@ -60,7 +60,7 @@ class ClaimChecker:
                 claims,
                 dependencies.sentence_embedder,
                 dependencies.embedding.understanding,
-                self.deadline.renewed_for(CHECKING_SECONDS),
+                self.deadline.restarted(CHECKING_SECONDS),
             )
         except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError):
             return [UNCHECKED] * len(claims)

@@ -241,7 +241,7 @@ def test_without_a_language_model_fewer_answers_run_at_once() -> None:
 def test_searches_go_before_the_threads_of_answers() -> None:
     def yield_to_searches(pools: RequestPools) -> bool:
         """Whether answers and those who follow them wait."""
-        lines = (pools.answers_behind_searches, pools.followers_behind_searches)
+        lines = (pools.answers_waiting_line, pools.followers_waiting_line)
         waits = list[bool]()
         for line in lines:
             began = time.monotonic()

@@ -52,8 +52,8 @@ def test_in_the_midst_of_a_step_it_lets_searches_go_first_only_where_the_step_is
 ) -> None:
     monkeypatch.setattr(turn_pace, "LONG_STEP", 60.0)
     pace = TurnPace(waits.append)
-    pace.yield_in_step()
+    pace.yield_within_step()
     assert waits == []
     monkeypatch.setattr(turn_pace, "LONG_STEP", 0.0)
-    pace.yield_in_step()
+    pace.yield_within_step()
     assert waits == [BETWEEN_TURNS]

@@ -21,11 +21,11 @@ def test_cancelling_ends_every_deadline_with_the_token() -> None:
 
 def test_each_check_of_a_deadline_and_of_its_parts_calls_what_may_wait_first() -> None:
     calls = list[str]()
-    deadline = Deadline.after(60, CancelToken()).calling(lambda: calls.append("check"))
+    deadline = Deadline.after(60, CancelToken()).with_check_hook(lambda: calls.append("check"))
     assert deadline.remaining() > 0
     assert calls == []
     with deadline.ended_with_block() as block:
-        for part in (deadline, deadline.limited_to(30), deadline.renewed_for(30), block):
+        for part in (deadline, deadline.limited_to(30), deadline.restarted(30), block):
             part.check()
     assert calls == ["check"] * 4
 
@@ -33,7 +33,7 @@ def test_each_check_of_a_deadline_and_of_its_parts_calls_what_may_wait_first() -
 def test_a_renewed_deadline_has_its_own_time_and_ends_with_the_same_token() -> None:
     cancel_token = CancelToken()
     over = Deadline.after(0, cancel_token)
-    renewed = over.renewed_for(30)
+    renewed = over.restarted(30)
     assert (over.remaining(), 29 < renewed.remaining() <= 30) == (0, True)
     cancel_token.cancel()
     assert renewed.remaining() == 0
