@@ -90,6 +90,11 @@ class Settings(BaseSettings):
         description="Answers, references and embeddings that each process of quarry serve works on at the same time; by default 32"
         " with a language model, and 2 without one",
     )
+    answer_process: bool = Field(
+        default=True,
+        description="Whether quarry serve without --processes writes the answers of conversations in another process while several"
+        " are written at once, so that searches do not wait for them; it takes about 400 MB",
+    )
     requests_waiting: int = Field(
         default=100,
         ge=0,
@@ -312,3 +317,10 @@ def share_metrics(folder: Path) -> None:
 def environment(name: str) -> str | None:
     """Read a variable that a person names as the place of a secret."""
     return os.environ.get(name)
+
+
+def for_one_of_several(settings: Settings) -> Settings:
+    """One thread to embed, unless a number is set: the processes use the cores together."""
+    if "threads" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"threads": 1})

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 from backend.api import openapi, problem_details
 from backend.api.access_log import AccessLogMiddleware
 from backend.api.answer_events import AnswerHtml, plain_html
+from backend.api.answer_process import StartProcess
 from backend.api.authentication import AuthenticationMiddleware, Authenticator
 from backend.api.authorization import find_unprotected_routes
 from backend.api.conversation_turns import ConversationTurns
@@ -72,6 +73,7 @@ def create_app(
     processes: ServerProcesses | None = None,
     public_address: PublicAddress | None = None,
     find_translation: FindTranslation = keep_english,
+    start_answer_process: StartProcess | None = None,
 ) -> Api:
     """Create the API of a container. It warms up when it starts.
 
@@ -81,6 +83,7 @@ def create_app(
         processes: of this server, where it has several.
         public_address: under which others reach it; None where this machine alone does.
         find_translation: of what people download to read it.
+        start_answer_process: starts a process for the turns of conversations, where several people chat at once.
     """
     app = Api(
         title="Quarry",
@@ -118,7 +121,9 @@ def create_app(
         metrics=server_metrics,
         authenticator=authenticator,
         pools=pools,
-        turns=ConversationTurns(lambda: current.container.database, pools),
+        turns=ConversationTurns(
+            lambda: current.container.database, pools, server_metrics, start_answer_process
+        ),
         files=keeper,
         mcp=HttpTransport(find_mcp_asker, MOST_BYTES),
         processes=processes,

@@ -1,8 +1,6 @@
 """Whose conversations a request is about, and what answers in them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cache, partial
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias
 
@@ -10,7 +8,6 @@ from fastapi import Depends, Header, Path, Query, Request
 from pydantic import Field
 
 from backend.api import openapi
-from backend.api.answer_events import AnswerHtml, TurnEncoder
 from backend.api.authorization import AskerDependency
 from backend.api.dependencies import (
     AppStateDependency,
@@ -19,31 +16,17 @@ from backend.api.dependencies import (
     DatabaseDependency,
     OpeningReadersDependency,
 )
-from backend.api.languages import Language, find_language
+from backend.api.languages import find_language
 from backend.api.problem_details import Problem, problem
 from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
-from backend.chat.chat_state import ChatStateContainer
-from backend.chat.events import ChatEvent
+from backend.api.turn_maker import TurnAsker, TurnMaker
 from backend.chat.readable_ids import make_own_memories
-from backend.chat.turn import ChatTurn
-from backend.chat.turn_settings import AssistantSettings
-from backend.composition.answers_from_files import answer_attached
-from backend.composition.chat import ChatService
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.followed_turn import AnswerPlace, FollowedAnswer, TurnFollower
 from backend.conversations.project_service import ProjectService
 from backend.conversations.service import ConversationService
-from backend.conversations.turn_rights import make_owner_readers
-from backend.conversations.turn_runner import Answering
-from backend.files.attached_files import find_attached
-from backend.schemas.search import FiltersBody
-from backend.schemas.turn_mode import load_mode
 from backend.store.conversations import ConversationOwner
-from backend.store.database import Database
-from backend.store.messages import Message
-from backend.store.web_cache import CachedSession
-from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 
 HIGHEST = 2**31 - 1
@@ -115,15 +98,13 @@ def get_conversations(
         database=database,
         owner=owner,
         gate=gate,
-        runner=state.turns.runner,
+        turns=state.turns.of_asker(
+            TurnAsker(owner, asker.readers, asker.turn_key, find_language(request)),
+            TurnMaker(chat, database, state.answer_html),
+        ),
         assistants=assistants,
         projects=projects,
-        answering=lambda question, settings: _make_answering(
-            chat, database, owner, question, settings, find_language(request), state.answer_html
-        ),
         files=state.files,
-        turn_key=asker.turn_key,
-        readers_now=partial(make_owner_readers, database, owner, asker.readers),
     )
 
 
@@ -147,7 +128,7 @@ async def get_make_follower(
         own_memories=make_own_memories(database, asker.owner),
         seconds=chat.settings.search_seconds,
         news=state.turns.news,
-        is_local=lambda: state.turns.runner.runs(answer.message_id),
+        is_local=lambda: state.turns.runs(answer.message_id),
         cancel_token=context.cancel_token,
     )
 
@@ -202,44 +183,3 @@ FOLLOWING: Mapping[int | str, dict[str, Any]] = MappingProxyType(
 )
 """What a route that follows an answer responds with."""
 ProjectFollowerDependency = Annotated[TurnFollower, Depends(get_project_follower)]
-
-
-def _make_answering(
-    chat: ChatService,
-    database: Database,
-    owner: ConversationOwner,
-    question: Message,
-    settings: AssistantSettings,
-    language: Language,
-    answer_html: AnswerHtml,
-) -> Answering:
-    # Once, in the turn: what an admin changes counts from the next one on.
-    choose_models = cache(lambda: chat.choose_models(settings))
-    session = CachedSession(owner, question.conversation_id)
-
-    def answer(
-        turn: ChatTurn, record: ChatStateContainer, path: Sequence[Message]
-    ) -> Iterator[ChatEvent]:
-        turn = replace(
-            turn,
-            mode=load_mode(question.mode),
-            web_session=session,
-            owner=owner,
-            language=language,
-        )
-        attached = find_attached(database, owner, path, settings.holders, turn.readers)
-        return answer_attached(chat, choose_models(), attached, turn, record)
-
-    return Answering(
-        index=chat.engine.index,
-        answer=answer,
-        assistant=settings,
-        seconds=chat.seconds,
-        encoder=TurnEncoder(question.text, answer_html),
-        read_filters=_read_filters,
-        open_fast_model=lambda person_id: choose_models().open_fast(person_id),
-    )
-
-
-def _read_filters(stored: Mapping[str, Any]) -> Filters:
-    return FiltersBody.model_validate(stored).filters()

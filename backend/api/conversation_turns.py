@@ -1,16 +1,24 @@
-"""The turns of conversations that a server process runs, and what it wakes their followers with."""
+"""The turns of conversations that a server process runs or has run, and what it wakes their followers with."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import ParamSpec, TypeVar
 
+from backend.api.answer_process import AnswerProcess, BeginTurn, StartProcess
+from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import Problem
-from backend.api.request_pools import RequestPools
+from backend.api.request_pools import FairPool, RequestPools
+from backend.api.turn_maker import TurnAsker, TurnMaker
+from backend.conversations.new_turn import LocalTurns, NewTurn, TurnProcess, Turns
 from backend.conversations.turn_news import TurnNews
 from backend.conversations.turn_runner import TurnRefusedError, TurnRunner
 from backend.store.database import Database
+from backend.store.runs import Process
 from indexing.runtime.deadline import CancelToken
 from indexing.runtime.priority_gate import WaitingLine
 
@@ -37,30 +45,18 @@ class _FollowerThreads(ThreadPoolExecutor):
         return super().submit(look)
 
 
-class ConversationTurns:
-    """Their threads take slots of the pool of answers, which belongs to the event loop."""
+class TurnSlots:
+    """Slots of the pool of answers, which belongs to an event loop, for the threads of turns."""
 
-    def __init__(self, database: Callable[[], Database], pools: RequestPools) -> None:
-        self.news = TurnNews()
-        self.runner = TurnRunner(
-            database, self._hold_slot, self.news.announce, pools.answers_waiting_line.wait
-        )
-        self.followers = _FollowerThreads(pools.followers_waiting_line)
-        """In which those who follow answers look at them; between two looks they wait without a thread."""
-        self._pool = pools.answers
+    def __init__(self, pool: FairPool) -> None:
+        self._pool = pool
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def start(self) -> None:
-        """Called on the event loop of the server."""
-        self._loop = asyncio.get_running_loop()
-
-    def stop(self, seconds: float) -> None:
-        """End all turns, with what was written of them; wait until that is stored, but no longer than this."""
-        self.runner.interrupt_all(seconds)
-        self.followers.shutdown(cancel_futures=True)
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
 
     @contextmanager
-    def _hold_slot(self, asker: str, cancel_token: CancelToken) -> Iterator[None]:
+    def hold(self, asker: str, cancel_token: CancelToken) -> Iterator[None]:
         """
         Raises:
             TurnRefusedError: too many wait, this one waited for too long, or the turn is cancelled.
@@ -91,3 +87,79 @@ class ConversationTurns:
         finally:
             if not taken.done():
                 taken.set_exception(_STOPPING)
+
+
+class ConversationTurns:
+    """
+    Args:
+        start_process: starts a process that runs turns where several run at once; None: all of them run here.
+    """
+
+    def __init__(
+        self,
+        database: Callable[[], Database],
+        pools: RequestPools,
+        metrics: Metrics,
+        start_process: StartProcess | None = None,
+    ) -> None:
+        self.news = TurnNews()
+        self.followers = _FollowerThreads(pools.followers_waiting_line)
+        """In which those who follow answers look at them; between two looks they wait without a thread."""
+        self._slots = TurnSlots(pools.answers)
+        self._runner = TurnRunner(
+            database, self._slots.hold, self.news.announce, pools.answers_waiting_line.wait
+        )
+        self._process = (
+            AnswerProcess(start_process, metrics, self.news.announce) if start_process else None
+        )
+
+    def start(self) -> None:
+        """Called on the event loop of the server."""
+        self._slots.start(asyncio.get_running_loop())
+
+    def of_asker(self, asker: TurnAsker, maker: TurnMaker) -> Turns:
+        """Return the turns of an asker, whose next one runs where it is served best."""
+        local = LocalTurns(self._runner, partial(maker.make_order, asker))
+        return _AskersTurns(asker, local, self._process) if self._process else local
+
+    def runs(self, message_id: int) -> bool:
+        """Whether a turn runs in this process, or in that of answers."""
+        in_process = self._process is not None and self._process.runs(message_id)
+        return in_process or self._runner.runs(message_id)
+
+    def stop(self, seconds: float) -> None:
+        """End all turns, with what was written of them; wait until that is stored, but no longer than this."""
+        end = time.monotonic() + seconds
+        if self._process is not None:
+            self._process.end()
+        self._runner.interrupt_all(seconds)
+        self.followers.shutdown(cancel_futures=True)
+        if self._process is not None:
+            self._process.join(max(0.0, end - time.monotonic()))
+
+
+@dataclass(frozen=True, slots=True)
+class _AskersTurns:
+    asker: TurnAsker
+    local: LocalTurns
+    process: AnswerProcess
+
+    def choose_process(self) -> TurnProcess:
+        holder = self.process.reserve(self.local.runner.count_running())
+        return _InProcess(holder, self.asker, self.process) if holder else self.local
+
+    def stop(self, message_id: int) -> None:
+        self.local.stop(message_id)
+        self.process.stop(message_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _InProcess:
+    """The process of answers, for one asker."""
+
+    holder: Process
+    asker: TurnAsker
+    process: AnswerProcess
+
+    def begin(self, turn: NewTurn) -> None:
+        self.process.begin(BeginTurn(self.asker, turn))

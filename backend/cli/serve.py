@@ -26,6 +26,7 @@ from backend.cli.server import (
     make_app,
     syncs_by_itself,
 )
+from backend.cli.supervised_processes import start_answer_process
 from backend.container import Container
 from backend.research.runs.research_workers import ResearchWork, ResearchWorkers
 from backend.sync.due_work import Engine
@@ -73,7 +74,9 @@ def run_server(
     configure_logging()
     log_requests(log_level)
     log_start()
-    server = _Server(make_app(container, owner, listening), listening, bound, console, owner)
+    start = start_answer_process if container.settings.answer_process else None
+    app = make_app(container, owner, listening, start_answer_process=start)
+    server = _Server(app, listening, bound, console, owner)
     server.run(sockets=[bound])
     end_process(console, server.unfinished())
 

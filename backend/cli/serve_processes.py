@@ -36,7 +36,7 @@ from backend.cli.supervised_processes import (
 )
 from backend.container import Container
 from backend.research.runs.research_workers import ResearchWorkers
-from backend.settings import Settings, share_metrics
+from backend.settings import Settings, for_one_of_several, share_metrics
 from backend.sync.due_work import Engine
 from backend.sync.prometheus_metrics import StageMetrics
 from backend.sync.run_lease import StallLimit
@@ -181,13 +181,6 @@ class Listener(socket.socket):
 def _begin(processes: ServerProcesses) -> None:
     configure_logging(processes.name)
     processes.register()
-
-
-def for_one_of_several(settings: Settings) -> Settings:
-    """One thread to embed, unless a number is set: the processes use the cores together."""
-    if "threads" in settings.model_fields_set:
-        return settings
-    return settings.model_copy(update={"threads": 1})
 
 
 def _is_ready(seconds: float) -> bool:

@@ -28,6 +28,7 @@ from backend.api.account_authentication import (
     AccountCookies,
     AccountPresence,
 )
+from backend.api.answer_process import StartProcess
 from backend.api.app import Api, create_app
 from backend.api.authentication import MachineAuthenticator
 from backend.api.dependencies import AppState
@@ -71,6 +72,7 @@ def make_app(
     owner: Owner,
     listening: Listening,
     processes: ServerProcesses | None = None,
+    start_answer_process: StartProcess | None = None,
 ) -> Api:
     """The API with the pages: for the owner, or for people once there are accounts."""
     site = listening.public_address
@@ -79,7 +81,14 @@ def make_app(
     accounts = AccountPresence(lambda: site is not None or has_people(container.database))
     authenticator = make_authenticator(container, owner, cookies, accounts)
     app = create_app(
-        container, authenticator, answer_html, routes.error_page, processes, site, find_translation
+        container,
+        authenticator,
+        answer_html,
+        routes.error_page,
+        processes,
+        site,
+        find_translation,
+        start_answer_process,
     )
     routes.mount(app)
     if site is None:

@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 from backend.cli.command_line import say_stopping
+from backend.worker.answer_worker import run_answer_worker
 from backend.worker.process import MISCONFIGURED
 from connectors.errors import NotConfiguredError
 
@@ -89,6 +90,14 @@ class SupervisedProcess:
         )
         process.close()
         self.process = None
+
+
+def start_answer_process(connection: Connection) -> BaseProcess:
+    """Start a process that runs turns, with its end of a pipe. It ends when the other end is closed."""
+    process = SPAWNING.Process(target=run_answer_worker, args=(connection,), name="answers")
+    with _without_interrupts():
+        process.start()
+    return process
 
 
 def supervise(

@@ -1,31 +1,26 @@
 """The conversations of one person: list, open, ask, stop. The API and the pages call it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
-from backend.chat.readable_ids import make_own_memories
-from backend.chat.rights_watch import ReadersNow
 from backend.chat.turn_settings import AssistantSettings
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.assistant_service import AssistantService
 from backend.conversations.interrupted_turns import end_interrupted
+from backend.conversations.new_turn import NewTurn, TurnProcess, Turns
 from backend.conversations.others_files import hide_files
 from backend.conversations.project_service import ProjectService
 from backend.conversations.titles import make_title
-from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
 from backend.files.file_keeper import FileKeeper
 from backend.store import conversations, messages, new_messages, summaries, turns, user_files
 from backend.store.assistants import DEFAULT_ID
 from backend.store.conversations import Conversation, ConversationOwner, ListPosition
 from backend.store.database import Database
-from backend.store.held_files import FileHolders
 from backend.store.messages import Message
 from backend.store.new_messages import Begun, ConversationSetting, NewQuestion, Writer
-from backend.store.people import NOBODY
 from backend.store.user_files import UserFile
-from backend.sync.run_lease import this_process
 from connectors.errors import InvalidInputError
 
 MOST_READ = 200
@@ -75,19 +70,13 @@ class ConversationService:
     owner: ConversationOwner
     gate: AnswerGate
     """By what the asker may read as of now."""
-    runner: TurnRunner
+    turns: Turns
+    """Of the owner."""
     assistants: AssistantService
     """Those that the owner may use."""
     projects: ProjectService
     """Those that the owner is in."""
-    answering: Callable[[Message, AssistantSettings], Answering]
-    """Returns what answers a question."""
-    turn_key: str
-    readers_now: Callable[[FileHolders], ReadersNow]
-    """Of the person whose turns these are, also after the request."""
     files: FileKeeper
-    earlier: tuple[Message, ...] = ()
-    """What is told of other conversations before a question; see `TurnOrder`."""
 
     def list_page(
         self,
@@ -202,11 +191,11 @@ class ConversationService:
         setting = ConversationSetting(
             assistant_id=_to_stored_id(assistant_id), project_id=project_id
         )
-        title, writer = make_title(question.text), self._make_writer()
+        title, process = make_title(question.text), self.turns.choose_process()
         begun = new_messages.begin_conversation(
-            self.database, self.owner, title, question, writer, setting
+            self.database, self.owner, title, question, _make_writer(process), setting
         )
-        return self._run(begun, settings)
+        return self._run(begun, settings, process)
 
     def ask(self, conversation_id: str, parent_id: int | None, question: NewQuestion) -> BegunTurn:
         """Ask behind an answer, or the first question anew, and answer it.
@@ -216,10 +205,12 @@ class ConversationService:
         """
         end_interrupted(self.database)
         settings = self._find_settings(conversation_id)
+        process = self.turns.choose_process()
+        writer = _make_writer(process)
         begun = new_messages.ask(
-            self.database, self.owner, conversation_id, parent_id, question, self._make_writer()
+            self.database, self.owner, conversation_id, parent_id, question, writer
         )
-        return self._run(begun, settings)
+        return self._run(begun, settings, process)
 
     def regenerate(self, conversation_id: str, message_id: int) -> BegunTurn:
         """Answer a question once more; one of its answers names it as well.
@@ -229,10 +220,11 @@ class ConversationService:
         """
         end_interrupted(self.database)
         settings = self._find_settings(conversation_id)
+        process = self.turns.choose_process()
         begun = new_messages.regenerate(
-            self.database, self.owner, conversation_id, message_id, self._make_writer()
+            self.database, self.owner, conversation_id, message_id, _make_writer(process)
         )
-        return self._run(begun, settings)
+        return self._run(begun, settings, process)
 
     def _find_settings(self, conversation_id: str) -> AssistantSettings:
         """Raises AssistantGoneError, NotFoundError."""
@@ -241,20 +233,8 @@ class ConversationService:
         of_project = self.projects.find_instructions(conversation.project_id)
         return settings.in_project(conversation.project_id, of_project)
 
-    def _make_writer(self) -> Writer:
-        return Writer(this_process(), datetime.now(UTC))
-
-    def _run(self, begun: Begun, settings: AssistantSettings) -> BegunTurn:
-        order = TurnOrder(
-            message_id=begun.answer.id,
-            question=begun.question,
-            person_id=self.owner.person_id or NOBODY,
-            turn_key=self.turn_key,
-            readers_now=self.readers_now(settings.holders),
-            own_memories=make_own_memories(self.database, self.owner),
-            earlier=self.earlier,
-        )
-        self.runner.begin(order, self.answering(begun.question, settings))
+    def _run(self, begun: Begun, settings: AssistantSettings, process: TurnProcess) -> BegunTurn:
+        process.begin(NewTurn(begun.answer.id, begun.question, settings))
         question, answer = self._show((begun.question, begun.answer))
         return BegunTurn(self.get(begun.question.conversation_id), question, answer)
 
@@ -268,7 +248,7 @@ class ConversationService:
         if found.role != "assistant":
             raise InvalidInputError("This message is a question. Give the id of an answer.")
         turns.ask_to_stop(self.database, message_id, datetime.now(UTC))
-        self.runner.stop(message_id)
+        self.turns.stop(message_id)
         *_, shown = self._show(messages.list_path(self.database, message_id, 2))
         return shown
 
@@ -303,6 +283,10 @@ class ConversationService:
         """Delete a conversation with its files that nothing else uses."""
         conversations.remove(self.database, self.owner, conversation_id)
         self.files.wake()
+
+
+def _make_writer(process: TurnProcess) -> Writer:
+    return Writer(process.holder, datetime.now(UTC))
 
 
 def _to_stored_id(assistant_id: str) -> str | None:

@@ -75,6 +75,10 @@ class TurnKeeper:
         with self._changed:
             return message_id in self._turns
 
+    def count(self) -> int:
+        with self._changed:
+            return len(self._turns)
+
     def stop(self, message_id: int) -> None:
         """Stop a turn, if this process runs it."""
         with self._changed:

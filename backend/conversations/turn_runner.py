@@ -130,6 +130,17 @@ class TurnRunner:
         """Whether this process runs the turn of an answer."""
         return self._keeper.holds(message_id)
 
+    def count_running(self) -> int:
+        """Return how many turns this process runs."""
+        return self._keeper.count()
+
+    def fail(self, message_id: int, encoder: EventEncoder, error: QuarryError) -> None:
+        """End a turn that cannot begin."""
+        turn = RunningTurn(message_id, encoder)
+        self._keeper.add(turn)
+        turn.fail(encoder.encode_failure(error))
+        self._keeper.wake()
+
     def stop(self, message_id: int) -> None:
         """Stop a turn at once, if this process runs it."""
         self._keeper.stop(message_id)

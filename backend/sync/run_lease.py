@@ -44,7 +44,11 @@ minutes, and the slowest models that a processor can run embed two batches in tw
 
 
 def this_process() -> Process:
-    number = os.getpid()
+    return find_process(os.getpid())
+
+
+def find_process(number: int) -> Process:
+    """Return a process of this machine."""
     return Process(socket.gethostname(), number, _start_time(number))
 
 

@@ -22,10 +22,12 @@ from statistics import median
 
 from backend.api.answer_events import TurnEncoder, plain_html
 from backend.api.conversation_responses import make_opened
+from backend.chat.turn_settings import PLAIN
 from backend.composition.chat import ChatService
 from backend.container import Container
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.assistant_service import AssistantService, AssistantUser
+from backend.conversations.new_turn import LocalTurns, NewTurn
 from backend.conversations.project_service import ProjectService
 from backend.conversations.service import ConversationService
 from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
@@ -90,16 +92,20 @@ class Server:
 
     def begin(self, runner: TurnRunner) -> int:
         begun = begin_conversation(self.database)
+        turn = NewTurn(begun.answer.id, begun.question, PLAIN)
+        runner.begin(*self.make_order(turn))
+        return begun.answer.id
+
+    def make_order(self, turn: NewTurn) -> tuple[TurnOrder, Answering]:
         order = TurnOrder(
-            message_id=begun.answer.id,
-            question=begun.question,
+            message_id=turn.message_id,
+            question=turn.question,
             person_id=NOBODY,
             turn_key="owner",
             readers_now=lambda: READERS,
             own_memories=own_no_memories,
         )
-        runner.begin(order, self.make_answering(QUESTION))
-        return begun.answer.id
+        return order, self.make_answering(turn.question.text)
 
     def make_answering(self, question: str) -> Answering:
         chat = self.chat
@@ -179,17 +185,14 @@ def measure_opening(server: Server, times: int) -> float:
             own_memories=own_no_memories,
             deadline=Deadline.after(3_600),
         ),
-        runner=server.make_runner(),
+        turns=LocalTurns(server.make_runner(), server.make_order),
         assistants=AssistantService(
             database=server.database,
             user=AssistantUser(owner=OWNER, readers=READERS, is_admin=True, actor=audit.OWNER),
             find_sources=frozenset,
         ),
         projects=ProjectService(database=server.database, owner=OWNER),
-        answering=lambda question, _: server.make_answering(question.text),
         files=FileKeeper(lambda: server.container.file_index),
-        turn_key="owner",
-        readers_now=lambda _: lambda: READERS,
     )
     lengths = (SHORT, LONG)
     ids = {length: write_conversation(server.database, length) for length in lengths}

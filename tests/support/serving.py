@@ -68,18 +68,32 @@ class Serving:
 
     @property
     def resident(self) -> int:
-        """Bytes."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
-        found = re.search(r"VmRSS:\s+(\d+) kB", status)
-        assert found
-        return int(found[1]) * 1024
+        """Bytes, of all its processes; pages that they share count for each."""
+        statuses = (_read_of(each, "status") for each in list_processes(self.process.pid))
+        found = (re.search(r"VmRSS:\s+(\d+) kB", status) for status in statuses)
+        return sum(int(match[1]) * 1024 for match in found if match)
 
     @property
     def processor_seconds(self) -> float:
-        """Of the server's process so far, in user and system mode."""
-        status = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8")
-        user, system = status.rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        """Of all its processes so far, in user and system mode."""
+        stats = (_read_of(each, "stat") for each in list_processes(self.process.pid))
+        times = [stat.rpartition(")")[2].split()[11:13] for stat in stats if stat]
+        return sum(int(ticks) for each in times for ticks in each) / os.sysconf("SC_CLK_TCK")
+
+
+def list_processes(server: int) -> list[int]:
+    """Return the id of the process of a server, and of those that it and they have started."""
+    threads = Path(f"/proc/{server}/task").glob("*/children")
+    children = (int(one) for thread in threads for one in thread.read_text("ascii").split())
+    return [server, *(each for child in children for each in list_processes(child))]
+
+
+def _read_of(process: int, name: str) -> str:
+    """Return what /proc says of a process; nothing once it has ended."""
+    try:
+        return Path(f"/proc/{process}/{name}").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import TypeAlias
 
 from backend.access.roles import Role
@@ -18,11 +18,12 @@ from backend.composition.answers_from_files import answer_attached
 from backend.container import Container
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.assistant_service import AssistantService, AssistantUser
+from backend.conversations.new_turn import LocalTurns, NewTurn
 from backend.conversations.project_service import ProjectService
 from backend.conversations.service import BegunTurn, ConversationService
 from backend.conversations.turn_news import TurnNews
 from backend.conversations.turn_rights import make_owner_readers
-from backend.conversations.turn_runner import Answering, TurnRunner
+from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
 from backend.files.attached_files import find_attached
 from backend.files.file_keeper import FileKeeper
 from backend.programs.slack.audience import ALONE, Audience, JoinedReaders
@@ -166,15 +167,25 @@ class AnsweringService:
             database=self._database,
             owner=asking.owner,
             gate=self._make_gate(asking.memory_owner, readers),
-            runner=self._runner,
+            turns=LocalTurns(self._runner, partial(self._make_order, asking, readers_now)),
             assistants=self._open_assistants(asking, readers),
             projects=ProjectService(database=self._database, owner=asking.owner),
-            answering=lambda question, settings: self._make_answering(asking, question, settings),
-            turn_key=f"person:{asking.person.id}",
-            readers_now=readers_now,
             files=self._files,
+        )
+
+    def _make_order(
+        self, asking: Asking, readers_now: Callable[[FileHolders], ReadersNow], turn: NewTurn
+    ) -> tuple[TurnOrder, Answering]:
+        order = TurnOrder(
+            message_id=turn.message_id,
+            question=turn.question,
+            person_id=asking.person.id,
+            turn_key=f"person:{asking.person.id}",
+            readers_now=readers_now(turn.settings.holders),
+            own_memories=make_own_memories(self._database, asking.owner),
             earlier=asking.earlier,
         )
+        return order, self._make_answering(asking, turn.question, turn.settings)
 
     def _make_readers_now(self, asking: Asking) -> Callable[[FileHolders], ReadersNow]:
         def make(holders: FileHolders) -> ReadersNow:

@@ -350,7 +350,7 @@ def test_a_person_who_is_disabled_ends_the_answer(
     service.disable(GONE)
     writer.may_write.set()
     end = time.monotonic() + SOON
-    while app.state.app_state.turns.runner.runs(message):
+    while app.state.app_state.turns.runs(message):
         assert time.monotonic() < end
         time.sleep(0.02)
     assert gone.get(f"{BASE}/{conversation}").status_code == 401
@@ -653,7 +653,7 @@ def test_a_server_that_stops_keeps_what_was_written(
     with _serve(modelled) as stopping:
         conversation, message = _begin(_client_of(stopping, modelled, bobs))
         _wait_until_written(modelled, conversation, message, "earns")
-        assert not app.state.app_state.turns.runner.runs(message)
+        assert not app.state.app_state.turns.runs(message)
     answer = _open(bob, conversation)["messages"][-1]
     assert answer["status"] == "interrupted"
     assert answer["text"].startswith("A senior engineer earns")

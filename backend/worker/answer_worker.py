@@ -1,0 +1,155 @@
+"""The process that `quarry serve` starts for the turns of conversations, where several people chat at once."""
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from backend.api.answer_process import (
+    BeginTurn,
+    EndProcess,
+    ProcessReady,
+    Report,
+    SlotRefused,
+    SlotTaken,
+    StopTurn,
+    TurnStored,
+    WebCacheLookup,
+)
+from backend.api.conversation_turns import TurnSlots
+from backend.api.request_pools import RequestPools
+from backend.api.turn_maker import TurnMaker
+from backend.api.warmup import CurrentContainer, Warmup
+from backend.container import Container
+from backend.conversations.turn_runner import TurnRunner
+from backend.settings import Settings, for_one_of_several
+from backend.store.web_cache import CacheKind
+from backend.web.answer_html import answer_html
+from backend.web_search.session_cache import Outcome
+from backend.worker.logs import configure_logging
+from connectors.errors import TemporarilyUnavailableError
+from indexing.runtime import malloc
+
+NICENESS = 10
+"""Of its threads once it is ready, so that searches in the process of the server take the processor first (setpriority(2))."""
+GRACE = 1.0
+"""Seconds in which interrupted turns are stored before the process ends."""
+READY_SECONDS = 30.0
+"""That turns wait until the index is open; shorter than their leases."""
+
+LOG = logging.getLogger("quarry.turns")
+
+
+def run_answer_worker(connection: Connection) -> None:
+    """Run turns in this process, until it is told to end or the server has died."""
+    malloc.limit_arenas()  # before there are threads
+    configure_logging("answers")
+    signal.signal(signal.SIGTERM, _end)
+    worker = _AnswerWorker(Container(for_one_of_several(Settings())), _Reports(connection))
+    worker.start()
+    try:
+        with suppress(EOFError, OSError, SystemExit):
+            while worker.carry_out(connection.recv()):
+                pass
+    finally:
+        worker.stop()
+
+
+def yield_processor() -> None:
+    """Let other processes take the processor first. Threads that begin from now on inherit that from those that start them."""
+    tasks = Path("/proc/self/task")
+    threads = [int(task.name) for task in tasks.iterdir()] if tasks.exists() else [0]
+    for thread in threads:
+        # Of Linux: elsewhere a process has one priority.
+        with suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, thread, NICENESS)
+
+
+def _end(number: int, frame: object) -> None:
+    del number, frame
+    raise SystemExit
+
+
+class _Reports:
+    """Sends reports, from several threads. Implements `PoolObserver` and `CacheObserver`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    def send(self, report: Report) -> None:
+        # Where the server has died, nobody is left to be told.
+        with self._lock, suppress(OSError):
+            self._connection.send(report)
+
+    def waited(self, pool: str, seconds: float) -> None:
+        self.send(SlotTaken(pool, seconds))
+
+    def refused(self, pool: str) -> None:
+        self.send(SlotRefused(pool))
+
+    def looked_up_in_web_cache(self, kind: CacheKind, outcome: Outcome) -> None:
+        self.send(WebCacheLookup(kind, outcome))
+
+
+class _AnswerWorker:
+    def __init__(self, container: Container, reports: _Reports) -> None:
+        self._reports = reports
+        self._current = CurrentContainer(container)
+        self._current.observe_web(reports)
+        self._warmup = Warmup(
+            self._current.parts(),
+            self._current.reopen_if_switched,
+            self._report_ready,
+        )
+        pools = RequestPools.of(
+            container.settings,
+            reports,
+            lambda: self._current.container.language_models.answers,
+        )
+        self._slots = TurnSlots(pools.answers)
+        self._runner = TurnRunner(
+            lambda: self._current.container.database, self._slots.hold, self._report_stored
+        )
+
+    def start(self) -> None:
+        loop = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, name="slots", daemon=True).start()
+        self._slots.start(loop)
+        self._warmup.start()
+
+    def carry_out(self, command: object) -> bool:
+        """Return whether the process is to go on."""
+        match command:
+            case BeginTurn():
+                self._begin(command)
+            case StopTurn(message_id):
+                self._runner.stop(message_id)
+            case EndProcess():
+                return False
+        return True
+
+    def stop(self) -> None:
+        self._warmup.stop()
+        self._runner.interrupt_all(GRACE)
+
+    def _report_ready(self) -> None:
+        yield_processor()
+        self._reports.send(ProcessReady())
+
+    def _begin(self, command: BeginTurn) -> None:
+        container = self._current.container
+        maker = TurnMaker(container.chat, container.database, answer_html)
+        order, answering = maker.make_order(command.asker, command.turn)
+        if self._warmup.ready.wait(READY_SECONDS):
+            self._runner.begin(order, answering)
+            return
+        error = TemporarilyUnavailableError("The index cannot be opened in time for the answer.")
+        self._runner.fail(command.turn.message_id, answering.encoder, error)
+
+    def _report_stored(self, message_id: int) -> None:
+        self._reports.send(TurnStored(message_id, self._runner.runs(message_id)))

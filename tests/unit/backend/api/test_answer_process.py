@@ -1,0 +1,246 @@
+"""The server's side of the process of answers: when it is started, what it is told, and what becomes of its turns when it dies."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+import pytest
+
+from backend.api import answer_process
+from backend.api.answer_process import (
+    AnswerProcess,
+    BeginTurn,
+    EndProcess,
+    ProcessReady,
+    Report,
+    SlotRefused,
+    SlotTaken,
+    StopTurn,
+    TurnStored,
+    WebCacheLookup,
+)
+from backend.api.metrics_collector import Metrics
+from backend.api.turn_maker import TurnAsker
+from backend.chat.turn_settings import AssistantSettings
+from backend.conversations.new_turn import NewTurn
+from backend.store.conversations import ConversationOwner
+from backend.store.messages import Message
+from connectors.access import Readers
+
+SOON = 10.0
+ASKER = TurnAsker(ConversationOwner(7), Readers.of("group:sales"), "person:7", "zh")
+
+
+class _Played(BaseProcess):
+    """A process as the server sees it, played by the test at the other end of the pipe."""
+
+    exitcode = 0
+    pid = os.getpid()
+
+    def __init__(self, theirs: Connection) -> None:
+        self.connection = Connection(os.dup(theirs.fileno()))
+
+    def join(self, timeout: float | None = None) -> None:
+        del timeout
+
+    def receive(self) -> object:
+        assert self.connection.poll(SOON)
+        return self.connection.recv()
+
+    def report(self, *reports: Report) -> None:
+        for one in reports:
+            self.connection.send(one)
+
+    def die(self, code: int) -> None:
+        self.exitcode = code  # type: ignore[misc]
+        self.connection.close()
+
+
+class _Counted(Metrics):
+    """Notes what is counted."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[object, ...]] = []
+
+    def waited(self, pool: str, seconds: float) -> None:
+        self.noted.append((pool, seconds))
+
+    def refused(self, pool: str) -> None:
+        self.noted.append((pool,))
+
+    def looked_up_in_web_cache(self, kind: str, outcome: str) -> None:
+        self.noted.append((kind, outcome))
+
+
+class _World:
+    def __init__(self) -> None:
+        self.started: list[_Played] = []
+        self.stored: list[int] = []
+        self.metrics = _Counted()
+        self.process = self.make()
+
+    def make(self, **options: Any) -> AnswerProcess:
+        return AnswerProcess(self._start, self.metrics, self.stored.append, **options)
+
+    def _start(self, theirs: Connection) -> BaseProcess:
+        self.started.append(_Played(theirs))
+        return self.started[-1]
+
+    def begin(self, message_id: int) -> None:
+        assert self.process.reserve(2)
+        self.process.begin(BeginTurn(ASKER, _make_turn(message_id)))
+
+
+@pytest.fixture
+def world() -> Iterator[_World]:
+    world = _World()
+    yield world
+    for each in world.started:
+        if not each.connection.closed:
+            each.die(0)
+    world.process.join(SOON)
+
+
+def _make_turn(message_id: int) -> NewTurn:
+    question = Message(
+        id=message_id - 1,
+        conversation_id="c",
+        parent_id=None,
+        role="user",
+        text="Wie lange?",
+        filters={"sources": ["wiki"]},
+        search_scope="files",
+        mode={"tools": ["search"]},
+        created_at=datetime(2026, 11, 28, tzinfo=UTC),
+        status=None,
+        answer=None,
+        problem=None,
+        document_ids=(),
+        losses=(),
+    )
+    return NewTurn(message_id, question, AssistantSettings())
+
+
+def _wait_for(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + SOON
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_it_is_started_by_a_turn_beside_another_one(world: _World) -> None:
+    assert world.process.reserve(0) is None
+    assert not world.started
+    assert world.process.reserve(1) is None
+    assert len(world.started) == 1
+
+
+def test_few_turns_run_in_the_server_until_it_is_ready(world: _World) -> None:
+    assert world.process.reserve(1) is None
+    holder = world.process.reserve(2)
+    assert holder is not None
+    assert holder.number == os.getpid()
+    assert world.process.reserve(1) is None
+    world.started[0].report(ProcessReady())
+    _wait_for(lambda: world.process.reserve(0) == holder)
+    assert len(world.started) == 1
+
+
+def test_it_is_told_all_of_a_turn_and_when_to_stop_it(world: _World) -> None:
+    world.begin(12)
+    assert world.started[0].receive() == BeginTurn(ASKER, _make_turn(12))
+    world.process.stop(13)
+    world.process.stop(12)
+    assert world.started[0].receive() == StopTurn(12)
+
+
+def test_a_turn_runs_there_until_its_end_is_stored(world: _World) -> None:
+    world.begin(12)
+    assert world.process.runs(12)
+    assert not world.process.runs(13)
+    world.started[0].report(TurnStored(12, is_running=True), TurnStored(12, is_running=False))
+    _wait_for(lambda: world.stored == [12, 12])
+    assert not world.process.runs(12)
+
+
+def test_what_happens_there_is_counted_here(world: _World) -> None:
+    world.begin(12)
+    world.started[0].report(
+        SlotTaken("answers", 0.5), SlotRefused("answers"), WebCacheLookup("page", "hit")
+    )
+    _wait_for(lambda: len(world.metrics.noted) == 3)
+    assert world.metrics.noted == [("answers", 0.5), ("answers",), ("page", "hit")]
+
+
+def test_followers_of_its_turns_look_when_it_dies(world: _World) -> None:
+    world.begin(12)
+    world.begin(14)
+    world.started[0].die(-9)
+    _wait_for(lambda: sorted(world.stored) == [12, 14])
+    assert not world.process.runs(12)
+
+
+def test_one_that_died_is_started_again_after_a_while(
+    world: _World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.begin(12)
+    world.started[0].die(1)
+    world.process.join(SOON)
+    assert world.process.reserve(5) is None
+    assert len(world.started) == 1
+    monkeypatch.setattr(answer_process, "RESTART_SECONDS", 0.0)
+    world.process = world.make()
+    world.begin(14)
+    world.started[1].die(1)
+    world.process.join(SOON)
+    assert world.process.reserve(2)
+    assert len(world.started) == 3
+
+
+def test_a_turn_that_it_cannot_be_told_is_not_said_to_run(world: _World) -> None:
+    assert world.process.reserve(2)
+    world.started[0].die(-9)
+    world.process.join(SOON)
+    world.process.begin(BeginTurn(ASKER, _make_turn(12)))
+    assert not world.process.runs(12)
+
+
+def test_without_turns_it_ends_after_a_while(
+    world: _World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_process, "_LOOK", 0.01)
+    world.process = world.make(idle_seconds=0.05)
+    world.begin(12)
+    process = world.started[0]
+    assert isinstance(process.receive(), BeginTurn)
+    process.report(ProcessReady())
+    assert not process.connection.poll(0.3)
+    process.report(TurnStored(12, is_running=False))
+    assert process.receive() == EndProcess()
+    process.die(0)
+    world.process.join(SOON)
+    assert world.process.reserve(2)
+    assert len(world.started) == 2
+
+
+def test_the_server_ends_it_and_starts_none_any_more(world: _World) -> None:
+    world.begin(12)
+    world.process.end()
+    assert isinstance(world.started[0].receive(), BeginTurn)
+    assert world.started[0].receive() == EndProcess()
+    assert world.process.reserve(5) is None
+    assert len(world.started) == 1
+
+
+def test_turns_begun_at_once_start_it_once(world: _World) -> None:
+    threads = [threading.Thread(target=world.process.reserve, args=(3,)) for _ in range(20)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(SOON)
+    assert len(world.started) == 1
