@@ -67,10 +67,9 @@ demo: install
 
 test: check
 
-# The types are checked on one core; the other one compiles the tests meanwhile, which else each process of theirs does for itself.
-check: format lint contracts
-	@$(MAKE) --no-print-directory --jobs 2 types compiled-tests
-	@$(MAKE) --no-print-directory unit
+# The tests are compiled first, which else each of their processes does for itself. The types are checked beside them: the tests wait a lot.
+check: format lint contracts compiled-tests
+	@$(MAKE) --no-print-directory --jobs 2 types unit
 
 compiled-tests: $(STAMP)-dev
 	@$(BIN)/pytest --quiet --collect-only >/dev/null || true

@@ -198,7 +198,8 @@ class AnswerProcess:
         if not connection.poll(_LOOK):
             self._end_if_idle()
             return
-        match connection.recv():
+        report: Report = connection.recv()
+        match report:
             case ProcessReady():
                 with self._lock:
                     self._is_ready = True

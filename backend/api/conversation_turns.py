@@ -17,6 +17,7 @@ from backend.api.turn_maker import TurnAsker, TurnMaker
 from backend.conversations.new_turn import LocalTurns, NewTurn, TurnProcess, Turns
 from backend.conversations.turn_news import TurnNews
 from backend.conversations.turn_runner import TurnRefusedError, TurnRunner
+from backend.store import batches
 from backend.store.database import Database
 from backend.store.runs import Process
 from indexing.runtime.deadline import CancelToken
@@ -120,7 +121,7 @@ class ConversationTurns:
     def of_asker(self, asker: TurnAsker, maker: TurnMaker) -> Turns:
         """Return the turns of an asker, whose next one runs where it is served best."""
         local = LocalTurns(self._runner, partial(maker.make_order, asker))
-        return _AskersTurns(asker, local, self._process) if self._process else local
+        return AskerTurns(asker, local, maker.database, self._process) if self._process else local
 
     def runs(self, message_id: int) -> bool:
         """Whether a turn runs in this process, or in that of answers."""
@@ -139,12 +140,18 @@ class ConversationTurns:
 
 
 @dataclass(frozen=True, slots=True)
-class _AskersTurns:
+class AskerTurns:
+    """The turns of one asker where there may be a process of answers."""
+
     asker: TurnAsker
     local: LocalTurns
+    database: Database
     process: AnswerProcess
 
     def choose_process(self) -> TurnProcess:
+        # A process that yields the processor would not go on beside indexing, which takes all of it.
+        if batches.list_ready_sources(self.database):
+            return self.local
         holder = self.process.reserve(self.local.runner.count_running())
         return _InProcess(holder, self.asker, self.process) if holder else self.local
 

@@ -1,16 +1,18 @@
 """The process that `quarry serve` starts for the turns of conversations, where several people chat at once."""
 
 import asyncio
-import logging
 import os
 import signal
+import sys
 import threading
 from contextlib import suppress
+from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from backend.api.answer_process import (
     BeginTurn,
+    Command,
     EndProcess,
     ProcessReady,
     Report,
@@ -34,19 +36,19 @@ from backend.worker.logs import configure_logging
 from connectors.errors import TemporarilyUnavailableError
 from indexing.runtime import malloc
 
-NICENESS = 10
-"""Of its threads once it is ready, so that searches in the process of the server take the processor first (setpriority(2))."""
+NICENESS = 15
+"""Of all threads once the process is ready, so that searches in the process of the server take the processor first (setpriority(2))."""
 GRACE = 1.0
 """Seconds in which interrupted turns are stored before the process ends."""
 READY_SECONDS = 30.0
 """That turns wait until the index is open; shorter than their leases."""
-
-LOG = logging.getLogger("quarry.turns")
+RETRY_AFTER = timedelta(seconds=30)
 
 
 def run_answer_worker(connection: Connection) -> None:
     """Run turns in this process, until it is told to end or the server has died."""
     malloc.limit_arenas()  # before there are threads
+    leave_one_core()
     configure_logging("answers")
     signal.signal(signal.SIGTERM, _end)
     worker = _AnswerWorker(Container(for_one_of_several(Settings())), _Reports(connection))
@@ -59,12 +61,18 @@ def run_answer_worker(connection: Connection) -> None:
         worker.stop()
 
 
-def yield_processor() -> None:
-    """Let other processes take the processor first. Threads that begin from now on inherit that from those that start them."""
+def leave_one_core() -> None:
+    """Keep this process off one of several cores, on Linux: what runs is not preempted at once, whatever its priority."""
+    if sys.platform == "linux" and len(cores := sorted(os.sched_getaffinity(0))) > 1:
+        os.sched_setaffinity(0, cores[1:])
+
+
+def lower_priority() -> None:
+    """Let other processes take the processor first. Threads inherit that from those that start them."""
     tasks = Path("/proc/self/task")
+    # Of Linux: elsewhere a process has one priority.
     threads = [int(task.name) for task in tasks.iterdir()] if tasks.exists() else [0]
     for thread in threads:
-        # Of Linux: elsewhere a process has one priority.
         with suppress(ProcessLookupError):
             os.setpriority(os.PRIO_PROCESS, thread, NICENESS)
 
@@ -122,7 +130,7 @@ class _AnswerWorker:
         self._slots.start(loop)
         self._warmup.start()
 
-    def carry_out(self, command: object) -> bool:
+    def carry_out(self, command: Command) -> bool:
         """Return whether the process is to go on."""
         match command:
             case BeginTurn():
@@ -138,7 +146,7 @@ class _AnswerWorker:
         self._runner.interrupt_all(GRACE)
 
     def _report_ready(self) -> None:
-        yield_processor()
+        lower_priority()
         self._reports.send(ProcessReady())
 
     def _begin(self, command: BeginTurn) -> None:
@@ -148,7 +156,7 @@ class _AnswerWorker:
         if self._warmup.ready.wait(READY_SECONDS):
             self._runner.begin(order, answering)
             return
-        error = TemporarilyUnavailableError("The index cannot be opened in time for the answer.")
+        error = TemporarilyUnavailableError("The index could not be opened in time.", RETRY_AFTER)
         self._runner.fail(command.turn.message_id, answering.encoder, error)
 
     def _report_stored(self, message_id: int) -> None:

@@ -13,6 +13,7 @@ from backend.container import Container
 from backend.settings import Settings
 from backend.store import turns
 from backend.sync.run_lease import is_dead
+from backend.worker import answer_worker
 from tests.support.home import Home
 from tests.support.scripted_model import Call, Manner, Reply, Request, Say, ScriptedModel, ToolUse
 from tests.support.server_processes import wait_for
@@ -94,6 +95,11 @@ class _Answers:
         assert self._server.client.post(path).status_code == 202
 
 
+def _list_priorities(process: int) -> Iterator[int]:
+    for task in Path(f"/proc/{process}/task").iterdir():
+        yield os.getpriority(os.PRIO_PROCESS, int(task.name))
+
+
 @pytest.fixture
 def answers(server: Serving, home: Home) -> _Answers:
     answers = _Answers(server, home, AT_ONCE)
@@ -106,7 +112,7 @@ def test_several_at_once_are_followed_and_stopped_wherever_they_are_written(
 ) -> None:
     writer = answers.find_process()
     assert writer in list_processes(server.process.pid)
-    assert os.getpriority(os.PRIO_PROCESS, writer) > os.getpriority(os.PRIO_PROCESS, 0)
+    wait_for(lambda: set(_list_priorities(writer)) == {answer_worker.NICENESS})
     for place in answers.places:
         answers.stop(place)
         assert list(answers.follow(place))[-1] == "stopped"

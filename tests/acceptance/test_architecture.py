@@ -48,6 +48,7 @@ def _called(home: Home, *arguments: str) -> Iterator[str]:
         yield name.replace("<locals>.", "")
 
 
+@pytest.mark.soak("slow")
 def test_a_document_and_a_question_pass_through_the_functions_that_it_names(home: Home) -> None:
     document, question = _journey("A document"), _journey("A question")
     assert len(document) >= 8

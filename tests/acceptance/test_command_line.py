@@ -222,7 +222,6 @@ def test_a_broken_file_is_named_and_stops_nothing(tmp_path: Path) -> None:
     assert home.quarry("search", "gate code", "--json").json["results"]
 
 
-@pytest.mark.smoke
 def test_edit_rename_and_delete_change_exactly_those(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()

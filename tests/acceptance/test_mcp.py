@@ -34,7 +34,6 @@ async def find(client: Client, query: str) -> list[str]:
     return [one["id"] for one in found.structured_content["results"]]
 
 
-@pytest.mark.smoke
 @BOTH
 def test_an_agent_on_the_machine_searches_reads_and_asks(home: Home, mode: Mode) -> None:
     progress = Progress()

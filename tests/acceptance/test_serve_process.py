@@ -77,7 +77,6 @@ def test_it_says_where_it_is_and_what_to_do(home: Home) -> None:
         assert running.stop()[0] == 0
 
 
-@pytest.mark.smoke
 def test_only_the_secret_or_a_link_lets_one_in(home: Home) -> None:
     with serving(home) as running, httpx.Client(base_url=running.url, timeout=60) as stranger:
         for path in ("/", "/api/sources", "/api/documents", "/openapi.json", "/metrics"):

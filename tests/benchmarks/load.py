@@ -3,8 +3,8 @@
     .venv/bin/python -m tests.benchmarks.load [--seconds 120] [--searchers 50] [--chatters 20] [--pause 3] [--reading 0]
 
 The searchers are wrk (Debian's package `wrk`), which sends a question of the handbook's questions
-on each of its connections `--pause` seconds after the last was answered; what it counts is read from
-its own report. The chatters are threads, each with a conversation of its own, that follow every event of
+on each of its connections some time after the last was answered, `--pause` seconds in the mean; what it counts is read from
+its own report. The pauses are random, by the same numbers each time: after pauses of one length all fifty would ask in the same second again and again. The chatters are threads, each with a conversation of its own, that follow every event of
 every answer and ask again after `--reading` seconds; the language model is the scripted one of the tests,
 in another process, at 50 tokens a second. Wanted: no error, the 95th percentile of a search at most twice
 that of the searchers alone, memory at the end at most 1.1 times that after ten seconds, and less than
@@ -68,6 +68,11 @@ done = function(summary, latency, requests)
     summary.errors.write, summary.errors.status, summary.errors.timeout))
 end
 """
+_PAUSE = """
+math.randomseed(7)
+delay = function() return math.floor((0.4 + 1.2 * math.random()) * MEAN) end
+"""
+"""Shorter than the server keeps a connection that nothing is asked on."""
 _ERRORS = ("connect", "read", "write", "status", "timeout")
 
 
@@ -134,7 +139,7 @@ def searched(
 ) -> Any:
     """wrk's own report."""
     bodies = ", ".join(f"[==[{json.dumps({'query': one})}]==]" for one in questions)
-    pause = f"delay = function() return {options.pause * 1000:.0f} end" if options.pause else ""
+    pause = _PAUSE.replace("MEAN", f"{options.pause * 1000:.0f}") if options.pause else ""
     script = folder / "search.lua"
     text = _SCRIPT.replace("SECRET", server.authorization["Authorization"])
     script.write_text(text.replace("BODIES", bodies).replace("PAUSE", pause), encoding="utf-8")

@@ -26,7 +26,8 @@ _POSTGRESQL = "postgresql"
 """In the ids of tests on PostgreSQL, which belong to `make test` only where the database is what is tested."""
 _OF_THE_DATABASE = (
     "tests/unit/backend/store/",
-    "tests/unit/backend/sync/",
+    "tests/unit/backend/sync/test_maintenance_lock.py",
+    "tests/unit/backend/sync/test_set_work.py",
     "tests/contract/test_ledger.py",
     "tests/acceptance/test_kill.py",
 )

@@ -50,7 +50,6 @@ def _check(page: Page, picture: Path) -> None:
     page.screenshot(path=picture)
 
 
-@pytest.mark.smoke
 def test_the_first_account(
     browser: Browser, server: Serving, own_home: Home, pictures: Path
 ) -> None:

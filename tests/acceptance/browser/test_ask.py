@@ -78,7 +78,6 @@ def _asks(page: Page) -> None:
     page.keyboard.press("Enter")
 
 
-@pytest.mark.smoke
 def test_an_answer_with_sources_that_can_be_checked(
     opens: Opens, address: str, model: ScriptedModel, pictures: Path
 ) -> None:

@@ -123,7 +123,6 @@ def _options(page: Page, title: str, action: str) -> None:
     page.get_by_role("menuitem", name=action).click()
 
 
-@pytest.mark.smoke
 def test_asked_and_asked_on(
     opens: Opens, address: str, model: ScriptedModel, pictures: Path
 ) -> None:

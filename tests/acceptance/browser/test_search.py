@@ -27,7 +27,6 @@ def _titles(page: Page) -> list[str]:
     return page.locator("[data-result]").all_inner_texts()
 
 
-@pytest.mark.smoke
 def test_from_nothing_to_a_document_read(opens: Opens, tmp_path: Path, pictures: Path) -> None:
     folder = tmp_path / "handbook"
     shutil.copytree(handbook(), folder)

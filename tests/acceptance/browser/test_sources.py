@@ -273,7 +273,6 @@ def _picture(page: Page, pictures: Path, name: str) -> None:
     page.set_viewport_size(wide)
 
 
-@pytest.mark.smoke
 def test_a_source_is_paused_resumed_and_removed(opens: Opens, address: str) -> None:
     with opens(address) as watched:
         page = watched.open("/source/leaving")

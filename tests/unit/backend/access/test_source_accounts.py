@@ -440,6 +440,7 @@ def test_the_query_of_every_request_reads_no_table_whole(
     assert [step for step in plan if step.startswith("SCAN")] == []
 
 
+@pytest.mark.soak("slow")
 def test_an_account_in_65_000_groups_is_resolved_in_one_look(
     store: Store, admin: SourceAccountService
 ) -> None:

@@ -271,6 +271,7 @@ def test_a_session_changes_nothing_without_its_proof(world: World, proof: str) -
     assert refusals(world, unproven, list_changing()) == {NOT_FROM_ITS_PAGE}
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "headers",
     [{"origin": "https://evil.example.com"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}],

@@ -181,6 +181,7 @@ async def check_refusals(app: Api, like: TestClient) -> None:
                 assert (answer.status_code == 401) is expected, (method, path)
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize("email", [BOB, SAM])
 def test_members_reach_what_is_for_readers_alone(
     app: Api, container: Container, cookies: AccountCookies, email: str
@@ -195,12 +196,14 @@ def test_members_reach_what_is_for_readers_alone(
             assert client.request(method, path).status_code not in {401, 403}, (method, path)
 
 
+@pytest.mark.soak("slow")
 def test_admins_reach_every_page(app: Api, ann: Browser) -> None:
     for method, path, _ in list_requests(app):
         if method == "GET" and path not in ENTRANCES:
             assert ann.client.get(path).status_code not in {401, 403}, path
 
 
+@pytest.mark.soak("slow")
 def test_a_token_never_does_more_than_its_owner_may(
     app: Api, container: Container, stranger: TestClient, make_token: Any
 ) -> None:
@@ -446,6 +449,7 @@ def test_no_other_site_signs_anybody_in_or_out(
     assert bob.client.get("/api/documents").status_code == 200
 
 
+@pytest.mark.soak("slow")
 def test_without_the_proof_of_its_page_a_session_changes_nothing(
     app: Api, cookies: AccountCookies, ann: Browser, bob: Browser
 ) -> None:

@@ -1,12 +1,14 @@
-"""The server's side of the process of answers: when it is started, what it is told, and what becomes of its turns when it dies."""
+"""The server's side of the process of answers: when it is started and used, what it is told, and what becomes of its turns when it dies."""
 
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,13 +26,20 @@ from backend.api.answer_process import (
     TurnStored,
     WebCacheLookup,
 )
+from backend.api.conversation_turns import AskerTurns
 from backend.api.metrics_collector import Metrics
 from backend.api.turn_maker import TurnAsker
 from backend.chat.turn_settings import AssistantSettings
-from backend.conversations.new_turn import NewTurn
+from backend.conversations.new_turn import LocalTurns, NewTurn
+from backend.conversations.turn_runner import TurnRunner
+from backend.store import batches, run_transitions, runs, sources
 from backend.store.conversations import ConversationOwner
+from backend.store.database import open_database
 from backend.store.messages import Message
+from backend.sync.run_lease import is_dead, is_gone, this_process
 from connectors.access import Readers
+from connectors.connector import Deletion
+from tests.support.databases import sqlite_in
 
 SOON = 10.0
 ASKER = TurnAsker(ConversationOwner(7), Readers.of("group:sales"), "person:7", "zh")
@@ -57,7 +66,7 @@ class _Played(BaseProcess):
             self.connection.send(one)
 
     def die(self, code: int) -> None:
-        self.exitcode = code  # type: ignore[misc]
+        self.exitcode = code
         self.connection.close()
 
 
@@ -244,3 +253,28 @@ def test_turns_begun_at_once_start_it_once(world: _World) -> None:
     for each in threads:
         each.join(SOON)
     assert len(world.started) == 1
+
+
+class _Busy(TurnRunner):
+    """Of a server that writes several answers already."""
+
+    def __init__(self) -> None:
+        pass
+
+    def count_running(self) -> int:
+        return 5
+
+
+def test_turns_run_in_the_server_while_documents_are_indexed(world: _World, tmp_path: Path) -> None:
+    with closing(open_database(sqlite_in(tmp_path))) as database:
+        sources.add(database, "wiki", "folder", {"path": "/wiki"})
+        local = LocalTurns(_Busy(), lambda _: pytest.fail("nothing is begun"))
+        turns = AskerTurns(ASKER, local, database, world.process)
+        run = run_transitions.begin(database, "wiki", "incremental", this_process(), is_gone)
+        runs.enter_stage(database, run, "indexing")
+        batches.save(database, run, [Deletion("wiki:a")], None)
+        assert turns.choose_process() is local
+        assert not world.started
+        claimed = batches.claim(database, this_process(), is_dead)
+        assert claimed is not None
+        assert turns.choose_process().holder.number == world.started[0].pid

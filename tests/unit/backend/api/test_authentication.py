@@ -359,6 +359,7 @@ def test_a_page_of_another_site_is_refused_with_the_cookie_too(browser: TestClie
     assert browser.post("/api/search", json=SEARCH, headers=proof).status_code == 403
 
 
+@pytest.mark.soak("slow")
 def test_a_token_reaches_what_its_scopes_say(
     app: Api, stranger: TestClient, tokens: ApiTokenService
 ) -> None:

@@ -42,6 +42,7 @@ def test_a_process_that_has_died_is_none_of_them_until_another_takes_its_place(
     assert set(processes.live()) == {"server 1"}
 
 
+@pytest.mark.soak("slow")
 def test_folders_of_servers_that_were_killed_are_removed_by_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,6 +88,7 @@ def test_it_is_settled_once_all_is_made_or_something_fails_and_starts_once() -> 
         assert not failing.ready.is_set()
 
 
+@pytest.mark.soak("slow")
 def test_what_was_made_is_not_gone_through_for_garbage_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

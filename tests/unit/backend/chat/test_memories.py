@@ -105,6 +105,7 @@ def _count(embedder: QueryEmbedder, understanding: Understanding) -> _Counts:
     return _Counts(found, missed, foreign, unrelated)
 
 
+@pytest.mark.soak("slow")
 def test_only_what_is_about_the_question_is_chosen_by_meaning() -> None:
     counts = _count(minilm(), MEASURED)
     assert counts.missed <= 1

@@ -36,6 +36,7 @@ def test_the_table_covers_every_line_of_the_contract() -> None:
     assert asked == set(product(("chat", "agent"), Surface))
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize("scenario", list_scenarios(Surface.API), ids=name_scenario)
 def test_over_the_api(modes: ModesWorld, scenario: Scenario) -> None:
     with modes.prepare(scenario):

@@ -197,6 +197,7 @@ def test_any_text_is_checked(query: str, private: list[str], public: str, own: s
     assert isinstance(same, AllowedQuery | RefusedQuery)
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "unit",
     ["A ", "Ab ", "“a", "「あ", "1,000 ", "111 ", "A-9-", "a.b@c.d ", "ERR-1042 ", "- ", "x", "€1"],

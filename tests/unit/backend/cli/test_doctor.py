@@ -88,6 +88,7 @@ def test_an_identity_provider_of_another_name_is_not_well() -> None:
             check_provider(provider)
 
 
+@pytest.mark.soak("slow")
 def test_a_sandbox_is_tried_where_it_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,7 @@ def _say(cli: CliRunner, *arguments: str) -> str:
     return ran.output
 
 
+@pytest.mark.soak("slow")
 def test_findings_are_listed_searched_shown_edited_and_deleted(
     cli: CliRunner, tmp_path: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_what_is_exported_to_a_terminal_does_not_steer_it(
     json.loads(shown)
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

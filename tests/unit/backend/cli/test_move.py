@@ -57,6 +57,7 @@ def test_no_index_cannot_be_moved(container: Container) -> None:
         moved(container, "embedded")
 
 
+@pytest.mark.soak("slow")
 def test_an_index_of_another_model_is_replaced_only_when_the_copy_is_whole(
     container: Container,
 ) -> None:

@@ -230,6 +230,7 @@ def test_a_damaged_index_is_built_anew(desk: Desk) -> None:
     assert documents(desk.container()) == 2
 
 
+@pytest.mark.soak("slow")
 def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> None:
     with pytest.raises(ActionRequiredError, match="quarry reindex --model MODEL"):
         list(commands.continue_build(desk.container(), RateLimit()))

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from backend.cli import app
 from backend.cli.serve import open_listener
-from backend.cli.serve_processes import Listener, for_one_of_several
-from backend.settings import Settings
+from backend.cli.serve_processes import Listener
+from backend.settings import Settings, for_one_of_several
 
 
 async def _accepted_option(listener: socket.socket) -> int:

@@ -55,6 +55,7 @@ def test_a_secret_comes_by_a_file_a_variable_or_a_pipe(
     assert SECRET not in done.output
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

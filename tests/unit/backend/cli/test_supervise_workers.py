@@ -22,6 +22,7 @@ def test_each_queue_has_a_process_and_a_port_of_its_own() -> None:
     ]
 
 
+@pytest.mark.soak("slow")
 def test_a_metrics_port_that_is_in_use_ends_all_with_a_clear_error(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,6 +89,7 @@ def _note_mask(folder: Path) -> None:
         time.sleep(60)
 
 
+@pytest.mark.soak("slow")
 def test_ctrl_c_of_a_terminal_reaches_the_supervisor_alone_which_ends_the_process(
     tmp_path: Path,
 ) -> None:
@@ -100,6 +101,7 @@ def test_ctrl_c_of_a_terminal_reaches_the_supervisor_alone_which_ends_the_proces
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
 
 
+@pytest.mark.soak("slow")
 def test_a_process_that_does_not_end_is_killed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

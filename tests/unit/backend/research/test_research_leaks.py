@@ -33,7 +33,7 @@ from tests.support.research_runs import SENTENCES, add_run, finish_run
 from tests.support.soak import scaled
 from tests.unit.backend.conversations.test_turn_runner import Shelf
 
-CHECKS = scaled(300, 10_000, "faults")
+CHECKS = scaled(scaled(100, 300, "slow"), 10_000, "faults")
 CHECKS_A_RUN = 10
 DOCUMENTS = [f"wiki:{number}" for number in range(8)]
 SAID = {document: f"secret-of-{document.partition(':')[2]}-" for document in DOCUMENTS}
@@ -128,6 +128,7 @@ def _read_docx(file: bytes) -> str:
         return parts.read("word/document.xml").decode()
 
 
+@pytest.mark.deep("slow")
 @pytest.mark.deep("faults")
 def test_nobody_is_shown_a_word_of_what_they_may_not_read(place: Place) -> None:
     chance = random.Random(7)

@@ -236,6 +236,7 @@ def test_a_process_that_ends_gives_its_runs_to_another_one(
     assert _list_names(database, run_id)[-1] == "done"
 
 
+@pytest.mark.soak("slow")
 def test_two_processes_never_work_on_one_run_together(
     database: Database, world: ResearchWorld
 ) -> None:

@@ -58,7 +58,9 @@ FAULTS: dict[str, Reply] = {
         )
     ),
 }
-FEW_FAULTS = ("an error of the server", "no JSON", "JSON of wrong types")
+FEW_FAULTS = scaled(
+    ("JSON of wrong types",), ("an error of the server", "no JSON", "JSON of wrong types"), "slow"
+)
 
 
 def always(reply: Reply) -> Callable[[Json, Request], Reply]:
@@ -78,6 +80,7 @@ def check_end(world: ResearchWorld, record: ResearchRecord) -> None:
     assert record.report.text
 
 
+@pytest.mark.deep("slow")
 @pytest.mark.deep("faults")
 @pytest.mark.parametrize("fault", scaled(FEW_FAULTS, tuple(FAULTS), "faults"))
 @pytest.mark.parametrize("step", STEPS)
@@ -90,6 +93,7 @@ def test_a_step_whose_model_fails_costs_what_it_would_have_brought(step: str, fa
     assert "The Aster pump costs 40 EUR" in record.report.text
 
 
+@pytest.mark.deep("slow")
 @pytest.mark.deep("faults")
 @pytest.mark.parametrize("fault", scaled(FEW_FAULTS, tuple(FAULTS), "faults"))
 def test_without_any_answer_of_the_model_the_sources_are_quoted(fault: str) -> None:
@@ -190,6 +194,7 @@ def test_when_the_pages_end_no_more_are_opened() -> None:
     assert record.spent.pages <= 2
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "kind",
     [PlanMade, TaskStarted, ActionStarted, ActionDone, TaskDone, RoundDecided, ReportStarted],
@@ -217,6 +222,7 @@ def test_stop_does_not_wait_for_the_model() -> None:
     assert "“The Aster pump costs 40 EUR.” [" in record.report.text
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "kind", [PlanMade, TaskStarted, ActionDone, TaskDone, RoundDecided, ReportStarted]
 )

@@ -43,6 +43,7 @@ def test_long_markup_is_read_in_a_process_of_its_own(media_type: str, isolated: 
     assert len(isolated) == 1
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize("size", [5_000, LONGEST_MARKUP + 1])
 def test_markup_of_too_many_sections_is_refused(size: int) -> None:
     assert len(_read("# a\n" * 1_000)) == 1_000

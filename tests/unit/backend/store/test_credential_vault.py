@@ -142,6 +142,7 @@ def _keys(path: Path) -> tuple[str, ...]:
     return keys_in_file(path)
 
 
+@pytest.mark.soak("slow")
 def test_processes_that_make_a_key_file_at_once_agree(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         found = pool.map(_keys, [tmp_path / "credentials.key"] * 12, chunksize=1)

@@ -104,6 +104,7 @@ def test_a_user_that_may_not_make_tables_is_shown_what_is_missing(
 # Who is away, and comes back
 
 
+@pytest.mark.soak("slow")
 def test_a_server_that_is_away_is_for_later_and_found_again_when_it_is_back() -> None:
     with Server(PostgreSql) as server, closing(open_database(server.url)) as database:
         sources.add(database, "desk", "folder", {})

@@ -463,6 +463,7 @@ def _pipeline(store: Store, folder: Path) -> Pipeline:
     return Pipeline("desk", EMBEDDER, writer, store.ledger, BatchSize(documents=2))
 
 
+@pytest.mark.soak("slow")
 def test_a_killed_run_is_taken_over_and_ended_by_the_next(tmp_path: Path) -> None:
     store = _opened(tmp_path)
     process = multiprocessing.get_context("spawn").Process(
@@ -517,6 +518,7 @@ def _die_while_listing(folder: Path) -> None:
         pass
 
 
+@pytest.mark.soak("slow")
 def test_a_listing_whose_process_is_killed_goes_on_and_deletes_only_what_is_missing(
     tmp_path: Path,
 ) -> None:

@@ -128,6 +128,7 @@ def test_a_page_that_takes_longer_than_a_process_is_read_in_one(page: str) -> No
     assert is_costly(page)
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize("page", JUST_BELOW, ids=len)
 def test_what_is_read_here_takes_less_than_a_process(page: str) -> None:
     assert not is_costly(page)

@@ -122,6 +122,7 @@ def test_spans_are_in_order_and_hold_all_that_is_not_blank(text: str) -> None:
     assert not text[place:].strip()
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "unit",
     [

@@ -258,6 +258,7 @@ class _Counting(HashingEmbedder):
 _READ: list[int] = []
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "unit", ["A sentence of some words. ", "word ", "x", "年", "\x00", "a.\n", "|a|\n"]
 )

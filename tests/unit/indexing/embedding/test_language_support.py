@@ -33,6 +33,7 @@ from indexing.text.stop_words import FUNCTION_WORDS
 from tests.support.models import minilm
 
 
+@pytest.mark.soak("slow")
 def test_minilm_understands_english_only() -> None:
     understanding = measure(minilm())
     shares = {language: understanding.language(language) for language in PROBES}

@@ -21,6 +21,7 @@ from tests.support.models import MINILM, MODEL_CACHE, minilm
 _HOME = Path(__file__).parents[4]
 
 
+@pytest.mark.soak("slow")
 def test_a_process_is_small_and_keeps_to_itself() -> None:
     minilm()
     used = embed_in_child(MODEL_CACHE)
@@ -28,6 +29,7 @@ def test_a_process_is_small_and_keeps_to_itself() -> None:
     assert used < 260
 
 
+@pytest.mark.soak("slow")
 def test_an_empty_cache_is_filled_without_torch(tmp_path: Path) -> None:
     used = embed_in_child(tmp_path)
     # Megabytes; 340 were measured.
@@ -92,6 +94,7 @@ def test_batches_are_alike_and_small() -> None:
     assert list(make_batches([], 1024)) == []
 
 
+@pytest.mark.soak("slow")
 def test_a_search_overtakes_what_needs_many_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads embed 20 texts of 200 words in batches of one each, and only one batch of them is queued at a time."""
     infer, guard = Network.infer, threading.Lock()
@@ -173,6 +176,7 @@ def test_who_stops_reading_leaves_the_network_fit(network: Network) -> None:
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
+@pytest.mark.soak("slow")
 def test_threads_do_not_take_each_others_outputs(network: Network) -> None:
     expected = list(network.infer(inputs()))
     with ThreadPoolExecutor(4) as pool:

@@ -200,6 +200,7 @@ def test_a_write_that_waits_for_the_switch_is_refused(tmp_path: Path) -> None:
     assert isinstance(outcome[0], IndexVersionReplacedError)
 
 
+@pytest.mark.soak("slow")
 def test_a_search_goes_on_through_any_number_of_switches(tmp_path: Path) -> None:
     home = LocalIndexVersions(tmp_path)
     home.open_writer(OLD).write([document("index version 0", "apples")])

@@ -218,6 +218,7 @@ def test_a_writer_waits_its_time_and_says_so(tmp_path: Path) -> None:
     assert impatient.write([document("a", "text")]).replaced == 1
 
 
+@pytest.mark.soak("slow")
 def test_a_batch_holds_a_document_once_and_so_many_chunks() -> None:
     changes: list[IndexChange] = [
         document("a", "1"),

@@ -95,6 +95,7 @@ def test_what_is_joined_is_kept_whole_up_to_128_characters() -> None:
     assert words(longer) == ["a1"] * 44
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize("unit", ["a", "é", "国", "a-", "1.", "_", "'s", "\u0301", '"', "「", "@a"])
 def test_very_many_characters_without_a_blank(unit: str) -> None:
     """Quadratic time would take minutes here."""
@@ -124,6 +125,7 @@ def test_threads_do_not_share_a_stemmer() -> None:
     assert results == {number: {("fli",)} for number in range(4)}
 
 
+@pytest.mark.soak("slow")
 def test_folding_a_character_twice_is_folding_it_once() -> None:
     characters = (
         chr(i) for i in chain(range(0xD800), range(0xF900, 0x33480), range(0xE0000, 0xE01F0))

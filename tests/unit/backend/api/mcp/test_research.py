@@ -80,6 +80,7 @@ def wait_for_end(office: Office, email: str) -> ResearchRun:
     return run
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.usefixtures("workers", "researcher")
 def test_a_report_names_its_sources_and_its_progress_is_reported(
     office: Office, mode: Mode
@@ -159,6 +160,7 @@ def _make_project(office: Office, email: str, name: str) -> str:
     return service.create(name, "Say what is of the quay.").id
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.usefixtures("workers", "researcher")
 @pytest.mark.parametrize("by", ["id", "name"])
 def test_an_assistant_and_a_project_are_given_by_id_or_name(

@@ -206,6 +206,7 @@ def test_a_file_of_an_earlier_question_counts_on(bob: TestClient, server: Script
     assert streamed[0].data["names"] == ["move.md"]
 
 
+@pytest.mark.soak("slow")
 def test_files_that_do_not_fit_are_the_scope_until_everything_is_searched(
     bob: TestClient, server: ScriptedModel, modelled: Container
 ) -> None:
@@ -230,6 +231,7 @@ def test_files_that_do_not_fit_are_the_scope_until_everything_is_searched(
         assert bob.delete(f"{FILES}/{one['id']}").status_code == 204
 
 
+@pytest.mark.soak("slow")
 def test_a_file_that_does_not_fit_is_searched_whatever_the_plan_says(
     bob: TestClient, server: ScriptedModel, modelled: Container, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +253,7 @@ def test_a_file_that_does_not_fit_is_searched_whatever_the_plan_says(
     assert bob.delete(f"{FILES}/{long['id']}").status_code == 204
 
 
+@pytest.mark.soak("slow")
 def test_files_stand_in_the_place_of_what_an_assistant_is_limited_to(
     bob: TestClient, server: ScriptedModel, modelled: Container
 ) -> None:

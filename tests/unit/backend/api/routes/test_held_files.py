@@ -205,6 +205,7 @@ def test_rights_follow_those_who_leave_and_what_is_removed_at_once(
     assert bob.get(f"{FILES}/{own['id']}").status_code == 200
 
 
+@pytest.mark.soak("slow")
 def test_the_source_of_a_held_file_is_called_what_it_is(
     bob: TestClient, cat: TestClient, project: str, server: ScriptedModel, modelled: Container
 ) -> None:

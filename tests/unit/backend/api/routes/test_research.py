@@ -485,6 +485,7 @@ def _ask_nothing(values: Json, request: Request) -> Reply:
     return Say('{"questions": []}')
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.usefixtures("workers")
 @pytest.mark.parametrize("prompt", ["plan", "agent", "task_report", "final_report"])
 def test_a_model_that_fails_leaves_a_report_or_a_sentence_why_not(

@@ -111,6 +111,7 @@ def _cited(opened: Any) -> set[str]:
     return set() if report is None else {one["document_id"] for one in report["sources"]}
 
 
+@pytest.mark.soak("slow")
 def test_a_run_never_cites_outside_of_what_its_assistant_is_limited_to(bob: TestClient) -> None:
     both = f"{LEAVE}; {CRANE}"
     free = start(bob, both)
@@ -143,6 +144,7 @@ def test_instructions_of_the_assistant_and_the_project_are_followed(
     assert len(followed) >= 4  # the plan, a step of the agent, its report, the final report
 
 
+@pytest.mark.soak("slow")
 def test_the_files_of_a_project_are_searched_in_it_and_nowhere_else(
     bob: TestClient, cid: TestClient
 ) -> None:

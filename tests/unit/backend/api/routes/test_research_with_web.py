@@ -170,6 +170,7 @@ def test_a_step_whose_model_fails_leaves_a_report(
     assert "The Aster pump costs 40 EUR" in report["markdown"]
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "served",
     [
@@ -244,6 +245,7 @@ CALL = 1_000
 """Tokens that each call of a model is said to have taken."""
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     ("limits", "pause", "says"),
     [

@@ -106,6 +106,7 @@ def test_nothing_leaves(world: AgentWorld, injection: Injection) -> None:
         assert name in TOOLS or told.startswith("There is no tool")
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "injection", [one for one in INJECTIONS if not one.is_harmless], ids=lambda one: one.name
 )

@@ -144,6 +144,7 @@ class Counting(HashingEmbedder):
         return super().embed_queries(texts, deadline)
 
 
+@pytest.mark.soak("slow")
 def test_the_embedder_is_called_twice_at_most_with_a_bounded_number_of_texts() -> None:
     embedder = Counting()
     long = " ".join(f"Shelf {n} holds the spare parts of machine {n}." for n in range(2000))

@@ -193,6 +193,7 @@ def test_search_engines_are_asked_each_text_once_and_no_endless_one() -> None:
     assert web_queries(Queries("a" * 900)) == ("a" * 400,)
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "unit",
     [

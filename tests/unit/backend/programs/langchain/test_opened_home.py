@@ -65,6 +65,7 @@ def test_a_reader_that_is_none_is_refused(company: Company) -> None:
         pass
 
 
+@pytest.mark.soak("slow")
 def test_an_index_that_is_switched_to_another_model_is_opened_anew(company: Company) -> None:
     environment = {
         "QUARRY_HOME": str(company.settings.home),

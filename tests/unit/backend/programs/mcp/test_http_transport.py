@@ -48,6 +48,7 @@ async def list_tools(transport: HttpTransport) -> list[str]:
     return [tool["name"] for tool in json.loads(message[6:])["result"]["tools"]]
 
 
+@pytest.mark.soak("slow")
 def test_an_api_that_no_agent_asks_does_not_load_the_protocol() -> None:
     program = "import sys, backend.api.app; print({'mcp', 'mcp_types'} & set(sys.modules))"
     done = subprocess.run(

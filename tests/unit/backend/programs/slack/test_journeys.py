@@ -423,6 +423,7 @@ def test_who_asked_says_what_they_think_and_nobody_else(office: SlackWorld) -> N
 # --- what documents and people write
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "text",
     [
@@ -449,6 +450,7 @@ def test_what_a_document_or_a_model_writes_mentions_nobody(
     assert world.slack.of_bot(other) == []
 
 
+@pytest.mark.soak("slow")
 def test_a_long_answer_goes_on_in_further_messages(office: SlackWorld, writer: Writer) -> None:
     line = "Leave is & stays <long>, as it says here. "
     paragraphs = [f"{number}. {line * 60}" for number in range(12)]

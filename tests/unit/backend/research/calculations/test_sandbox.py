@@ -189,6 +189,7 @@ ESCAPES = {
 }
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize("name", ESCAPES)
 def test_an_escape_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = tmp_path / "quarry.db"
@@ -203,6 +204,7 @@ def test_an_escape_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert calculate("1 + 1") == "2\n", "the next one is not affected"
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "code", ["while True: pass", "10 ** 10 ** 9", "import re\nre.match('(a+)+$', 'a' * 99 + 'b')"]
 )

@@ -122,6 +122,7 @@ def _find_scopes(source: ConfluenceConnector) -> dict[str, set[str]]:
     }
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize("instead", [not_found(), denied()], ids=["404", "403"])
 def test_a_run_with_one_failed_response_is_completed_by_the_next(
     kind: Callable[..., ConfluenceService], instead: Reply
