@@ -93,7 +93,7 @@ class Settings(BaseSettings):
     answer_process: bool = Field(
         default=True,
         description="Whether quarry serve without --processes writes the answers of conversations in another process while several"
-        " are written at once, so that searches do not wait for them; it takes about 400 MB",
+        " are written at once, so that searches do not wait for them; that takes about 400 MB of memory",
     )
     requests_waiting: int = Field(
         default=100,

@@ -1,8 +1,8 @@
-"""A process of its own that runs the turns of conversations, where several people chat at once.
+"""A process of its own that runs the turns of conversations, where several answers are written at once.
 
-All threads of a process share the interpreter's lock, so that searches would wait for what answers compute. The other process
-yields the processor to this one. It is started when a turn begins while another one runs, and ends when nobody has chatted for a
-while. Until it is ready, which takes seconds, few turns run here; more wait for it.
+All threads of a process share the interpreter's lock, so that searches would wait for what answers compute. The answer process has
+a lower priority than that of the server. It is started when a turn begins while another one runs, and ends when nobody has chatted
+for a while. Until it is ready, which takes seconds, a few turns run in the server, and further ones wait for it.
 """
 
 import logging
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 from typing import TypeAlias
 
 from backend.api.metrics_collector import Metrics
@@ -21,18 +22,20 @@ from backend.api.turn_maker import TurnAsker
 from backend.conversations.new_turn import NewTurn
 from backend.store.runs import Process
 from backend.store.web_cache import CacheKind
-from backend.sync.run_lease import find_process
+from backend.sync.run_lease import identify_process
 from backend.web_search.session_cache import Outcome
 
 LOG = logging.getLogger("quarry.processes")
-MOST_MEANWHILE = 2
-"""Turns that run in the process of the server while this one starts."""
+MOST_WHILE_STARTING = 2
+"""Turns that run in the server while the answer process starts."""
 IDLE_SECONDS = 600.0
 """Without a turn, after which the process is ended: it holds the index and the embedding model in memory."""
-RESTART_SECONDS = 30.0
-"""Until a process is started again after one that died."""
+RESTART_SECONDS = 60.0
+"""Until a process is started again after one that died or could not be started."""
+END_SECONDS = 10.0
+"""After which a process that was told to end is killed."""
 _LOOK = 5.0
-"""Seconds between two looks whether it is idle."""
+"""Seconds between two looks whether it is idle, or does not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ Command: TypeAlias = BeginTurn | StopTurn | EndProcess
 
 @dataclass(frozen=True, slots=True)
 class ProcessReady:
-    """It need not be waited for any more."""
+    """It has opened the index, and begins turns at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +95,27 @@ StartProcess: TypeAlias = Callable[[Connection], BaseProcess]
 """Starts the process with its end of the pipe: it receives commands and sends reports."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A process that was started."""
+
+    process: BaseProcess
+    holder: Process
+    connection: Connection
+    commands: "SimpleQueue[Command | None]"
+    """Sent by a thread of its own: where the process does not read, nobody else waits. None is the last one."""
+
+    def send_all(self) -> None:
+        with suppress(OSError):
+            while (command := self.commands.get()) is not None:
+                self.connection.send(command)
+
+
 class AnswerProcess:
-    """
+    """The answer process as the server sees it: started, told of turns, and ended. Safe to use from several threads.
+
     Args:
+        start: called with an end of the pipe.
         stored: called with the id of an answer of which more can be read, or whose process has died.
     """
 
@@ -109,36 +130,46 @@ class AnswerProcess:
         self._metrics = metrics
         self._stored = stored
         self._idle_seconds = idle_seconds
+        # Held for moments alone: the event loop takes it as well.
         self._lock = threading.Lock()
-        self._connection: Connection | None = None
-        """While the process lives."""
-        self._holder: Process | None = None
-        """Until it is to end."""
+        self._started: _Started | None = None
+        self._thread: threading.Thread | None = None
         self._is_ready = False
         self._running = set[int]()
-        self._used = time.monotonic()
+        self._last_used = time.monotonic()
         self._next_start = 0.0
-        self._thread: threading.Thread | None = None
+        self._told_to_end: float | None = None
+        """When the process was told."""
         self._has_ended = False
+        """None is started any more."""
 
-    def reserve(self, running: int) -> Process | None:
-        """Return the process that is to run the next turn, and which then stays for long enough to begin it; None for that of the server.
+    def choose_holder(self, running: int) -> Process | None:
+        """Return the process for the next turn, or None for the server itself. It is not ended as idle before the turn begins.
 
         Args:
-            running: turns that this process runs.
+            running: turns that the server runs.
         """
         with self._lock:
-            self._used = time.monotonic()
-            if running and self._holder is None and self._may_start():
-                self._start_process()
-            return self._holder if self._is_ready or running >= MOST_MEANWHILE else None
-
-    def begin(self, command: BeginTurn) -> None:
-        """Begin a turn. Where the process has died by now, the turn is found to be interrupted."""
+            self._last_used = time.monotonic()
+            is_due = running > 0 and self._may_start()
+            if is_due:
+                self._thread = threading.Thread(
+                    target=self._run, name="answer process", daemon=True
+                )
+        if is_due and self._thread is not None:
+            self._thread.start()
         with self._lock:
-            self._running.add(command.turn.message_id)
-            if not self._send(command):
-                self._running.discard(command.turn.message_id)
+            started = self._started
+            is_used = self._is_ready or running >= MOST_WHILE_STARTING
+            can_take = started is not None and self._told_to_end is None and is_used
+            return started.holder if started is not None and can_take else None
+
+    def begin(self, holder: Process, command: BeginTurn) -> None:
+        """Begin a turn in the process that was chosen. Where that has died by now, the turn is found to be interrupted."""
+        with self._lock:
+            if self._started is not None and self._started.holder == holder:
+                self._running.add(command.turn.message_id)
+                self._started.commands.put(command)
 
     def runs(self, message_id: int) -> bool:
         with self._lock:
@@ -147,58 +178,69 @@ class AnswerProcess:
     def stop(self, message_id: int) -> None:
         """Stop a turn at once, if the process runs it."""
         with self._lock:
-            if message_id in self._running:
-                self._send(StopTurn(message_id))
+            if self._started is not None and message_id in self._running:
+                self._started.commands.put(StopTurn(message_id))
 
     def end(self) -> None:
         """Tell the process to end, and start none any more."""
         with self._lock:
             self._has_ended = True
-            self._holder = None
-            self._send(EndProcess())
+            self._tell_to_end()
 
     def join(self, seconds: float) -> None:
-        """Wait until it has ended, but no longer than this."""
-        if self._thread is not None:
-            self._thread.join(seconds)
-
-    def _send(self, command: Command) -> bool:
-        if self._connection is None:
-            return False
-        try:
-            self._connection.send(command)
-        except OSError:
-            return False
-        return True
+        """Wait for its end; kill it after so many seconds."""
+        thread, started = self._thread, self._started
+        if thread is None:
+            return
+        thread.join(seconds)
+        if thread.is_alive() and started is not None:
+            started.process.kill()
 
     def _may_start(self) -> bool:
-        has_none = self._thread is None or not self._thread.is_alive()
-        return has_none and not self._has_ended and time.monotonic() >= self._next_start
+        return self._thread is None and not self._has_ended and time.monotonic() >= self._next_start
 
-    def _start_process(self) -> None:
+    def _tell_to_end(self) -> None:
+        if self._started is not None and self._told_to_end is None:
+            self._told_to_end = time.monotonic()
+            self._started.commands.put(EndProcess())
+
+    def _run(self) -> None:
+        """Start a process and follow it to its end."""
+        started = None
+        try:
+            started = self._start_process()
+            if started is not None:
+                with suppress(EOFError, OSError):
+                    while True:
+                        self._follow(started)
+        finally:
+            self._settle(started)
+
+    def _start_process(self) -> _Started | None:
         ours, theirs = Pipe()
-        with theirs:
-            process = self._start(theirs)
+        try:
+            with theirs:
+                process = self._start(theirs)
+        except OSError as error:
+            ours.close()
+            LOG.warning("The process of answers cannot be started: %s", error)
+            return None
         assert process.pid is not None
         LOG.info("answers: process %s", process.pid)
-        self._connection, self._holder = ours, find_process(process.pid)
-        self._thread = threading.Thread(
-            target=self._run, args=(process, ours), name="answer process", daemon=True
-        )
-        self._thread.start()
+        started = _Started(process, identify_process(process.pid), ours, SimpleQueue())
+        threading.Thread(target=started.send_all, name="answer commands", daemon=True).start()
+        with self._lock:
+            self._started, self._last_used = started, time.monotonic()
+            if self._has_ended:
+                self._tell_to_end()
+        return started
 
-    def _run(self, process: BaseProcess, connection: Connection) -> None:
-        with connection, suppress(EOFError, OSError):
-            while True:
-                self._follow(connection)
-        self._settle(process)
-
-    def _follow(self, connection: Connection) -> None:
+    def _follow(self, started: _Started) -> None:
         """Raises EOFError, OSError: the process has ended."""
-        if not connection.poll(_LOOK):
-            self._end_if_idle()
+        if not started.connection.poll(_LOOK):
+            self._end_if_due(started)
             return
-        report: Report = connection.recv()
+        report: Report = started.connection.recv()
         match report:
             case ProcessReady():
                 with self._lock:
@@ -215,21 +257,31 @@ class AnswerProcess:
             case WebCacheLookup(kind, outcome):
                 self._metrics.looked_up_in_web_cache(kind, outcome)
 
-    def _end_if_idle(self) -> None:
+    def _end_if_due(self, started: _Started) -> None:
+        now = time.monotonic()
         with self._lock:
-            is_idle = time.monotonic() - self._used >= self._idle_seconds
-            if is_idle and not self._running and self._holder is not None:
-                self._holder = None
-                self._send(EndProcess())
+            is_idle = not self._running and now - self._last_used >= self._idle_seconds
+            if is_idle and self._is_ready:
+                self._tell_to_end()
+            told = self._told_to_end
+        if told is not None and now - told >= END_SECONDS:
+            started.process.kill()
 
-    def _settle(self, process: BaseProcess) -> None:
+    def _settle(self, started: _Started | None) -> None:
+        """Forget the process, and have those who follow its turns look."""
         with self._lock:
-            self._connection = self._holder = None
-            self._is_ready = False
             lost, self._running = self._running, set()
-        process.join()
-        if process.exitcode:
-            LOG.warning("The process of answers ended with code %s.", process.exitcode)
-            self._next_start = time.monotonic() + RESTART_SECONDS
+            self._started, self._is_ready = None, False
+            was_told, self._told_to_end = self._told_to_end is not None, None
+            if not was_told:
+                self._next_start = time.monotonic() + RESTART_SECONDS
+            self._thread = None
+        if started is not None:
+            started.commands.put(None)
+            started.process.join()
+            started.connection.close()
+            if not was_told:
+                code = started.process.exitcode
+                LOG.warning("The process of answers ended with code %s.", code)
         for message_id in lost:
             self._stored(message_id)

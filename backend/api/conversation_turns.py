@@ -124,9 +124,14 @@ class ConversationTurns:
         return AskerTurns(asker, local, maker.database, self._process) if self._process else local
 
     def runs(self, message_id: int) -> bool:
-        """Whether a turn runs in this process, or in that of answers."""
-        in_process = self._process is not None and self._process.runs(message_id)
-        return in_process or self._runner.runs(message_id)
+        """Whether this process runs a turn."""
+        return self._runner.runs(message_id)
+
+    def announces(self, message_id: int) -> bool:
+        """Whether news of a turn come to this process: it runs here, or in the answer process."""
+        return self.runs(message_id) or (
+            self._process is not None and self._process.runs(message_id)
+        )
 
     def stop(self, seconds: float) -> None:
         """End all turns, with what was written of them; wait until that is stored, but no longer than this."""
@@ -141,7 +146,7 @@ class ConversationTurns:
 
 @dataclass(frozen=True, slots=True)
 class AskerTurns:
-    """The turns of one asker where there may be a process of answers."""
+    """The turns of one asker where there may be an answer process. Implements `Turns`."""
 
     asker: TurnAsker
     local: LocalTurns
@@ -149,11 +154,11 @@ class AskerTurns:
     process: AnswerProcess
 
     def choose_process(self) -> TurnProcess:
-        # A process that yields the processor would not go on beside indexing, which takes all of it.
+        # A process of lower priority would hardly go on beside what is to be indexed, which takes all cores.
         if batches.list_ready_sources(self.database):
             return self.local
-        holder = self.process.reserve(self.local.runner.count_running())
-        return _InProcess(holder, self.asker, self.process) if holder else self.local
+        holder = self.process.choose_holder(self.local.runner.count_running())
+        return _RemoteTurns(holder, self.asker, self.process) if holder else self.local
 
     def stop(self, message_id: int) -> None:
         self.local.stop(message_id)
@@ -161,12 +166,12 @@ class AskerTurns:
 
 
 @dataclass(frozen=True, slots=True)
-class _InProcess:
-    """The process of answers, for one asker."""
+class _RemoteTurns:
+    """Turns of one asker that the answer process runs. Implements `TurnProcess`."""
 
     holder: Process
     asker: TurnAsker
     process: AnswerProcess
 
     def begin(self, turn: NewTurn) -> None:
-        self.process.begin(BeginTurn(self.asker, turn))
+        self.process.begin(self.holder, BeginTurn(self.asker, turn))

@@ -13,6 +13,7 @@ from rich.console import Console
 from backend.api.access_log import log_start
 from backend.api.app import Api
 from backend.cli import command_line
+from backend.cli.answer_process import start_answer_process
 from backend.cli.command_line import As, say_stopping
 from backend.cli.listening import Listening, plan_listening
 from backend.cli.serve_processes import serve_by_processes
@@ -26,7 +27,6 @@ from backend.cli.server import (
     make_app,
     syncs_by_itself,
 )
-from backend.cli.supervised_processes import start_answer_process
 from backend.container import Container
 from backend.research.runs.research_workers import ResearchWork, ResearchWorkers
 from backend.sync.due_work import Engine

@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 from backend.cli.command_line import say_stopping
-from backend.worker.answer_worker import run_answer_worker
 from backend.worker.process import MISCONFIGURED
 from connectors.errors import NotConfiguredError
 
@@ -69,7 +68,7 @@ class SupervisedProcess:
 
     def _start(self) -> None:
         self.process = SPAWNING.Process(target=self._target, args=self._arguments, name=self.name)
-        with _without_interrupts():
+        with without_interrupts():
             self.process.start()
         self._began = time.monotonic()
         LOG.info("%s: process %s", self.name, self.process.pid)
@@ -90,14 +89,6 @@ class SupervisedProcess:
         )
         process.close()
         self.process = None
-
-
-def start_answer_process(connection: Connection) -> BaseProcess:
-    """Start a process that runs turns, with its end of a pipe. It ends when the other end is closed."""
-    process = SPAWNING.Process(target=run_answer_worker, args=(connection,), name="answers")
-    with _without_interrupts():
-        process.start()
-    return process
 
 
 def supervise(
@@ -125,7 +116,7 @@ def supervise(
 
 
 @contextmanager
-def _without_interrupts() -> Iterator[None]:
+def without_interrupts() -> Iterator[None]:
     """Start processes that a terminal's Ctrl-C does not reach: it is sent to all of them, and theirs is to wait
     for the supervisor's SIGTERM. They inherit the mask of signals."""
     # Its first start would change the mask.

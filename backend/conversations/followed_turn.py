@@ -92,7 +92,9 @@ class TurnFollower:
     """How long a look at the rights may take."""
     news: TurnNews
     is_local: Callable[[], bool]
-    """Whether this process runs the turn."""
+    """Whether this process runs the turn, which then cannot be one whose process has died."""
+    is_announced: Callable[[], bool]
+    """Whether news of the turn come to this process."""
     cancel_token: CancelToken
     """Cancelled when the follower is gone."""
 
@@ -113,7 +115,7 @@ class TurnFollower:
     @property
     def pause(self) -> float:
         """Seconds until the next look, where no news comes before."""
-        return EVERY if self.is_local() else POLL
+        return EVERY if self.is_announced() else POLL
 
     def look(self, position: FollowPosition) -> Seen:
         """Return the events behind a position.

@@ -143,6 +143,7 @@ class TurnKeeper:
             return
         turn.abandon()
         self._remove(turn)
+        self._stored(turn.message_id)
 
     def _is_due(self, turn: RunningTurn) -> bool:
         return time.monotonic() - self._looked[turn.message_id] >= LOOK

@@ -44,10 +44,10 @@ minutes, and the slowest models that a processor can run embed two batches in tw
 
 
 def this_process() -> Process:
-    return find_process(os.getpid())
+    return identify_process(os.getpid())
 
 
-def find_process(number: int) -> Process:
+def identify_process(number: int) -> Process:
     """Return a process of this machine."""
     return Process(socket.gethostname(), number, _start_time(number))
 

@@ -1,15 +1,18 @@
 """The process that `quarry serve` starts for the turns of conversations, where several people chat at once."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from backend.api.answer_events import TurnEncoder
 from backend.api.answer_process import (
     BeginTurn,
     Command,
@@ -27,57 +30,79 @@ from backend.api.request_pools import RequestPools
 from backend.api.turn_maker import TurnMaker
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
+from backend.conversations.new_turn import NewTurn
 from backend.conversations.turn_runner import TurnRunner
 from backend.settings import Settings, for_one_of_several
 from backend.store.web_cache import CacheKind
 from backend.web.answer_html import answer_html
 from backend.web_search.session_cache import Outcome
 from backend.worker.logs import configure_logging
-from connectors.errors import TemporarilyUnavailableError
+from connectors.errors import ActionRequiredError, QuarryError, TemporarilyUnavailableError
 from indexing.runtime import malloc
 
 NICENESS = 15
 """Of all threads once the process is ready, so that searches in the process of the server take the processor first (setpriority(2))."""
-GRACE = 1.0
-"""Seconds in which interrupted turns are stored before the process ends."""
+STORE_SECONDS = 1.0
+"""In which interrupted turns are stored before the process ends."""
 READY_SECONDS = 30.0
-"""That turns wait until the index is open; shorter than their leases."""
+"""How long a turn waits for the index; less than its lease."""
 RETRY_AFTER = timedelta(seconds=30)
+
+LOG = logging.getLogger("quarry.processes")
 
 
 def run_answer_worker(connection: Connection) -> None:
     """Run turns in this process, until it is told to end or the server has died."""
     malloc.limit_arenas()  # before there are threads
-    leave_one_core()
+    _leave_one_core()
     configure_logging("answers")
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, _exit_on_sigterm)
     worker = _AnswerWorker(Container(for_one_of_several(Settings())), _Reports(connection))
     worker.start()
+    code = 0
     try:
-        with suppress(EOFError, OSError, SystemExit):
-            while worker.carry_out(connection.recv()):
-                pass
-    finally:
-        worker.stop()
+        for command in _receive(connection):
+            worker.carry_out(command)
+    except SystemExit:
+        LOG.info("Asked to end.")
+    except Exception:
+        LOG.exception("The process of answers failed with an internal error.")
+        code = 1
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    has_stored_all = worker.stop()
+    if code or not has_stored_all:
+        # Threads that wait for a model would hold it up.
+        os._exit(code)
 
 
-def leave_one_core() -> None:
+def _receive(connection: Connection) -> Iterator[BeginTurn | StopTurn]:
+    """Yield the commands until the process is told to end, or the server has died."""
+    with suppress(EOFError, OSError):
+        while True:
+            command: Command = connection.recv()
+            if isinstance(command, EndProcess):
+                return
+            yield command
+
+
+def _leave_one_core() -> None:
     """Keep this process off one of several cores, on Linux: what runs is not preempted at once, whatever its priority."""
     if sys.platform == "linux" and len(cores := sorted(os.sched_getaffinity(0))) > 1:
         os.sched_setaffinity(0, cores[1:])
 
 
-def lower_priority() -> None:
+def _lower_priority() -> None:
     """Let other processes take the processor first. Threads inherit that from those that start them."""
     tasks = Path("/proc/self/task")
-    # Of Linux: elsewhere a process has one priority.
+    # On Linux each thread has a priority of its own.
     threads = [int(task.name) for task in tasks.iterdir()] if tasks.exists() else [0]
     for thread in threads:
         with suppress(ProcessLookupError):
-            os.setpriority(os.PRIO_PROCESS, thread, NICENESS)
+            niceness = max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread))
+            os.setpriority(os.PRIO_PROCESS, thread, niceness)
 
 
-def _end(number: int, frame: object) -> None:
+def _exit_on_sigterm(number: int, frame: object) -> None:
     del number, frame
     raise SystemExit
 
@@ -130,34 +155,47 @@ class _AnswerWorker:
         self._slots.start(loop)
         self._warmup.start()
 
-    def carry_out(self, command: Command) -> bool:
-        """Return whether the process is to go on."""
+    def carry_out(self, command: BeginTurn | StopTurn) -> None:
         match command:
-            case BeginTurn():
+            case BeginTurn() if self._warmup.ready.is_set():
                 self._begin(command)
+            case BeginTurn():
+                # Until then its parts are made by the thread that warms up, and commands go on to be read.
+                waiting = threading.Thread(
+                    target=self._begin_when_ready, args=(command,), daemon=True
+                )
+                waiting.start()
             case StopTurn(message_id):
                 self._runner.stop(message_id)
-            case EndProcess():
-                return False
-        return True
 
-    def stop(self) -> None:
+    def stop(self) -> bool:
+        """End all turns; whether all of them are stored."""
         self._warmup.stop()
-        self._runner.interrupt_all(GRACE)
+        return self._runner.interrupt_all(STORE_SECONDS)
 
     def _report_ready(self) -> None:
-        lower_priority()
+        _lower_priority()
         self._reports.send(ProcessReady())
 
-    def _begin(self, command: BeginTurn) -> None:
-        container = self._current.container
-        maker = TurnMaker(container.chat, container.database, answer_html)
-        order, answering = maker.make_order(command.asker, command.turn)
+    def _begin_when_ready(self, command: BeginTurn) -> None:
         if self._warmup.ready.wait(READY_SECONDS):
-            self._runner.begin(order, answering)
+            self._begin(command)
             return
-        error = TemporarilyUnavailableError("The index could not be opened in time.", RETRY_AFTER)
-        self._runner.fail(command.turn.message_id, answering.encoder, error)
+        late = TemporarilyUnavailableError("The index could not be opened in time.", RETRY_AFTER)
+        self._fail(command.turn, late)
+
+    def _begin(self, command: BeginTurn) -> None:
+        try:
+            container = self._current.container
+            maker = TurnMaker(container.chat, container.database, answer_html)
+            order, answering = maker.make_order(command.asker, command.turn)
+        except (TemporarilyUnavailableError, ActionRequiredError) as error:
+            self._fail(command.turn, error)
+            return
+        self._runner.begin(order, answering)
+
+    def _fail(self, turn: NewTurn, error: QuarryError) -> None:
+        self._runner.fail(turn.message_id, TurnEncoder(turn.question.text, answer_html), error)
 
     def _report_stored(self, message_id: int) -> None:
         self._reports.send(TurnStored(message_id, self._runner.runs(message_id)))

@@ -36,6 +36,7 @@ from backend.store import batches, run_transitions, runs, sources
 from backend.store.conversations import ConversationOwner
 from backend.store.database import open_database
 from backend.store.messages import Message
+from backend.store.runs import Process
 from backend.sync.run_lease import is_dead, is_gone, this_process
 from connectors.access import Readers
 from connectors.connector import Deletion
@@ -69,6 +70,9 @@ class _Played(BaseProcess):
         self.exitcode = code
         self.connection.close()
 
+    def kill(self) -> None:
+        self.die(-9)
+
 
 class _Counted(Metrics):
     """Notes what is counted."""
@@ -100,9 +104,15 @@ class _World:
         self.started.append(_Played(theirs))
         return self.started[-1]
 
+    def choose(self) -> Process:
+        """Return the process for a turn beside two others, once it is started."""
+        _wait_for(lambda: self.process.choose_holder(2) is not None)
+        holder = self.process.choose_holder(2)
+        assert holder is not None
+        return holder
+
     def begin(self, message_id: int) -> None:
-        assert self.process.reserve(2)
-        self.process.begin(BeginTurn(ASKER, _make_turn(message_id)))
+        self.process.begin(self.choose(), BeginTurn(ASKER, _make_turn(message_id)))
 
 
 @pytest.fixture
@@ -112,7 +122,6 @@ def world() -> Iterator[_World]:
     for each in world.started:
         if not each.connection.closed:
             each.die(0)
-    world.process.join(SOON)
 
 
 def _make_turn(message_id: int) -> NewTurn:
@@ -143,20 +152,19 @@ def _wait_for(is_so: Callable[[], bool]) -> None:
 
 
 def test_it_is_started_by_a_turn_beside_another_one(world: _World) -> None:
-    assert world.process.reserve(0) is None
+    assert world.process.choose_holder(0) is None
     assert not world.started
-    assert world.process.reserve(1) is None
-    assert len(world.started) == 1
+    assert world.process.choose_holder(1) is None
+    _wait_for(lambda: len(world.started) == 1)
 
 
 def test_few_turns_run_in_the_server_until_it_is_ready(world: _World) -> None:
-    assert world.process.reserve(1) is None
-    holder = world.process.reserve(2)
-    assert holder is not None
+    assert world.process.choose_holder(1) is None
+    holder = world.choose()
     assert holder.number == os.getpid()
-    assert world.process.reserve(1) is None
+    assert world.process.choose_holder(1) is None
     world.started[0].report(ProcessReady())
-    _wait_for(lambda: world.process.reserve(0) == holder)
+    _wait_for(lambda: world.process.choose_holder(0) == holder)
     assert len(world.started) == 1
 
 
@@ -199,24 +207,44 @@ def test_one_that_died_is_started_again_after_a_while(
 ) -> None:
     world.begin(12)
     world.started[0].die(1)
-    world.process.join(SOON)
-    assert world.process.reserve(5) is None
+    _wait_for(lambda: world.stored == [12])
+    assert world.process.choose_holder(5) is None
     assert len(world.started) == 1
     monkeypatch.setattr(answer_process, "RESTART_SECONDS", 0.0)
     world.process = world.make()
     world.begin(14)
     world.started[1].die(1)
-    world.process.join(SOON)
-    assert world.process.reserve(2)
+    _wait_for(lambda: world.stored == [12, 14])
+    world.choose()
     assert len(world.started) == 3
 
 
+def test_one_that_cannot_be_started_costs_no_question(world: _World) -> None:
+    def fail(theirs: Connection) -> BaseProcess:
+        del theirs
+        raise OSError("Resource temporarily unavailable")
+
+    process = AnswerProcess(fail, world.metrics, world.stored.append)
+    assert process.choose_holder(5) is None
+    process.join(SOON)
+    assert process.choose_holder(5) is None
+
+
 def test_a_turn_that_it_cannot_be_told_is_not_said_to_run(world: _World) -> None:
-    assert world.process.reserve(2)
+    holder = world.choose()
     world.started[0].die(-9)
-    world.process.join(SOON)
-    world.process.begin(BeginTurn(ASKER, _make_turn(12)))
+    _wait_for(lambda: world.process.choose_holder(2) is None)
+    world.process.begin(holder, BeginTurn(ASKER, _make_turn(12)))
     assert not world.process.runs(12)
+
+
+def test_one_that_does_not_end_is_killed(world: _World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_process, "_LOOK", 0.01)
+    monkeypatch.setattr(answer_process, "END_SECONDS", 0.05)
+    world.begin(12)
+    world.process.end()
+    _wait_for(lambda: world.stored == [12])
+    assert world.started[0].exitcode == -9
 
 
 def test_without_turns_it_ends_after_a_while(
@@ -232,8 +260,7 @@ def test_without_turns_it_ends_after_a_while(
     process.report(TurnStored(12, is_running=False))
     assert process.receive() == EndProcess()
     process.die(0)
-    world.process.join(SOON)
-    assert world.process.reserve(2)
+    _wait_for(lambda: world.process.choose_holder(2) is not None)
     assert len(world.started) == 2
 
 
@@ -242,16 +269,17 @@ def test_the_server_ends_it_and_starts_none_any_more(world: _World) -> None:
     world.process.end()
     assert isinstance(world.started[0].receive(), BeginTurn)
     assert world.started[0].receive() == EndProcess()
-    assert world.process.reserve(5) is None
+    assert world.process.choose_holder(5) is None
     assert len(world.started) == 1
 
 
 def test_turns_begun_at_once_start_it_once(world: _World) -> None:
-    threads = [threading.Thread(target=world.process.reserve, args=(3,)) for _ in range(20)]
+    threads = [threading.Thread(target=world.process.choose_holder, args=(3,)) for _ in range(20)]
     for each in threads:
         each.start()
     for each in threads:
         each.join(SOON)
+    world.choose()
     assert len(world.started) == 1
 
 
@@ -277,4 +305,5 @@ def test_turns_run_in_the_server_while_documents_are_indexed(world: _World, tmp_
         assert not world.started
         claimed = batches.claim(database, this_process(), is_dead)
         assert claimed is not None
-        assert turns.choose_process().holder.number == world.started[0].pid
+        _wait_for(lambda: turns.choose_process().holder.number == os.getpid())
+        _wait_for(lambda: turns.choose_process() is not local)

@@ -51,6 +51,7 @@ def test_followers_wait_without_a_thread_and_are_woken(
             seconds=30.0,
             news=news,
             is_local=lambda: True,
+            is_announced=lambda: True,
             cancel_token=CancelToken(),
         )
 

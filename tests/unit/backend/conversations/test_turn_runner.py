@@ -162,6 +162,7 @@ class Process:
             seconds=SOON,
             news=self.news,
             is_local=lambda: self.runner.runs(message.id),
+            is_announced=lambda: self.runner.runs(message.id),
             cancel_token=CancelToken(),
         )
 
