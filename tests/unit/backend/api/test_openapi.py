@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from backend.container import Container
 from tests.support.serving import events
-from tests.unit.backend.api.conftest import api
+from tests.unit.backend.api.conftest import api, make_container
 
 
-@pytest.fixture
-def description(container: Container) -> Any:
-    return api(container).openapi()
+@pytest.fixture(scope="module")
+def description(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return api(make_container(tmp_path_factory.mktemp("openapi"))).openapi()
 
 
 def test_every_shape_has_a_name_of_its_own(description: Any) -> None:

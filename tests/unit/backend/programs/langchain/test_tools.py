@@ -25,6 +25,8 @@ from tests.support.accounts import add_person
 from tests.support.services.serving import Reply, reply_text
 from tests.unit.backend.programs.langchain.conftest import ANN, Company
 
+pytestmark = pytest.mark.soak("slow")
+
 FOUND = "Found {} relevant sources. Use [number] format to cite specific information."
 
 

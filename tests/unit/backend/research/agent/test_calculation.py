@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from backend.research.agent.calculation import make_calculate
 from backend.research.calculations.sandbox import CalculationSandbox
 from backend.research.knowledge import KnowledgeItem, KnowledgeType
@@ -9,6 +11,7 @@ from indexing.runtime.deadline import Deadline
 from tests.support.calculations import prepared_sandbox
 
 
+@pytest.mark.soak("slow")
 def test_what_a_program_prints_is_known_with_its_code() -> None:
     calculate = make_calculate(prepared_sandbox())
     assert calculate is not None
@@ -22,6 +25,7 @@ def test_what_a_program_prints_is_known_with_its_code() -> None:
     assert item.question == "What is the solution to the coding issue: two pumps?"
 
 
+@pytest.mark.soak("slow")
 def test_a_program_that_fails_says_why() -> None:
     calculate = make_calculate(prepared_sandbox())
     assert calculate is not None

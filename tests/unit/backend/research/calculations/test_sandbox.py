@@ -25,6 +25,8 @@ from connectors.errors import NotConfiguredError
 from indexing.runtime.deadline import CancelToken, Deadline
 from tests.support.calculations import FOLDER, prepared_sandbox
 
+pytestmark = pytest.mark.soak("slow")
+
 SECRET = "the-key-of-the-house"
 NOTHING_THERE = "asks for what a calculation has not"
 SECONDS = 60.0
@@ -189,7 +191,6 @@ ESCAPES = {
 }
 
 
-@pytest.mark.soak("slow")
 @pytest.mark.parametrize("name", ESCAPES)
 def test_an_escape_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = tmp_path / "quarry.db"
@@ -204,7 +205,6 @@ def test_an_escape_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert calculate("1 + 1") == "2\n", "the next one is not affected"
 
 
-@pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "code", ["while True: pass", "10 ** 10 ** 9", "import re\nre.match('(a+)+$', 'a' * 99 + 'b')"]
 )
