@@ -32,8 +32,12 @@ IDLE_SECONDS = 600.0
 """Without a turn, after which the process is ended: it holds the index and the embedding model in memory."""
 RESTART_SECONDS = 60.0
 """Until a process is started again after one that died or could not be started."""
+START_SECONDS = 1.0
+"""How long a turn waits until a process is started, which takes a tenth of it; not until that is ready."""
 END_SECONDS = 10.0
 """After which a process that was told to end is killed."""
+SILENT_SECONDS = 20.0
+"""Without a report of the process, after which those who follow its turns look whether it has died."""
 _LOOK = 5.0
 """Seconds between two looks whether it is idle, or does not end."""
 
@@ -136,10 +140,13 @@ class AnswerProcess:
         self._thread: threading.Thread | None = None
         self._is_ready = False
         self._running = set[int]()
-        self._last_used = time.monotonic()
+        self._last_used = self._last_report = time.monotonic()
         self._next_start = 0.0
         self._told_to_end: float | None = None
         """When the process was told."""
+        self._has_tried = threading.Event()
+        """Set once it is started, or could not be."""
+        self._has_tried.set()
         self._has_ended = False
         """None is started any more."""
 
@@ -151,13 +158,14 @@ class AnswerProcess:
         """
         with self._lock:
             self._last_used = time.monotonic()
-            is_due = running > 0 and self._may_start()
-            if is_due:
+            if running and self._may_start():
                 self._thread = threading.Thread(
                     target=self._run, name="answer process", daemon=True
                 )
-        if is_due and self._thread is not None:
-            self._thread.start()
+                self._has_tried.clear()
+                self._thread.start()
+        if running >= MOST_WHILE_STARTING:
+            self._has_tried.wait(START_SECONDS)
         with self._lock:
             started = self._started
             is_used = self._is_ready or running >= MOST_WHILE_STARTING
@@ -171,9 +179,11 @@ class AnswerProcess:
                 self._running.add(command.turn.message_id)
                 self._started.commands.put(command)
 
-    def runs(self, message_id: int) -> bool:
+    def announces(self, message_id: int) -> bool:
+        """Whether the process runs a turn and has reported anything of late: one that hangs does not."""
         with self._lock:
-            return message_id in self._running
+            is_heard = time.monotonic() - self._last_report < SILENT_SECONDS
+            return is_heard and message_id in self._running
 
     def stop(self, message_id: int) -> None:
         """Stop a turn at once, if the process runs it."""
@@ -209,11 +219,13 @@ class AnswerProcess:
         started = None
         try:
             started = self._start_process()
+            self._has_tried.set()
             if started is not None:
                 with suppress(EOFError, OSError):
                     while True:
                         self._follow(started)
         finally:
+            self._has_tried.set()
             self._settle(started)
 
     def _start_process(self) -> _Started | None:
@@ -230,7 +242,8 @@ class AnswerProcess:
         started = _Started(process, identify_process(process.pid), ours, SimpleQueue())
         threading.Thread(target=started.send_all, name="answer commands", daemon=True).start()
         with self._lock:
-            self._started, self._last_used = started, time.monotonic()
+            self._started = started
+            self._last_used = self._last_report = time.monotonic()
             if self._has_ended:
                 self._tell_to_end()
         return started
@@ -241,6 +254,7 @@ class AnswerProcess:
             self._end_if_due(started)
             return
         report: Report = started.connection.recv()
+        self._last_report = time.monotonic()
         match report:
             case ProcessReady():
                 with self._lock:

@@ -128,7 +128,6 @@ async def get_make_follower(
         own_memories=make_own_memories(database, asker.owner),
         seconds=chat.settings.search_seconds,
         news=state.turns.news,
-        is_local=lambda: state.turns.runs(answer.message_id),
         is_announced=lambda: state.turns.announces(answer.message_id),
         cancel_token=context.cancel_token,
     )

@@ -130,7 +130,7 @@ class ConversationTurns:
     def announces(self, message_id: int) -> bool:
         """Whether news of a turn come to this process: it runs here, or in the answer process."""
         return self.runs(message_id) or (
-            self._process is not None and self._process.runs(message_id)
+            self._process is not None and self._process.announces(message_id)
         )
 
     def stop(self, seconds: float) -> None:

@@ -91,10 +91,8 @@ class TurnFollower:
     seconds: float
     """How long a look at the rights may take."""
     news: TurnNews
-    is_local: Callable[[], bool]
-    """Whether this process runs the turn, which then cannot be one whose process has died."""
     is_announced: Callable[[], bool]
-    """Whether news of the turn come to this process."""
+    """Whether news of the turn come to this process, so that its process has not died."""
     cancel_token: CancelToken
     """Cancelled when the follower is gone."""
 
@@ -126,7 +124,7 @@ class TurnFollower:
         """
         now = time.monotonic()
         is_due = position.checked is None or now - position.checked >= EVERY
-        if is_due and position.checked is not None and not self.is_local():
+        if is_due and position.checked is not None and not self.is_announced():
             end_interrupted(self.database)
         found = self._look(position.after)
         events = list(decode_portions(found.payloads, position.after))

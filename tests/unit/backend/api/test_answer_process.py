@@ -176,13 +176,22 @@ def test_it_is_told_all_of_a_turn_and_when_to_stop_it(world: _World) -> None:
     assert world.started[0].receive() == StopTurn(12)
 
 
+def test_of_one_that_is_silent_for_long_it_is_looked_whether_it_has_died(
+    world: _World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.begin(12)
+    assert world.process.announces(12)
+    monkeypatch.setattr(answer_process, "SILENT_SECONDS", 0.0)
+    assert not world.process.announces(12)
+
+
 def test_a_turn_runs_there_until_its_end_is_stored(world: _World) -> None:
     world.begin(12)
-    assert world.process.runs(12)
-    assert not world.process.runs(13)
+    assert world.process.announces(12)
+    assert not world.process.announces(13)
     world.started[0].report(TurnStored(12, is_running=True), TurnStored(12, is_running=False))
     _wait_for(lambda: world.stored == [12, 12])
-    assert not world.process.runs(12)
+    assert not world.process.announces(12)
 
 
 def test_what_happens_there_is_counted_here(world: _World) -> None:
@@ -199,7 +208,7 @@ def test_followers_of_its_turns_look_when_it_dies(world: _World) -> None:
     world.begin(14)
     world.started[0].die(-9)
     _wait_for(lambda: sorted(world.stored) == [12, 14])
-    assert not world.process.runs(12)
+    assert not world.process.announces(12)
 
 
 def test_one_that_died_is_started_again_after_a_while(
@@ -235,7 +244,7 @@ def test_a_turn_that_it_cannot_be_told_is_not_said_to_run(world: _World) -> None
     world.started[0].die(-9)
     _wait_for(lambda: world.process.choose_holder(2) is None)
     world.process.begin(holder, BeginTurn(ASKER, _make_turn(12)))
-    assert not world.process.runs(12)
+    assert not world.process.announces(12)
 
 
 def test_one_that_does_not_end_is_killed(world: _World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,6 @@ def test_followers_wait_without_a_thread_and_are_woken(
             own_memories=own_no_memories,
             seconds=30.0,
             news=news,
-            is_local=lambda: True,
             is_announced=lambda: True,
             cancel_token=CancelToken(),
         )

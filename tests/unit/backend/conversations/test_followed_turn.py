@@ -42,7 +42,6 @@ def test_no_word_comes_of_a_document_that_the_answer_rests_on_since_the_last_loo
         own_memories=own_no_memories,
         seconds=30.0,
         news=TurnNews(),
-        is_local=lambda: True,
         is_announced=lambda: True,
         cancel_token=CancelToken(),
     )

@@ -161,7 +161,6 @@ class Process:
             own_memories=self.own_memories,
             seconds=SOON,
             news=self.news,
-            is_local=lambda: self.runner.runs(message.id),
             is_announced=lambda: self.runner.runs(message.id),
             cancel_token=CancelToken(),
         )
