@@ -1,7 +1,6 @@
 """The process that `quarry serve` starts for the turns of conversations, where several people chat at once."""
 
 import asyncio
-import logging
 import os
 import signal
 import sys
@@ -48,8 +47,6 @@ READY_SECONDS = 30.0
 """How long a turn waits for the index; less than its lease."""
 RETRY_AFTER = timedelta(seconds=30)
 
-LOG = logging.getLogger("quarry.processes")
-
 
 def run_answer_worker(connection: Connection) -> None:
     """Run turns in this process, until it is told to end or the server has died."""
@@ -59,20 +56,15 @@ def run_answer_worker(connection: Connection) -> None:
     signal.signal(signal.SIGTERM, _exit_on_sigterm)
     worker = _AnswerWorker(Container(for_one_of_several(Settings())), _Reports(connection))
     worker.start()
-    code = 0
     try:
-        for command in _receive(connection):
-            worker.carry_out(command)
-    except SystemExit:
-        LOG.info("Asked to end.")
-    except Exception:
-        LOG.exception("The process of answers failed with an internal error.")
-        code = 1
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    has_stored_all = worker.stop()
-    if code or not has_stored_all:
-        # Threads that wait for a model would hold it up.
-        os._exit(code)
+        with suppress(SystemExit):
+            for command in _receive(connection):
+                worker.carry_out(command)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if not worker.stop():
+            # Threads that wait for a model would hold it up.
+            os._exit(1)
 
 
 def _receive(connection: Connection) -> Iterator[BeginTurn | StopTurn]:
