@@ -167,10 +167,10 @@ class AnswerProcess:
         if running >= MOST_WHILE_STARTING:
             self._has_tried.wait(START_SECONDS)
         with self._lock:
-            started = self._started
+            if self._started is None or self._told_to_end is not None:
+                return None
             is_used = self._is_ready or running >= MOST_WHILE_STARTING
-            can_take = started is not None and self._told_to_end is None and is_used
-            return started.holder if started is not None and can_take else None
+            return self._started.holder if is_used else None
 
     def begin(self, holder: Process, command: BeginTurn) -> None:
         """Begin a turn in the process that was chosen. Where that has died by now, the turn is found to be interrupted."""

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
@@ -41,6 +41,7 @@ from backend.sync.run_lease import is_dead, is_gone, this_process
 from connectors.access import Readers
 from connectors.connector import Deletion
 from tests.support.databases import sqlite_in
+from tests.support.server_processes import wait_for
 
 SOON = 10.0
 ASKER = TurnAsker(ConversationOwner(7), Readers.of("group:sales"), "person:7", "zh")
@@ -98,15 +99,15 @@ class _World:
         self.process = self.make()
 
     def make(self, **options: Any) -> AnswerProcess:
-        return AnswerProcess(self._start, self.metrics, self.stored.append, **options)
+        return AnswerProcess(self.start, self.metrics, self.stored.append, **options)
 
-    def _start(self, theirs: Connection) -> BaseProcess:
+    def start(self, theirs: Connection) -> BaseProcess:
         self.started.append(_Played(theirs))
         return self.started[-1]
 
     def choose(self) -> Process:
         """Return the process for a turn beside two others, once it is started."""
-        _wait_for(lambda: self.process.choose_holder(2) is not None)
+        wait_for(lambda: self.process.choose_holder(2) is not None)
         holder = self.process.choose_holder(2)
         assert holder is not None
         return holder
@@ -144,18 +145,11 @@ def _make_turn(message_id: int) -> NewTurn:
     return NewTurn(message_id, question, AssistantSettings())
 
 
-def _wait_for(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + SOON
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def test_it_is_started_by_a_turn_beside_another_one(world: _World) -> None:
     assert world.process.choose_holder(0) is None
     assert not world.started
     assert world.process.choose_holder(1) is None
-    _wait_for(lambda: len(world.started) == 1)
+    wait_for(lambda: len(world.started) == 1)
 
 
 def test_few_turns_run_in_the_server_until_it_is_ready(world: _World) -> None:
@@ -164,8 +158,17 @@ def test_few_turns_run_in_the_server_until_it_is_ready(world: _World) -> None:
     assert holder.number == os.getpid()
     assert world.process.choose_holder(1) is None
     world.started[0].report(ProcessReady())
-    _wait_for(lambda: world.process.choose_holder(0) == holder)
+    wait_for(lambda: world.process.choose_holder(0) == holder)
     assert len(world.started) == 1
+
+
+def test_a_turn_beside_two_others_waits_until_it_is_started(world: _World) -> None:
+    def start_late(theirs: Connection) -> BaseProcess:
+        time.sleep(0.1)
+        return world.start(theirs)
+
+    world.process = AnswerProcess(start_late, world.metrics, world.stored.append)
+    assert world.process.choose_holder(2) is not None
 
 
 def test_it_is_told_all_of_a_turn_and_when_to_stop_it(world: _World) -> None:
@@ -190,7 +193,7 @@ def test_a_turn_runs_there_until_its_end_is_stored(world: _World) -> None:
     assert world.process.announces(12)
     assert not world.process.announces(13)
     world.started[0].report(TurnStored(12, is_running=True), TurnStored(12, is_running=False))
-    _wait_for(lambda: world.stored == [12, 12])
+    wait_for(lambda: world.stored == [12, 12])
     assert not world.process.announces(12)
 
 
@@ -199,7 +202,7 @@ def test_what_happens_there_is_counted_here(world: _World) -> None:
     world.started[0].report(
         SlotTaken("answers", 0.5), SlotRefused("answers"), WebCacheLookup("page", "hit")
     )
-    _wait_for(lambda: len(world.metrics.noted) == 3)
+    wait_for(lambda: len(world.metrics.noted) == 3)
     assert world.metrics.noted == [("answers", 0.5), ("answers",), ("page", "hit")]
 
 
@@ -207,7 +210,7 @@ def test_followers_of_its_turns_look_when_it_dies(world: _World) -> None:
     world.begin(12)
     world.begin(14)
     world.started[0].die(-9)
-    _wait_for(lambda: sorted(world.stored) == [12, 14])
+    wait_for(lambda: sorted(world.stored) == [12, 14])
     assert not world.process.announces(12)
 
 
@@ -216,14 +219,14 @@ def test_one_that_died_is_started_again_after_a_while(
 ) -> None:
     world.begin(12)
     world.started[0].die(1)
-    _wait_for(lambda: world.stored == [12])
+    wait_for(lambda: world.stored == [12])
     assert world.process.choose_holder(5) is None
     assert len(world.started) == 1
     monkeypatch.setattr(answer_process, "RESTART_SECONDS", 0.0)
     world.process = world.make()
     world.begin(14)
     world.started[1].die(1)
-    _wait_for(lambda: world.stored == [12, 14])
+    wait_for(lambda: world.stored == [12, 14])
     world.choose()
     assert len(world.started) == 3
 
@@ -242,7 +245,7 @@ def test_one_that_cannot_be_started_costs_no_question(world: _World) -> None:
 def test_a_turn_that_it_cannot_be_told_is_not_said_to_run(world: _World) -> None:
     holder = world.choose()
     world.started[0].die(-9)
-    _wait_for(lambda: world.process.choose_holder(2) is None)
+    wait_for(lambda: world.process.choose_holder(2) is None)
     world.process.begin(holder, BeginTurn(ASKER, _make_turn(12)))
     assert not world.process.announces(12)
 
@@ -252,7 +255,7 @@ def test_one_that_does_not_end_is_killed(world: _World, monkeypatch: pytest.Monk
     monkeypatch.setattr(answer_process, "END_SECONDS", 0.05)
     world.begin(12)
     world.process.end()
-    _wait_for(lambda: world.stored == [12])
+    wait_for(lambda: world.stored == [12])
     assert world.started[0].exitcode == -9
 
 
@@ -269,7 +272,7 @@ def test_without_turns_it_ends_after_a_while(
     process.report(TurnStored(12, is_running=False))
     assert process.receive() == EndProcess()
     process.die(0)
-    _wait_for(lambda: world.process.choose_holder(2) is not None)
+    wait_for(lambda: world.process.choose_holder(2) is not None)
     assert len(world.started) == 2
 
 
@@ -314,5 +317,5 @@ def test_turns_run_in_the_server_while_documents_are_indexed(world: _World, tmp_
         assert not world.started
         claimed = batches.claim(database, this_process(), is_dead)
         assert claimed is not None
-        _wait_for(lambda: turns.choose_process().holder.number == os.getpid())
-        _wait_for(lambda: turns.choose_process() is not local)
+        wait_for(lambda: turns.choose_process().holder.number == os.getpid())
+        wait_for(lambda: turns.choose_process() is not local)
