@@ -18,6 +18,7 @@ from queue import SimpleQueue
 from typing import TypeAlias
 
 from backend.api.metrics_collector import Metrics
+from backend.api.server_cores import ServerCores
 from backend.api.turn_maker import TurnAsker
 from backend.conversations.new_turn import NewTurn
 from backend.store.runs import Process
@@ -121,6 +122,7 @@ class AnswerProcess:
     Args:
         start: called with an end of the pipe.
         stored: called with the id of an answer of which more can be read, or whose process has died.
+        cores: confined while the process starts or runs turns.
     """
 
     def __init__(
@@ -128,11 +130,13 @@ class AnswerProcess:
         start: StartProcess,
         metrics: Metrics,
         stored: Callable[[int], object],
+        cores: ServerCores,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._start = start
         self._metrics = metrics
         self._stored = stored
+        self._cores = cores
         self._idle_seconds = idle_seconds
         # Held for moments alone: the event loop takes it as well.
         self._lock = threading.Lock()
@@ -177,6 +181,7 @@ class AnswerProcess:
         with self._lock:
             if self._started is not None and self._started.holder == holder:
                 self._running.add(command.turn.message_id)
+                self._cores.confine()
                 self._started.commands.put(command)
 
     def announces(self, message_id: int) -> bool:
@@ -243,6 +248,7 @@ class AnswerProcess:
         threading.Thread(target=started.send_all, name="answer commands", daemon=True).start()
         with self._lock:
             self._started = started
+            self._cores.confine()
             self._last_used = self._last_report = time.monotonic()
             if self._has_ended:
                 self._tell_to_end()
@@ -259,10 +265,12 @@ class AnswerProcess:
             case ProcessReady():
                 with self._lock:
                     self._is_ready = True
+                    self._release_cores_if_idle()
             case TurnStored(message_id, is_running):
                 if not is_running:
                     with self._lock:
                         self._running.discard(message_id)
+                        self._release_cores_if_idle()
                 self._stored(message_id)
             case SlotTaken(pool, waited):
                 self._metrics.waited(pool, waited)
@@ -281,11 +289,16 @@ class AnswerProcess:
         if told is not None and now - told >= END_SECONDS:
             started.process.kill()
 
+    def _release_cores_if_idle(self) -> None:
+        if not self._running:
+            self._cores.release()
+
     def _settle(self, started: _Started | None) -> None:
         """Forget the process, and have those who follow its turns look."""
         with self._lock:
             lost, self._running = self._running, set()
             self._started, self._is_ready = None, False
+            self._cores.release()
             was_told, self._told_to_end = self._told_to_end is not None, None
             if not was_told:
                 self._next_start = time.monotonic() + RESTART_SECONDS

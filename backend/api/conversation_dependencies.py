@@ -8,7 +8,7 @@ from fastapi import Depends, Header, Path, Query, Request
 from pydantic import Field
 
 from backend.api import openapi
-from backend.api.authorization import AskerDependency
+from backend.api.authorization import AskerDependency, get_asker
 from backend.api.dependencies import (
     AppStateDependency,
     AssistantsDependency,
@@ -40,15 +40,16 @@ ProjectIdField: TypeAlias = Annotated[str, Field(max_length=100)]
 MakeFollower: TypeAlias = Callable[[FollowedAnswer], TurnFollower]
 
 
-async def get_owner(asker: AskerDependency) -> ConversationOwner:
+async def get_owner(request: Request) -> ConversationOwner:
     """Return whose conversations these are: a person's, or those of the owner of the machine.
 
     Raises:
         Problem: 403, a service token belongs to nobody.
     """
-    if asker.owner is None:
+    owner = (await get_asker(request)).owner
+    if owner is None:
         raise Problem(problem(403, "Conversations belong to people; use POST /api/ask."))
-    return asker.owner
+    return owner
 
 
 OwnerDependency = Annotated[ConversationOwner, Depends(get_owner)]
@@ -63,7 +64,7 @@ async def get_projects(
 ProjectsDependency = Annotated[ProjectService, Depends(get_projects)]
 
 
-def get_gate(
+async def get_gate(
     asker: AskerDependency,
     readers: OpeningReadersDependency,
     chat: ChatDependency,
@@ -83,7 +84,7 @@ def get_gate(
 GateDependency = Annotated[AnswerGate, Depends(get_gate)]
 
 
-def get_conversations(
+async def get_conversations(
     request: Request,
     owner: OwnerDependency,
     asker: AskerDependency,

@@ -88,9 +88,15 @@ class AppState:
         return (str(request.base_url) if address is None else address.url).removesuffix("/")
 
 
-async def get_app_state(request: Request) -> AppState:
+# FastAPI solves the dependencies of a dependency before it looks whether that has been solved already, which takes as long as
+# a small query for each of them: what is part of the state is read from the request.
+def find_app_state(request: Request) -> AppState:
     state: AppState = request.app.state.app_state
     return state
+
+
+async def get_app_state(request: Request) -> AppState:
+    return find_app_state(request)
 
 
 AppStateDependency = Annotated[AppState, Depends(get_app_state)]
@@ -118,7 +124,7 @@ def takes_turns_itself(endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
-async def take_turn(request: Request, state: AppStateDependency) -> AsyncIterator[None]:
+async def take_turn(request: Request) -> AsyncIterator[None]:
     """Hold a slot while the function of the route runs: of the pool of searches, unless it waits among the answers, or takes its
     turns itself."""
     endpoint = request.scope.get("endpoint")
@@ -126,18 +132,19 @@ async def take_turn(request: Request, state: AppStateDependency) -> AsyncIterato
         yield
         return
     asker, context = await get_asker(request), get_request_context(request.scope)
-    takes_long = hasattr(endpoint, _AMONG_ANSWERS)
+    state, takes_long = find_app_state(request), hasattr(endpoint, _AMONG_ANSWERS)
     pool = state.pools.answers if takes_long else state.pools.searches
     async with pool.slot(asker.turn_key, context.cancel_token):
         yield
 
 
-async def get_container(state: AppStateDependency) -> Container:
+async def get_container(request: Request) -> Container:
     """Return the container once all of it is ready.
 
     Raises:
         Problem: 503, it is not ready yet.
     """
+    state = find_app_state(request)
     ready = state.warmup.ready
     if ready.is_set() or await to_thread.run_sync(ready.wait, PATIENCE):
         return state.current.container
@@ -155,28 +162,28 @@ def _unready(state: AppState) -> list[PartStatus]:
 ContainerDependency = Annotated[Container, Depends(get_container)]
 
 
-async def get_database(container: ContainerDependency) -> Database:
-    return container.database
+async def get_database(request: Request) -> Database:
+    return (await get_container(request)).database
 
 
-async def get_chat(container: ContainerDependency) -> ChatService:
-    return container.chat
+async def get_chat(request: Request) -> ChatService:
+    return (await get_container(request)).chat
 
 
-async def get_web_sessions(container: ContainerDependency) -> WebSessions:
-    return container.web_sessions
+async def get_web_sessions(request: Request) -> WebSessions:
+    return (await get_container(request)).web_sessions
 
 
-async def get_search(container: ContainerDependency) -> SearchService:
-    return container.chat.search
+async def get_search(request: Request) -> SearchService:
+    return (await get_chat(request)).search
 
 
 DatabaseDependency = Annotated[Database, Depends(get_database)]
 
 
-async def get_account_database(state: AppStateDependency) -> Database:
+async def get_account_database(request: Request) -> Database:
     """Return the database, also while the index is not ready: accounts do not need it."""
-    return state.current.container.database
+    return find_app_state(request).current.container.database
 
 
 AccountDatabaseDependency = Annotated[Database, Depends(get_account_database)]
@@ -187,8 +194,8 @@ async def get_model_service(state: AppStateDependency, asker: AskerDependency) -
     return state.current.container.model_service(asker.actor)
 
 
-async def get_language_models(state: AppStateDependency) -> LanguageModels:
-    return state.current.container.language_models
+async def get_language_models(request: Request) -> LanguageModels:
+    return find_app_state(request).current.container.language_models
 
 
 async def get_web_search_service(
@@ -258,7 +265,7 @@ SetsDependency = Annotated[DocumentSetService, Depends(get_set_service)]
 SourcesDependency = Annotated[SourceService, Depends(get_source_service)]
 
 
-def get_assistants(
+async def get_assistants(
     asker: AskerDependency,
     readers: ReadersDependency,
     chat: ChatDependency,

@@ -41,6 +41,8 @@ from indexing.runtime import malloc
 
 NICENESS = 15
 """Of all threads once the process is ready, so that searches in the process of the server take the processor first (setpriority(2))."""
+_FEW_CORES = 2
+"""Of which the server keeps to one, and this process uses both."""
 STORE_SECONDS = 1.0
 """In which interrupted turns are stored before the process ends."""
 READY_SECONDS = 30.0
@@ -78,8 +80,8 @@ def _receive(connection: Connection) -> Iterator[BeginTurn | StopTurn]:
 
 
 def _leave_one_core() -> None:
-    """Keep this process off one of several cores, on Linux: what runs is not preempted at once, whatever its priority."""
-    if sys.platform == "linux" and len(cores := sorted(os.sched_getaffinity(0))) > 1:
+    """Keep this process off one of many cores, on Linux: what runs is not preempted at once, whatever its priority."""
+    if sys.platform == "linux" and len(cores := sorted(os.sched_getaffinity(0))) > _FEW_CORES:
         os.sched_setaffinity(0, cores[1:])
 
 

@@ -28,6 +28,7 @@ from backend.api.answer_process import (
 )
 from backend.api.conversation_turns import AskerTurns
 from backend.api.metrics_collector import Metrics
+from backend.api.server_cores import ServerCores
 from backend.api.turn_maker import TurnAsker
 from backend.chat.turn_settings import AssistantSettings
 from backend.conversations.new_turn import LocalTurns, NewTurn
@@ -44,6 +45,7 @@ from tests.support.databases import sqlite_in
 from tests.support.server_processes import wait_for
 
 SOON = 10.0
+ANY_CORES = ServerCores(frozenset())
 ASKER = TurnAsker(ConversationOwner(7), Readers.of("group:sales"), "person:7", "zh")
 
 
@@ -99,7 +101,7 @@ class _World:
         self.process = self.make()
 
     def make(self, **options: Any) -> AnswerProcess:
-        return AnswerProcess(self.start, self.metrics, self.stored.append, **options)
+        return AnswerProcess(self.start, self.metrics, self.stored.append, ANY_CORES, **options)
 
     def start(self, theirs: Connection) -> BaseProcess:
         self.started.append(_Played(theirs))
@@ -167,7 +169,7 @@ def test_a_turn_beside_two_others_waits_until_it_is_started(world: _World) -> No
         time.sleep(0.1)
         return world.start(theirs)
 
-    world.process = AnswerProcess(start_late, world.metrics, world.stored.append)
+    world.process = AnswerProcess(start_late, world.metrics, world.stored.append, ANY_CORES)
     assert world.process.choose_holder(2) is not None
 
 
@@ -236,7 +238,7 @@ def test_one_that_cannot_be_started_costs_no_question(world: _World) -> None:
         del theirs
         raise OSError("Resource temporarily unavailable")
 
-    process = AnswerProcess(fail, world.metrics, world.stored.append)
+    process = AnswerProcess(fail, world.metrics, world.stored.append, ANY_CORES)
     assert process.choose_holder(5) is None
     process.join(SOON)
     assert process.choose_holder(5) is None
@@ -293,6 +295,37 @@ def test_turns_begun_at_once_start_it_once(world: _World) -> None:
         each.join(SOON)
     world.choose()
     assert len(world.started) == 1
+
+
+class _NotedCores(ServerCores):
+    """Notes whether the server is confined."""
+
+    are_confined = False
+
+    def confine(self) -> None:
+        self.are_confined = True
+
+    def release(self) -> None:
+        self.are_confined = False
+
+
+def test_the_server_keeps_to_one_core_while_it_starts_or_runs_turns(world: _World) -> None:
+    cores = _NotedCores(frozenset())
+    world.process = AnswerProcess(world.start, world.metrics, world.stored.append, cores)
+    world.choose()
+    assert cores.are_confined
+    world.started[0].report(ProcessReady())
+    wait_for(lambda: not cores.are_confined)
+    world.begin(12)
+    world.begin(14)
+    world.started[0].report(TurnStored(12, is_running=False))
+    wait_for(lambda: not world.process.announces(12))
+    assert cores.are_confined
+    world.started[0].report(TurnStored(14, is_running=False))
+    wait_for(lambda: not cores.are_confined)
+    world.begin(16)
+    world.started[0].die(-9)
+    wait_for(lambda: not cores.are_confined)
 
 
 class _Busy(TurnRunner):
