@@ -67,10 +67,11 @@ demo: install
 
 test: check
 
-# The tests are compiled first, which else each of their processes does for itself. The types are checked beside them: the tests wait a lot.
-check: format lint contracts compiled-tests
-	@$(MAKE) --no-print-directory --jobs 2 types unit
+# In two jobs: what looks at the code needs one core, and the tests, which wait a lot, the rest.
+check: $(STAMP)-dev browser mail-server
+	@$(MAKE) --no-print-directory --jobs 2 unit format lint contracts types
 
+# Their byte code is written first, which else each of their processes does for itself.
 compiled-tests: $(STAMP)-dev
 	@$(BIN)/pytest --quiet --collect-only >/dev/null || true
 
@@ -95,7 +96,7 @@ WITH_SERVERS = $(BIN)/python -m deploy.services.server during $(BIN)/python -m d
 # Better machine code would not pay off before the tests end: to make it takes more than half of the server's processor time.
 QUICK_SERVER := --java-option=-XX:TieredStopAtLevel=1
 
-unit: $(STAMP)-dev browser mail-server
+unit: $(STAMP)-dev browser mail-server compiled-tests
 	@$(WITH_SERVERS) --version 2 $(QUICK_SERVER) $(PYTEST)
 
 # What takes long, in slices: whole processes and servers; every page in a browser; the newer OpenSearch and the thorough property tests;

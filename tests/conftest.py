@@ -12,13 +12,17 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, settings
 from pytest_socket import socket_allow_hosts
-from sqlalchemy import create_engine
+from sqlalchemy import URL, Engine, create_engine
 
+from backend.store import database
 from tests.support.databases import (
     Databases,
     PostgreSql,
     Redis,
     SharedStatements,
+    copy_pattern_to,
+    make_sqlite_engine,
+    read_sqlite_pattern,
     shared,
     sqlite_in,
 )
@@ -36,11 +40,12 @@ EARLY = (
 MAX_SECONDS = 5.0
 """A test of `make test` that takes longer is to be marked: `soak`, or `deep` with smaller numbers for `make test`."""
 
+settings.register_profile("quick", deadline=None, max_examples=40)
 settings.register_profile("unhurried", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
 # A mutant is noticed by the first example that fails: a smaller one is not looked for.
 settings.register_profile("mutants", deadline=None, phases=(Phase.explicit, Phase.generate))
-settings.load_profile(scaled("unhurried", "thorough", "engines"))
+settings.load_profile(scaled("unhurried" if SLICE else "quick", "thorough", "engines"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -108,6 +113,21 @@ def _share_statements() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         create = partial(create_engine, execution_options=options)
         patched.setattr("backend.store.database.create_engine", create)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _copy_databases() -> Iterator[None]:
+    """Copy a migrated file where a home has no database yet: the migrations would take half the time of a short test."""
+    read_sqlite_pattern()
+
+    def make_engine(url: URL) -> Engine:
+        if url.database:
+            copy_pattern_to(Path(url.database))
+        return make_sqlite_engine(url)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(database, "_sqlite", make_engine)
         yield
 
 

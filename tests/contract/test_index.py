@@ -1706,6 +1706,7 @@ def test_one_process_writes_while_another_reads(
     assert {views[0] for views in generations_seen(index, "a")} == {16}
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.deep("engines")
 def test_a_killed_writer_leaves_nothing_half(engine: Engine, tmp_path: Path) -> None:
     log, rng = tmp_path / "log", random.Random(7)
@@ -1817,6 +1818,7 @@ def test_words_are_corrected_to_those_that_the_whole_audience_may_read(engine: E
     assert corrected(together) == {"inspection"}
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.deep("engines")
 def test_among_many_chunks_a_reader_of_few_finds_theirs(engine: Engine) -> None:
     """One document in a tenth of all is for the few: the rest must be passed over, not counted."""

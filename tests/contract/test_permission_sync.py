@@ -139,6 +139,7 @@ def test_who_joins_or_leaves_is_in_the_database_and_no_document_is_written(place
     assert len(place.writer.log) == written
 
 
+@pytest.mark.soak("slow")
 def test_documents_that_carry_all_their_readers_are_rewritten(place: Place) -> None:
     """From one readership to the other: meanwhile nobody reads what neither admits, or misses what both admit."""
     assert isinstance(place.world, Grouped)
@@ -165,6 +166,7 @@ def test_documents_that_carry_all_their_readers_are_rewritten(place: Place) -> N
     assert {one.id: one.access for one in place.writer.scan()} == wanted
 
 
+@pytest.mark.soak("slow")
 def test_a_content_sync_takes_nothing_from_who_may_read_before_groups_were_listed(
     place: Place,
 ) -> None:

@@ -60,9 +60,9 @@ from tests.support.store import Store, document, gone, store_at
 pytestmark = pytest.mark.deep("engines")
 
 DOCUMENTS, PEOPLE, GROUPS, ACCOUNTS = 25, 6, 8, 5
-CHECKS = scaled(1_000, 100_000, "engines")
+CHECKS = scaled(scaled(400, 1_000, "slow"), 100_000, "engines")
 """Whether one asker may learn of one document in one way, or a count."""
-CLUSTER_CHECKS = scaled(1_000, 20_000, "engines")
+CLUSTER_CHECKS = scaled(scaled(400, 1_000, "slow"), 20_000, "engines")
 CHEAP = ("expansion", "list", "search")
 """Ways in which most are asked between writes."""
 ASKED_AT_REST = 5
@@ -390,6 +390,7 @@ def place(engine: Engine, database_url: str, pages: TestClient) -> Iterator[Plac
         yield made
 
 
+@pytest.mark.deep("slow")
 def test_every_way_of_asking_shows_exactly_what_may_be_read(place: Place, engine: Engine) -> None:
     checks = CHECKS if isinstance(engine, LocalEngine) else CLUSTER_CHECKS
     while place.decided.total() < checks or place.decided.keys() < WAYS.keys():

@@ -22,6 +22,7 @@ from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Composed, Identifier
 from sqlalchemy import make_url
 
+from backend.store import database as database_module
 from backend.store.database import open_database, sqlite_url
 from deploy.opensearch.node import find_free_ports
 from deploy.opensearch.releases import SetupError
@@ -32,6 +33,8 @@ from deploy.services.software import install
 START_SECONDS = 60
 """For a busy machine; at rest a server takes one."""
 _NUMBERS = count(1)
+make_sqlite_engine = database_module._sqlite
+"""As the product makes it; `_copy_databases` of tests/conftest.py replaces it."""
 
 
 class Server(AbstractContextManager["Server"]):
@@ -111,13 +114,19 @@ def shared(kind: type[Service]) -> Iterator[str]:
 def sqlite_in(folder: Path) -> str:
     """The URL of the SQLite database in a folder. A new one is up to date and has nothing in it."""
     file = folder / "quarry.db"
-    if not file.exists():
-        file.write_bytes(_sqlite_pattern())
+    copy_pattern_to(file)
     return sqlite_url(file)
 
 
+def copy_pattern_to(file: Path) -> None:
+    """Make a database that is up to date and has nothing in it where there is no file."""
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(read_sqlite_pattern())
+
+
 @cache
-def _sqlite_pattern() -> bytes:
+def read_sqlite_pattern() -> bytes:
     """Return the file of a migrated database: to copy it takes a twentieth of the time of the migrations."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "pattern.db"

@@ -262,6 +262,7 @@ def list_changing() -> list[str]:
     ]
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize("proof", ["none", "of another session", "empty"])
 def test_a_session_changes_nothing_without_its_proof(world: World, proof: str) -> None:
     ann, bob = world.make_actor("ann"), world.make_actor("bob")

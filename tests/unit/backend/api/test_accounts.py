@@ -148,6 +148,7 @@ def make_token(container: Container) -> Iterator[Any]:
 # Who reaches what: made from the router.
 
 
+@pytest.mark.soak("slow")
 def test_nobody_reaches_what_is_not_open_to_anyone(
     app: Api, container: Container, cookies: AccountCookies, stranger: TestClient
 ) -> None:

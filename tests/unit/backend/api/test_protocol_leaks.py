@@ -31,7 +31,7 @@ from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
 from tests.support.soak import scaled
 from tests.unit.backend.api.conftest import ADDRESS, make_container
 
-CHECKS = scaled(50, 10_000, "release")
+CHECKS = scaled(scaled(20, 50, "slow"), 10_000, "release")
 REPORTS = 40
 GROUPS = ("sales", "works", "board")
 NAMES = ("ann", "bob", "eve", "tom", "kim")
@@ -266,6 +266,7 @@ def name_hidden(world: World, name: str) -> set[str]:
     return {text for one in hidden for text in (one.word, f'{one.id}"', f"{one.id})")}
 
 
+@pytest.mark.deep("slow")
 def test_nobody_is_told_of_what_they_may_not_read(world: World) -> None:
     random, shown = world.random, set[str]()
     for protocol in choose_protocols(random, CHECKS):

@@ -45,6 +45,7 @@ def test_over_the_api(modes: ModesWorld, scenario: Scenario) -> None:
     _check(modes, scenario, outcome)
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize("scenario", list_scenarios(Surface.TERMINAL), ids=name_scenario)
 def test_in_the_terminal(
     modes: ModesWorld, scenario: Scenario, monkeypatch: pytest.MonkeyPatch

@@ -27,7 +27,7 @@ from tests.support.databases import sqlite_in
 from tests.support.knowledge import KnowledgeWorld, learn
 from tests.support.soak import scaled
 
-CHECKS = scaled(300, 10_000, "faults")
+CHECKS = scaled(scaled(100, 300, "slow"), 10_000, "faults")
 """Looks of one person at one item, in every way there is."""
 MOST_KEPT = 25
 MODEL = SentenceModel(HashingEmbedder(), EVERYTHING)
@@ -200,6 +200,7 @@ class Story:
         return all(self.model.versions[name] == was for name, was in item.documents.items())
 
 
+@pytest.mark.deep("slow")
 @pytest.mark.deep("faults")
 def test_nothing_leaks_while_rights_documents_and_memberships_change(
     world: KnowledgeWorld,

@@ -33,7 +33,7 @@ from tests.support.research_runs import SENTENCES, add_run, finish_run
 from tests.support.soak import scaled
 from tests.unit.backend.conversations.test_turn_runner import Shelf
 
-CHECKS = scaled(scaled(100, 300, "slow"), 10_000, "faults")
+CHECKS = scaled(scaled(50, 300, "slow"), 10_000, "faults")
 CHECKS_A_RUN = 10
 DOCUMENTS = [f"wiki:{number}" for number in range(8)]
 SAID = {document: f"secret-of-{document.partition(':')[2]}-" for document in DOCUMENTS}

@@ -32,7 +32,7 @@ from backend.store.schema import metadata
 from connectors.connector import Checkpoint
 from connectors.errors import ActionRequiredError, ConflictError, TemporarilyUnavailableError
 from tests.support.accounts import add_person
-from tests.support.databases import Databases
+from tests.support.databases import Databases, make_sqlite_engine
 
 MIGRATIONS = Path(module.__file__).parent / "migrations"
 ADD_A = (
@@ -43,6 +43,12 @@ ADD_A = (
 
 def url(folder: Path) -> str:
     return sqlite_url(folder / "quarry.db")
+
+
+@pytest.fixture(autouse=True)
+def _made_by_migrations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not copied, as in other tests."""
+    monkeypatch.setattr(module, "_sqlite", make_sqlite_engine)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ EMBEDDER = HashingEmbedder()
 ASKERS = ["user:ann@example.com", "user:bo@example.com", "group:hr"]
 PATTERNS = ["**", "**/*.md", "hr/**", "hr/*", "hr/pay.md", "it/**", "*/pay.md"]
 FILES = ["hr/pay.md", "hr/leave.md", "hr/old/pay.md", "it/pay.md", "it/code.md", "top.md"]
-EDITS = scaled(25, 400, "engines")
+EDITS = scaled(scaled(12, 25, "slow"), 400, "engines")
 
 
 @dataclass(frozen=True)
@@ -159,6 +159,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         yield Desk(folder, store)
 
 
+@pytest.mark.deep("slow")
 def test_between_any_two_writes_a_file_is_read_by_readers_of_its_own_rules(desk: Desk) -> None:
     in_force = [desk.draw_rules()]
     in_force[0].save(desk.folder)

@@ -236,6 +236,7 @@ def rebuild_until_killed(home: Path) -> None:
         versions.activate(OLD)
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.deep("engines")
 def test_killed_at_any_moment_one_whole_version_is_active(tmp_path: Path) -> None:
     home = LocalIndexVersions(tmp_path)

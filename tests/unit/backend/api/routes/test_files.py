@@ -301,6 +301,7 @@ def test_nobody_else_learns_of_a_file(
     assert not _holds(modelled, file["document_id"], ANN)
 
 
+@pytest.mark.soak("slow")
 def test_members_of_a_project_learn_of_no_file_of_one_another(
     ann: TestClient, bob: TestClient, server: ScriptedModel
 ) -> None:

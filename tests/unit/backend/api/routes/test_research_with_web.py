@@ -157,6 +157,7 @@ def _always(reply: Reply) -> Any:
     return answer
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.deep("faults")
 @pytest.mark.parametrize(("step", "fault"), scaled(FEW_FAULTS, ALL_FAULTS, "faults"))
 def test_a_step_whose_model_fails_leaves_a_report(

@@ -15,7 +15,7 @@ from tests.support.slack_server import SlackServer
 from tests.support.slack_world import SlackWorld, find_secrets, open_slack_world, repeat_all
 from tests.support.soak import scaled
 
-CASES = scaled(scaled(24, 96, "slow"), 1_000, "faults")
+CASES = scaled(scaled(12, 96, "slow"), 1_000, "faults")
 AT_ONCE = 6
 DOCUMENTS = 24
 GROUPS = ("sales", "finance", "legal")

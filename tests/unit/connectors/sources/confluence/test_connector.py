@@ -441,6 +441,7 @@ def test_a_later_run_asks_only_for_what_changed_since(
     assert 'lastmodified >= now("-2' in search.param("cql")
 
 
+@pytest.mark.soak("slow")
 def test_many_changes_of_one_minute_are_all_found(kind: Callable[..., ConfluenceService]) -> None:
     space = handbook(*(Page(id=number, title=f"P{number}") for number in range(1, 251)))
     with served(kind(space)) as place:

@@ -58,6 +58,7 @@ def full() -> Space:
     return space
 
 
+@pytest.mark.soak("slow")
 @pytest.mark.parametrize("instead", [not_found(), denied()], ids=["404", "403"])
 def test_a_listing_with_one_failed_response_is_complete_or_an_error_and_grants_nothing(
     kind: Callable[..., ConfluenceService], instead: Reply
