@@ -67,9 +67,9 @@ demo: install
 
 test: check
 
-# In two jobs: what looks at the code needs one core, and the tests, which wait a lot, the rest.
-check: $(STAMP)-dev browser mail-server
-	@$(MAKE) --no-print-directory --jobs 2 unit format lint contracts types
+# The types are checked beside the tests, which wait a lot.
+check: format lint contracts browser mail-server
+	@$(MAKE) --no-print-directory --jobs 2 unit types
 
 # Their byte code is written first, which else each of their processes does for itself.
 compiled-tests: $(STAMP)-dev
@@ -96,6 +96,8 @@ WITH_SERVERS = $(BIN)/python -m deploy.services.server during $(BIN)/python -m d
 # Better machine code would not pay off before the tests end: to make it takes more than half of the server's processor time.
 QUICK_SERVER := --java-option=-XX:TieredStopAtLevel=1
 
+# Four processes here: these tests wait for less of each.
+unit: PROCESSES = 4
 unit: $(STAMP)-dev browser mail-server compiled-tests
 	@$(WITH_SERVERS) --version 2 $(QUICK_SERVER) $(PYTEST)
 

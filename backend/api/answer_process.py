@@ -122,7 +122,7 @@ class AnswerProcess:
     Args:
         start: called with an end of the pipe.
         stored: called with the id of an answer of which more can be read, or whose process has died.
-        cores: confined while the process starts or runs turns.
+        cores: confined while the process starts or runs turns, and reports.
     """
 
     def __init__(
@@ -181,8 +181,8 @@ class AnswerProcess:
         with self._lock:
             if self._started is not None and self._started.holder == holder:
                 self._running.add(command.turn.message_id)
-                self._cores.confine()
                 self._started.commands.put(command)
+                self._cores.confine()
 
     def announces(self, message_id: int) -> bool:
         """Whether the process runs a turn and has reported anything of late: one that hangs does not."""
@@ -286,6 +286,9 @@ class AnswerProcess:
             if is_idle and self._is_ready:
                 self._tell_to_end()
             told = self._told_to_end
+            if now - self._last_report >= SILENT_SECONDS:
+                # It waits for a language model, does not get ready, or hangs.
+                self._cores.release()
         if told is not None and now - told >= END_SECONDS:
             started.process.kill()
 

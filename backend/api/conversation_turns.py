@@ -13,7 +13,7 @@ from backend.api.answer_process import AnswerProcess, BeginTurn, StartProcess
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import Problem
 from backend.api.request_pools import FairPool, RequestPools
-from backend.api.server_cores import ServerCores, list_cores
+from backend.api.server_cores import ServerCores
 from backend.api.turn_maker import TurnAsker, TurnMaker
 from backend.conversations.new_turn import LocalTurns, NewTurn, TurnProcess, Turns
 from backend.conversations.turn_news import TurnNews
@@ -112,7 +112,7 @@ class ConversationTurns:
             database, self._slots.hold, self.news.announce, pools.answers_waiting_line.wait
         )
         self._process = (
-            AnswerProcess(start_process, metrics, self.news.announce, ServerCores(list_cores()))
+            AnswerProcess(start_process, metrics, self.news.announce, ServerCores())
             if start_process
             else None
         )

@@ -138,15 +138,23 @@ async def take_turn(request: Request) -> AsyncIterator[None]:
         yield
 
 
+_CONTAINER = "quarry.container"
+
+
 async def get_container(request: Request) -> Container:
     """Return the container once all of it is ready.
 
     Raises:
         Problem: 503, it is not ready yet.
     """
-    state = find_app_state(request)
+    state, kept = find_app_state(request), request.scope.get(_CONTAINER)
+    if kept is not None:
+        # One for all of the request, also where the index is switched to another version meanwhile.
+        container: Container = kept
+        return container
     ready = state.warmup.ready
     if ready.is_set() or await to_thread.run_sync(ready.wait, PATIENCE):
+        request.scope[_CONTAINER] = state.current.container
         return state.current.container
     states = [f"{part.name}: {part.detail or part.state}" for part in _unready(state)]
     raise Problem(

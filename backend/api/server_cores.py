@@ -1,12 +1,14 @@
 """The processor cores that the threads of the server run on beside an answer process."""
 
+import logging
 import os
 import sys
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 
-_MOST_TO_CONFINE = 2
+LOG = logging.getLogger("quarry.processes")
+_MOST_CORES = 2
 
 
 def list_cores() -> frozenset[int]:
@@ -15,36 +17,53 @@ def list_cores() -> frozenset[int]:
 
 
 class ServerCores:
-    """Keeps the server to the first of two cores while the answer process works.
+    """Keeps the server to the first of two cores while the answer process works. Not thread-safe.
 
-    Threads that hand the interpreter's lock to one another on two busy cores wait for a core each time, and a search hands it over
-    a hundred times: with twenty people who chat, 95 of 100 searches take 0.2 s at most on one core, and 0.3 s on both. Where there
-    are more cores, they seldom wait. What is computed without the lock uses one core meanwhile.
-
-    Args:
-        cores: those that the server may use.
+    Its threads hand the interpreter's lock to one another again and again within a search. On two cores that an answer process keeps
+    busy as well, each waits for a core to take it: with twenty people who chat, 95 of 100 searches took 0.3 s, and take 0.2 s on one
+    core (`tests/benchmarks/load.py`). Not tried on more cores, of which one is free more often. What is computed without the lock
+    uses one core meanwhile.
     """
 
-    def __init__(self, cores: AbstractSet[int]) -> None:
-        self._cores = frozenset(cores)
-        self._are_confined = False
+    def __init__(self) -> None:
+        self._before: frozenset[int] | None = None
+        """The cores of the server before it was confined; None while it is not."""
+        self._is_refused = False
 
     def confine(self) -> None:
         """Keep all threads, and those that they start, to the first of two cores."""
-        if len(self._cores) == _MOST_TO_CONFINE and not self._are_confined:
-            self._are_confined = True
-            _set_cores({min(self._cores)})
+        cores = list_cores()
+        if self._before is None and not self._is_refused and len(cores) == _MOST_CORES:
+            self._before = cores
+            self._set({min(cores)})
 
     def release(self) -> None:
-        """Let all threads use all cores again."""
-        if self._are_confined:
-            self._are_confined = False
-            _set_cores(self._cores)
+        """Let all threads use the cores of before."""
+        if self._before is not None:
+            self._set(self._before)
+            self._before = None
+
+    def _set(self, cores: AbstractSet[int]) -> None:
+        try:
+            set_cores(cores)
+        except OSError as error:
+            # Such as in a container that may not, or whose cores have been changed.
+            self._is_refused = True
+            LOG.warning("The processor cores of the server cannot be set: %s", error)
 
 
-def _set_cores(cores: AbstractSet[int]) -> None:
-    """Set the cores of each thread: on Linux a thread has its own (sched_setaffinity(2))."""
-    if sys.platform == "linux":
-        for task in Path("/proc/self/task").iterdir():
+def set_cores(cores: AbstractSet[int]) -> None:
+    """Set the cores of each thread, which has its own on Linux (sched_setaffinity(2)).
+
+    Raises:
+        OSError: the system refuses it.
+    """
+    if sys.platform != "linux":
+        return
+    done = set[int]()
+    # Until there is none that was started meanwhile by one whose turn came later.
+    while threads := {int(task.name) for task in Path("/proc/self/task").iterdir()} - done:
+        for thread in threads:
             with suppress(ProcessLookupError):
-                os.sched_setaffinity(int(task.name), cores)
+                os.sched_setaffinity(thread, cores)
+        done |= threads

@@ -115,9 +115,8 @@ def _part_size(count: int, cores: int) -> int:
     return -(-size // MAX_LANES) * MAX_LANES
 
 
-@cache
 def usable_cores() -> int:
-    """Return how many cores the process may use; determined once."""
+    """Return how many cores this thread may use now."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -45,7 +45,7 @@ from tests.support.serving import Serving, events, serving
 
 QUESTIONS = Path(__file__).parents[1] / "acceptance" / "handbook_questions.jsonl"
 EARLY = 30.0
-"""Seconds after which memory is looked at first; `--seconds` must be more."""
+"""Seconds after which memory is looked at first."""
 WANTED_GROWTH, WANTED_RATIO, WANTED_IDLE = 1.1, 2.0, 400 * 2**20
 ANSWER = (
     "Close the cover until it clicks [1]. Then hold the power button for three seconds [1]. " * 8
@@ -228,6 +228,8 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=3.0)
     parser.add_argument("--reading", type=float, default=0.0)
     options = parser.parse_args()
+    if options.seconds <= EARLY:
+        parser.error(f"--seconds must be more than {EARLY:.0f}, after which memory is looked at")
     if shutil.which("wrk") is None:
         raise SystemExit("wrk is missing: apt-get install wrk")
     with tempfile.TemporaryDirectory() as name, running(Path(name)) as server:

@@ -122,7 +122,12 @@ def copy_pattern_to(file: Path) -> None:
     """Make a database that is up to date and has nothing in it where there is no file."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(read_sqlite_pattern())
+        with tempfile.NamedTemporaryFile(dir=file.parent) as whole:
+            whole.write(read_sqlite_pattern())
+            whole.flush()
+            # Of several threads that make it at once, one does.
+            with suppress(FileExistsError):
+                os.link(whole.name, file)
 
 
 @cache

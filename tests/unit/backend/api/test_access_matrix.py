@@ -262,8 +262,14 @@ def list_changing() -> list[str]:
     ]
 
 
-@pytest.mark.soak("slow")
-@pytest.mark.parametrize("proof", ["none", "of another session", "empty"])
+@pytest.mark.parametrize(
+    "proof",
+    [
+        "none",
+        pytest.param("of another session", marks=pytest.mark.soak("slow")),
+        pytest.param("empty", marks=pytest.mark.soak("slow")),
+    ],
+)
 def test_a_session_changes_nothing_without_its_proof(world: World, proof: str) -> None:
     ann, bob = world.make_actor("ann"), world.make_actor("bob")
     given = {"none": {}, "empty": {PROOF: ""}, "of another session": {PROOF: bob.headers[PROOF]}}

@@ -45,7 +45,6 @@ from tests.support.databases import sqlite_in
 from tests.support.server_processes import wait_for
 
 SOON = 10.0
-ANY_CORES = ServerCores(frozenset())
 ASKER = TurnAsker(ConversationOwner(7), Readers.of("group:sales"), "person:7", "zh")
 
 
@@ -93,6 +92,18 @@ class _Counted(Metrics):
         self.noted.append((kind, outcome))
 
 
+class _NotedCores(ServerCores):
+    """Notes whether the server is confined."""
+
+    are_confined = False
+
+    def confine(self) -> None:
+        self.are_confined = True
+
+    def release(self) -> None:
+        self.are_confined = False
+
+
 class _World:
     def __init__(self) -> None:
         self.started: list[_Played] = []
@@ -101,7 +112,7 @@ class _World:
         self.process = self.make()
 
     def make(self, **options: Any) -> AnswerProcess:
-        return AnswerProcess(self.start, self.metrics, self.stored.append, ANY_CORES, **options)
+        return AnswerProcess(self.start, self.metrics, self.stored.append, _NotedCores(), **options)
 
     def start(self, theirs: Connection) -> BaseProcess:
         self.started.append(_Played(theirs))
@@ -169,7 +180,7 @@ def test_a_turn_beside_two_others_waits_until_it_is_started(world: _World) -> No
         time.sleep(0.1)
         return world.start(theirs)
 
-    world.process = AnswerProcess(start_late, world.metrics, world.stored.append, ANY_CORES)
+    world.process = AnswerProcess(start_late, world.metrics, world.stored.append, _NotedCores())
     assert world.process.choose_holder(2) is not None
 
 
@@ -238,7 +249,7 @@ def test_one_that_cannot_be_started_costs_no_question(world: _World) -> None:
         del theirs
         raise OSError("Resource temporarily unavailable")
 
-    process = AnswerProcess(fail, world.metrics, world.stored.append, ANY_CORES)
+    process = AnswerProcess(fail, world.metrics, world.stored.append, _NotedCores())
     assert process.choose_holder(5) is None
     process.join(SOON)
     assert process.choose_holder(5) is None
@@ -297,20 +308,8 @@ def test_turns_begun_at_once_start_it_once(world: _World) -> None:
     assert len(world.started) == 1
 
 
-class _NotedCores(ServerCores):
-    """Notes whether the server is confined."""
-
-    are_confined = False
-
-    def confine(self) -> None:
-        self.are_confined = True
-
-    def release(self) -> None:
-        self.are_confined = False
-
-
 def test_the_server_keeps_to_one_core_while_it_starts_or_runs_turns(world: _World) -> None:
-    cores = _NotedCores(frozenset())
+    cores = _NotedCores()
     world.process = AnswerProcess(world.start, world.metrics, world.stored.append, cores)
     world.choose()
     assert cores.are_confined
@@ -324,7 +323,20 @@ def test_the_server_keeps_to_one_core_while_it_starts_or_runs_turns(world: _Worl
     world.started[0].report(TurnStored(14, is_running=False))
     wait_for(lambda: not cores.are_confined)
     world.begin(16)
+    assert cores.are_confined
     world.started[0].die(-9)
+    wait_for(lambda: not cores.are_confined)
+
+
+def test_beside_one_that_is_silent_for_long_the_server_has_all_cores(
+    world: _World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_process, "_LOOK", 0.01)
+    monkeypatch.setattr(answer_process, "SILENT_SECONDS", 0.2)
+    cores = _NotedCores()
+    world.process = AnswerProcess(world.start, world.metrics, world.stored.append, cores)
+    world.begin(12)
+    assert cores.are_confined
     wait_for(lambda: not cores.are_confined)
 
 

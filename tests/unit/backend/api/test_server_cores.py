@@ -3,48 +3,106 @@
 import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from backend.api import server_cores
 from backend.api.server_cores import ServerCores, list_cores
 
-
-@pytest.fixture(autouse=True)
-def _all_cores_again() -> Iterator[None]:
-    before = list_cores()
-    yield
-    for each in threading.enumerate():
-        os.sched_setaffinity(each.native_id or 0, before)
+BOTH = frozenset({0, 1})
 
 
-def _cores_of_all_threads() -> set[frozenset[int]]:
-    threads = threading.enumerate()
-    return {frozenset(os.sched_getaffinity(each.native_id or 0)) for each in threads}
+class _Threads:
+    """The cores that were set for each thread of this process, by a system that does as it is told."""
+
+    def __init__(self) -> None:
+        self.set: dict[int, frozenset[int]] = {}
+        self.usable = BOTH
+
+    def set_cores(self, thread: int, cores: set[int]) -> None:
+        self.set[thread] = frozenset(cores)
 
 
-def test_all_threads_and_those_that_they_start_keep_to_the_first_of_two() -> None:
-    first, *others = sorted(list_cores())
-    assert others, "this test needs two cores"
-    second = others[0]
-    waiting, seen = threading.Event(), list[frozenset[int]]()
-    threading.Thread(target=waiting.wait, daemon=True).start()
-    cores = ServerCores({first, second})
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> _Threads:
+    threads = _Threads()
+    monkeypatch.setattr(server_cores, "list_cores", lambda: threads.usable)
+    monkeypatch.setattr(os, "sched_setaffinity", threads.set_cores)
+    return threads
+
+
+@pytest.fixture
+def waiting() -> Iterator[threading.Thread]:
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    yield thread
+    end.set()
+    thread.join()
+
+
+def _list_threads() -> set[int]:
+    return {int(task.name) for task in Path("/proc/self/task").iterdir()}
+
+
+def test_all_threads_keep_to_the_first_of_two_until_they_are_released(
+    threads: _Threads, waiting: threading.Thread
+) -> None:
+    cores = ServerCores()
     cores.confine()
-    started = threading.Thread(target=lambda: seen.append(list_cores()))
-    started.start()
-    started.join()
-    assert _cores_of_all_threads() == {frozenset({first})}
-    assert seen == [frozenset({first})]
+    assert waiting.native_id in threads.set
+    assert threads.set.keys() >= _list_threads()
+    assert set(threads.set.values()) == {frozenset({0})}
+    threads.usable = frozenset({0})
+    cores.confine()
     cores.release()
-    assert _cores_of_all_threads() == {frozenset({first, second})}
-    waiting.set()
+    assert set(threads.set.values()) == {BOTH}
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 64])
-def test_with_fewer_or_more_cores_nothing_changes(count: int) -> None:
-    before = list_cores()
-    cores = ServerCores(frozenset(range(count)))
+def test_with_fewer_or_more_cores_nothing_changes(threads: _Threads, count: int) -> None:
+    threads.usable = frozenset(range(count))
+    cores = ServerCores()
     cores.confine()
-    assert list_cores() == before
     cores.release()
-    assert list_cores() == before
+    assert threads.set == {}
+
+
+def test_where_the_system_refuses_it_is_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tried = list[int]()
+    monkeypatch.setattr(server_cores, "list_cores", lambda: BOTH)
+
+    def refuse(thread: int, cores: set[int]) -> None:
+        del cores
+        tried.append(thread)
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuse)
+    cores = ServerCores()
+    cores.confine()
+    assert len(tried) == 1
+    assert "cannot be set" in caplog.text
+    cores.release()
+    tried.clear()
+    cores.confine()
+    assert tried == []
+
+
+@pytest.mark.skipif(
+    len(list_cores()) < 2, reason="needs two cores, and Linux, which sets those of a thread"
+)
+def test_the_system_does_so(waiting: threading.Thread, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = list_cores()
+    two = sorted(before)[:2]
+    cores, waits = ServerCores(), waiting.native_id or 0
+    monkeypatch.setattr(server_cores, "list_cores", lambda: frozenset(two))
+    try:
+        cores.confine()
+        assert os.sched_getaffinity(0) == os.sched_getaffinity(waits) == {two[0]}
+        cores.release()
+        assert os.sched_getaffinity(0) == os.sched_getaffinity(waits) == set(two)
+    finally:
+        server_cores.set_cores(before)

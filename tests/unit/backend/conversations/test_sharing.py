@@ -35,7 +35,7 @@ from tests.support.conversations import finish, make_answer, own_no_memories, wr
 from tests.support.soak import scaled
 
 PEOPLE, DOCUMENTS, TURNS = 4, 6, 3
-CHANGES = scaled(scaled(250, 2_000, "slow"), 10_000, "faults")
+CHANGES = scaled(scaled(500, 2_000, "slow"), 10_000, "faults")
 SECRET = re.compile(r"(?:title|answer)of\w+")
 
 
