@@ -96,8 +96,6 @@ WITH_SERVERS = $(BIN)/python -m deploy.services.server during $(BIN)/python -m d
 # Better machine code would not pay off before the tests end: to make it takes more than half of the server's processor time.
 QUICK_SERVER := --java-option=-XX:TieredStopAtLevel=1
 
-# Four processes here: these tests wait for less of each.
-unit: PROCESSES = 4
 unit: $(STAMP)-dev browser mail-server compiled-tests
 	@$(WITH_SERVERS) --version 2 $(QUICK_SERVER) $(PYTEST)
 
