@@ -147,15 +147,15 @@ async def get_container(request: Request) -> Container:
     Raises:
         Problem: 503, it is not ready yet.
     """
-    state, kept = find_app_state(request), request.scope.get(_CONTAINER)
-    if kept is not None:
-        # One for all of the request, also where the index is switched to another version meanwhile.
-        container: Container = kept
+    # One for all of the request, also where the index is switched to another version meanwhile.
+    container: Container | None = request.scope.get(_CONTAINER)
+    if container is not None:
         return container
+    state = find_app_state(request)
     ready = state.warmup.ready
     if ready.is_set() or await to_thread.run_sync(ready.wait, PATIENCE):
-        request.scope[_CONTAINER] = state.current.container
-        return state.current.container
+        request.scope[_CONTAINER] = container = state.current.container
+        return container
     states = [f"{part.name}: {part.detail or part.state}" for part in _unready(state)]
     raise Problem(
         problem(503, f"Quarry is not ready yet ({'; '.join(states)}).", "Try again in a moment."),
