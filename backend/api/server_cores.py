@@ -8,12 +8,19 @@ from contextlib import suppress
 from pathlib import Path
 
 LOG = logging.getLogger("quarry.processes")
-_MOST_CORES = 2
+FEW_CORES = 2
+"""Of which the server keeps to one, and an answer process uses both; of more, it leaves one to the server."""
 
 
 def list_cores() -> frozenset[int]:
     """Return the cores that this thread may run on; none where the system does not say."""
     return frozenset(os.sched_getaffinity(0)) if sys.platform == "linux" else frozenset()
+
+
+def list_threads() -> set[int]:
+    """Return the ids of the threads of this process, of which each has its own priority and cores on Linux; 0, for this one, elsewhere."""
+    tasks = Path("/proc/self/task")
+    return {int(task.name) for task in tasks.iterdir()} if tasks.exists() else {0}
 
 
 class ServerCores:
@@ -32,8 +39,9 @@ class ServerCores:
 
     def confine(self) -> None:
         """Keep all threads, and those that they start, to the first of two cores."""
-        cores = list_cores()
-        if self._before is None and not self._is_refused and len(cores) == _MOST_CORES:
+        if self._before is not None or self._is_refused:
+            return
+        if len(cores := list_cores()) == FEW_CORES:
             self._before = cores
             self._set({min(cores)})
 
@@ -53,7 +61,7 @@ class ServerCores:
 
 
 def set_cores(cores: AbstractSet[int]) -> None:
-    """Set the cores of each thread, which has its own on Linux (sched_setaffinity(2)).
+    """Set the cores of each thread (sched_setaffinity(2)).
 
     Raises:
         OSError: the system refuses it.
@@ -62,7 +70,7 @@ def set_cores(cores: AbstractSet[int]) -> None:
         return
     done = set[int]()
     # Until there is none that was started meanwhile by one whose turn came later.
-    while threads := {int(task.name) for task in Path("/proc/self/task").iterdir()} - done:
+    while threads := list_threads() - done:
         for thread in threads:
             with suppress(ProcessLookupError):
                 os.sched_setaffinity(thread, cores)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 from backend.api.answer_events import TurnEncoder
 from backend.api.answer_process import (
@@ -26,6 +25,7 @@ from backend.api.answer_process import (
 )
 from backend.api.conversation_turns import TurnSlots
 from backend.api.request_pools import RequestPools
+from backend.api.server_cores import FEW_CORES, list_cores, list_threads
 from backend.api.turn_maker import TurnMaker
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
@@ -41,8 +41,6 @@ from indexing.runtime import malloc
 
 NICENESS = 15
 """Of all threads once the process is ready, so that searches in the process of the server take the processor first (setpriority(2))."""
-_FEW_CORES = 2
-"""Of which the server keeps to one, and this process uses both."""
 STORE_SECONDS = 1.0
 """In which interrupted turns are stored before the process ends."""
 READY_SECONDS = 30.0
@@ -81,16 +79,13 @@ def _receive(connection: Connection) -> Iterator[BeginTurn | StopTurn]:
 
 def _leave_one_core() -> None:
     """Keep this process off one of many cores, on Linux: what runs is not preempted at once, whatever its priority."""
-    if sys.platform == "linux" and len(cores := sorted(os.sched_getaffinity(0))) > _FEW_CORES:
+    if sys.platform == "linux" and len(cores := sorted(list_cores())) > FEW_CORES:
         os.sched_setaffinity(0, cores[1:])
 
 
 def _lower_priority() -> None:
     """Let other processes take the processor first. Threads inherit that from those that start them."""
-    tasks = Path("/proc/self/task")
-    # On Linux each thread has a priority of its own.
-    threads = [int(task.name) for task in tasks.iterdir()] if tasks.exists() else [0]
-    for thread in threads:
+    for thread in list_threads():
         with suppress(ProcessLookupError):
             niceness = max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread))
             os.setpriority(os.PRIO_PROCESS, thread, niceness)

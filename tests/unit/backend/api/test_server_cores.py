@@ -3,12 +3,11 @@
 import os
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from backend.api import server_cores
-from backend.api.server_cores import ServerCores, list_cores
+from backend.api.server_cores import ServerCores, list_cores, list_threads
 
 BOTH = frozenset({0, 1})
 
@@ -42,17 +41,13 @@ def waiting() -> Iterator[threading.Thread]:
     thread.join()
 
 
-def _list_threads() -> set[int]:
-    return {int(task.name) for task in Path("/proc/self/task").iterdir()}
-
-
 def test_all_threads_keep_to_the_first_of_two_until_they_are_released(
     threads: _Threads, waiting: threading.Thread
 ) -> None:
     cores = ServerCores()
     cores.confine()
     assert waiting.native_id in threads.set
-    assert threads.set.keys() >= _list_threads()
+    assert threads.set.keys() >= list_threads()
     assert set(threads.set.values()) == {frozenset({0})}
     threads.usable = frozenset({0})
     cores.confine()
