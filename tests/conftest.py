@@ -21,9 +21,9 @@ from tests.support.databases import (
     PostgreSql,
     Redis,
     SharedStatements,
-    copy_pattern_to,
+    copy_template_to,
     make_sqlite_engine,
-    read_sqlite_pattern,
+    read_sqlite_template,
     shared,
     sqlite_in,
 )
@@ -130,11 +130,11 @@ def _trust_one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 @pytest.fixture(autouse=True, scope="session")
 def _copy_databases() -> Iterator[None]:
     """Copy a migrated file where a home has no database yet: the migrations would take half the time of a short test."""
-    read_sqlite_pattern()
+    read_sqlite_template()
 
     def make_engine(url: URL) -> Engine:
         if url.database:
-            copy_pattern_to(Path(url.database))
+            copy_template_to(Path(url.database))
         return make_sqlite_engine(url)
 
     with pytest.MonkeyPatch.context() as patched:

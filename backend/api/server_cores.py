@@ -57,7 +57,10 @@ class ServerCores:
         except OSError as error:
             # Such as in a container that may not, or whose cores have been changed.
             self._is_refused = True
-            LOG.warning("The processor cores of the server cannot be set: %s", error)
+            LOG.warning(
+                "The server cannot choose its processor cores, and goes on as it is; searches may take longer while several people chat: %s",
+                error,
+            )
 
 
 def set_cores(cores: AbstractSet[int]) -> None:

@@ -114,16 +114,16 @@ def shared(kind: type[Service]) -> Iterator[str]:
 def sqlite_in(folder: Path) -> str:
     """The URL of the SQLite database in a folder. A new one is up to date and has nothing in it."""
     file = folder / "quarry.db"
-    copy_pattern_to(file)
+    copy_template_to(file)
     return sqlite_url(file)
 
 
-def copy_pattern_to(file: Path) -> None:
+def copy_template_to(file: Path) -> None:
     """Make a database that is up to date and has nothing in it where there is no file."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent) as whole:
-            whole.write(read_sqlite_pattern())
+            whole.write(read_sqlite_template())
             whole.flush()
             # Of several threads that make it at once, one does.
             with suppress(FileExistsError):
@@ -131,10 +131,10 @@ def copy_pattern_to(file: Path) -> None:
 
 
 @cache
-def read_sqlite_pattern() -> bytes:
+def read_sqlite_template() -> bytes:
     """Return the file of a migrated database: to copy it takes a twentieth of the time of the migrations."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "pattern.db"
+        file = Path(folder) / "template.db"
         open_database(sqlite_url(file)).close()
         return file.read_bytes()
 
