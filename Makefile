@@ -67,9 +67,9 @@ demo: install
 
 test: check
 
-# The types are checked beside the tests, which wait a lot.
-check: format lint contracts browser mail-server
-	@$(MAKE) --no-print-directory --jobs 2 unit types
+# Types and imports are checked beside the tests, which wait a lot.
+check: format lint browser mail-server
+	@$(MAKE) --no-print-directory --jobs 3 unit types contracts
 
 # Their byte code is written first, which else each of their processes does for itself.
 compiled-tests: $(STAMP)-dev

@@ -112,7 +112,9 @@ def convert_main(arguments: Sequence[str]) -> None:
 def _load(folder: Path) -> "SentenceTransformer":
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer(str(folder), device="cpu", local_files_only=True).eval()
+    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    model.eval()
+    return model
 
 
 def _fast_tokenizer(model: "SentenceTransformer") -> Tokenizer | None:
@@ -147,7 +149,7 @@ def _convert(model: "SentenceTransformer", folder: Path) -> None:
     """Convert the whole model, pooling and normalisation with it."""
     import torch
 
-    class Whole(torch.nn.Module):
+    class Whole(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.model = model

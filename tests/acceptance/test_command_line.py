@@ -19,7 +19,6 @@ def test_a_second_sync_embeds_nothing(home: Home) -> None:
     assert (report["embedded"], report["documents"], report["deleted"]) == (0, 0, 0)
 
 
-@pytest.mark.smoke
 def test_search_finds_and_explains(home: Home) -> None:
     run = home.quarry("search", "QX-4031", "--explain", "--json")
     assert run.code == 0, run.err
@@ -76,7 +75,6 @@ def test_people_are_named_by_name_or_by_address(home: Home) -> None:
     assert found("nobody") == set()
 
 
-@pytest.mark.smoke
 def test_an_answer_quotes_what_stands_there(home: Home) -> None:
     run = home.quarry("ask", "What should a customer do when the scanner shows QX-4031?", "--json")
     assert run.code == 0, run.err

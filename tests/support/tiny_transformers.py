@@ -59,7 +59,7 @@ def write_tiny_model(model: TinyModel, home: Path) -> None:
     folder = home / model.name
     plain = home / f"{model.name}-transformer"
     config = AutoConfig.for_model(model.architecture, **SIZES, **(model.settings or {}))
-    transformer: Any = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+    transformer: Any = AutoModel.from_config(config)
     with torch.no_grad():
         for name, weight in transformer.named_parameters():
             if name.endswith("bias") or "LayerNorm" in name or "layer_norm" in name:

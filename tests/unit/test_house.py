@@ -97,8 +97,8 @@ TO_BE_REMOVED = {
 }
 
 
-def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
+def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in _list_nodes()[path]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -117,6 +117,12 @@ def _imported(node: ast.AST) -> list[str]:
 def _parse_sources() -> dict[Path, ast.Module]:
     """Parse all modules, in the one process of a run whose tests look at them."""
     return {path: ast.parse(text) for path, text in SOURCES.items()}
+
+
+@cache
+def _list_nodes() -> dict[Path, list[ast.AST]]:
+    """List the nodes of all modules, breadth first: to walk through them takes as long as to parse them."""
+    return {path: list(ast.walk(tree)) for path, tree in _parse_sources().items()}
 
 
 def test_modules_have_meaningful_names_and_a_docstring() -> None:
@@ -146,18 +152,16 @@ def _imports_inside(path: Path) -> set[str]:
     allowed = HEAVY.get(path.as_posix(), HEAVY.get(path.parent.as_posix(), set()))
     if allowed is None:
         return set()
-    inside = (
-        node for function in _functions(_parse_sources()[path]) for node in ast.walk(function)
-    )
+    inside = (node for function in _functions(path) for node in ast.walk(function))
     return {name.partition(".")[0] for node in inside for name in _imported(node)} - allowed
 
 
 def test_no_handler_catches_everything() -> None:
     offenders = [
         f"{path}:{node.lineno}"
-        for path, tree in _parse_sources().items()
+        for path, nodes in _list_nodes().items()
         if path.as_posix() not in MAY_CATCH_ALL
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"})
     ]
@@ -167,8 +171,8 @@ def test_no_handler_catches_everything() -> None:
 def test_dataclasses_are_frozen() -> None:
     offenders = [
         f"{path}:{node.lineno}"
-        for path, tree in _parse_sources().items()
-        for node in ast.walk(tree)
+        for path, nodes in _list_nodes().items()
+        for node in nodes
         if isinstance(node, ast.ClassDef)
         for decorator in map(ast.unparse, node.decorator_list)
         if decorator.startswith("dataclass") and "frozen=True" not in decorator
@@ -187,7 +191,7 @@ def _code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def test_functions_are_read_at_a_glance() -> None:
-    sizes = sorted(_code_lines(f) for tree in _parse_sources().values() for f in _functions(tree))
+    sizes = sorted(_code_lines(f) for path in SOURCES for f in _functions(path))
     median, p99 = sizes[len(sizes) // 2], sizes[round(0.99 * (len(sizes) - 1))]
     assert median <= 8, f"half of all functions have more than {median} lines"
     assert p99 <= 50, f"one function in a hundred has more than {p99} lines"
@@ -202,7 +206,7 @@ def _lines_of_code(path: Path) -> set[int]:
     """The lines of a module but for blank ones, comments and docstrings."""
     docstrings = {
         line
-        for node in ast.walk(_parse_sources()[path])
+        for node in _list_nodes()[path]
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
@@ -217,11 +221,11 @@ def _edges() -> dict[str, set[str]]:
     return {
         NAMES[path]: {
             found
-            for node in ast.walk(tree)
+            for node in nodes
             for name in _imported(node)
             if (found := _module_of(name, modules)) and found != NAMES[path]
         }
-        for path, tree in _parse_sources().items()
+        for path, nodes in _list_nodes().items()
     }
 
 
