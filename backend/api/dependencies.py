@@ -90,13 +90,13 @@ class AppState:
 
 # FastAPI solves the dependencies of a dependency before it looks whether that has been solved already, which takes as long as
 # a small query for each of them: what is part of the state is read from the request.
-def find_app_state(request: Request) -> AppState:
+def read_app_state(request: Request) -> AppState:
     state: AppState = request.app.state.app_state
     return state
 
 
 async def get_app_state(request: Request) -> AppState:
-    return find_app_state(request)
+    return read_app_state(request)
 
 
 AppStateDependency = Annotated[AppState, Depends(get_app_state)]
@@ -132,7 +132,7 @@ async def take_turn(request: Request) -> AsyncIterator[None]:
         yield
         return
     asker, context = await get_asker(request), get_request_context(request.scope)
-    state, takes_long = find_app_state(request), hasattr(endpoint, _AMONG_ANSWERS)
+    state, takes_long = read_app_state(request), hasattr(endpoint, _AMONG_ANSWERS)
     pool = state.pools.answers if takes_long else state.pools.searches
     async with pool.slot(asker.turn_key, context.cancel_token):
         yield
@@ -151,7 +151,7 @@ async def get_container(request: Request) -> Container:
     container: Container | None = request.scope.get(_CONTAINER)
     if container is not None:
         return container
-    state = find_app_state(request)
+    state = read_app_state(request)
     ready = state.warmup.ready
     if ready.is_set() or await to_thread.run_sync(ready.wait, PATIENCE):
         request.scope[_CONTAINER] = container = state.current.container
@@ -191,7 +191,7 @@ DatabaseDependency = Annotated[Database, Depends(get_database)]
 
 async def get_account_database(request: Request) -> Database:
     """Return the database, also while the index is not ready: accounts do not need it."""
-    return find_app_state(request).current.container.database
+    return read_app_state(request).current.container.database
 
 
 AccountDatabaseDependency = Annotated[Database, Depends(get_account_database)]
@@ -203,7 +203,7 @@ async def get_model_service(state: AppStateDependency, asker: AskerDependency) -
 
 
 async def get_language_models(request: Request) -> LanguageModels:
-    return find_app_state(request).current.container.language_models
+    return read_app_state(request).current.container.language_models
 
 
 async def get_web_search_service(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from backend.chat import prompts
 from backend.chat.agent.call_plans import PlannedCall
-from backend.chat.agent.side_by_side import Lost
+from backend.chat.agent.concurrent_tasks import Lost
 from backend.chat.agent.tool_calls import (
     InvalidCall,
     ParsedCall,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend.chat.agent.side_by_side import Lost
+from backend.chat.agent.concurrent_tasks import Lost
 from backend.chat.web_lookup import ReadPage
 from backend.search.models import SearchResult
 from backend.web_search.results import BlockedPage, Freshness, UnreadablePage

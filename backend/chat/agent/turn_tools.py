@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from backend.chat import prompts
 from backend.chat.agent.call_plans import CallPlanner, PlannedCall, list_work
+from backend.chat.agent.concurrent_tasks import Lost, Task, run_concurrently
 from backend.chat.agent.known_pages import KnownPages, RefusedPage
 from backend.chat.agent.read_texts import ReadTexts
-from backend.chat.agent.side_by_side import Lost, Task, run_side_by_side
 from backend.chat.agent.tool_calls import ParsedCall
 from backend.chat.agent.tool_replies import (
     FRAME,
@@ -97,7 +97,7 @@ class TurnTools:
                 yield WebSearched(finding, plan.withheld)
         rooms = share_room(list_work(plans), room)
         tasks = {work: self._make_task(work, rooms[work], search, deadline) for work in rooms}
-        outcomes = yield from run_side_by_side(tasks, deadline)
+        outcomes = yield from run_concurrently(tasks, deadline)
         return FinishedStep(plans, outcomes, rooms)
 
     def estimate(self, plan: PlannedCall) -> str:

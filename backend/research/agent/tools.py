@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from backend.chat import prompts as chat_prompts
 from backend.chat.agent.call_plans import CallPlanner, PlannedCall, list_work
+from backend.chat.agent.concurrent_tasks import Lost, Task, run_concurrently
 from backend.chat.agent.known_pages import KnownPages, RefusedPage
 from backend.chat.agent.read_texts import ReadTexts
-from backend.chat.agent.side_by_side import Lost, Task, run_side_by_side
 from backend.chat.agent.tool_calls import OpenCall, WebSearchCall
 from backend.chat.agent.tool_work import InternalSearch, PageReading, WebSearching, Work
 from backend.chat.agent.web_work import WebWorker
@@ -184,7 +184,7 @@ class AgentTools:
 
     def _run(self, work: Iterable[Work], deadline: Deadline) -> _Outcomes:
         tasks = {one: self._make_task(one, deadline) for one in work}
-        running = run_side_by_side(tasks, deadline)
+        running = run_concurrently(tasks, deadline)
         while True:
             try:
                 next(running)

@@ -14,7 +14,7 @@ import { isTyping } from "./keys.js";
 import { translate } from "./messages.js";
 import { ModeChoice, modeOf } from "./modes.js";
 import { watchPane } from "./pane.js";
-import { keepPlace, restorePlace, toEnd, watchPlace } from "./place.js";
+import { keepPlace, restorePlace, toEnd, watchPlace } from "./scroll_position.js";
 import { startResearch } from "./research_start.js";
 import { offerSharing, watchSharing } from "./share.js";
 import { Problem } from "./stream.js";

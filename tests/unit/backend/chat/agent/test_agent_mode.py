@@ -411,7 +411,7 @@ def test_a_call_in_the_text_of_the_answer_is_run(world: AgentWorld) -> None:
 # side by side
 
 
-def test_calls_of_a_step_run_side_by_side_and_events_come_as_they_finish(world: AgentWorld) -> None:
+def test_calls_of_a_step_run_concurrently_and_events_come_as_they_finish(world: AgentWorld) -> None:
     """The search of documents, one of the web and a page wait for one another: none of them could run alone."""
     meet = threading.Barrier(3, timeout=20)
     answer = world.engine._answer

@@ -36,7 +36,7 @@ class _Ended(Generic[K, T]):
 _Arrived: TypeAlias = SimpleQueue[ChatEvent | _Ended[K, T] | None]
 
 
-def run_side_by_side(
+def run_concurrently(
     tasks: Mapping[K, Task[T]], deadline: Deadline
 ) -> Generator[ChatEvent, None, dict[K, T | Lost]]:
     """Run all tasks, and return their outcomes by their keys.

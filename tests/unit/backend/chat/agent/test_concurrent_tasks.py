@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from backend.chat.agent.side_by_side import Lost, Task, run_side_by_side
+from backend.chat.agent.concurrent_tasks import Lost, Task, run_concurrently
 from backend.chat.events import ChatEvent, TextPiece
 from connectors.errors import ActionRequiredError
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
@@ -30,7 +30,7 @@ def follow(
     tasks: dict[str, Task[str]], deadline: Deadline
 ) -> tuple[list[ChatEvent], dict[str, str | Lost]]:
     events: list[ChatEvent] = []
-    running = run_side_by_side(tasks, deadline)
+    running = run_concurrently(tasks, deadline)
     while True:
         try:
             events.append(next(running))
