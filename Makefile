@@ -9,7 +9,7 @@ SERVED := backend connectors indexing tests deploy hatch_build.py
 # Hundreds of tests start a `quarry` of their own: where a machine forbids byte code, each of them would compile 1,800 modules anew, half of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test check format lint types contracts compiled-tests unit soak mutants evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server client-generator picture constraints settings handbook clean
+.PHONY: help install demo test check format lint types contracts compiled-tests opensearch-files unit soak mutants evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server client-generator picture constraints settings handbook clean
 
 help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
@@ -69,11 +69,15 @@ test: check
 
 # Types and imports are checked beside the tests, which wait a lot.
 check: format lint browser mail-server
-	@$(MAKE) --no-print-directory --jobs 3 unit types contracts
+	@$(MAKE) --no-print-directory --jobs 4 unit types contracts
 
 # Their byte code is written first, which else each of their processes does for itself.
 compiled-tests: $(STAMP)-dev
 	@$(BIN)/pytest --quiet --collect-only >/dev/null || true
+
+# Fetched beside that: a server that has its files answers within seconds.
+opensearch-files:
+	@$(PYTHON) -m deploy.opensearch.server install --version 2
 
 format: $(STAMP)-dev
 	$(BIN)/ruff format --check $(SERVED)
@@ -96,7 +100,7 @@ WITH_SERVERS = $(BIN)/python -m deploy.services.server during $(BIN)/python -m d
 # Better machine code would not pay off before the tests end: to make it takes more than half of the server's processor time.
 QUICK_SERVER := --java-option=-XX:TieredStopAtLevel=1
 
-unit: $(STAMP)-dev browser mail-server compiled-tests
+unit: $(STAMP)-dev browser mail-server compiled-tests opensearch-files
 	@$(WITH_SERVERS) --version 2 $(QUICK_SERVER) $(PYTEST)
 
 # What takes long, in slices: whole processes and servers; every page in a browser; the newer OpenSearch and the thorough property tests;

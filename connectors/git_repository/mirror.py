@@ -120,7 +120,9 @@ class Mirror:
         for name in ("copy.git", "view.git"):
             folder = self.folder / name
             if not (folder / "HEAD").exists():
-                arguments = ("init", "--quiet", "--bare", "--", str(folder))
+                # The template has nothing but samples of hooks.
+                options = ("--quiet", "--bare", "--template=")
+                arguments = ("init", *options, "--", str(folder))
                 self.git.run(*arguments, seconds=_COMMAND_SECONDS)
         # A killed process may have left git's own locks; quarry.lock says that no other is running.
         for lock in self._copy_folder.glob("**/*.lock"):

@@ -217,6 +217,10 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--version", choices=RELEASES, default="2")
     start.add_argument("--nodes", type=int, choices=range(1, 10), default=1)
     start.add_argument("--port", type=int, help="of the first node")
+    install = commands.add_parser(
+        "install", help="fetch the files of a release, unless they are there"
+    )
+    install.add_argument("--version", choices=RELEASES, default="2")
     stop = commands.add_parser("stop", help="stop what was started")
     stop.add_argument("--version", choices=RELEASES, help="only servers of this release")
     during = commands.add_parser("during", help="run a command beside a server of each release")
@@ -258,6 +262,9 @@ def main() -> int:
         match asked.command:
             case "start":
                 start(RELEASES[asked.version], asked.nodes, asked.port, asked.seconds)
+            case "install":
+                release = RELEASES[asked.version]
+                ensure_installed(release, find_java(release))
             case "stop":
                 stop(30, f"{asked.version or ''}*/*")
             case "during":
