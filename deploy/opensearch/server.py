@@ -218,7 +218,8 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--nodes", type=int, choices=range(1, 10), default=1)
     start.add_argument("--port", type=int, help="of the first node")
     install = commands.add_parser(
-        "install", help="fetch the files of a release, unless they are there"
+        "install",
+        help="fetch the files of a release, unless they are there or the environment names a server",
     )
     install.add_argument("--version", choices=RELEASES, default="2")
     stop = commands.add_parser("stop", help="stop what was started")
@@ -264,7 +265,8 @@ def main() -> int:
                 start(RELEASES[asked.version], asked.nodes, asked.port, asked.seconds)
             case "install":
                 release = RELEASES[asked.version]
-                ensure_installed(release, find_java(release))
+                if release.variable not in os.environ:
+                    ensure_installed(release, find_java(release))
             case "stop":
                 stop(30, f"{asked.version or ''}*/*")
             case "during":

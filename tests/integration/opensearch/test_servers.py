@@ -221,6 +221,17 @@ def test_make_passes_on_the_version_that_was_given(given: list[str], options: st
     assert planned.stdout.strip().endswith(f"deploy.opensearch.server stop {options}".strip())
 
 
+def test_a_release_that_the_environment_names_a_server_of_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("deploy.opensearch.software.CACHE", tmp_path)
+    monkeypatch.setattr(server, "find_java", lambda _: pytest.fail("it looks for Java"))
+    monkeypatch.setattr(sys, "argv", ["server", "install", "--version", "2"])
+    monkeypatch.setenv(OLDER.variable, "http://127.0.0.1:1")
+    assert server.main() == 0
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_releases_are_the_same_wherever_they_are_named() -> None:
     for release in (OLDER, NEWER):
         assert f"<version>{release.number}</version>" in release.pom.read_text(encoding="utf-8")
