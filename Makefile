@@ -94,7 +94,8 @@ contracts: $(STAMP)-dev
 # Tests wait for servers most of the time, so that three processes are faster than two, also on two cores. A module's tests stay together.
 # Modules are begun in the order of tests/conftest.py, not of their numbers of tests: the longest have few.
 PROCESSES ?= 3
-PYTEST = $(BIN)/pytest --quiet --numprocesses $(PROCESSES) --dist loadscope --no-loadscope-reorder --durations 25
+# A process that crashes ends the run: another one in its place would begin with the same test.
+PYTEST = $(BIN)/pytest --quiet --numprocesses $(PROCESSES) --max-worker-restart 0 --dist loadscope --no-loadscope-reorder --durations 25
 WITH_SERVERS = $(BIN)/python -m deploy.services.server during $(BIN)/python -m deploy.opensearch.server during
 
 # Better machine code would not pay off before the tests end: to make it takes more than half of the server's processor time.

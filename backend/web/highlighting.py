@@ -1,10 +1,10 @@
 """Mark the words of a query in a text, as the index would find them."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain, repeat, takewhile
 
 import regex
 
@@ -25,9 +25,9 @@ from indexing.text.tokenizer import extract_keywords, find_identifiers, words
 LONGEST_EXCERPT = 320
 
 _SPACELESS = regex.compile(rf"[{SPACELESS}]")
-_TOKENS = regex.compile(rf"(?V1)[{SPACELESS}]++|{LETTER}++(?:(?:{JOINER}|['’]){LETTER}++)*+")
+_TOKENS = regex.compile(rf"(?V1)([{SPACELESS}]++|{LETTER}++(?:(?:{JOINER}|['’]){LETTER}++)*+)")
 # The same for ASCII texts, by the standard library, which is several times as fast on these.
-_ASCII_TOKENS = re.compile(r"[A-Za-z0-9]++(?:(?:::|[-._:@+'])[A-Za-z0-9]++)*+")
+_ASCII_TOKENS = re.compile(r"([A-Za-z0-9]++(?:(?:::|[-._:@+'])[A-Za-z0-9]++)*+)")
 _TABLE_RULE = regex.compile(r"(?m)^\|(?: *:?-+:? *\|)+ *(?:\n|$)")
 _TABLE_ROW = regex.compile(r"(?m)^\| ?(.*?) ?\|$")
 _CELL_END = regex.compile(r" *(?<!\\)\| *")
@@ -92,13 +92,13 @@ def readable_text(text: str, media_type: str) -> str:
 
 def pieces(text: str, wanted: QueryWords) -> tuple[Piece, ...]:
     """Return the whole of `text`, cut where a wanted word begins or ends."""
-    return _cut(text, wanted, find_languages(text))
+    return _cut(text, _find_matches(text, wanted))
 
 
-def _cut(text: str, wanted: QueryWords, languages: Languages) -> tuple[Piece, ...]:
+def _cut(text: str, matches: Iterable[_Match]) -> tuple[Piece, ...]:
     found: list[Piece] = []
     at = 0
-    for match in _find_matches(text, wanted, languages):
+    for match in matches:
         if match.start > at:
             found.append(Piece(text[at : match.start]))
         marked = text[max(at, match.start) : match.end]
@@ -112,22 +112,41 @@ def _cut(text: str, wanted: QueryWords, languages: Languages) -> tuple[Piece, ..
 
 def excerpt(text: str, wanted: QueryWords) -> tuple[Piece, ...]:
     """Return the part of `text` with most of the wanted words, on one line."""
-    languages = find_languages(text)
-    if len(text) <= LONGEST_EXCERPT:
-        return _cut(" ".join(text.split()), wanted, languages)
-    spans = split_sentences(text)
+    matches = list(_find_matches(text, wanted))
+    start = _choose_start(text, matches)
+    line = _on_one_line(text[start:])
+    before = "… " if text[:start].strip() else ""
+    shown = before + (line if len(line) <= LONGEST_EXCERPT else _at_word_end(line))
+    after = " …" if len(shown) < len(before + line) else ""
+    # A match has no blanks in it, and those before it are fewer on one line.
+    moved = (
+        _move(match, len(before) + len(_on_one_line(f"{text[start : match.start]}|")) - 1)
+        for match in matches
+        if match.start >= start
+    )
+    return _cut(shown + after, takewhile(lambda match: match.end <= len(shown), moved))
+
+
+def _choose_start(text: str, matches: Sequence[_Match]) -> int:
+    """Return where the best excerpt begins: at a sentence, the earlier the nearer the end of the text."""
+    spans = split_sentences(text) if len(text) > LONGEST_EXCERPT else []
     if not spans:
-        return ()
-    matches = list(_find_matches(text, wanted, languages))
+        return 0
     best = max(spans, key=lambda span: _rank_excerpt(span, matches))
     if len(text) - best.start < LONGEST_EXCERPT:
         # So near the end, more of the preceding text fits in.
         best = next(
             span for span in spans if len(text) - span.start <= LONGEST_EXCERPT or span == best
         )
-    line = " ".join(text[best.start :].split())
-    cut = line if len(line) <= LONGEST_EXCERPT else f"{_at_word_end(line)} …"
-    return _cut(f"{'… ' if best.start > spans[0].start else ''}{cut}", wanted, languages)
+    return best.start
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _move(match: _Match, start: int) -> _Match:
+    return _Match(start, start + match.end - match.start, match.words)
 
 
 def without_markup(text: str) -> str:
@@ -163,27 +182,47 @@ def _at_word_end(line: str) -> str:
     return cut.rpartition(" ")[0] or cut
 
 
-def _find_matches(text: str, query: QueryWords, languages: Languages) -> Iterator[_Match]:
+def _find_matches(text: str, query: QueryWords) -> Iterator[_Match]:
     """Yield the positions of the words of the query in `text`, which is tokenized once."""
+    languages = find_languages(text)
     wanted = query.in_languages(languages)
     if not wanted:
         return
-    lone, at = _lone(wanted), 0
-    for run in _tokenize(text):
-        at = text.index(run, at)
-        found = _words_of(run, languages)
-        if found is None:
-            yield from _spaceless_matches(run, at, wanted, lone)
-        elif not wanted.isdisjoint(found):
-            yield _Match(at, at + len(run), wanted & found)
-        at += len(run)
+    parts = _split_tokens(text)
+    tokens = _choose_candidates(parts[1::2], wanted, languages)
+    words_of = dict(zip(tokens, map(_words_of, tokens, repeat(languages)), strict=False))
+    matched = {
+        token for token, its in words_of.items() if its is None or not wanted.isdisjoint(its)
+    }
+    lone = _lone(wanted)
+    for token, end in zip(parts, accumulate(map(len, parts)), strict=True):
+        if token not in matched:
+            continue
+        start, its = end - len(token), words_of[token]
+        if its is None:
+            yield from _spaceless_matches(token, start, wanted, lone)
+        else:
+            yield _Match(start, end, wanted & its)
 
 
-def _tokenize(text: str) -> list[str]:
-    found: list[str] = (
-        _ASCII_TOKENS.findall(text) if text.isascii() else _TOKENS.findall(text, concurrent=False)
+def _choose_candidates(
+    tokens: Iterable[str], wanted: frozenset[str], languages: Languages
+) -> frozenset[str]:
+    """Leave out most tokens that cannot be wanted without stemming them: the first letter of an English word stays."""
+    if languages:
+        return frozenset(tokens)
+    initials = {word[:1] for word in wanted}
+    initials |= {letter.upper() for letter in initials}
+    return frozenset(
+        token
+        for token in tokens
+        if token[0] in initials or not (token.isascii() and token.isalnum())
     )
-    return found
+
+
+def _split_tokens(text: str) -> list[str]:
+    """Return what is between the tokens and the tokens in turn: together they are the text."""
+    return _ASCII_TOKENS.split(text) if text.isascii() else _TOKENS.split(text, concurrent=False)
 
 
 @lru_cache(maxsize=1 << 15)

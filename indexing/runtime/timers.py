@@ -25,7 +25,10 @@ class Timer:
 
 
 class Timers:
-    """Pending timers and their thread; safe for any number of threads. Callbacks must be quick and not raise."""
+    """Pending timers and their thread; safe for any number of threads. Callbacks must be quick.
+
+    One that raises ends the thread, which reports the error. Another one takes over: deadlines of others wait for it.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -38,18 +41,26 @@ class Timers:
             timer = Timer(at, callback)
             heapq.heappush(self._pending, timer)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="timers", daemon=True)
-                self._thread.start()
+                self._thread = self._start_thread()
             elif self._pending[0] is timer:
                 self._changed.notify()
         return timer
 
+    def _start_thread(self) -> threading.Thread:
+        thread = threading.Thread(target=self._run, name="timers", daemon=True)
+        thread.start()
+        return thread
+
     def _run(self) -> None:
-        while True:
-            timer = self._wait_for_next()
-            callback = timer.callback
-            if callback is not None:
-                callback()
+        try:
+            while True:
+                timer = self._wait_for_next()
+                callback = timer.callback
+                if callback is not None:
+                    callback()
+        finally:
+            with self._changed:
+                self._thread = self._start_thread()
 
     def _wait_for_next(self) -> Timer:
         with self._changed:

@@ -250,8 +250,8 @@ def find_stop_words(normalized: str, codes: frozenset[str]) -> frozenset[str]:
 def _count_votes(words: Iterable[str], letters: Iterable[str]) -> Counter[str]:
     """Count for each language, by its code, the distinct signs of it."""
     signs = chain(
-        (_WORD_VOTES.get(word, ()) for word in frozenset(words)),
-        (_LETTER_VOTES.get(letter, ()) for letter in frozenset(letters)),
+        map(_WORD_VOTES.__getitem__, _WORD_VOTES.keys() & frozenset(words)),
+        map(_LETTER_VOTES.__getitem__, _LETTER_VOTES.keys() & frozenset(letters)),
     )
     return Counter(chain.from_iterable(signs))
 

@@ -1,17 +1,19 @@
 """The words of a query, where they stand in a text."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backend.web.highlighting import (
     LONGEST_EXCERPT,
+    Piece,
     QueryWords,
     excerpt,
     pieces,
     table_as_lines,
     without_markup,
 )
+from indexing.text.analysis import add_joined_codes, document_words
 from tests.support.languages import PASSAGES
 
 
@@ -22,6 +24,16 @@ def _marked(text: str, query: str) -> list[str]:
 @given(st.text(max_size=80), st.text(max_size=20))
 def test_no_character_is_lost(text: str, query: str) -> None:
     assert "".join(piece.text for piece in pieces(text, QueryWords(query))) == text
+
+
+@example("skies")
+@example("Dying")
+@example("ugly")
+@given(st.from_regex(r"[A-Za-z0-9]{1,12}", fullmatch=True))
+def test_every_indexed_word_of_a_plain_token_begins_with_its_first_letter(token: str) -> None:
+    """Without which `_choose_candidates` would leave out what is to be marked."""
+    initials = {word[0] for word in add_joined_codes(document_words(token, frozenset()))}
+    assert initials <= {token[0].lower()}
 
 
 @pytest.mark.parametrize(
@@ -73,6 +85,22 @@ def test_an_excerpt_begins_where_most_of_the_words_are() -> None:
     text = "Nothing of note. " * 40 + "The laser interlock is open. " + "More follows. " * 40
     shown = "".join(piece.text for piece in excerpt(text, QueryWords("interlock laser")))
     assert shown.startswith("… The laser interlock is open. More follows.")
+    assert len(shown) <= LONGEST_EXCERPT + 4
+
+
+def test_an_excerpt_marks_what_the_whole_text_does() -> None:
+    wanted = "Open\tthe laser\n interlock. "
+    text = "Nothing  of\nnote. " * 40 + wanted + "More follows. " * 40
+    assert [piece for piece in excerpt(text, QueryWords("interlock laser")) if piece.marked] == [
+        Piece("laser", marked=True),
+        Piece("interlock", marked=True),
+    ]
+
+
+@given(st.text("aä在家 \n.", min_size=500), st.sampled_from(["a", "ä", "在", "在家", "a 家"]))
+def test_an_excerpt_is_a_part_of_the_text_on_one_line(text: str, query: str) -> None:
+    shown = "".join(piece.text for piece in excerpt(text, QueryWords(query)))
+    assert shown.removeprefix("… ").removesuffix(" …") in " ".join(text.split())
     assert len(shown) <= LONGEST_EXCERPT + 4
 
 

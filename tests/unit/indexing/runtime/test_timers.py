@@ -3,6 +3,9 @@
 import multiprocessing
 import threading
 import time
+from queue import SimpleQueue
+
+import pytest
 
 from indexing.runtime.timers import Timers, call_at
 
@@ -26,6 +29,21 @@ def test_a_cancelled_one_is_not_called() -> None:
     timers.call_at(now + 0.04, done.set)
     assert done.wait(5)
     assert called == []
+
+
+def test_one_that_raises_is_reported_and_does_not_keep_the_others_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reported = SimpleQueue[type[BaseException]]()
+    monkeypatch.setattr(threading, "excepthook", lambda one: reported.put(one.exc_type))
+    timers, done, late = Timers(), threading.Event(), threading.Event()
+    now = time.monotonic()
+    timers.call_at(now + 0.04, done.set)
+    timers.call_at(now + 0.02, lambda: 1 / 0)
+    assert done.wait(5)
+    timers.call_at(time.monotonic() + 0.01, late.set)
+    assert late.wait(5)
+    assert reported.get(timeout=5) is ZeroDivisionError
 
 
 def test_one_thread_serves_all() -> None:
