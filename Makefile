@@ -15,7 +15,7 @@ help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
 	@echo "make demo         index the sample handbook, answer three questions, serve the page"
 	@echo "make test         install what is needed, then check style, types and imports and run the quick tests (the same as make check)"
-	@echo "make soak         the tests that take long, in slices (SLICE=slow|browser|engines|connectors|faults|release for one)"
+	@echo "make soak         the tests that take long, in slices (SLICE=slow|browser|engines|faults|connectors|access|release for one)"
 	@echo "make mutants      change one thing in the code at a time and count the changes that tests notice (MODULES='backend.search.*')"
 	@echo "make evaluate     score the public question sets in DATA (default ../shared/data)"
 	@echo "make benchmarks   measure speed against named rivals (long)"
@@ -105,8 +105,8 @@ unit: $(STAMP)-dev browser mail-server compiled-tests opensearch-files
 	@$(WITH_SERVERS) --version 2 $(QUICK_SERVER) $(PYTEST)
 
 # What takes long, in slices: whole processes and servers; every page in a browser; the newer OpenSearch and the thorough property tests;
-# sources at full size; servers and processes that fail; what is released. SLICE=... runs one of them.
-SLICES := slow browser engines connectors faults release
+# servers and processes that fail; sources at full size; who is shown what, at random; what is released. SLICE=... runs one of them.
+SLICES := slow browser engines faults connectors access release
 SLICE ?= $(SLICES)
 # Those of the slice browser, so that it need not look through all others.
 BROWSER_TESTS := tests/acceptance/browser tests/integration/chromium

@@ -16,7 +16,7 @@ from backend.search.futures import PendingCompletion, run_in_background
 from backend.search.llm_protocol import CompletionError
 from backend.search.models import DocumentNumbers
 from backend.web_search.addresses import normalize_address
-from backend.web_search.describing import describe_date, describe_failure
+from backend.web_search.page_descriptions import describe_date, describe_failure
 from backend.web_search.page_fetcher import describe_delay
 from backend.web_search.page_snippets import SnippetBudget
 from backend.web_search.results import BlockedPage, UnreadablePage, WebPage, WebResult

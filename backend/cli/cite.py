@@ -21,7 +21,7 @@ from backend.research.citable_source import (
 from backend.research.reference_builder import ReferencedText, build_references
 from backend.research.reference_markers import MarkerStyle, write_reference_list
 from backend.schemas.references import ReferencesResponse
-from backend.web_search.describing import describe_failure
+from backend.web_search.page_descriptions import describe_failure
 from backend.web_search.results import PageOutcome, WebPage
 from connectors.access import Readers
 from connectors.extraction import registry

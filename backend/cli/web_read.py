@@ -7,7 +7,7 @@ import typer
 from backend.cli import command_line
 from backend.cli.command_line import Json, to_safe_text
 from backend.schemas.web_page import WebPageResponse
-from backend.web_search.describing import describe_date, describe_failure
+from backend.web_search.page_descriptions import describe_date, describe_failure
 from backend.web_search.results import BlockedPage, PageOutcome, UnreadablePage, WebPage
 from indexing.runtime.deadline import Deadline
 

@@ -18,7 +18,7 @@ from backend.chat.events import GENERAL_KNOWLEDGE
 from backend.chat.passages import REASON_TEXTS
 from backend.chat.readable_ids import find_knowledge_page
 from backend.conversations.answer_gate import WITHHELD
-from backend.conversations.losses import describe_loss
+from backend.conversations.failed_steps import describe_failed_step
 from backend.conversations.sharing import ReadConversation, ReadMessage
 from backend.conversations.turn_events import INTERRUPTED, STOPPED
 from connectors.text_cleaning import replace_controls
@@ -120,7 +120,7 @@ def _write_answer(one: ReadMessage, sources: _Sources, translate: Translate) -> 
     is_general = (one.message.answer or {}).get("general_knowledge", False)
     notices = (GENERAL_KNOWLEDGE if is_general else None, _NOTICES.get(one.message.status or ""))
     said_of_it = [f"*{translate(each)}*" for each in notices if each]
-    lost = [describe_loss(loss["step"], loss["reason"]) for loss in one.message.losses]
+    lost = [describe_failed_step(loss["step"], loss["reason"]) for loss in one.message.losses]
     said_of_it += [f"*{_on_one_line(translate(each))}*" for each in lost]
     return [heading, *([text] if text else []), *said_of_it]
 

@@ -13,7 +13,7 @@ from backend.chat.intent.search_plan import (
     SwitchedOff,
 )
 from backend.schemas.base import Schema, with_example
-from backend.web_search.describing import describe_failure
+from backend.web_search.page_descriptions import describe_failure
 from backend.web_search.results import PageOutcome, WebPage, WebResult
 from backend.web_search.web_session import WebFinding
 

@@ -8,9 +8,9 @@ from pydantic import JsonValue
 
 from backend.schemas.base import Schema, with_example
 from backend.store.web_search import StoredProvider, WebRules
-from backend.web_search.outcome import ProviderAttempt, WebOutcome
 from backend.web_search.providers.registry import PROVIDER_KINDS, describe_receiver
 from backend.web_search.search import get_limit
+from backend.web_search.search_outcome import ProviderAttempt, WebOutcome
 from connectors.settings_form import Form
 
 _PROVIDER: dict[str, JsonValue] = {

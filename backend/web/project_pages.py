@@ -18,7 +18,7 @@ from backend.api.conversation_dependencies import (
 from backend.api.conversation_responses import make_opened
 from backend.api.dependencies import AppStateDependency
 from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS, LONGEST_NAME
-from backend.conversations.losses import describe_loss
+from backend.conversations.failed_steps import describe_failed_step
 from backend.conversations.project_service import ProjectRefusedError, ProjectService
 from backend.schemas.answer import AnswerResponse
 from backend.web.ask_page import REASONS
@@ -77,7 +77,7 @@ def project_conversation_page(
         "opened": opened,
         "reasons": REASONS.values(),
         "citations_json": _citations_json,
-        "describe_loss": describe_loss,
+        "describe_failed_step": describe_failed_step,
     }
     return page(request, "project_conversation.html", "chat", values)
 

@@ -52,9 +52,9 @@ from backend.web import (
 )
 from backend.web.ask_page import filters_json, list_chips, list_examples, name_model
 from backend.web.audit_page import audit_page
+from backend.web.document_existence_page import document_existence_page
 from backend.web.document_view import Passage, build_view
 from backend.web.explain_page import explain_page
-from backend.web.look_page import look_page
 from backend.web.machine_link import link_command
 from backend.web.search_results import search
 from backend.web.search_url import Address
@@ -118,7 +118,7 @@ def _make_pages() -> APIRouter:
         set_pages,
     ):
         router.include_router(pages.router)
-    router.post("/look", include_in_schema=False)(look_page)
+    router.post("/look", include_in_schema=False)(document_existence_page)
     return router
 
 
@@ -318,7 +318,7 @@ def decision_page(
     if sources.status(name).decision is None:
         return RedirectResponse(f"/source/{quote(name)}", 303)
     decision = sources.decision(name, after, MISSING_PAGE)
-    return page(request, "decision.html", "sources", {"decision": decision})
+    return page(request, "deletion_decision.html", "sources", {"decision": decision})
 
 
 @requires(Permission.ANYONE)

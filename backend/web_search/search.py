@@ -9,7 +9,12 @@ from itertools import islice
 
 from backend.store.web_search import StoredProvider, Wait, WebRules
 from backend.web_search.domains import ANY_DOMAIN, DomainRules
-from backend.web_search.outcome import (
+from backend.web_search.pacing import Pacer
+from backend.web_search.providers.provider import QuotaExceededError, SearchProvider
+from backend.web_search.providers.registry import PROVIDER_KINDS, describe_receiver
+from backend.web_search.result_cleaning import clean_results
+from backend.web_search.results import Freshness, WebQuery, WebResult
+from backend.web_search.search_outcome import (
     LONGEST_LIMIT,
     NOTHING_FOUND,
     FailureKind,
@@ -18,11 +23,6 @@ from backend.web_search.outcome import (
     WebOutcome,
     describe_failure,
 )
-from backend.web_search.pacing import Pacer
-from backend.web_search.providers.provider import QuotaExceededError, SearchProvider
-from backend.web_search.providers.registry import PROVIDER_KINDS, describe_receiver
-from backend.web_search.result_cleaning import clean_results
-from backend.web_search.results import Freshness, WebQuery, WebResult
 from connectors.errors import (
     ConflictError,
     QuarryError,

@@ -14,13 +14,13 @@ from backend.store.credential_vault import Vault
 from backend.store.database import Database
 from backend.store.web_search import ProviderValues, StoredProvider, WebRules
 from backend.web_search.domains import parse_domain
-from backend.web_search.outcome import WebOutcome
 from backend.web_search.providers.registry import (
     InvalidProviderError,
     get_provider_kind,
     validate_provider,
 )
 from backend.web_search.search import WebSearch
+from backend.web_search.search_outcome import WebOutcome
 from connectors.errors import InvalidInputError
 from connectors.registry import FieldError
 from indexing.runtime.deadline import Deadline

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from backend.web_search.addresses import get_host
 from backend.web_search.domains import ANY_DOMAIN, DomainRules
-from backend.web_search.outcome import FailureKind, WebOutcome
 from backend.web_search.page_reader import PageReader
 from backend.web_search.page_snippets import SnippetBudget, choose_snippets
 from backend.web_search.results import (
@@ -17,6 +16,7 @@ from backend.web_search.results import (
     WebResult,
 )
 from backend.web_search.search import LONGEST_QUERY, WebSearch, WebSearchSetup
+from backend.web_search.search_outcome import FailureKind, WebOutcome
 from backend.web_search.session_cache import SessionCache
 from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.embedding.understood_embedder import UnderstoodEmbedder

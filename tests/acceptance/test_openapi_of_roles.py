@@ -26,7 +26,7 @@ from tests.support.made_up_requests import check_answers, list_operations
 from tests.support.models import MODEL_CACHE
 from tests.support.serving import serving
 
-pytestmark = pytest.mark.soak("release")
+pytestmark = pytest.mark.soak("access")
 
 EXAMPLES = 3
 """Of each operation for each who asks, valid ones and others."""

@@ -16,7 +16,7 @@ MARKERS = frozenset({"soak", "deep", "smoke"})
 SLOW = "slow"
 """The slice that is run with `make test` whenever a change is checked."""
 BROWSER = "browser"
-SLICES = (SLOW, BROWSER, "engines", "connectors", "faults", "release")
+SLICES = (SLOW, BROWSER, "engines", "faults", "connectors", "access", "release")
 SLICE = os.environ.get("QUARRY_TEST_SOAK", "")
 """The slice that is run; empty in `make test`."""
 NEWER_ENGINE = "opensearch-3"

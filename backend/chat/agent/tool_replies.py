@@ -14,7 +14,7 @@ from backend.chat.citations.citation_processor import CitedDocument
 from backend.chat.web_lookup import ReadPage, add_date, cite_page, join_snippets
 from backend.search.models import SearchResult
 from backend.search.sections import to_json
-from backend.web_search.describing import describe_date, describe_failure
+from backend.web_search.page_descriptions import describe_date, describe_failure
 from backend.web_search.result_text import (
     CITATION_RULES,
     HOW_TO_CITE,

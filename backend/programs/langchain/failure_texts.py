@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from backend.chat.prompts import malformed_arguments
 from backend.programs.search_failures import GO_ON
-from backend.web_search.outcome import FailureKind, ProviderAttempt
+from backend.web_search.search_outcome import FailureKind, ProviderAttempt
 
 
 def describe_invalid_arguments(example: str) -> Callable[[object], str]:

@@ -18,9 +18,9 @@ from backend.programs.langchain.failure_texts import (
 from backend.programs.langchain.tool_session import NumberedSource, ToolSession
 from backend.programs.search_failures import describe_search_error
 from backend.web_search.domains import DomainRules
-from backend.web_search.outcome import WebOutcome
 from backend.web_search.result_text import MAX_RESULTS, NumberedResult, format_results
 from backend.web_search.search import WebSearch
+from backend.web_search.search_outcome import WebOutcome
 from backend.web_search.tool_texts import WEB_SEARCH, WEB_SEARCH_TEXTS, Language, ToolTexts
 from connectors.errors import QuarryError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError

@@ -35,7 +35,7 @@ from backend.research.result_clusters import cluster_results
 from backend.search.llm_protocol import Complete
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest, SearchResult
 from backend.search.search_tool import SearchTool, follow_search
-from backend.web_search.describing import describe_failure
+from backend.web_search.page_descriptions import describe_failure
 from backend.web_search.page_fetcher import get_host
 from backend.web_search.page_snippets import SnippetBudget
 from backend.web_search.results import BlockedPage, Freshness, PageOutcome, UnreadablePage, WebPage

@@ -1,6 +1,6 @@
 // On every page: what others left in this tab, colours, language, times, the list of keys, the ways to the search box.
 import { watchClocks } from "./clock.js";
-import { dropAll, dropOthers } from "./answer_history.js";
+import { dropAll, dropOthers } from "./answer_cache.js";
 import { openKeys, watchKeys } from "./keys.js";
 import { watchLanguage } from "./language.js";
 import { watchTheme } from "./theme.js";

@@ -2,7 +2,7 @@
 import { watchCards } from "./cards.js";
 import { copied } from "./copying.js";
 import { isTyping } from "./keys.js";
-import { keep, kept } from "./answer_history.js";
+import { keep, kept } from "./answer_cache.js";
 import { translate } from "./messages.js";
 import { ModeChoice } from "./modes.js";
 import { Problem, stream } from "./stream.js";

@@ -40,7 +40,7 @@ from indexing.runtime.deadline import Deadline
 from tests.support.accounts import add_person
 from tests.support.soak import scaled
 
-STEPS = scaled(80, 2_500, "faults")
+STEPS = scaled(80, 2_500, "access")
 """Each compares what five ways of reading yield."""
 GROUPS = ("hr", "it")
 WORD = "salary"
@@ -412,7 +412,7 @@ def _labels_of(chunk: Chunk) -> Iterator[tuple[HolderKind, frozenset[str]]]:
     yield "assistant", chunk.personas
 
 
-@pytest.mark.deep("faults")
+@pytest.mark.deep("access")
 def test_nobody_finds_a_file_that_arithmetic_keeps_from_them(world: World) -> None:
     for _ in range(4):
         world._upload()

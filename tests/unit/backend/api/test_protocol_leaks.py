@@ -31,7 +31,7 @@ from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
 from tests.support.soak import scaled
 from tests.unit.backend.api.conftest import ADDRESS, make_container
 
-CHECKS = scaled(scaled(20, 50, "slow"), 10_000, "release")
+CHECKS = scaled(scaled(20, 50, "slow"), 10_000, "access")
 REPORTS = 40
 GROUPS = ("sales", "works", "board")
 NAMES = ("ann", "bob", "eve", "tom", "kim")
@@ -39,7 +39,7 @@ ADMIN = "sam"
 SOURCE = "reports"
 CHANGE_SHARE, REWRITE_SHARE = 0.05, 0.01
 
-pytestmark = pytest.mark.deep("release")
+pytestmark = pytest.mark.deep("access")
 
 
 def email_of(name: str) -> str:

@@ -35,7 +35,7 @@ from tests.support.conversations import finish, make_answer, own_no_memories, wr
 from tests.support.soak import scaled
 
 PEOPLE, DOCUMENTS, TURNS = 4, 6, 3
-CHANGES = scaled(scaled(500, 2_000, "slow"), 10_000, "faults")
+CHANGES = scaled(scaled(500, 2_000, "slow"), 10_000, "access")
 SECRET = re.compile(r"(?:title|answer)of\w+")
 
 
@@ -297,7 +297,7 @@ def test_that_a_link_is_made_moved_and_withdrawn_is_in_the_audit_and_no_text_of_
 
 
 @pytest.mark.deep("slow")
-@pytest.mark.deep("faults")
+@pytest.mark.deep("access")
 def test_everybody_is_shown_exactly_what_they_may_read_now(database: Database) -> None:
     chance = random.Random(16)
     found = [

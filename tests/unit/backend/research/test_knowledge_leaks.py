@@ -27,7 +27,7 @@ from tests.support.databases import sqlite_in
 from tests.support.knowledge import KnowledgeWorld, learn
 from tests.support.soak import scaled
 
-CHECKS = scaled(scaled(100, 300, "slow"), 10_000, "faults")
+CHECKS = scaled(scaled(100, 300, "slow"), 10_000, "access")
 """Looks of one person at one item, in every way there is."""
 MOST_KEPT = 25
 MODEL = SentenceModel(HashingEmbedder(), EVERYTHING)
@@ -201,7 +201,7 @@ class Story:
 
 
 @pytest.mark.deep("slow")
-@pytest.mark.deep("faults")
+@pytest.mark.deep("access")
 def test_nothing_leaks_while_rights_documents_and_memberships_change(
     world: KnowledgeWorld,
 ) -> None:

@@ -33,7 +33,7 @@ from tests.support.research_runs import SENTENCES, add_run, finish_run
 from tests.support.soak import scaled
 from tests.unit.backend.conversations.test_turn_runner import Shelf
 
-CHECKS = scaled(scaled(50, 300, "slow"), 10_000, "faults")
+CHECKS = scaled(scaled(50, 300, "slow"), 10_000, "access")
 CHECKS_A_RUN = 10
 DOCUMENTS = [f"wiki:{number}" for number in range(8)]
 SAID = {document: f"secret-of-{document.partition(':')[2]}-" for document in DOCUMENTS}
@@ -129,7 +129,7 @@ def _read_docx(file: bytes) -> str:
 
 
 @pytest.mark.deep("slow")
-@pytest.mark.deep("faults")
+@pytest.mark.deep("access")
 def test_nobody_is_shown_a_word_of_what_they_may_not_read(place: Place) -> None:
     chance = random.Random(7)
     for _ in range(CHECKS // CHECKS_A_RUN):

@@ -15,7 +15,7 @@ from backend.chat.passages import REASON_TEXTS, PassagesReason
 from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.assistant_values import check_line, check_text
-from backend.conversations.losses import NAMES, describe_loss
+from backend.conversations.failed_steps import NAMES, describe_failed_step
 from backend.conversations.markdown_export import FAILED
 from backend.conversations.turn_events import INTERRUPTED, STOPPED
 from backend.files.file_keeper import DEADLY
@@ -60,7 +60,7 @@ def test_why_an_answer_ended(error: Exception) -> None:
 
 @pytest.mark.parametrize("step", NAMES)
 def test_what_an_answer_was_written_without(step: str) -> None:
-    assert NAMES[step] not in _said(describe_loss(step, "The language model is busy."))
+    assert NAMES[step] not in _said(describe_failed_step(step, "The language model is busy."))
 
 
 def test_the_script_names_what_was_lost_alike() -> None:

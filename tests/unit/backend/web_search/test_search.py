@@ -11,11 +11,11 @@ import pytest
 
 from backend.store.web_search import ProviderValues, StoredProvider, Wait, WebRules
 from backend.web_search.domains import DomainRules
-from backend.web_search.outcome import FailureKind, WebOutcome
 from backend.web_search.pacing import Pacer
 from backend.web_search.providers.provider import QuotaExceededError, SearchProvider
 from backend.web_search.results import Freshness, WebQuery, WebResult
 from backend.web_search.search import LONGEST_QUERY, WebSearch, WebSearchSetup
+from backend.web_search.search_outcome import FailureKind, WebOutcome
 from connectors.errors import (
     ConflictError,
     InvalidInputError,

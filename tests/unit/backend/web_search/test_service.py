@@ -9,8 +9,8 @@ from backend.container import Container
 from backend.settings import Settings
 from backend.store import audit, web_search
 from backend.store.audit import Actor
-from backend.web_search.outcome import FailureKind
 from backend.web_search.providers.registry import InvalidProviderError
+from backend.web_search.search_outcome import FailureKind
 from backend.web_search.service import ProviderChange, RulesChange, WebSearchService
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from indexing.runtime.deadline import Deadline

@@ -25,7 +25,7 @@ from tests.unit.backend.api.conftest import SOURCE, connected, make_container
 from tests.unit.backend.api.mcp.conftest import make_server
 from tests.unit.backend.api.mcp.test_tools import HIDDEN
 
-STEPS = scaled(scaled(40, 80, "slow"), 4_000, "faults")
+STEPS = scaled(scaled(40, 80, "slow"), 4_000, "access")
 SEED = 20261126
 PEOPLE = tuple(f"{name}@example.com" for name in ("ann", "bob", "eve", "tom"))
 GROUPS = ("hr", "it", "legal")
@@ -179,7 +179,7 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
 
 
 @pytest.mark.deep("slow")
-@pytest.mark.deep("faults")
+@pytest.mark.deep("access")
 @pytest.mark.anyio
 async def test_nobody_is_shown_more_or_less_than_they_may_read(company: Company) -> None:
     modes: tuple[Mode, Mode] = ("legacy", "auto")

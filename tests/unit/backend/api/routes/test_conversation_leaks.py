@@ -33,7 +33,7 @@ from tests.unit.backend.api.routes.test_sharing import (
     make_worlds,
 )
 
-CHECKS = scaled(scaled(60, 150, "slow"), 10_000, "faults")
+CHECKS = scaled(scaled(60, 150, "slow"), 10_000, "access")
 PEOPLE = (BOB, CID, DEE, EVE)
 READERS = (ANN, *PEOPLE)
 PAGE_SHARE = 0.1
@@ -314,7 +314,7 @@ def company(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[
 
 
 @pytest.mark.deep("slow")
-@pytest.mark.deep("faults")
+@pytest.mark.deep("access")
 def test_looks_show_what_is_allowed_now_and_nothing_else(company: Company) -> None:
     shown = hidden = checks = 0
     while checks < CHECKS:

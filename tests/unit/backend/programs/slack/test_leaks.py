@@ -15,7 +15,7 @@ from tests.support.slack_server import SlackServer
 from tests.support.slack_world import SlackWorld, find_secrets, open_slack_world, repeat_all
 from tests.support.soak import scaled
 
-CASES = scaled(scaled(12, 96, "slow"), 1_000, "faults")
+CASES = scaled(scaled(12, 96, "slow"), 1_000, "access")
 AT_ONCE = 6
 DOCUMENTS = 24
 GROUPS = ("sales", "finance", "legal")
@@ -98,7 +98,7 @@ def _strangers(slack: SlackServer) -> list[str]:
 
 
 @pytest.mark.deep("slow")
-@pytest.mark.deep("faults")
+@pytest.mark.deep("access")
 def test_no_channel_ever_shows_what_one_of_its_members_may_not_read(
     world: SlackWorld, gossip: Gossip
 ) -> None:

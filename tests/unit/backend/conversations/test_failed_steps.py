@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import backend
-from backend.conversations.losses import NAMES, describe_loss
+from backend.conversations.failed_steps import NAMES, describe_failed_step
 
 ROOT = Path(next(iter(backend.__path__)))
 OF_CALLS = {"semantic_query_rephrase", "keyword_query_expansion"}
@@ -46,7 +46,7 @@ def test_each_step_that_can_be_lost_has_a_name() -> None:
 
 
 def test_a_loss_is_said_with_its_name_and_its_reason() -> None:
-    said = describe_loss("embedding", "searched by words alone: it did not end in time")
+    said = describe_failed_step("embedding", "searched by words alone: it did not end in time")
     assert said == (
         "Done without the search by meaning: searched by words alone: it did not end in time"
     )

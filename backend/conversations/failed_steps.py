@@ -24,6 +24,6 @@ NAMES: Mapping[str, str] = MappingProxyType(
 """By the step that was lost; `backend/web/static/turn.js` says the same while an answer is written."""
 
 
-def describe_loss(step: str, reason: str) -> str:
+def describe_failed_step(step: str, reason: str) -> str:
     """Return as a sentence that a step was lost, and why."""
     return f"Done without {NAMES.get(step, step)}: {reason}"

@@ -12,7 +12,7 @@ from connectors.errors import InvalidInputError, NotFoundError
 
 
 @requires(Permission.ADMIN)
-def look_page(
+def document_existence_page(
     request: Request, database: DatabaseDependency, asker: AskerDependency, form: FormDependency
 ) -> HTMLResponse:
     """Render what a look shows. A form leads to it: what is only followed or reloaded looks at nothing."""
@@ -22,5 +22,5 @@ def look_page(
     try:
         look = look_at_document(database, name, asker.actor)
     except NotFoundError:
-        return page(request, "look.html", "search", {"name": name, "look": None}, 404)
-    return page(request, "look.html", "search", {"name": name, "look": look})
+        return page(request, "document_existence.html", "search", {"name": name, "look": None}, 404)
+    return page(request, "document_existence.html", "search", {"name": name, "look": look})
