@@ -31,6 +31,7 @@ from tests.support.soak import MARKERS, SLICE, is_selected, scaled
 
 EARLY = (
     "tests/unit/indexing/embedding/test_equality.py",
+    "tests/unit/backend/api/test_protocol_leaks.py",
     "tests/contract/test_index.py",
     "tests/acceptance/test_servers_stop.py",
     "tests/acceptance/",
