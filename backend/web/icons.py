@@ -39,4 +39,4 @@ def document_icon(media_type: str) -> str:
 
 
 def source_icon(kind: str) -> str:
-    return _OF_SOURCE_KINDS.get(kind, "folder")
+    return _OF_SOURCE_KINDS.get(kind, "text")

@@ -1,7 +1,9 @@
 """Merge the citations of several texts into one numbering, or remove those of a text."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 
 from backend.chat.citations.citation_processor import (
@@ -10,6 +12,9 @@ from backend.chat.citations.citation_processor import (
     DynamicCitationProcessor,
 )
 from backend.chat.citations.marker_parser import Marker, Piece, split_markers
+
+_BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
+"""Or an escape, in which it is none."""
 
 
 def remove_citations(text: str) -> str:
@@ -43,11 +48,43 @@ def collapse_citations(
     """
     numbering = _Renumbering(mapping, into)
     pieces = split_markers(answer)
+    written = _write(pieces, numbering)
+    if written is None:
+        # Around an unmapped number, which is escaped, brackets may have become the text of a link: `[see [7]][1]`.
+        pieces = [
+            piece if isinstance(piece, Marker) else _escape_unclosed(piece) for piece in pieces
+        ]
+        written = _write(pieces, numbering) or "".join(map(numbering.renumber_in_place, pieces))
+    return CollapsedText(written, numbering.mapping)
+
+
+def _write(pieces: Sequence[Piece], numbering: "_Renumbering") -> str | None:
+    """Return the text with its new numbers; None where it would be read otherwise than it is meant."""
     text, cited = _collapse(pieces, numbering)
-    # A marker that was shortened or left out may have made its neighbours a part of it, a link, an escape or code.
-    if cited != [piece for piece in split_markers(text) if isinstance(piece, Marker)]:
-        text = "".join(map(numbering.renumber_in_place, pieces))
-    return CollapsedText(text, numbering.mapping)
+    if _list_markers(text) == cited:
+        return text
+    # A marker that was shortened or left out has made its neighbours a part of it, a link, an escape or code.
+    text = "".join(map(numbering.renumber_in_place, pieces))
+    numbers = [
+        new for piece in pieces if isinstance(piece, Marker) and (new := numbering.renumber(piece))
+    ]
+    return text if [list(marker.numbers) for marker in _list_markers(text)] == numbers else None
+
+
+def _list_markers(text: str) -> list[Marker]:
+    return [piece for piece in split_markers(text) if isinstance(piece, Marker)]
+
+
+def _escape_unclosed(text: str) -> str:
+    """Escape the opening brackets that are not closed within the text, which then reads the same."""
+    unclosed: list[int] = []
+    for match in _BRACKET.finditer(text):
+        if match[0] == "[":
+            unclosed.append(match.start())
+        elif match[0] == "]" and unclosed:
+            unclosed.pop()
+    ends = [0, *unclosed, len(text)]
+    return "\\".join(text[start:end] for start, end in pairwise(ends))
 
 
 def _collapse(pieces: Sequence[Piece], numbering: "_Renumbering") -> tuple[str, list[Marker]]:

@@ -38,7 +38,6 @@ def test_every_kind_says_what_it_can_do() -> None:
 def test_readers_are_known_to_a_source_or_fixed_by_its_settings(kind: str) -> None:
     asks = Capability.ACCESS in SOURCE_KINDS[kind].capabilities
     assert asks != has_fixed_access(kind)
-    assert has_fixed_access(kind) == (kind in {"feed", "imap", "mbox", "web"})
 
 
 def test_fixed_readers_are_those_of_the_settings() -> None:
@@ -57,7 +56,6 @@ def test_what_shows_only_its_latest_says_how_long_the_rest_stays() -> None:
     found = get_retention("feed", settings)
     assert found is not None
     assert found.period == timedelta(days=30)
-    assert {kind for kind in SOURCE_KINDS if SOURCE_KINDS[kind].retention} == {"feed"}
     assert get_retention("folder", {"path": "/kb"}) is None
     with pytest.raises(InvalidInputError, match="settings are not valid: readers: Field required"):
         get_retention("feed", {"url": "https://news.test/feed"})

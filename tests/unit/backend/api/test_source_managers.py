@@ -21,6 +21,7 @@ from backend.store import people, sources
 from backend.store.ledger import StoredLedger
 from connectors.errors import ConflictError, InvalidInputError
 from indexing.ingestion.ledger import Failed
+from tests.support.access_routes import ROUTES
 from tests.support.accounts import add_person
 from tests.support.document_sets import define, source
 from tests.support.statements import noted_statements
@@ -32,8 +33,6 @@ LIST = "/api/admin/sources"
 SITE: dict[str, Any] = {"url": "https://example.com/", "readers": ["public"]}
 BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", f"{LIST}/{{name}}"): {"settings": SITE},
-    ("PUT", f"{LIST}/{{name}}/schedule"): {"incremental": 3_600},
-    ("POST", f"{LIST}/{{name}}/retry"): {},
     ("PUT", "/api/admin/document-sets/{name}"): {"name": "new", "sources": ["own"]},
 }
 ACTIONS = ("pause", "resume", "cancel", "refresh", "prune", "permissions", "keep")
@@ -112,7 +111,8 @@ def _list_routes(app: Api) -> list[tuple[str, str]]:
 
 def _ask(client: TestClient, method: str, path: str, name: str) -> tuple[int, str]:
     """Return the status and the body, in which the name of the source is left out."""
-    body = BODIES.get((method, path))
+    stated = ROUTES.get(f"{method} {path}")
+    body = BODIES.get((method, path)) or (stated.json if stated else None)
     answer = client.request(method, path.format(name=name), json=body, headers=PAGE)
     return answer.status_code, answer.text.replace(name, "NAME")
 

@@ -99,6 +99,8 @@ def test_the_same_documents_are_cited_in_the_same_order(answer: str) -> None:
         ("[3]【8】(http://x)", "[1]【1】(http://x)"),
         ("[a]【3-4】 [99]", r"[a]【1, 2】 \[99\]"),
         ("[a][[3]]", "[a][[1]]"),
+        ("[see [7]][3]", r"\[see \[7\]][1]"),
+        ("[[7]a][a][3]", r"\[\[7\]a][a][3]"),
     ],
 )
 def test_a_marker_that_would_join_with_its_neighbours_stays_as_it_is_written(

@@ -83,6 +83,9 @@ def test_merged_reports_cite_what_they_cited_before(reports: list[tuple[str, lis
 
 @given(TEXTS, IDS)
 @example("[[[2]]]", ["kb:a", "kb:b"])
+@example("[see [7]][1]", ["kb:a"])
+@example("[[7]a][1][1]", ["kb:a"])
+@example("[[7]a][a][1]", ["kb:a"])
 def test_the_numbers_of_a_collapsed_text_are_dense_and_ordered(text: str, ids: list[str]) -> None:
     sources = {one.number: one.cited_document for one in make_sources(ids)}
     collapsed = collapse_citations(text, sources)
