@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from backend.web_search.service import WebSearchService
     from connectors.access import Readers
     from connectors.connector import Connector, ServerAccess
-    from indexing.embedding.understood_embedder import UnderstoodEmbedder
+    from indexing.embedding.language_support import EmbedderWithLanguages
     from indexing.index.protocols import Selection
     from indexing.index.versions import IndexVersion
     from indexing.ingestion.executor import BatchWorker
@@ -313,15 +313,15 @@ class Container:
             self.web_search,
             lambda: self.page_reader,
             self._find_database,
-            lambda: self.understood_embedder,
+            lambda: self.embedder_with_languages,
         )
 
     @property
-    def understood_embedder(self) -> "UnderstoodEmbedder":
+    def embedder_with_languages(self) -> "EmbedderWithLanguages":
         """The embedder, and the languages that it understands."""
-        from indexing.embedding.understood_embedder import UnderstoodEmbedder
+        from indexing.embedding.language_support import EmbedderWithLanguages
 
-        return UnderstoodEmbedder(self.embedding.embedder, self.embedding.language_support)
+        return EmbedderWithLanguages(self.embedding.embedder, self.embedding.language_support)
 
     def web_search_service(self, actor: "Actor") -> "WebSearchService":
         """Return what admins do to web search."""

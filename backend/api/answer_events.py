@@ -22,7 +22,7 @@ from backend.chat.events import (
     TurnFailed,
     WebSearched,
 )
-from backend.chat.given_files import FilesGiven
+from backend.chat.file_use import FilesGiven
 from backend.chat.passages import REASON_TEXTS, PassagesShown
 from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
 from backend.conversations.followed_turn import WithheldError

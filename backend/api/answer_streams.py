@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from fastapi import Request
 
-from backend.access.held_readers import resolve_in
+from backend.access.shared_file_readers import resolve_in
 from backend.api.answer_events import answer_events
 from backend.api.authorization import Asker
 from backend.api.dependencies import AppState
@@ -31,7 +31,7 @@ from backend.composition.language_models import TurnModels
 from backend.conversations.turn_pace import TurnPace
 from backend.files.attached_files import find_attached
 from backend.store.database import Database
-from backend.store.held_files import NO_HOLDERS
+from backend.store.shared_files import NO_HOLDERS
 
 RunTurn: TypeAlias = Callable[[ChatStateContainer], Generator[ChatEvent, None, None]]
 """Answers a turn within the rights that its asker has at each moment, and records what it does; raises

@@ -16,7 +16,7 @@ from backend.api.request_pools import FairPool, RequestPools
 from backend.api.server_cores import ServerCores
 from backend.api.turn_maker import TurnAsker, TurnMaker
 from backend.conversations.new_turn import LocalTurns, NewTurn, TurnProcess, Turns
-from backend.conversations.turn_news import TurnNews
+from backend.conversations.turn_notifications import TurnNotifications
 from backend.conversations.turn_runner import TurnRefusedError, TurnRunner
 from backend.store import batches
 from backend.store.database import Database
@@ -104,7 +104,7 @@ class ConversationTurns:
         metrics: Metrics,
         start_process: StartProcess | None = None,
     ) -> None:
-        self.news = TurnNews()
+        self.news = TurnNotifications()
         self.followers = _FollowerThreads(pools.followers_waiting_line)
         """In which those who follow answers look at them; between two looks they wait without a thread."""
         self._slots = TurnSlots(pools.answers)

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from backend.access.api_tokens import TokenScope
 from backend.access.document_readers import AllReaders, FindReaders, OwnReaders
-from backend.access.held_readers import resolve_to_open
 from backend.access.readers import resolve_with_own_files
 from backend.access.roles import Role
+from backend.access.shared_file_readers import resolve_to_open
 from backend.api.answer_events import AnswerHtml
 from backend.api.authentication import Authenticator
 from backend.api.authorization import (

@@ -23,7 +23,7 @@ from backend.api.server_sent_events import (
 )
 from backend.conversations.followed_turn import FollowPosition, Seen, WithheldError
 from backend.conversations.turn_events import NumberedEvent
-from backend.conversations.turn_news import Wake
+from backend.conversations.turn_notifications import Wake
 from indexing.runtime.deadline import CancelToken
 
 

@@ -11,8 +11,8 @@ from fastapi import Request
 from pydantic import BaseModel
 
 from backend.access.api_tokens import TokenScope
-from backend.access.held_readers import resolve_to_open
 from backend.access.readers import resolve_with_own_files
+from backend.access.shared_file_readers import resolve_to_open
 from backend.api.answer_events import answer_events, plain_html
 from backend.api.answer_streams import AnswerStream, RunTurn
 from backend.api.authorization import Asker

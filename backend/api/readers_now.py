@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from fastapi import Request
 
-from backend.access.held_readers import resolve_to_open
+from backend.access.shared_file_readers import resolve_to_open
 from backend.api.authentication import Authenticator
 from backend.chat.rights_watch import ReadersNow
 from backend.store.database import Database

@@ -16,7 +16,7 @@ from backend.composition.research import NO_MODEL
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.assistant_service import AssistantService, AssistantUser
 from backend.conversations.project_service import ProjectService
-from backend.conversations.turn_news import TurnNews
+from backend.conversations.turn_notifications import TurnNotifications
 from backend.programs.mcp.asker import ResearchNews
 from backend.research.record.budget import ResearchBudget
 from backend.research.record.request import ResearchRequest
@@ -45,7 +45,7 @@ class ResearchStarter:
     acting_as: tuple[str, ...]
     """As in `ResearchService`."""
     readers_now: ReadersNow
-    news: TurnNews
+    news: TurnNotifications
     cancel_token: CancelToken
     """Cancelled when the caller is gone."""
     threads: Executor

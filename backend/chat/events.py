@@ -8,7 +8,7 @@ from typing import Self, TypeAlias
 from backend.chat.citations.citation_processor import CitationInfo, SourceKind
 from backend.chat.citations.verification import Support
 from backend.chat.earlier_findings import EarlierFinding
-from backend.chat.given_files import FilesGiven
+from backend.chat.file_use import FilesGiven
 from backend.chat.intent.search_plan import SearchPlan
 from backend.chat.passages import PassagesShown, QuotedPassage
 from backend.search.events import SearchEvent

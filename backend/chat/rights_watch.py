@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from backend.chat.citations.citation_processor import CitationInfo, SourceKind
 from backend.chat.events import AnswerDone, ChatEvent, EarlierFindingsShown, MemoriesShown
-from backend.chat.given_files import FilesGiven
+from backend.chat.file_use import FilesGiven
 from backend.chat.passages import PassagesShown
 from backend.chat.readable_ids import OwnMemories, find_readable, is_sent_picture
 from backend.search.events import SectionsSelected

@@ -12,7 +12,7 @@ from backend.chat.intent.search_plan import Side
 from backend.store import assistants
 from backend.store.assistants import DEFAULT_ID, AssistantValues
 from backend.store.database import Database
-from backend.store.held_files import NO_HOLDERS, FileHolders
+from backend.store.shared_files import NO_HOLDERS, FileHolders
 from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from backend.web_search.search import SWITCHED_OFF
 from connectors.errors import ConflictError

@@ -63,7 +63,7 @@ def cite(
         )
         sources = reader.read_sources(source)
         deadline = Deadline.after(_BUILDING_SECONDS)
-        built = build_references(text, sources, container.understood_embedder, style, deadline)
+        built = build_references(text, sources, container.embedder_with_languages, style, deadline)
         if as_json:
             command_line.print_model(ReferencesResponse.from_built(built))
         else:

@@ -5,7 +5,7 @@ import threading
 
 from backend.chat.readable_ids import make_own_memories
 from backend.container import Container
-from backend.conversations.turn_news import TurnNews
+from backend.conversations.turn_notifications import TurnNotifications
 from backend.programs.home_container import HomeContainer
 from backend.research.runs.learned_items import keep_learned
 from backend.research.runs.research_workers import claim_run
@@ -42,7 +42,7 @@ class LocalResearchWorkers:
     """Threads that each work on one run, whether anybody follows it or not. `quarry serve` goes on with those that are given back."""
 
     def __init__(self, home: HomeContainer) -> None:
-        self.news = TurnNews()
+        self.news = TurnNotifications()
         self._home = home
         self._lock = threading.Lock()
         self._stopping = threading.Event()

@@ -16,7 +16,7 @@ def look(
 
     What it says is for its readers: quarry show DOCUMENT --as READER. The audit records the look.
     """
-    from backend.access.administrator_look import look_at_document
+    from backend.access.document_existence import look_at_document
     from backend.schemas.document import DocumentLookResponse
     from backend.store.audit import OWNER
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from backend.access.held_readers import resolve_in
+from backend.access.shared_file_readers import resolve_in
 from backend.cli import command_line
 from backend.cli.command_line import As, Json
 from backend.cli.local_research_workers import OWNER
@@ -16,7 +16,7 @@ from backend.container import Container
 from backend.research.record.budget import MOST_MINUTES, ResearchBudget
 from backend.research.record.request import ResearchRequest
 from backend.schemas.research import ResearchReportResponse
-from backend.store.held_files import FileHolders
+from backend.store.shared_files import FileHolders
 from backend.web_search.search import SWITCHED_OFF
 from connectors.access import Readers
 from connectors.errors import ConflictError, NotConfiguredError

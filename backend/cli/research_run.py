@@ -29,9 +29,9 @@ from backend.research.runs.service import encode_stop
 from backend.schemas.research_events import encode_research_event
 from backend.store import research_runs
 from backend.store.database import Database
-from backend.store.held_files import NO_HOLDERS, FileHolders
 from backend.store.research_leases import ClaimedResearch
 from backend.store.research_runs import NewResearch, PersonChange, RecordedRun
+from backend.store.shared_files import NO_HOLDERS, FileHolders
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 

@@ -16,7 +16,7 @@ from backend.schemas.base import dump_all
 from backend.schemas.document_set import DocumentSetResponse
 from backend.sources.document_sets import DocumentSetService, SetDraft
 from backend.store import document_set_jobs, document_sets
-from backend.sync.set_work import SetWorker, is_held
+from backend.sync.document_set_updates import DocumentSetUpdater, is_held
 
 _LOOK_SECONDS = 0.2
 """Between two looks at a job that a worker holds."""
@@ -196,7 +196,7 @@ def _apply_all(container: Container) -> None:
                 total=sum(each.total or 0 for each in under_way) or None,
             )
 
-        worker = SetWorker(container.database, container.engine.writer, show_progress)
+        worker = DocumentSetUpdater(container.database, container.engine.writer, show_progress)
         while document_set_jobs.is_due(container.database) and not is_held(container.database):
             if not worker.apply_next():
                 show_progress()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from backend.chat.chat_state import ChatStateContainer
     from backend.chat.events import ChatEvent
-    from backend.chat.given_files import FilesGiven, FileUse, GivenFile
+    from backend.chat.file_use import FilesGiven, FileUse, GivenFile
     from backend.chat.llm.client import ChatModel
     from backend.chat.turn import ChatTurn
     from backend.chat.turn_settings import AssistantSettings
@@ -62,7 +62,7 @@ def answer_with_files(
 
 
 def _name_sources(event: "ChatEvent", names: "Mapping[str, str]") -> "ChatEvent":
-    """Return an event in which the sources of held files are called what they are."""
+    """Return an event in which the sources of shared files are called what they are."""
     from backend.search.events import FirstResults, FusedResults, SectionsSelected
 
     if not names or not isinstance(event, FirstResults | FusedResults | SectionsSelected):
@@ -89,7 +89,7 @@ def _name_source(hit: "Hit", name: str) -> "Hit":
 def _tell(
     attached: "AttachedFiles", use: "FileUse", model: "ChatModel | None", shown: Set[str]
 ) -> "FilesGiven":
-    from backend.chat.given_files import FilesGiven
+    from backend.chat.file_use import FilesGiven
 
     unseen = [one for one in attached.pictures if one.document_id not in shown]
     return FilesGiven(
@@ -138,7 +138,7 @@ def _search_files_alone(turn: "ChatTurn") -> "ChatTurn":
 
 
 def _give(files: "Sequence[UserFile]") -> "tuple[GivenFile, ...]":
-    from backend.chat.given_files import GivenFile
+    from backend.chat.file_use import GivenFile
 
     return tuple(GivenFile(file.document_id, file.name) for file in files)
 

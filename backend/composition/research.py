@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from backend.store.database import Database
     from backend.store.research_runs import ResearchRun
     from backend.web_search.web_session import WebSession
-    from indexing.embedding.understood_embedder import UnderstoodEmbedder
+    from indexing.embedding.language_support import EmbedderWithLanguages
     from indexing.index.protocols import Filters
 
 NO_MODEL = "Research needs a language model. Set one: quarry models add"
@@ -123,18 +123,18 @@ class ResearchParts:
             search_seconds=self.chat.settings.search_seconds,
         )
 
-    def _find_embedding(self) -> "UnderstoodEmbedder":
-        from indexing.embedding.understood_embedder import UnderstoodEmbedder
+    def _find_embedding(self) -> "EmbedderWithLanguages":
+        from indexing.embedding.language_support import EmbedderWithLanguages
 
         embedding = self.chat.engine.embedding
-        return UnderstoodEmbedder(embedding.embedder, embedding.language_support)
+        return EmbedderWithLanguages(embedding.embedder, embedding.language_support)
 
     def find_rights(self, run: "ResearchRun") -> "RunRights":
         """Return what reads the rights of the owner of a run anew, each time it is asked."""
         from backend.chat.readable_ids import make_own_memories
         from backend.conversations.turn_rights import make_owner_readers
         from backend.research.runs.run_steps import RunRights
-        from backend.store.held_files import FileHolders
+        from backend.store.shared_files import FileHolders
         from connectors.access import Readers
 
         own = Readers.of(*run.acting_as or ())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from backend.web_search.rendering import PageRenderer
     from backend.web_search.session_cache import CacheEntries, CacheObserver, Outcome
     from backend.web_search.web_session import WebSession
-    from indexing.embedding.understood_embedder import UnderstoodEmbedder
+    from indexing.embedding.language_support import EmbedderWithLanguages
     from indexing.runtime.deadline import Deadline
 
 LOG = logging.getLogger("quarry.web_search")
@@ -91,7 +91,7 @@ class WebSessions:
         search: WebSearch,
         open_pages: "Callable[[], PageReader]",
         find_database: "Callable[[], Database | None]",
-        find_embedding: "Callable[[], UnderstoodEmbedder]",
+        find_embedding: "Callable[[], EmbedderWithLanguages]",
     ) -> None:
         self._search = search
         self._open_pages = open_pages

@@ -22,7 +22,7 @@ from backend.store.assistants import DEFAULT_ID, AssistantValues, StoredAssistan
 from backend.store.audit import Actor
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.held_files import FileHolders
+from backend.store.shared_files import FileHolders
 from connectors.access import Readers
 from connectors.errors import (
     ActionRequiredError,

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from backend.chat.readable_ids import OwnMemories
 from backend.chat.rights_watch import EVERY, AskerGoneError, ReadersNow
 from backend.conversations.answer_gate import WITHHELD, AnswerGate
+from backend.conversations.file_redaction import hide_files_of_event
 from backend.conversations.interrupted_turns import end_interrupted
-from backend.conversations.others_files import hide_files_of_event
 from backend.conversations.turn_events import NumberedEvent, decode_portions
-from backend.conversations.turn_news import TurnNews, Wake
+from backend.conversations.turn_notifications import TurnNotifications, Wake
 from backend.conversations.visible_filters import keep_visible
 from backend.store import turns
 from backend.store.conversations import ConversationOwner
@@ -90,7 +90,7 @@ class TurnFollower:
     """Of the follower."""
     seconds: float
     """How long a look at the rights may take."""
-    news: TurnNews
+    news: TurnNotifications
     is_announced: Callable[[], bool]
     """Whether news of the turn come to this process, so that its process has not died."""
     cancel_token: CancelToken

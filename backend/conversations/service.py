@@ -8,9 +8,9 @@ from typing import Literal
 from backend.chat.turn_settings import AssistantSettings
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.assistant_service import AssistantService
+from backend.conversations.file_redaction import hide_files
 from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.new_turn import NewTurn, TurnProcess, Turns
-from backend.conversations.others_files import hide_files
 from backend.conversations.project_service import ProjectService
 from backend.conversations.titles import make_title
 from backend.files.file_keeper import FileKeeper

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from backend.conversations.answer_gate import AnswerGate
-from backend.conversations.others_files import hide_files
+from backend.conversations.file_redaction import hide_files
 from backend.conversations.titles import make_title
 from backend.store import audit, conversation_copies, conversation_shares, messages
 from backend.store.audit import Actor

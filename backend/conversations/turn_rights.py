@@ -1,12 +1,12 @@
 """What the person of a turn may read as of now. It goes on after the request that began it, so that no request is asked again."""
 
-from backend.access.held_readers import resolve_in
 from backend.access.own_readers import find_own_readers
+from backend.access.shared_file_readers import resolve_in
 from backend.chat.rights_watch import ReadersNow
 from backend.store import people
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.held_files import FileHolders
+from backend.store.shared_files import FileHolders
 from connectors.access import Readers
 
 

@@ -31,7 +31,7 @@ from backend.conversations.history import (
 from backend.conversations.running_turn import RunningTurn
 from backend.conversations.titles import write_title
 from backend.conversations.turn_events import EventEncoder
-from backend.conversations.turn_keeper import TurnKeeper
+from backend.conversations.turn_heartbeat import TurnHeartbeat
 from backend.conversations.turn_pace import (
     BETWEEN_TURNS,
     TurnPace,
@@ -115,39 +115,39 @@ class TurnRunner:
         self._database = database
         self._take_slot = take_slot
         self._yield_to_searches = yield_to_searches
-        self._keeper = TurnKeeper(database, stored)
+        self._heartbeat = TurnHeartbeat(database, stored)
         self._histories = HistoryMaker(database)
 
     def begin(self, order: TurnOrder, answering: Answering) -> None:
         """Begin a turn, and return at once."""
         turn = RunningTurn(order.message_id, answering.encoder)
-        self._keeper.add(turn)
+        self._heartbeat.add(turn)
         threading.Thread(
             target=self._run, args=(order, answering, turn), name="turn", daemon=True
         ).start()
 
     def runs(self, message_id: int) -> bool:
         """Whether this process runs the turn of an answer."""
-        return self._keeper.holds(message_id)
+        return self._heartbeat.holds(message_id)
 
     def count_running(self) -> int:
         """Return how many turns this process runs."""
-        return self._keeper.count()
+        return self._heartbeat.count()
 
     def fail(self, message_id: int, encoder: EventEncoder, error: QuarryError) -> None:
         """End a turn that cannot begin."""
         turn = RunningTurn(message_id, encoder)
-        self._keeper.add(turn)
+        self._heartbeat.add(turn)
         turn.fail(encoder.encode_failure(error))
-        self._keeper.wake()
+        self._heartbeat.wake()
 
     def stop(self, message_id: int) -> None:
         """Stop a turn at once, if this process runs it."""
-        self._keeper.stop(message_id)
+        self._heartbeat.stop(message_id)
 
     def interrupt_all(self, seconds: float) -> bool:
         """End all turns of this process; whether all of them are stored after so many seconds."""
-        return self._keeper.interrupt_all(seconds)
+        return self._heartbeat.interrupt_all(seconds)
 
     def _run(self, order: TurnOrder, answering: Answering, turn: RunningTurn) -> None:
         encoder = answering.encoder
@@ -155,7 +155,7 @@ class TurnRunner:
             with self._take_slot(order.turn_key, turn.cancel_token):
                 self._yield_to_searches(BETWEEN_TURNS)
                 self._answer(order, answering, turn)
-            self._keeper.wake()
+            self._heartbeat.wake()
             if turn.is_finished:
                 self._name(order, answering)
         except (
@@ -174,7 +174,7 @@ class TurnRunner:
         finally:
             if turn.break_down():
                 LOG.error("The answer %s ended without an end.", order.message_id)
-            self._keeper.wake()
+            self._heartbeat.wake()
 
     def _answer(self, order: TurnOrder, answering: Answering, turn: RunningTurn) -> None:
         pace = TurnPace(self._yield_to_searches)
@@ -211,7 +211,7 @@ class TurnRunner:
     ) -> None:
         for event in events:
             self._add(turn, event, encoder)
-            self._keeper.wake()
+            self._heartbeat.wake()
             if turn.is_ended:
                 return
             if isinstance(event, TextPiece | ReasoningStep):

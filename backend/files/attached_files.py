@@ -7,12 +7,12 @@ from backend.access.readers import make_file_token
 from backend.chat.context_files import ContextFile
 from backend.chat.pictures import Picture
 from backend.files.file_types import is_picture
-from backend.store import documents, held_files, user_files
+from backend.store import documents, shared_files, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
 from backend.store.file_source import FILES_OF_ASSISTANT, FILES_OF_PROJECT
-from backend.store.held_files import FileHolder, FileHolders, HeldFile
 from backend.store.messages import Message, SearchScope
+from backend.store.shared_files import FileHolder, FileHolders, SharedFile
 from backend.store.user_files import UserFile
 from connectors.access import Readers
 from connectors.document import Document
@@ -57,7 +57,7 @@ class AttachedFiles:
 
     @property
     def source_names(self) -> Mapping[str, str]:
-        """What the source of each held file is called, by the id of its document: to most it is not their own."""
+        """What the source of each shared file is called, by the id of its document: to most it is not their own."""
         of_project = {file.document_id: FILES_OF_PROJECT for file in self.of_project}
         return of_project | {file.document_id: FILES_OF_ASSISTANT for file in self.of_assistant}
 
@@ -89,16 +89,18 @@ def find_attached(
         path: of the conversation, up to the question that is asked; empty for one that is not kept.
         readers: what the answer may draw on.
     """
-    of_project = _list_held(database, owner, _project(holders), readers)
-    of_assistant = _list_held(database, owner, _assistant(holders), readers)
+    of_project = _list_shared(database, owner, _project(holders), readers)
+    of_assistant = _list_shared(database, owner, _assistant(holders), readers)
     seen: set[str] = set()
     found = AttachedFiles(
         database=database,
-        of_project=_take_new([held.file for held in of_project], seen),
-        of_assistant=_take_new([held.file for held in of_assistant], seen),
+        of_project=_take_new([shared.file for shared in of_project], seen),
+        of_assistant=_take_new([shared.file for shared in of_assistant], seen),
         of_question=_take_new(_list_of_path(database, path), seen),
         unlabelled=frozenset(
-            held.file.document_id for held in (*of_project, *of_assistant) if not held.is_labelled
+            shared.file.document_id
+            for shared in (*of_project, *of_assistant)
+            if not shared.is_labelled
         ),
         holders=holders,
         search_scope=(path[-1].search_scope if path else None) or "files",
@@ -113,12 +115,12 @@ def _take_new(files: Iterable[UserFile], seen: set[str]) -> tuple[UserFile, ...]
     return tuple(distinct.values())
 
 
-def _list_held(
+def _list_shared(
     database: Database, owner: ConversationOwner | None, holder: FileHolder | None, readers: Readers
-) -> list[HeldFile]:
+) -> list[SharedFile]:
     if holder is None:
         return []
-    found = held_files.list_of(database, holder, owner)
+    found = shared_files.list_of(database, holder, owner)
     return [one for one in found if readers.hold_any([make_file_token(one.file.id)])]
 
 

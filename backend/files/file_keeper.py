@@ -17,9 +17,9 @@ from backend.store import file_labels, file_source, index_claims, user_files, wa
 from backend.store.database import Database
 from backend.store.file_labels import DueFile
 from backend.store.waiting_uploads import WaitingUpload
+from backend.sync.document_set_updates import is_held
 from backend.sync.lease_renewal import LeaseRenewal
 from backend.sync.run_lease import is_dead, this_process
-from backend.sync.set_work import is_held
 from connectors.connector import Deletion
 from connectors.document import Document, Section
 from connectors.errors import ActionRequiredError, NotFoundError, TemporarilyUnavailableError

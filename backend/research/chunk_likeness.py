@@ -14,8 +14,12 @@ from backend.research.chunk_matching import Match, Words, match_vectors, match_w
 from backend.research.text_chunks import clean_chunk
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Vectors
-from indexing.embedding.language_support import MIN_RANGE, REFERENCE_COSINES, Understanding
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import (
+    MIN_RANGE,
+    REFERENCE_COSINES,
+    EmbedderWithLanguages,
+    Understanding,
+)
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import words
 
@@ -59,7 +63,7 @@ def calibrate(understanding: Understanding) -> Scale:
 def compare_chunks(
     answers: Sequence[str],
     groups: Sequence[Sequence[str]],
-    model: UnderstoodEmbedder,
+    model: EmbedderWithLanguages,
     deadline: Deadline,
 ) -> list[list[Match]]:
     """Return of each group of source chunks the pairs that are alike enough for a reference, each with its relevance.
@@ -129,7 +133,7 @@ def find_understood(texts: Sequence[str], understanding: Understanding) -> list[
 
 
 def embed_texts(
-    texts: Sequence[str], model: UnderstoodEmbedder, deadline: Deadline
+    texts: Sequence[str], model: EmbedderWithLanguages, deadline: Deadline
 ) -> Vectors | None:
     """Return the vector of each text; None where the embedder fails or is late."""
     distinct = {text: at for at, text in enumerate(dict.fromkeys(texts))}

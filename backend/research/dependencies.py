@@ -18,8 +18,8 @@ from backend.web_search.web_session import WebSession
 from connectors.access import Readers
 from connectors.errors import QuarryError
 from indexing.embedding.embedder import QueryEmbedder
+from indexing.embedding.language_support import EmbedderWithLanguages
 from indexing.embedding.token_counting import CountTokens
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.index.protocols import Filters, Index
 from indexing.runtime.deadline import CancelToken, Deadline
 
@@ -83,7 +83,7 @@ class ResearchDependencies:
     """None where no documents are searched."""
     web: WebSession | None
     """None where the web is switched off."""
-    embedding: UnderstoodEmbedder
+    embedding: EmbedderWithLanguages
     sentence_embedder: QueryEmbedder
     """Compares claims with passages when citations are checked."""
     person_id: int

@@ -15,7 +15,7 @@ from backend.web_search.page_snippets import (
 from backend.web_search.results import Freshness, WebPage, WebResult
 from connectors.document import Span
 from connectors.text_cleaning import remove_invisible
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import EmbedderWithLanguages
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import extract_keywords, words
 
@@ -25,7 +25,7 @@ _JOINT = "\n\n"
 def learn_from_pages(
     question: str,
     pages: Iterable[WebPage],
-    model: UnderstoodEmbedder,
+    model: EmbedderWithLanguages,
     budget: SnippetBudget,
     deadline: Deadline,
 ) -> list[KnowledgeItem]:

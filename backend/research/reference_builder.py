@@ -22,7 +22,7 @@ from backend.research.reference_markers import (
 )
 from backend.research.text_chunks import clean_chunk
 from connectors.document import Span
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import EmbedderWithLanguages
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import is_visible
 
@@ -102,7 +102,7 @@ def _resolve(base: str, url: str) -> str:
 def build_references(
     text: str,
     sources: Sequence[CitableSource],
-    model: UnderstoodEmbedder,
+    model: EmbedderWithLanguages,
     style: MarkerStyle,
     deadline: Deadline,
 ) -> ReferencedText:

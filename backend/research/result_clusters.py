@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from backend.research.chunk_likeness import embed_texts, find_understood
 from backend.web_search.results import WebResult
 from connectors.text_cleaning import remove_invisible
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import EmbedderWithLanguages
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import words
 
@@ -31,7 +31,7 @@ Likeness: TypeAlias = NDArray[np.float64]
 
 
 def cluster_results(
-    results: Sequence[WebResult], model: UnderstoodEmbedder, deadline: Deadline
+    results: Sequence[WebResult], model: EmbedderWithLanguages, deadline: Deadline
 ) -> list[Cluster]:
     """Return the clusters of at least two of the first 50 addresses, by their first results.
 
@@ -78,7 +78,7 @@ def link_groups(likeness: Likeness) -> list[list[int]]:
     return groups
 
 
-def _compare(texts: Sequence[str], model: UnderstoodEmbedder, deadline: Deadline) -> Likeness:
+def _compare(texts: Sequence[str], model: EmbedderWithLanguages, deadline: Deadline) -> Likeness:
     likeness = compare_words(texts) / LEAST_WORD_COSINE
     understood = find_understood(texts, model.understanding)
     chosen = [texts[at] for at in understood]

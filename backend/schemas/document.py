@@ -10,7 +10,7 @@ from backend.schemas.base import Schema, SpanPair, with_example
 from connectors.access import Access, describe_readers
 
 if TYPE_CHECKING:
-    from backend.access.administrator_look import DocumentLook
+    from backend.access.document_existence import DocumentLook
     from backend.access.document_readers import DocumentReaders
     from backend.store.documents import HeldDocument, StoredDocument
     from indexing.chunking.chunk import Chunk

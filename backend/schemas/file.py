@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from backend.schemas.base import Schema, with_example
 
 if TYPE_CHECKING:
-    from backend.chat.given_files import FilesGiven
+    from backend.chat.file_use import FilesGiven
     from backend.store.file_usage import FileUsage
     from backend.store.user_files import UserFile
 

@@ -25,7 +25,7 @@ from backend.schemas.source import (
 )
 from backend.sources import status
 from backend.sources.audited_settings import describe_change, describe_settings
-from backend.sources.decisions import read_decision
+from backend.sources.deletion_decisions import read_decision
 from backend.sources.intervals import NEVER, check_interval, format_interval
 from backend.sources.status_text import describe_no_decision, run_label
 from backend.store import audit, failures, run_transitions, runs, schedule, sources, workers

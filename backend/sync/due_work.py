@@ -28,6 +28,7 @@ from backend.store.database import Database
 from backend.store.runs import RunEndedError
 from backend.store.schedule import LISTING_KINDS, Due
 from backend.store.sources import Source
+from backend.sync.document_set_updates import DocumentSetUpdater
 from backend.sync.foreground_run import LISTED_AGAIN, remove_documents, to_decision
 from backend.sync.run_lease import (
     ChangeNotifier,
@@ -49,7 +50,6 @@ from backend.sync.run_steps import (
     RunContext,
     claim_batches,
 )
-from backend.sync.set_work import SetWorker
 from connectors.access import Access
 from connectors.connector import Change, Connector, DerivesAccess
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -157,12 +157,12 @@ class Engine:
         return any(tally.counts.values()) or tally.unreadable_count > 0
 
     def sets_due(self) -> bool:
-        """Update the documents of a set that was changed; see `set_work`. Raises StoppedError."""
+        """Update the documents of a set that was changed; see `document_set_updates`. Raises StoppedError."""
         home = self.home()
         if not document_set_jobs.is_due(home.database):
             return False
         writer = home.batch_worker().writer
-        return SetWorker(home.database, writer, self._check_stopping).apply_next()
+        return DocumentSetUpdater(home.database, writer, self._check_stopping).apply_next()
 
     def _check_stopping(self) -> None:
         if self.stopping.is_set():

@@ -3,7 +3,7 @@
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 
-from backend.access.administrator_look import look_at_document
+from backend.access.document_existence import look_at_document
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import DatabaseDependency
 from backend.web.forms import FormDependency

@@ -26,7 +26,7 @@ from backend.api.router import make_protected_router
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
 from backend.search.search_service import SearchService
-from backend.store import documents, held_files, schedule
+from backend.store import documents, schedule, shared_files
 from backend.store.database import Database
 from backend.store.file_source import FILES_SOURCE
 from backend.web import (
@@ -267,7 +267,7 @@ def document_page(
     who = find_readers.find(stored.document.access)
     view = build_view(stored, who.describe() or ["nobody"], passage, begin)
     if stored.document.source == FILES_SOURCE:
-        view = replace(view, source=held_files.name_source(database, asker.owner, document_id))
+        view = replace(view, source=shared_files.name_source(database, asker.owner, document_id))
     shown = {"document": view, "form": form, "address": urls.document(document_id)}
     return page(request, "document.html", "search", {**values, **shown})
 

@@ -18,8 +18,7 @@ from connectors.document import Span
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.chunk import TokenizedText, find_break, split_sentences
 from indexing.embedding.embedder import Embedder
-from indexing.embedding.language_support import Understanding
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import EmbedderWithLanguages, Understanding
 from indexing.runtime.deadline import Deadline
 
 MAX_CHARACTERS = 400_000
@@ -66,7 +65,11 @@ class Snippet:
 
 
 def choose_snippets(
-    page: str, question: str, model: UnderstoodEmbedder, budget: SnippetBudget, deadline: Deadline
+    page: str,
+    question: str,
+    model: EmbedderWithLanguages,
+    budget: SnippetBudget,
+    deadline: Deadline,
 ) -> list[Snippet]:
     """Return the parts of a page that are nearest to a question, the best first; they do not overlap.
 
@@ -92,7 +95,7 @@ def _cut_windows(text: str, embedder: Embedder) -> list[Span]:
 
 
 def _score_windows(
-    texts: Sequence[str], question: str, model: UnderstoodEmbedder, deadline: Deadline
+    texts: Sequence[str], question: str, model: EmbedderWithLanguages, deadline: Deadline
 ) -> Scores:
     by_words = score_by_words(texts, question)
     blank = np.array([_WORD.search(text) is None for text in texts], dtype=np.bool_)

@@ -19,7 +19,7 @@ from backend.web_search.search import LONGEST_QUERY, WebSearch, WebSearchSetup
 from backend.web_search.search_outcome import FailureKind, WebOutcome
 from backend.web_search.session_cache import SessionCache
 from connectors.errors import ConflictError, TemporarilyUnavailableError
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import EmbedderWithLanguages
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 TOO_LATE = "There was no time left to search the web."
@@ -58,7 +58,7 @@ class WebSession:
     search: WebSearch
     pages: PageReader
     cache: SessionCache
-    embedding: UnderstoodEmbedder
+    embedding: EmbedderWithLanguages
     domains: DomainRules = ANY_DOMAIN
     language: str | None = None
 

@@ -24,19 +24,19 @@ from deploy.opensearch.node import find_free_ports, find_running, is_free
 from deploy.opensearch.releases import OLDER, SetupError
 from deploy.opensearch.server import run_command, say
 from deploy.opensearch.software import exclusive_lock
-from deploy.services.keeper import (
+from deploy.services.service import KINDS, Service
+from deploy.services.software import CACHE, install
+from deploy.services.supervisor import (
     KILL,
     PATIENCE,
     end,
     end_with_standard_input,
-    keep,
     spawn,
+    supervise,
     tails,
     tether,
     wait,
 )
-from deploy.services.service import KINDS, Service
-from deploy.services.software import CACHE, install
 
 NAMES = {kind.name: kind for kind in KINDS}
 PRODUCT = {"postgresql": "QUARRY_DATABASE_URL"}
@@ -165,7 +165,7 @@ def main() -> int:
             case _:
                 if asked.command == "keep-tethered":
                     end_with_standard_input()
-                return keep(described(asked))
+                return supervise(described(asked))
     except SetupError as reason:
         print(reason, file=sys.stderr)
         return 1

@@ -156,6 +156,14 @@ class Understanding:
         return sum(map(self.language, _LATIN)) / len(_LATIN)
 
 
+@dataclass(frozen=True, slots=True)
+class EmbedderWithLanguages:
+    """An embedder together with the languages that it understands."""
+
+    embedder: Embedder
+    understanding: Understanding
+
+
 def is_english(text: str) -> bool:
     """Whether the Latin letters of a text are English as far as can be seen.
 

@@ -37,8 +37,11 @@ from backend.research.reference_markers import MarkerStyle
 from backend.research.text_chunks import clean_chunk, split_source
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
-from indexing.embedding.language_support import Understanding, understanding_of
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import (
+    EmbedderWithLanguages,
+    Understanding,
+    understanding_of,
+)
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import words
 from tests.benchmarks.citation_verdicts import PATIENCE, Remembering, read_kept
@@ -271,7 +274,7 @@ def describe(scored: Sequence[Scored], least: float) -> str:
     )
 
 
-def print_product(claims: Sequence[Planted], pools: Pools, model: UnderstoodEmbedder) -> None:
+def print_product(claims: Sequence[Planted], pools: Pools, model: EmbedderWithLanguages) -> None:
     """Ask the builder itself."""
     firsts: dict[str, list[bool]] = defaultdict(list)
     nones: list[bool] = []
@@ -291,7 +294,7 @@ def _to_source(one: Statement) -> CitableSource:
 
 
 def _cite(
-    claim: Planted, sources: Sequence[CitableSource], model: UnderstoodEmbedder
+    claim: Planted, sources: Sequence[CitableSource], model: EmbedderWithLanguages
 ) -> list[str | None]:
     deadline = Deadline.after(PATIENCE)
     built = build_references(claim.text, sources, model, MarkerStyle.BRACKETS, deadline)
@@ -322,7 +325,7 @@ def main() -> None:
         print_curve(scored)
         print_halves(scored)
         print(f"at {own}: {describe(scored, own)}")
-        print_product(chosen, pools, UnderstoodEmbedder(embedder, understanding))
+        print_product(chosen, pools, EmbedderWithLanguages(embedder, understanding))
 
 
 if __name__ == "__main__":

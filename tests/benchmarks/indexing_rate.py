@@ -25,7 +25,7 @@ from indexing.embedding.embedder import Embedder
 from indexing.ingestion.pipeline import Pipeline
 from indexing.ingestion.progress import Report
 from indexing.local import open_writer
-from tests.support.alone import embed, texts_of
+from tests.support.embedder_baseline import embed, texts_of
 from tests.support.models import minilm
 
 ROUNDS = 4

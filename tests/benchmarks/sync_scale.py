@@ -44,7 +44,7 @@ from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.pipeline import Pipeline
 from indexing.local import open_writer
-from tests.support.alone import embed, texts_of
+from tests.support.embedder_baseline import embed, texts_of
 from tests.support.models import minilm
 
 LEGS = 20

@@ -59,7 +59,7 @@ from backend.web_search.service import RulesChange
 from backend.web_search.web_session import WebSession
 from connectors.access import Readers
 from connectors.http_client.address_guard import AllowedNetworks
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import EmbedderWithLanguages
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 from tests.benchmarks.first_token import build_home
@@ -160,7 +160,7 @@ def open_world(folder: Path) -> Iterator[World]:
             container.web_search,
             lambda: PageReader(fetcher),
             lambda: container.database,
-            lambda: UnderstoodEmbedder(embedding.embedder, embedding.language_support),
+            lambda: EmbedderWithLanguages(embedding.embedder, embedding.language_support),
         )
         yield World(container, web, pages, model, engine)
         container.close()

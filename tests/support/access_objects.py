@@ -20,7 +20,6 @@ from backend.store import (
     assistants,
     conversation_shares,
     document_sets,
-    held_files,
     identities,
     language_models,
     memories,
@@ -28,6 +27,7 @@ from backend.store import (
     oauth_grants,
     projects,
     sessions,
+    shared_files,
     source_accounts,
     sources,
     user_files,
@@ -37,7 +37,6 @@ from backend.store.assistants import AssistantValues, Visibility
 from backend.store.audit import OWNER
 from backend.store.conversations import ConversationOwner
 from backend.store.file_source import FILES_SOURCE
-from backend.store.held_files import FileHolder
 from backend.store.knowledge_records import OWN
 from backend.store.ledger import StoredLedger
 from backend.store.new_messages import (
@@ -50,6 +49,7 @@ from backend.store.new_messages import (
 from backend.store.oauth_clients import OAuthClient
 from backend.store.oauth_grants import NewGrant
 from backend.store.people import Person
+from backend.store.shared_files import FileHolder
 from backend.store.sources import EVERY_SOURCE
 from backend.store.user_files import NewFile
 from backend.store.web_search import ProviderValues
@@ -338,7 +338,7 @@ def _make_assistant_file(world: "World", owner: str) -> str:
 def _hold(world: "World", holder: FileHolder, uploader: str) -> str:
     person = ConversationOwner(_find_owner(world, uploader).id)
     file = _make_file(world, uploader)
-    held_files.add(world.database, person, holder, file, most=1_000)
+    shared_files.add(world.database, person, holder, file, most=1_000)
     return f"{holder.id}/{file}"
 
 

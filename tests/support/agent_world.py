@@ -41,9 +41,8 @@ from backend.web_search.web_session import WebSession
 from connectors.access import Access, Readers
 from connectors.http_client.address_guard import AllowedNetworks
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING
+from indexing.embedding.language_support import EVERYTHING, EmbedderWithLanguages
 from indexing.embedding.token_counting import estimated_tokens
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.runtime.deadline import Deadline
 from tests.contract.provider_worlds.api_worlds import SearxngWorld, TavilyWorld
 from tests.contract.provider_worlds.world import SECRET, Item, ProviderWorld
@@ -248,7 +247,7 @@ class AgentWorld:
             search=WebSearch(self._setup, self._open, lambda *_: None, Pacer()),
             pages=PageReader(PageFetcher(AllowedNetworks(hosts=self.allowed), resolve)),
             cache=SessionCache(self.entries, self.lookups),
-            embedding=UnderstoodEmbedder(HashingEmbedder(), EVERYTHING),
+            embedding=EmbedderWithLanguages(HashingEmbedder(), EVERYTHING),
         )
 
     def make_provider(

@@ -26,9 +26,9 @@ from backend.store import database as database_module
 from backend.store.database import open_database, sqlite_url
 from deploy.opensearch.node import find_free_ports
 from deploy.opensearch.releases import SetupError
-from deploy.services.keeper import end, kill, tails, tether, wait
 from deploy.services.service import PostgreSql, Redis, Service
 from deploy.services.software import install
+from deploy.services.supervisor import end, kill, tails, tether, wait
 
 START_SECONDS = 60
 """For a busy machine; at rest a server takes one."""

@@ -5,7 +5,7 @@ from backend.store.database import Database
 from backend.store.document_set_rules import RuleKind, SetRule
 from backend.store.document_sets import DocumentSet, SetValues
 from backend.store.ledger import StoredLedger
-from backend.sync.set_work import SetWorker
+from backend.sync.document_set_updates import DocumentSetUpdater
 from connectors.access import EVERYBODY, PUBLIC, Access
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -82,7 +82,7 @@ def write_documents(
 
 def apply_all(database: Database, writer: IndexWriter) -> int:
     """Tell documents their sets until none is left to be told; return how many jobs that took."""
-    worker, jobs = SetWorker(database, writer, lambda: None), 0
+    worker, jobs = DocumentSetUpdater(database, writer, lambda: None), 0
     while worker.apply_next():
         jobs += 1
     return jobs

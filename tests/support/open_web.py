@@ -22,8 +22,7 @@ from backend.web_search.search import LONGEST_QUERY, WebSearch, WebSearchSetup
 from backend.web_search.session_cache import Outcome, SessionCache, TurnEntries
 from backend.web_search.web_session import WebSession
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import EVERYTHING, EmbedderWithLanguages
 from indexing.text.tokenizer import plain_words
 from tests.contract.provider_worlds.api_worlds import TavilyWorld
 from tests.contract.provider_worlds.world import SECRET, Item
@@ -105,7 +104,7 @@ class OpenWeb:
             search=self.search,
             pages=self._reader,
             cache=SessionCache(TurnEntries(), self),
-            embedding=UnderstoodEmbedder(HashingEmbedder(), EVERYTHING),
+            embedding=EmbedderWithLanguages(HashingEmbedder(), EVERYTHING),
             domains=domains,
         )
 

@@ -44,9 +44,8 @@ from backend.store.people import NOBODY
 from connectors.access import Access, Readers
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING
+from indexing.embedding.language_support import EVERYTHING, EmbedderWithLanguages
 from indexing.embedding.token_counting import estimated_tokens
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
 from indexing.index.scoped_index import ScopedIndex
 from indexing.runtime.deadline import CancelToken
 from indexing.text.tokenizer import plain_words
@@ -330,7 +329,7 @@ class ResearchWorld:
                 numbers=numbers,
             ),
             "web": self.world.session(),
-            "embedding": UnderstoodEmbedder(HashingEmbedder(), EVERYTHING),
+            "embedding": EmbedderWithLanguages(HashingEmbedder(), EVERYTHING),
             "sentence_embedder": HashingEmbedder(),
             "person_id": NOBODY,
             "search_seconds": 10.0,

@@ -22,10 +22,21 @@ def settings_table() -> str:
     return HEAD + "".join(f"{row}\n" for row in rows)
 
 
+def list_defaults() -> dict[str, str]:
+    """Return what the table says of each variable's default."""
+    return {
+        _shown(name, field): _default(field.default)
+        for name, field in Settings.model_fields.items()
+    }
+
+
 def _row(name: str, field: FieldInfo) -> str:
+    return f"| `{_shown(name, field)}` | {field.description} | {_default(field.default)} |"
+
+
+def _shown(name: str, field: FieldInfo) -> str:
     alias = field.validation_alias
-    shown = alias if isinstance(alias, str) else variable(name)
-    return f"| `{shown}` | {field.description} | {_default(field.default)} |"
+    return alias if isinstance(alias, str) else variable(name)
 
 
 def _default(value: Any) -> str:

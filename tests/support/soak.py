@@ -27,7 +27,7 @@ _POSTGRESQL = "postgresql"
 _OF_THE_DATABASE = (
     "tests/unit/backend/store/",
     "tests/unit/backend/sync/test_maintenance_lock.py",
-    "tests/unit/backend/sync/test_set_work.py",
+    "tests/unit/backend/sync/test_document_set_updates.py",
     "tests/contract/test_ledger.py",
     "tests/acceptance/test_kill.py",
 )

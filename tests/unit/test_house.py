@@ -27,7 +27,7 @@ MAY_CATCH_ALL = {
     "backend/api/server_sent_events.py",
     "backend/api/sync_runs.py",
     "backend/sync/worker_threads.py",
-    "backend/conversations/turn_keeper.py",
+    "backend/conversations/turn_heartbeat.py",
     "backend/conversations/turn_runner.py",
     # a bug ends one run, with a sentence; the thread goes on with others
     "backend/research/runs/run_steps.py",
@@ -275,3 +275,24 @@ def test_every_setting_is_described_and_the_page_of_settings_is_up_to_date() -> 
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
     page = settings_table.PAGE.read_text(encoding="utf-8")
     assert page == settings_table.settings_table(), "run `make settings`"
+
+
+NAMES_IN_A_ROW = re.compile(r"`((?:QUARRY)?_[A-Z_]+)`")
+
+
+def _expand_names(cell: str) -> list[str]:
+    """Return the variables of a row, in which `_KEY` after `QUARRY_EMBEDDING_URL` is `QUARRY_EMBEDDING_KEY`."""
+    names: list[str] = []
+    for name in NAMES_IN_A_ROW.findall(cell):
+        names.append(name if not name.startswith("_") else names[0].rpartition("_")[0] + name)
+    return names
+
+
+def test_the_settings_of_the_readme_have_the_defaults_that_it_says() -> None:
+    defaults = settings_table.list_defaults()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`QUARRY_[^|]*)\|[^|]*\|([^|]*)\|$", readme, re.MULTILINE)
+    named = [(name, said) for cell, said in rows for name in _expand_names(cell)]
+    assert len(named) > 30
+    assert [name for name, _ in named if name not in defaults] == []
+    assert [(name, said) for name, said in named if defaults[name].strip("`") not in said] == []

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from backend.access.administrator_look import look_at_document
+from backend.access.document_existence import look_at_document
 from backend.access.explanation import explain
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import DatabaseDependency

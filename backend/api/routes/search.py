@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from backend.access.held_readers import resolve_in
+from backend.access.shared_file_readers import resolve_in
 from backend.api.authorization import Permission, requires
 from backend.api.dependencies import (
     AssistantIdField,

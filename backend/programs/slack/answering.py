@@ -21,7 +21,7 @@ from backend.conversations.assistant_service import AssistantService, AssistantU
 from backend.conversations.new_turn import LocalTurns, NewTurn
 from backend.conversations.project_service import ProjectService
 from backend.conversations.service import BegunTurn, ConversationService
-from backend.conversations.turn_news import TurnNews
+from backend.conversations.turn_notifications import TurnNotifications
 from backend.conversations.turn_rights import make_owner_readers
 from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
 from backend.files.attached_files import find_attached
@@ -32,10 +32,10 @@ from backend.search.events import SectionsSelected
 from backend.store import messages
 from backend.store.audit import Actor
 from backend.store.conversations import ConversationOwner
-from backend.store.held_files import FileHolders
 from backend.store.messages import Message
 from backend.store.new_messages import NewQuestion
 from backend.store.people import Person
+from backend.store.shared_files import FileHolders
 from backend.store.slack_questions import StoredAnswer
 from connectors.access import Readers
 from indexing.index.protocols import Filters
@@ -79,7 +79,7 @@ class AnsweringService:
     def __init__(self, container: Container) -> None:
         self._container = container
         self._database = container.database
-        self._news = TurnNews()
+        self._news = TurnNotifications()
         self._runner = TurnRunner(lambda: self._database, _hold_no_slot, self._news.announce)
         self._files = FileKeeper(lambda: container.file_index)
         self._steps: dict[int | None, str] = {}

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from backend.access.held_readers import resolve_in
 from backend.access.own_readers import find_own_readers
+from backend.access.shared_file_readers import resolve_in
 from backend.chat.rights_watch import ReadersNow
 from backend.programs.slack.directory import Directory
 from backend.programs.slack.web_api import SlackApi
 from backend.store import people
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.held_files import FileHolders
+from backend.store.shared_files import FileHolders
 from connectors.access import Readers
 
 RIGHTS_SECONDS = 5.0

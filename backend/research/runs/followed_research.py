@@ -14,7 +14,7 @@ from backend.chat.rights_watch import EVERY, AskerGoneError, ReadersNow
 from backend.conversations.answer_gate import WITHHELD, AnswerGate
 from backend.conversations.followed_turn import FollowPosition, Seen
 from backend.conversations.turn_events import EncodedEvent, NumberedEvent
-from backend.conversations.turn_news import TurnNews, Wake
+from backend.conversations.turn_notifications import TurnNotifications, Wake
 from backend.research.runs.run_events import StoredEvent, decode_portions
 from backend.store import research_runs
 from backend.store.conversations import ConversationOwner
@@ -43,7 +43,7 @@ class ResearchFollower:
     """Of the follower."""
     seconds: float
     """How long a look at the rights may take."""
-    news: TurnNews
+    news: TurnNotifications
     cancel_token: CancelToken
     """Cancelled when the follower is gone."""
     pause: float = POLL

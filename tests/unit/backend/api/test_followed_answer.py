@@ -13,7 +13,7 @@ import pytest
 from backend.api.followed_answer import follow_answer
 from backend.api.server_sent_events import SentEvents
 from backend.conversations.followed_turn import AnswerPlace, FollowedAnswer, TurnFollower
-from backend.conversations.turn_news import TurnNews
+from backend.conversations.turn_notifications import TurnNotifications
 from backend.store.database import Database, open_database
 from backend.store.turns import Ending
 from connectors.access import Readers
@@ -37,7 +37,7 @@ def test_followers_wait_without_a_thread_and_are_woken(
 ) -> None:
     # None of them looks by itself.
     monkeypatch.setattr("backend.conversations.followed_turn.EVERY", 600.0)
-    begun, news = begin(database), TurnNews()
+    begun, news = begin(database), TurnNotifications()
     message = begun.answer.id
     place = AnswerPlace(OWNER, begun.answer.conversation_id)
 

@@ -14,7 +14,7 @@ from backend.conversations.followed_turn import (
     TurnFollower,
     WithheldError,
 )
-from backend.conversations.turn_news import TurnNews
+from backend.conversations.turn_notifications import TurnNotifications
 from backend.store.database import Database, open_database
 from connectors.access import Readers
 from indexing.runtime.deadline import CancelToken
@@ -41,7 +41,7 @@ def test_no_word_comes_of_a_document_that_the_answer_rests_on_since_the_last_loo
         readers_now=lambda: Readers.of("public"),
         own_memories=own_no_memories,
         seconds=30.0,
-        news=TurnNews(),
+        news=TurnNotifications(),
         is_announced=lambda: True,
         cancel_token=CancelToken(),
     )

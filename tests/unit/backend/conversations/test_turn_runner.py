@@ -29,7 +29,7 @@ from backend.conversations.followed_turn import (
 from backend.conversations.history import NO_ANSWER, make_history
 from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.turn_events import NumberedEvent
-from backend.conversations.turn_news import TurnNews
+from backend.conversations.turn_notifications import TurnNotifications
 from backend.conversations.turn_runner import (
     Answering,
     TurnOrder,
@@ -108,7 +108,7 @@ class Process:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.news = TurnNews()
+        self.news = TurnNotifications()
         self.runner = TurnRunner(lambda: self.database, self._hold_slot, self.news.announce)
         self.refusal: TurnRefusedError | None = None
         self.shelf = Shelf()

@@ -8,8 +8,7 @@ import pytest
 
 from backend.research.chunk_likeness import LEAST_RELEVANCE, calibrate, compare_chunks
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vectors
-from indexing.embedding.language_support import measure
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import EmbedderWithLanguages, measure
 from indexing.runtime.deadline import Deadline
 from tests.support.models import minilm
 
@@ -71,17 +70,17 @@ def test_an_embedder_whose_texts_are_all_alike_has_a_higher_threshold_and_the_sa
     expected = raised + (1 - raised) * calibrate(own).least
     assert calibrate(theirs).least == pytest.approx(expected, abs=0.002)
     (wanted,) = compare_chunks(
-        ANSWER, [SOURCES], UnderstoodEmbedder(plain, own), Deadline.after(PATIENCE)
+        ANSWER, [SOURCES], EmbedderWithLanguages(plain, own), Deadline.after(PATIENCE)
     )
     (found,) = compare_chunks(
-        ANSWER, [SOURCES], UnderstoodEmbedder(other, theirs), Deadline.after(PATIENCE)
+        ANSWER, [SOURCES], EmbedderWithLanguages(other, theirs), Deadline.after(PATIENCE)
     )
     assert [(one.answer, one.source) for one in wanted] == [(0, 0), (1, 1)]
     assert [(one.answer, one.source) for one in found] == [(0, 0), (1, 1)]
     assert [one.score for one in found] == pytest.approx([one.score for one in wanted], abs=0.01)
     # With the threshold of the other one, it would take more passages for sources.
     (all_alike,) = compare_chunks(
-        ANSWER, [SOURCES], UnderstoodEmbedder(other, own), Deadline.after(PATIENCE)
+        ANSWER, [SOURCES], EmbedderWithLanguages(other, own), Deadline.after(PATIENCE)
     )
     assert len(all_alike) > len(found)
     assert min(one.score for one in wanted) >= LEAST_RELEVANCE

@@ -33,12 +33,11 @@ from backend.web_search.results import Freshness, PageDate, WebPage, WebResult
 from connectors.document import Span
 from connectors.errors import InvalidInputError
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import EVERYTHING, EmbedderWithLanguages
 from indexing.runtime.deadline import Deadline
 from tests.support.conversations import OWNER
 
-MODEL = UnderstoodEmbedder(HashingEmbedder(), EVERYTHING)
+MODEL = EmbedderWithLanguages(HashingEmbedder(), EVERYTHING)
 PUBLISHED = datetime(2024, 6, 8, 5, 30, tzinfo=UTC)
 FILLER = "The committee met on Tuesday and talked about the garden and the colour of the walls. "
 ANSWER = "The tidal pool of the harbour town opened on Saturday, and holds four thousand tonnes of sea water."

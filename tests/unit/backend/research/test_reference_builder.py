@@ -17,8 +17,7 @@ from backend.research.reference_markers import MarkerStyle
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING, Understanding
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import EVERYTHING, EmbedderWithLanguages, Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.models import minilm
 from tests.support.search import ENGLISH_ONLY
@@ -26,7 +25,7 @@ from tests.support.search import ENGLISH_ONLY
 LEAVE = "Each parent is entitled to 26 weeks of paid parental leave, in two parts where the manager agrees."
 TRAVEL = "First class is for journeys above four hours, whether by train or by plane, in whatever country you travel."
 CHINESE = "入职满一年的员工每年享有十五天带薪年假，需要提前两周向直接主管书面申请，未用的天数可以结转到次年三月底。"
-MODEL = UnderstoodEmbedder(HashingEmbedder(), EVERYTHING)
+MODEL = EmbedderWithLanguages(HashingEmbedder(), EVERYTHING)
 PATIENCE = 60.0
 _PARSER = MarkdownIt("commonmark").enable("table")
 _UNTOUCHED = ("link", "heading", "th", "td")
@@ -45,7 +44,7 @@ class LateEmbedder(HashingEmbedder):
 def build(
     text: str,
     *sources: str,
-    model: UnderstoodEmbedder = MODEL,
+    model: EmbedderWithLanguages = MODEL,
     style: MarkerStyle = MarkerStyle.BRACKETS,
 ) -> ReferencedText:
     given = [make_text_source(f"Source {at}", "", one) for at, one in enumerate(sources, 1)]
@@ -145,7 +144,7 @@ def test_the_best_ten_are_kept_in_the_order_of_the_text() -> None:
 
 
 def test_what_the_embedder_does_not_understand_is_compared_by_words() -> None:
-    model = UnderstoodEmbedder(LateEmbedder(), ENGLISH_ONLY)
+    model = EmbedderWithLanguages(LateEmbedder(), ENGLISH_ONLY)
     assert build(CHINESE, CHINESE.replace("需要", "须"), model=model).text == f"{CHINESE}[1]"
     other = "公司在北京和上海设有办事处，员工可以根据岗位需要申请在不同城市之间调动工作，审批时间约为十个工作日。"
     assert build(CHINESE, other, model=model).references == ()
@@ -153,7 +152,7 @@ def test_what_the_embedder_does_not_understand_is_compared_by_words() -> None:
 
 @pytest.mark.parametrize("embedder", [FailingEmbedder(), LateEmbedder()])
 def test_where_the_embedder_fails_or_is_late_words_decide(embedder: Embedder) -> None:
-    model = UnderstoodEmbedder(embedder, EVERYTHING)
+    model = EmbedderWithLanguages(embedder, EVERYTHING)
     built = build(f"{LEAVE} {TRAVEL}", TRAVEL, LEAVE.replace("entitled to", "given"), model=model)
     assert [one.reference.title for one in built.references] == ["Source 2", "Source 1"]
 
@@ -173,13 +172,13 @@ def test_without_time_there_is_no_result() -> None:
     ],
 )
 def test_equal_texts_are_equal_to_every_embedder(understanding: Understanding) -> None:
-    model = UnderstoodEmbedder(HashingEmbedder(), understanding)
+    model = EmbedderWithLanguages(HashingEmbedder(), understanding)
     (one,) = build(LEAVE, LEAVE, model=model).references
     assert one.reference.relevance_score == pytest.approx(1.0)
 
 
 def test_other_words_are_found_by_meaning() -> None:
-    model = UnderstoodEmbedder(minilm(), ENGLISH_ONLY)
+    model = EmbedderWithLanguages(minilm(), ENGLISH_ONLY)
     text = "Mothers and fathers receive half a year of parental leave with pay, which they may split if their boss consents."
     built = build(text, TRAVEL, LEAVE, model=model)
     assert [one.reference.title for one in built.references] == ["Source 2"]
@@ -193,7 +192,7 @@ def make_illustrated_source(*texts: str, pictures: Sequence[Picture]) -> Citable
 
 
 def build_illustrated(
-    text: str, source: CitableSource, model: UnderstoodEmbedder = MODEL
+    text: str, source: CitableSource, model: EmbedderWithLanguages = MODEL
 ) -> ReferencedText:
     return build_references(text, [source], model, MarkerStyle.BRACKETS, Deadline.after(PATIENCE))
 
@@ -233,7 +232,7 @@ def test_pictures_and_passages_have_one_numbering_by_place() -> None:
 def test_text_passages_and_pictures_are_embedded_by_one_call() -> None:
     embedder = CountingEmbedder()
     source = make_illustrated_source(TRAVEL, pictures=[Picture("leave.png", f"{LEAVE} So.")])
-    built = build_illustrated(LEAVE, source, UnderstoodEmbedder(embedder, EVERYTHING))
+    built = build_illustrated(LEAVE, source, EmbedderWithLanguages(embedder, EVERYTHING))
     assert embedder.calls == [[LEAVE, TRAVEL, f"{LEAVE} So."]]
     assert built.text == f"{LEAVE}[1]"
 
@@ -250,7 +249,7 @@ def test_passages_take_no_place_from_pictures_and_are_ten_of_each() -> None:
 
 
 def test_pictures_of_a_language_that_is_not_understood_are_compared_by_words() -> None:
-    model = UnderstoodEmbedder(CountingEmbedder(), ENGLISH_ONLY)
+    model = EmbedderWithLanguages(CountingEmbedder(), ENGLISH_ONLY)
     pictures = [Picture("leave.png", LEAVE), Picture("nian.png", CHINESE)]
     built = build_illustrated(
         f"{LEAVE}\n\n{CHINESE}", make_illustrated_source(TRAVEL, pictures=pictures), model

@@ -15,7 +15,7 @@ from backend.access.roles import Role
 from backend.api import research_responses as responses
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.followed_turn import FollowPosition, WithheldError
-from backend.conversations.turn_news import TurnNews
+from backend.conversations.turn_notifications import TurnNotifications
 from backend.research.runs.followed_research import ResearchFollower
 from backend.research.runs.report_docx import write_docx
 from backend.research.runs.service import ResearchService
@@ -91,7 +91,7 @@ def _follow(
         readers_now=lambda: Readers.of("public"),
         own_memories=own_no_memories,
         seconds=30.0,
-        news=TurnNews(),
+        news=TurnNotifications(),
         cancel_token=CancelToken(),
     )
     return str(follower.look(FollowPosition(after)).events)

@@ -29,12 +29,11 @@ from backend.web_search.results import WebResult
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import EVERYTHING, EmbedderWithLanguages
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.models import minilm
 
-BY_HASH = UnderstoodEmbedder(HashingEmbedder(), EVERYTHING)
+BY_HASH = EmbedderWithLanguages(HashingEmbedder(), EVERYTHING)
 POOL = ("The tidal pool of the harbour opened in June", "Sea water fills the harbour's tidal pool")
 TAX = ("Property tax rises by two percent next year", "The council votes on the property tax")
 TRAINS = ("Night trains return to the coast line", "Railway adds sleeper trains at night")
@@ -63,17 +62,19 @@ class BrokenEmbedder(HashingEmbedder):
         raise TemporarilyUnavailableError(f"{len(texts)} texts until {deadline}", timedelta())
 
 
-BY_WORDS = UnderstoodEmbedder(BrokenEmbedder(), EVERYTHING)
+BY_WORDS = EmbedderWithLanguages(BrokenEmbedder(), EVERYTHING)
 MODELS = (BY_HASH, BY_WORDS)
 
 
-def cluster(results: Sequence[WebResult], model: UnderstoodEmbedder = BY_HASH) -> list[list[str]]:
+def cluster(
+    results: Sequence[WebResult], model: EmbedderWithLanguages = BY_HASH
+) -> list[list[str]]:
     found = cluster_results(results, model, Deadline.after(60))
     return [[one.title for one in group] for group in found]
 
 
 def test_results_that_say_alike_things_are_together() -> None:
-    by_meaning = UnderstoodEmbedder(minilm(), EVERYTHING)
+    by_meaning = EmbedderWithLanguages(minilm(), EVERYTHING)
     shuffled = [MIXED[at] for at in (4, 0, 2, 5, 3, 1)]
     expected = [list(TRAINS), list(TAX), list(POOL)]
     assert cluster(shuffled, by_meaning) == expected
@@ -89,7 +90,7 @@ def test_words_decide_where_the_embedder_fails() -> None:
 
 def test_all_results_are_embedded_by_one_call() -> None:
     embedder = CountingEmbedder()
-    cluster(MIXED, UnderstoodEmbedder(embedder, EVERYTHING))
+    cluster(MIXED, EmbedderWithLanguages(embedder, EVERYTHING))
     assert embedder.calls == [len(MIXED)]
 
 
@@ -116,7 +117,7 @@ titles = st.lists(
 
 @given(titles, st.randoms(use_true_random=False), st.sampled_from(MODELS))
 def test_the_order_of_results_changes_no_cluster(
-    given_titles: list[str], chance: random.Random, model: UnderstoodEmbedder
+    given_titles: list[str], chance: random.Random, model: EmbedderWithLanguages
 ) -> None:
     results = [make_result(title, at) for at, title in enumerate(given_titles)]
     shuffled = list(results)

@@ -9,16 +9,16 @@ import pytest
 from backend.access.roles import Role
 from backend.store import (
     conversations,
-    held_files,
     new_messages,
     projects,
+    shared_files,
     user_files,
     waiting_uploads,
 )
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
-from backend.store.held_files import FileHolder
 from backend.store.new_messages import NewQuestion
+from backend.store.shared_files import FileHolder
 from backend.store.user_files import NewFile, UserFile
 from connectors.errors import (
     ConflictError,
@@ -148,7 +148,7 @@ def test_a_file_that_is_added_while_its_last_conversation_is_deleted_stays(
     project = projects.add(database, OWNER, "Depot", "", datetime.now(UTC))
     race(
         database,
-        lambda opened: held_files.add(opened, OWNER, FileHolder("project", project), file, 9),
+        lambda opened: shared_files.add(opened, OWNER, FileHolder("project", project), file, 9),
         lambda: conversations.remove(database, OWNER, conversation),
     )
     assert user_files.find(database, OWNER, file).status == "ready"

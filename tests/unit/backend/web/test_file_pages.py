@@ -13,17 +13,17 @@ from backend.api.app import Api
 from backend.container import Container
 from backend.store import (
     assistants,
-    held_files,
     new_messages,
     people,
     projects,
+    shared_files,
     user_files,
 )
 from backend.store.assistants import AssistantValues, Visibility
 from backend.store.conversations import ConversationOwner
 from backend.store.file_source import FILES_SOURCE
-from backend.store.held_files import FileHolder
 from backend.store.new_messages import NewQuestion
+from backend.store.shared_files import FileHolder
 from backend.store.user_files import NewFile
 from connectors.document import Document, Section
 from tests.support.conversations import writer
@@ -87,7 +87,7 @@ def test_the_page_says_who_else_has_a_file(
     file = _add(container, "plan.md")
     owner = ConversationOwner(people.get_by_email(container.database, ANN).id)
     made = projects.add(container.database, owner, "Depot", "", datetime.now(UTC))
-    held_files.add(container.database, owner, FileHolder("project", made), file, 9)
+    shared_files.add(container.database, owner, FileHolder("project", made), file, 9)
     shown = clients[ANN].get("/files").text
     assert "1 project" in shown
     assert "not used yet" not in shown
@@ -114,11 +114,11 @@ def test_the_page_of_a_file_says_whose_it_is(
     assert clients[BOB].get(page).status_code == 404
     values = AssistantValues(name="Desk", visibility=Visibility.ALL)
     desk = assistants.add(database, ConversationOwner(ann), values, now)
-    held_files.add(database, ConversationOwner(ann), FileHolder("assistant", desk), file, 9)
+    shared_files.add(database, ConversationOwner(ann), FileHolder("assistant", desk), file, 9)
     assert "<bdi>Files of an assistant</bdi>" in clients[BOB].get(page).text
     depot = projects.add(database, ConversationOwner(ann), "Depot", "", now)
     projects.add_member(database, depot, BOB)
-    held_files.add(database, ConversationOwner(ann), FileHolder("project", depot), file, 9)
+    shared_files.add(database, ConversationOwner(ann), FileHolder("project", depot), file, 9)
     assert "<bdi>Files of a project</bdi>" in clients[BOB].get(page).text
     chinese = clients[BOB].get(page, headers={"Accept-Language": "zh"}).text
     assert "<bdi>项目的文件</bdi>" in chinese

@@ -10,7 +10,7 @@ import pytest
 from backend.access.document_readers import OF_FILES
 from backend.api.answer_events import describe_failure
 from backend.api.server_sent_events import BROKEN, STOPPING, Event
-from backend.chat.given_files import FilesGiven, FileUse, GivenFile
+from backend.chat.file_use import FilesGiven, FileUse, GivenFile
 from backend.chat.passages import REASON_TEXTS, PassagesReason
 from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
 from backend.conversations.answer_gate import WITHHELD

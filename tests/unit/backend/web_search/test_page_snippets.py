@@ -22,8 +22,7 @@ from connectors.document import Span
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING, Understanding
-from indexing.embedding.understood_embedder import UnderstoodEmbedder
+from indexing.embedding.language_support import EVERYTHING, EmbedderWithLanguages, Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.models import minilm
 from tests.support.search import ENGLISH_ONLY
@@ -72,7 +71,7 @@ def choose(
     understanding: Understanding = EVERYTHING,
     seconds: float = 3_600,
 ) -> list[Snippet]:
-    model = UnderstoodEmbedder(embedder or HashingEmbedder(), understanding)
+    model = EmbedderWithLanguages(embedder or HashingEmbedder(), understanding)
     return choose_snippets(page, question, model, budget, Deadline.after(seconds))
 
 

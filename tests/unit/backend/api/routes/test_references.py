@@ -156,8 +156,10 @@ class InterruptedEmbedder(HashingEmbedder):
 def interrupt(
     container: Container, monkeypatch: pytest.MonkeyPatch, happen: Callable[[], object]
 ) -> None:
-    understood = replace(container.understood_embedder, embedder=InterruptedEmbedder(happen=happen))
-    monkeypatch.setattr(Container, "understood_embedder", understood)
+    understood = replace(
+        container.embedder_with_languages, embedder=InterruptedEmbedder(happen=happen)
+    )
+    monkeypatch.setattr(Container, "embedder_with_languages", understood)
 
 
 def test_a_document_that_is_withdrawn_meanwhile_is_not_quoted(

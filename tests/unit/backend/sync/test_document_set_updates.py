@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from backend.store import document_set_jobs, document_sets
 from backend.store.database import open_database
 from backend.store.document_set_rules import SetRule
+from backend.sync.document_set_updates import DocumentSetUpdater
 from backend.sync.run_lease import StoppedError
-from backend.sync.set_work import SetWorker
 from connectors.access import Access
 from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Amend, IndexChange, Replace, Written
@@ -189,7 +189,7 @@ def test_a_worker_that_is_stopped_gives_the_job_back(
     write_documents(store.database, writer, [make_chunk("desk:1")])
     found = define(store.database, "a", source("desk"))
     with pytest.raises(StoppedError):
-        SetWorker(store.database, writer, stop).apply_next()
+        DocumentSetUpdater(store.database, writer, stop).apply_next()
     assert apply_all(store.database, writer) == 1
     assert members(writer, found) == {"desk:1"}
 

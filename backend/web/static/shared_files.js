@@ -14,10 +14,10 @@ function sizeOf(bytes) {
   return translate("{number} kB", { number: Math.ceil(bytes / 1000) });
 }
 
-class HeldFiles {
+class SharedFiles {
   #section;
   #url;
-  #held = [];
+  #files = [];
   #mayAdd = false;
   #adding = Promise.resolve();
   #pending = 0;
@@ -25,7 +25,7 @@ class HeldFiles {
 
   constructor(section) {
     this.#section = section;
-    this.#url = section.dataset.held;
+    this.#url = section.dataset.sharedFiles;
     const input = this.#part("input");
     this.#part("choose").addEventListener("click", () => input.click());
     input.addEventListener("change", () => {
@@ -73,7 +73,7 @@ class HeldFiles {
   async #refresh() {
     clearTimeout(this.#timer);
     const { files, may_add } = await send("GET", this.#url);
-    this.#held = files;
+    this.#files = files;
     this.#mayAdd = may_add;
     this.#show();
     if (files.some(({ file }) => file.status === "reading")) {
@@ -83,9 +83,9 @@ class HeldFiles {
 
   #show() {
     const focused = document.activeElement?.dataset?.file;
-    this.#part("files").replaceChildren(...this.#held.map((held) => this.#row(held)), ...this.#section.querySelectorAll("li[data-waiting]"));
+    this.#part("files").replaceChildren(...this.#files.map((file) => this.#row(file)), ...this.#section.querySelectorAll("li[data-waiting]"));
     if (focused) this.#section.querySelector(`button[data-file="${CSS.escape(focused)}"]`)?.focus();
-    this.#part("none").hidden = this.#held.length + this.#pending > 0;
+    this.#part("none").hidden = this.#files.length + this.#pending > 0;
     this.#part("add").hidden = !this.#mayAdd;
     this.#part("others").hidden = false;
     this.#showOwn();
@@ -156,7 +156,7 @@ class HeldFiles {
     if (!this.#part("others").open) return;
     await this.#attempt(async () => {
       const { files } = await send("GET", FILES);
-      const here = new Set(this.#held.map(({ file }) => file.id));
+      const here = new Set(this.#files.map(({ file }) => file.id));
       const others = files.filter(({ id, status }) => !here.has(id) && status === "ready");
       const nothing = make("li", { class: "hint" }, translate("You have no other files."));
       this.#part("own").replaceChildren(...(others.length ? others.map((file) => this.#ownRow(file)) : [nothing]));
@@ -189,4 +189,4 @@ class HeldFiles {
   }
 }
 
-for (const section of document.querySelectorAll("[data-held]")) new HeldFiles(section);
+for (const section of document.querySelectorAll("[data-shared-files]")) new SharedFiles(section);

@@ -11,7 +11,7 @@ Wake: TypeAlias = Callable[[], object]
 """Called by the thread that stores turns; it neither waits nor fails."""
 
 
-class TurnNews:
+class TurnNotifications:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listening: dict[FollowedId, set[Wake]] = {}

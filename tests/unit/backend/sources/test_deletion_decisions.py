@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backend.sources.decisions import Evidence, explain_missing, find_common_place
+from backend.sources.deletion_decisions import Evidence, explain_missing, find_common_place
 from backend.store import listings, run_transitions, schedule
 from backend.store.runs import Run
 from backend.sync.run_lease import this_process

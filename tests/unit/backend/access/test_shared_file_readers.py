@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 
 from backend.access.groups import GroupService
-from backend.access.held_readers import may_read_files_of, resolve_in, resolve_to_open
 from backend.access.own_readers import find_own_readers
 from backend.access.people import PeopleService
 from backend.access.readers import make_file_access, make_file_token, resolve_with_own_files
 from backend.access.roles import Role
+from backend.access.shared_file_readers import may_read_files_of, resolve_in, resolve_to_open
 from backend.files.attached_files import find_attached
 from backend.files.file_keeper import FileIndex, sweep
-from backend.store import assistants, held_files, projects, user_files
+from backend.store import assistants, projects, shared_files, user_files
 from backend.store.assistants import DEFAULT_ID, AssistantValues, Visibility
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
 from backend.store.file_source import FILES_SOURCE, make_document_id
-from backend.store.held_files import FileHolder, FileHolders, HolderKind
 from backend.store.ledger import StoredLedger
 from backend.store.people import Person
+from backend.store.shared_files import FileHolder, FileHolders, HolderKind
 from backend.store.user_files import NewFile
 from connectors.access import Readers
 from connectors.document import Document, Section
@@ -207,9 +207,9 @@ class World:
         owner = ConversationOwner(person)
         if not may:
             with pytest.raises(NotFoundError):
-                held_files.add(self.database, owner, holder, file, 10_000)
+                shared_files.add(self.database, owner, holder, file, 10_000)
             return
-        held_files.add(self.database, owner, holder, file, 10_000)
+        shared_files.add(self.database, owner, holder, file, 10_000)
         self.model.held.setdefault(holder, set()).add(file)
 
     def _let_go(self) -> None:
@@ -218,7 +218,7 @@ class World:
         held = [(holder, file) for holder, files in of_each for file in sorted(files)]
         if held:
             holder, file = self.draw.choice(held)
-            held_files.remove(self.database, holder, file)
+            shared_files.remove(self.database, holder, file)
             self.model.held[holder].discard(file)
 
     def _join(self) -> None:
@@ -299,7 +299,7 @@ class World:
             sweep(self.files)
             self._check_labels(readers, project, assistant)
         if project:
-            listed = held_files.list_of(self.database, FileHolder("project", project), owner)
+            listed = shared_files.list_of(self.database, FileHolder("project", project), owner)
             names = {one.file.name for one in listed}
             assert names == {model.names[one] for one in of_project}
         if assistant and not may_read_files_of(self.database, own, owner, assistant):
@@ -377,14 +377,14 @@ def test_the_owner_of_a_machine_has_projects_and_assistants_with_files(database_
                 data=b"",
             )
             user_files.add(database, owner, new, most=10)
-            held_files.add(database, owner, holder, file, 10)
+            shared_files.add(database, owner, holder, file, 10)
         tokens = resolve_to_open(database, readers, owner).tokens
         assert tokens > {make_file_token("a"), make_file_token("b")}
         of_project = resolve_in(database, readers, owner, FileHolders(project_id=project)).tokens
         assert make_file_token("a") in of_project
         assert make_file_token("b") not in of_project
         with pytest.raises(NotFoundError):
-            held_files.add(database, owner, FileHolder("assistant", DEFAULT_ID), "a", 10)
+            shared_files.add(database, owner, FileHolder("assistant", DEFAULT_ID), "a", 10)
 
 
 def test_an_index_that_is_built_anew_has_the_labels_at_once(world: World, tmp_path: Path) -> None:

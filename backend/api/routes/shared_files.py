@@ -10,9 +10,9 @@ from backend.api.conversation_dependencies import ProjectId, ProjectsDependency
 from backend.api.dependencies import AssistantId, AssistantsDependency
 from backend.api.multipart import read_file
 from backend.api.routes.files import UPLOAD_FORM, FileId, FilesDependency
-from backend.conversations.held_file_service import HeldFileService
-from backend.schemas.held_file import HeldFilesResponse
-from backend.store.held_files import FileHolder
+from backend.conversations.shared_file_service import SharedFileService
+from backend.schemas.shared_file import SharedFilesResponse
+from backend.store.shared_files import FileHolder
 
 router = APIRouter()
 _OF_PROJECT = "/api/projects/{project_id}/files"
@@ -22,13 +22,13 @@ _FULL: dict[int | str, dict[str, Any]] = {
 }
 
 
-def get_held_files(
+def get_shared_files(
     files: FilesDependency, projects: ProjectsDependency, assistants: AssistantsDependency
-) -> HeldFileService:
-    return HeldFileService(files=files, projects=projects, assistants=assistants)
+) -> SharedFileService:
+    return SharedFileService(files=files, projects=projects, assistants=assistants)
 
 
-HeldFilesDependency = Annotated[HeldFileService, Depends(get_held_files)]
+SharedFilesDependency = Annotated[SharedFileService, Depends(get_shared_files)]
 _Form = Annotated[bytes, Body(media_type="multipart/form-data")]
 _ContentType = Annotated[str, Header(include_in_schema=False)]
 
@@ -47,8 +47,8 @@ _Assistant = Annotated[FileHolder, Depends(_assistant)]
 
 @router.get(_OF_PROJECT, summary="List the files of a project")
 @requires(Permission.ASK)
-def list_project_files(holder: _Project, held: HeldFilesDependency) -> HeldFilesResponse:
-    return HeldFilesResponse.from_list(held.list_of(holder))
+def list_project_files(holder: _Project, shared: SharedFilesDependency) -> SharedFilesResponse:
+    return SharedFilesResponse.from_list(shared.list_of(holder))
 
 
 @router.post(
@@ -60,33 +60,33 @@ def list_project_files(holder: _Project, held: HeldFilesDependency) -> HeldFiles
 )
 @requires(Permission.ASK)
 def upload_project_file(
-    holder: _Project, held: HeldFilesDependency, body: _Form, content_type: _ContentType = ""
-) -> HeldFilesResponse:
+    holder: _Project, shared: SharedFilesDependency, body: _Form, content_type: _ContentType = ""
+) -> SharedFilesResponse:
     """As POST /api/files. Everybody in the project can read it, in conversations of the project."""
-    return HeldFilesResponse.from_list(held.upload(holder, read_file(content_type, body)))
+    return SharedFilesResponse.from_list(shared.upload(holder, read_file(content_type, body)))
 
 
 @router.put(f"{_OF_PROJECT}/{{file_id}}", responses=_FULL, summary="Add your file to a project")
 @requires(Permission.ASK)
 def add_project_file(
-    holder: _Project, file_id: FileId, held: HeldFilesDependency
-) -> HeldFilesResponse:
-    return HeldFilesResponse.from_list(held.add(holder, file_id))
+    holder: _Project, file_id: FileId, shared: SharedFilesDependency
+) -> SharedFilesResponse:
+    return SharedFilesResponse.from_list(shared.add(holder, file_id))
 
 
 @router.delete(
     f"{_OF_PROJECT}/{{file_id}}", status_code=204, summary="Remove a file from a project"
 )
 @requires(Permission.ASK)
-def remove_project_file(holder: _Project, file_id: FileId, held: HeldFilesDependency) -> None:
+def remove_project_file(holder: _Project, file_id: FileId, shared: SharedFilesDependency) -> None:
     """It stays its uploader's. Answers that rest on it are withheld from the others."""
-    held.remove(holder, file_id)
+    shared.remove(holder, file_id)
 
 
 @router.get(_OF_ASSISTANT, summary="List the files of an assistant")
 @requires(Permission.ASK)
-def list_assistant_files(holder: _Assistant, held: HeldFilesDependency) -> HeldFilesResponse:
-    return HeldFilesResponse.from_list(held.list_of(holder))
+def list_assistant_files(holder: _Assistant, shared: SharedFilesDependency) -> SharedFilesResponse:
+    return SharedFilesResponse.from_list(shared.list_of(holder))
 
 
 @router.post(
@@ -98,10 +98,10 @@ def list_assistant_files(holder: _Assistant, held: HeldFilesDependency) -> HeldF
 )
 @requires(Permission.ASK)
 def upload_assistant_file(
-    holder: _Assistant, held: HeldFilesDependency, body: _Form, content_type: _ContentType = ""
-) -> HeldFilesResponse:
+    holder: _Assistant, shared: SharedFilesDependency, body: _Form, content_type: _ContentType = ""
+) -> SharedFilesResponse:
     """As POST /api/files. Everyone who may use the assistant can read it, when they ask the assistant."""
-    return HeldFilesResponse.from_list(held.upload(holder, read_file(content_type, body)))
+    return SharedFilesResponse.from_list(shared.upload(holder, read_file(content_type, body)))
 
 
 @router.put(
@@ -109,15 +109,17 @@ def upload_assistant_file(
 )
 @requires(Permission.ASK)
 def add_assistant_file(
-    holder: _Assistant, file_id: FileId, held: HeldFilesDependency
-) -> HeldFilesResponse:
-    return HeldFilesResponse.from_list(held.add(holder, file_id))
+    holder: _Assistant, file_id: FileId, shared: SharedFilesDependency
+) -> SharedFilesResponse:
+    return SharedFilesResponse.from_list(shared.add(holder, file_id))
 
 
 @router.delete(
     f"{_OF_ASSISTANT}/{{file_id}}", status_code=204, summary="Remove a file from an assistant"
 )
 @requires(Permission.ASK)
-def remove_assistant_file(holder: _Assistant, file_id: FileId, held: HeldFilesDependency) -> None:
+def remove_assistant_file(
+    holder: _Assistant, file_id: FileId, shared: SharedFilesDependency
+) -> None:
     """It stays its uploader's. Answers that rest on it are withheld from the others."""
-    held.remove(holder, file_id)
+    shared.remove(holder, file_id)

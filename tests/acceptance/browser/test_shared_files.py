@@ -89,7 +89,7 @@ def _drop(page: Page, name: str) -> None:
           data.items.add(new File(["# Plan\\n\\nThe office moves to Nantmoor in May."], name));
           for (const type of ["dragover", "drop"]) {
             const event = new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true });
-            document.querySelector("[data-held] h2").dispatchEvent(event);
+            document.querySelector("[data-shared-files] h2").dispatchEvent(event);
           }
         }""",
         name,
@@ -120,7 +120,7 @@ def test_three_files_of_a_project_fit_and_thirty_become_the_scope(
         _drop(ann, "plan-2.md")
         _is_ready(ann, 3)
         expect(ann.locator("[data-files] li").first).to_have_text("plan-0.md1 kB · YoursRemove")
-        check_looks(ann, pictures, "held-files")
+        check_looks(ann, pictures, "shared-files")
 
         # Bob reads Ann's files whole, here; a search of his own finds none of them.
         _ask(bob, project)
@@ -138,13 +138,13 @@ def test_three_files_of_a_project_fit_and_thirty_become_the_scope(
         expect(bob.get_by_role("button", name="Remove plan-0.md")).to_have_count(0)
         _add(bob, *(_file(number, 60) for number in range(3, 30)))
         _is_ready(bob, 30)
-        check_looks(bob, pictures, "held-files-thirty")
+        check_looks(bob, pictures, "shared-files-thirty")
         _ask(bob, project)
         said = bob.locator(".scope")
         expect(said).to_contain_text(
             "Only the files of this project are searched: together they are too long to be read whole."
         )
-        check_looks(bob, pictures, "held-files-scope")
+        check_looks(bob, pictures, "shared-files-scope")
         said.locator("[data-everything]").click()
         expect(bob.locator(".scope").last).to_contain_text(
             "Everything is searched, with the files of this project"
@@ -181,7 +181,7 @@ def test_an_assistant_has_files_of_its_own(
         ).to_be_visible()
         _add(ann, _file(40))
         _is_ready(ann, 1)
-        check_looks(ann, pictures, "held-files-assistant")
+        check_looks(ann, pictures, "shared-files-assistant")
         # Taken out and put back by the keyboard, which is left at what is there still.
         ann.get_by_role("button", name="Remove plan-40.md").press("Enter")
         others = ann.locator("[data-others] summary")
@@ -198,4 +198,4 @@ def test_an_assistant_has_files_of_its_own(
         ann.goto(editor)
         expect(ann.get_by_role("button", name="选择文件")).to_be_visible()
         expect(ann.get_by_role("checkbox", name="您的文件")).to_have_count(1)
-        check_looks(ann, pictures, "held-files-chinese")
+        check_looks(ann, pictures, "shared-files-chinese")

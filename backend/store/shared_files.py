@@ -57,7 +57,7 @@ NO_HOLDERS = FileHolders()
 
 
 @dataclass(frozen=True, slots=True)
-class HeldFile:
+class SharedFile:
     file: UserFile
     added_at: datetime
     uploader: ConversationOwner
@@ -138,7 +138,7 @@ def list_ids_in_assistants(database: Database, assistant_ids: Collection[str]) -
 
 def list_of(
     database: Database, holder: FileHolder, owner: ConversationOwner | None
-) -> list[HeldFile]:
+) -> list[SharedFile]:
     """Return the files of a project that somebody is in, or of an assistant, in the order in which they were added.
 
     Args:
@@ -148,7 +148,7 @@ def list_of(
     if query is None or not is_storable(holder.id):
         return []
     with database.reading() as connection:
-        return [_to_held(row) for row in connection.execute(query)]
+        return [_to_shared(row) for row in connection.execute(query)]
 
 
 def _select_of(holder: FileHolder, owner: ConversationOwner | None) -> Select[Any] | None:
@@ -169,10 +169,10 @@ def _select_of(holder: FileHolder, owner: ConversationOwner | None) -> Select[An
     return joined.order_by(added, user_files.c.name, user_files.c.id)
 
 
-def _to_held(row: Any) -> HeldFile:
+def _to_shared(row: Any) -> SharedFile:
     values = {name: getattr(row, name) for name in UserFile.__dataclass_fields__}
     uploader = ConversationOwner(row.person_id)
-    return HeldFile(
+    return SharedFile(
         UserFile(**values), row.added_at, uploader, row.uploader_name or "", row.labels_due == 0
     )
 

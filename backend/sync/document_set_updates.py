@@ -33,7 +33,7 @@ _LATER = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class SetWorker:
+class DocumentSetUpdater:
     """Carries out one job at a time."""
 
     database: Database

@@ -1,4 +1,4 @@
-"""The process that keeps a server: it starts the server, ends it on a signal, and lives as long as it does.
+"""The supervisor of a server: it starts the server, ends it on a signal, and lives as long as it does.
 
 By its lock on the file `running` of the server's folder the server is known to run. One that is tethered ends as soon as its
 standard input does, so a server that a test started cannot outlive the test, however the test dies.
@@ -22,13 +22,13 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 20
 """Seconds that a server has to end by itself."""
 KILL = signal.SIGUSR1
-"""Makes the keeper kill its server and wait for its end: PostgreSQL does not start beside a zombie."""
+"""Makes the supervisor kill its server and wait for its end: PostgreSQL does not start beside a zombie."""
 
 
-# In the process of the keeper
+# In the process of the supervisor
 
 
-def keep(service: Service) -> int:
+def supervise(service: Service) -> int:
     """Be the parent of the server until it ends, and return its exit code."""
     started: list[subprocess.Popen[bytes]] = []
     received: list[int] = []
@@ -75,15 +75,15 @@ def end_with_standard_input() -> None:
 
 def spawn(service: Service) -> subprocess.Popen[bytes]:
     """Start a server that outlives this process."""
-    return _kept(service, "keep", subprocess.DEVNULL)
+    return _spawn(service, "keep", subprocess.DEVNULL)
 
 
 def tether(service: Service) -> subprocess.Popen[bytes]:
     """Start a server that ends with this process, however that ends."""
-    return _kept(service, "keep-tethered", subprocess.PIPE)
+    return _spawn(service, "keep-tethered", subprocess.PIPE)
 
 
-def _kept(service: Service, command: str, stdin: int) -> subprocess.Popen[bytes]:
+def _spawn(service: Service, command: str, stdin: int) -> subprocess.Popen[bytes]:
     service.folder.mkdir(parents=True, exist_ok=True)
     arguments = ["--folder", str(service.folder), "--port", str(service.port)]
     with service.log.open("ab") as log:

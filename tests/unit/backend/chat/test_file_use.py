@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.chat.given_files import FilesGiven, FileUse, GivenFile
+from backend.chat.file_use import FilesGiven, FileUse, GivenFile
 
 ONE, TWO = GivenFile("f:1", "one.md"), GivenFile("f:2", "two.png")
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from backend.access.administrator_look import DocumentLook, look_at_document
+from backend.access.document_existence import DocumentLook, look_at_document
 from backend.store import audit
 from backend.store.audit import Actor
 from connectors.access import Access

@@ -40,7 +40,7 @@ class _Due:
         return Progress(message_id, self.unstored.portion, self.unstored.ending)
 
 
-class TurnKeeper:
+class TurnHeartbeat:
     """
     Args:
         database: called each time.

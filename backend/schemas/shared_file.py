@@ -9,10 +9,10 @@ from backend.schemas.base import Schema, with_example
 from backend.schemas.file import FILE, FileResponse
 
 if TYPE_CHECKING:
-    from backend.conversations.held_file_service import HeldFileList
-    from backend.store.held_files import HeldFile
+    from backend.conversations.shared_file_service import SharedFileList
+    from backend.store.shared_files import SharedFile
 
-_HELD: dict[str, JsonValue] = {
+_SHARED: dict[str, JsonValue] = {
     "file": FILE,
     "added_at": "2026-03-02T09:31:00Z",
     "uploader": "Bob Day",
@@ -21,8 +21,8 @@ _HELD: dict[str, JsonValue] = {
 }
 
 
-class HeldFileResponse(Schema):
-    model_config = with_example(**_HELD)
+class SharedFileResponse(Schema):
+    model_config = with_example(**_SHARED)
 
     file: FileResponse
     added_at: datetime
@@ -32,26 +32,26 @@ class HeldFileResponse(Schema):
     may_remove: bool
 
     @classmethod
-    def from_held(cls, held: "HeldFile", listed: "HeldFileList") -> Self:
+    def from_file(cls, shared: "SharedFile", listed: "SharedFileList") -> Self:
         return cls(
-            file=FileResponse.from_file(held.file),
-            added_at=held.added_at,
-            uploader=held.uploader_name,
-            mine=held.uploader == listed.owner,
-            may_remove=listed.may_remove(held),
+            file=FileResponse.from_file(shared.file),
+            added_at=shared.added_at,
+            uploader=shared.uploader_name,
+            mine=shared.uploader == listed.owner,
+            may_remove=listed.may_remove(shared),
         )
 
 
-class HeldFilesResponse(Schema):
-    model_config = with_example(files=[_HELD], may_add=True)
+class SharedFilesResponse(Schema):
+    model_config = with_example(files=[_SHARED], may_add=True)
 
-    files: tuple[HeldFileResponse, ...]
+    files: tuple[SharedFileResponse, ...]
     """In the order in which they were added. Those that you may not read are left out."""
     may_add: bool
 
     @classmethod
-    def from_list(cls, listed: "HeldFileList") -> Self:
+    def from_list(cls, listed: "SharedFileList") -> Self:
         return cls(
-            files=tuple(HeldFileResponse.from_held(one, listed) for one in listed.files),
+            files=tuple(SharedFileResponse.from_file(one, listed) for one in listed.files),
             may_add=listed.rights.refusal is None,
         )

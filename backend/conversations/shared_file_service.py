@@ -7,16 +7,16 @@ assistant are its owner's; whoever may use it reads them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backend.access.held_readers import may_read_files_of
+from backend.access.shared_file_readers import may_read_files_of
 from backend.conversations.assistant_service import AssistantRefusedError, AssistantService
 from backend.conversations.project_service import ProjectRefusedError, ProjectService
 from backend.files.file_service import FileService
 from backend.files.file_types import MOST_OF_HOLDER, UploadedFile
-from backend.store import assistants, audit, held_files
+from backend.store import assistants, audit, shared_files
 from backend.store.assistants import Visibility
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.held_files import FileHolder, HeldFile
+from backend.store.shared_files import FileHolder, SharedFile
 from backend.store.user_files import missing_file
 from connectors.errors import ActionRequiredError, ConflictError
 
@@ -34,18 +34,18 @@ class HolderRights:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldFileList:
-    files: Sequence[HeldFile]
+class SharedFileList:
+    files: Sequence[SharedFile]
     rights: HolderRights
     owner: ConversationOwner
     """Who asks."""
 
-    def may_remove(self, held: HeldFile) -> bool:
+    def may_remove(self, held: SharedFile) -> bool:
         return self.rights.may_remove_all or held.uploader == self.owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldFileService:
+class SharedFileService:
     files: FileService
     """Of who asks."""
     projects: ProjectService
@@ -55,14 +55,14 @@ class HeldFileService:
     def database(self) -> Database:
         return self.files.database
 
-    def list_of(self, holder: FileHolder) -> HeldFileList:
+    def list_of(self, holder: FileHolder) -> SharedFileList:
         """Raises NotFoundError: there is no such project or assistant for the asker."""
         rights, owner = self._find_rights(holder), self.files.owner
         self.files.keeper.wake_sometimes()
-        found = held_files.list_of(self.database, holder, owner) if rights.may_read else []
-        return HeldFileList(found, rights, owner)
+        found = shared_files.list_of(self.database, holder, owner) if rights.may_read else []
+        return SharedFileList(found, rights, owner)
 
-    def add(self, holder: FileHolder, file_id: str) -> HeldFileList:
+    def add(self, holder: FileHolder, file_id: str) -> SharedFileList:
         """Add a file that the asker has uploaded.
 
         Raises:
@@ -73,12 +73,12 @@ class HeldFileService:
         """
         self._check_may_add(holder)
         with self.database.transaction() as database:
-            if held_files.add(database, self.files.owner, holder, file_id, MOST_OF_HOLDER):
+            if shared_files.add(database, self.files.owner, holder, file_id, MOST_OF_HOLDER):
                 self._record(database, "add_held_file", holder, file_id)
         self.files.keeper.wake()
         return self.list_of(holder)
 
-    def upload(self, holder: FileHolder, uploaded: UploadedFile) -> HeldFileList:
+    def upload(self, holder: FileHolder, uploaded: UploadedFile) -> SharedFileList:
         """Take a file, and add it. Raises as `add`, and as `FileService.upload`."""
         self._check_may_add(holder)
         if len(self.list_of(holder).files) >= MOST_OF_HOLDER:
@@ -104,7 +104,7 @@ class HeldFileService:
                 raise ProjectRefusedError(sentence)
             raise _only_owner()
         with self.database.transaction() as database:
-            held_files.remove(database, holder, file_id)
+            shared_files.remove(database, holder, file_id)
             self._record(database, "remove_held_file", holder, file_id)
         self.files.keeper.wake()
 

@@ -8,11 +8,11 @@ Answers that are asked in a project or of an assistant draw on its files, and no
 
 from backend.access.own_readers import make_group_token
 from backend.access.readers import make_file_token, resolve_with_own_files
-from backend.store import held_files
+from backend.store import shared_files
 from backend.store.assistants import Visibility
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.held_files import FileHolders, HoldingAssistant
+from backend.store.shared_files import FileHolders, HoldingAssistant
 from connectors.access import Readers
 
 
@@ -24,9 +24,9 @@ def resolve_to_open(database: Database, own: Readers, owner: ConversationOwner |
     """
     resolved = resolve_with_own_files(database, own, owner)
     usable = _find_usable(database, own, owner)
-    ids = held_files.list_ids_in_assistants(database, usable)
+    ids = shared_files.list_ids_in_assistants(database, usable)
     if owner is not None:
-        ids |= held_files.list_ids_in_projects(database, owner)
+        ids |= shared_files.list_ids_in_projects(database, owner)
     return _add(resolved, ids)
 
 
@@ -38,9 +38,9 @@ def resolve_in(
     ids = frozenset[str]()
     if holders.assistant_id is not None:
         usable = _find_usable(database, own, owner, holders.assistant_id)
-        ids |= held_files.list_ids_in_assistants(database, usable)
+        ids |= shared_files.list_ids_in_assistants(database, usable)
     if holders.project_id is not None and owner is not None:
-        ids |= held_files.list_ids_in_projects(database, owner, holders.project_id)
+        ids |= shared_files.list_ids_in_projects(database, owner, holders.project_id)
     return _add(resolved, ids)
 
 
@@ -58,7 +58,7 @@ def _find_usable(
     assistant_id: str | None = None,
 ) -> list[str]:
     """Return the assistants with files that somebody may use. To look after one is not to use it."""
-    holding = held_files.list_holding_assistants(database, assistant_id)
+    holding = shared_files.list_holding_assistants(database, assistant_id)
     return [one.id for one in holding if _may_use(one, own, owner)]
 
 
