@@ -263,7 +263,8 @@ def find_free_ports(count: int) -> tuple[int, ...]:
     found: set[int] = set()
     while len(found) < count:
         port = random.randrange(10_000, 30_000)
-        if is_free(port) and is_free(port + TRANSPORT):
+        taken = {*found, *(each + TRANSPORT for each in found)}
+        if not taken & {port, port + TRANSPORT} and is_free(port) and is_free(port + TRANSPORT):
             found.add(port)
     return tuple(found)
 

@@ -115,7 +115,7 @@ class Deadline:
     @contextmanager
     def on_expiry(self, callback: Callable[[], object]) -> Iterator[None]:
         """Call `callback` in another thread if the deadline passes within the block; see `Timers`."""
-        timer = call_at(time.monotonic() + self.remaining(), callback)
+        timer = call_at(self.at if self.remaining() else time.monotonic(), callback)
         try:
             if self.cancel_token is None:
                 yield

@@ -16,7 +16,14 @@ import pytest
 from tests.support.databases import Databases
 from tests.support.home import Home
 from tests.support.scripted_model import Call, Manner, Reply, Request, Say, ScriptedModel, ToolUse
-from tests.support.server_processes import SERVERS, SOON, client_of, find_accepting, wait_for
+from tests.support.server_processes import (
+    SERVERS,
+    SOON,
+    client_of,
+    find_accepting,
+    wait_for,
+    wait_until_reached,
+)
 from tests.support.serving import Event, Serving, events, serving
 from tests.support.soak import scaled
 
@@ -185,7 +192,7 @@ def test_fifty_answers_that_a_kill_broke_off_are_whole_and_can_be_asked_again(
         model.play(_write_and_hang)
         before = len(model.requests)
         _begin_together(server, broken, MANY)
-        wait_for(lambda: sum(one.has_sources for one in model.requests[before:]) == MANY)
+        wait_until_reached(MANY, lambda: sum(one.has_sources for one in model.requests[before:]))
         server.process.send_signal(signal.SIGKILL)
         server.process.wait(SOON)
     model.play(_write_at_once)

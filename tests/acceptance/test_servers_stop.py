@@ -24,9 +24,9 @@ from tests.support.store import source_service
 
 pytestmark = pytest.mark.soak("faults")
 
-DOCUMENTS = 120
+DOCUMENTS = 500
 BEGUN = 4
-"""Documents that are indexed when the server stops: the first batch."""
+"""Documents that are indexed when the server stops: fewer than the first batch, and there are many more."""
 PATIENCE = 240.0
 """Seconds, on a machine that does much else."""
 

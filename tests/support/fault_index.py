@@ -29,13 +29,19 @@ class IndexUnderTest:
         prefix: str,
         layout: IndexLayout | None = None,
         patience: float = 60.0,
+        writing: OpenSearch | None = None,
     ) -> None:
-        """`patience`: of the writer, in seconds."""
+        """`patience`: of the writer, in seconds; `writing`: by which it writes, if not by the client of everything else."""
         self.client = client
         self.name = index_name(prefix, IDENTITY)
         open_writer(client, prefix, IDENTITY, layout)
         self.writer = OpenSearchIndexWriter(
-            client, self.name, DIMENSION, VectorSettings(), BY_LANGUAGE, patience=patience
+            writing or client,
+            self.name,
+            DIMENSION,
+            VectorSettings(),
+            BY_LANGUAGE,
+            patience=patience,
         )
         self.index: OpenSearchIndex = open_index(client, prefix, IDENTITY)
         # The first search asks the cluster for its version; later ones do not.

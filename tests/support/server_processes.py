@@ -24,6 +24,16 @@ def wait_for(happened: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
+def wait_until_reached(goal: int, count: Callable[[], int]) -> None:
+    """Wait for so many, as long as there are more and more of them."""
+    seen, end = count(), time.monotonic() + SOON
+    while seen < goal:
+        assert time.monotonic() < end, f"{seen} of {goal}"
+        time.sleep(0.05)
+        if (found := count()) > seen:
+            seen, end = found, time.monotonic() + SOON
+
+
 def find_processes(server: Serving) -> dict[str, int]:
     """The numbers of the latest processes by name."""
     found = re.findall(r'"message": "([a-z0-9 ]+): process (\d+)"', "".join(server.log))

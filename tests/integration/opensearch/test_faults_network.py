@@ -90,7 +90,7 @@ def test_a_deadline_holds_on_a_slow_line(
     begun = time.monotonic()
     with line.injecting(fault, "_msearch", spared), pytest.raises(DeadlineExceededError):
         ASKED[asked](subject, Deadline.after(SHORT))
-    assert SHORT <= time.monotonic() - begun < SHORT + SLACK
+    assert SHORT <= time.monotonic() - begun < SHORT + 2 * SLACK
     assert ASKED[asked](subject, Deadline.after(60)) == right
 
 
@@ -178,7 +178,7 @@ def test_whichever_request_of_a_write_is_cut_it_goes_on_or_is_safe_to_repeat(
 def test_a_connection_that_stays_broken_raises_before_patience_has_run_out_twice(
     subject: IndexUnderTest, line: FaultProxy, prefix: str
 ) -> None:
-    hasty = IndexUnderTest(subject.client, prefix, patience=2.0)
+    hasty = IndexUnderTest(subject.client, prefix, patience=5.0)
     before = len(line.asked("_bulk"))
     begun = time.monotonic()
     with (
@@ -186,9 +186,9 @@ def test_a_connection_that_stays_broken_raises_before_patience_has_run_out_twice
         pytest.raises(TemporarilyUnavailableError, match="OpenSearch cannot be reached"),
     ):
         hasty.writer.write(versions(["new"], 1))
-    assert time.monotonic() - begun < 2.0 + 5 * SLACK
-    # 0.1, 0.2, 0.4, 0.8 s between them, plus or minus half; a steady 0.1 would be 20.
-    assert 3 <= len(line.asked("_bulk")) - before <= 8
+    assert time.monotonic() - begun < 5.0 + 5 * SLACK
+    # 0.1, 0.2, 0.4, 0.8, 1.6 s between them, plus or minus half; a steady 0.1 would be 50.
+    assert 4 <= len(line.asked("_bulk")) - before <= 10
     hasty.writer.write(versions(["new"], 1))
     subject.check_holds({**dict.fromkeys(NAMES, 1), "new": 1})
 
@@ -199,7 +199,7 @@ def test_an_answer_that_is_too_late_for_a_write_is_repeated(
     """The server processes every request twice, one after the other."""
     impatient = connect(OpenSearchSettings(urls=(line.url,), timeout=0.5))
     subject = IndexUnderTest(client, prefix)
-    slow = IndexUnderTest(impatient, prefix)
+    slow = IndexUnderTest(client, prefix, writing=impatient)
     subject.writer.write(versions(NAMES, 1))
     for number in range(3):
         with line.injecting(Late(1.0), "_bulk", spared=number, times=1):
