@@ -25,6 +25,7 @@ from indexing.ingestion.progress import Report
 
 if TYPE_CHECKING:
     from backend.container import Container
+    from backend.store.database import Database
     from indexing.ingestion.pipeline import EmptyListing
 
 
@@ -91,12 +92,27 @@ def _sync_one(
 
     report, error = Report(), None
     try:
+        _record_sync(container.database, name, when_empty)
         report = command_line.retry_on_index_switch(container, synced)
     except DeletionNeedsApprovalError as failure:
         error = f"{failure} To decide: quarry sources decision {name}"
     except (ActionRequiredError, TemporarilyUnavailableError) as failure:
         error = str(failure)
     return name, report, error
+
+
+def _record_sync(database: "Database", name: str, when_empty: "EmptyListing") -> None:
+    """Record in the audit that a sync begins here, or that the source is paused, which is raised as ConflictError."""
+    from backend.store import audit
+    from backend.store import sources as stored
+    from connectors.errors import ConflictError
+
+    try:
+        stored.check_not_paused(stored.find(database, name))
+    except ConflictError as refusal:
+        audit.record_refusal(database, "sync", name, str(refusal), audit.OWNER)
+        raise
+    audit.record(database, "sync", name, {"empty_listing": when_empty.name.lower()})
 
 
 def print_sync_report(console: Console, source: str, one: Report, error: str | None) -> None:

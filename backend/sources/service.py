@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from types import MappingProxyType
-from typing import Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from backend.access.source_owners import find_new_owner, limit_owner
 from backend.container import Container
@@ -47,6 +47,9 @@ from connectors.registry import (
     validate_source,
 )
 from indexing.text.normalization import pluralize
+
+if TYPE_CHECKING:
+    from indexing.ingestion.pipeline import EmptyListing
 
 Values: TypeAlias = Mapping[str, object]
 Details: TypeAlias = dict[str, object]
@@ -252,6 +255,15 @@ class SourceService:
     def sync(self, name: str) -> SourceActionResponse:
         """Have a content sync start as soon as possible."""
         return self._request("sync", name, "incremental")
+
+    def record_sync(self, name: str, when_empty: "EmptyListing") -> None:
+        """Record who begins a sync that this process carries out, and waits for.
+
+        Raises ConflictError: the source is paused.
+        """
+        with self._on_source("sync", name) as (_, source, details):
+            sources.check_not_paused(source)
+            details["empty_listing"] = when_empty.name.lower()
 
     def prune(self, name: str) -> SourceActionResponse:
         """Have a deletion check start as soon as possible."""

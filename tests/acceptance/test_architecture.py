@@ -9,12 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from backend.search.selection import FEW_SECTIONS
 from tests.support.home import Home
+from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
 
 pytestmark = pytest.mark.smoke
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+QUESTION = "How many days of paid leave are there?"
 
 
 def _journey(title: str) -> list[str]:
@@ -28,17 +33,22 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     made = Home(tmp_path_factory.mktemp("home"))
     folder = made.path / "docs"
     folder.mkdir()
-    (folder / "leave.md").write_text("# Leave\n\nThere are twenty days of paid leave.\n")
+    # More than are read without asking the model which.
+    for number in range(FEW_SECTIONS + 2):
+        text = (
+            f"# Leave in team {number}\n\nThere are twenty days of paid leave in team {number}.\n"
+        )
+        (folder / f"leave-{number}.md").write_text(text, encoding="utf-8")
     assert made.quarry("add", "folder", str(folder), "--name", "docs").code == 0
     return made
 
 
-def _called(home: Home, *arguments: str) -> Iterator[str]:
+def _called(home: Home, *arguments: str, **settings: str) -> Iterator[str]:
     target = home.path / "called.json"
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.call_recorder", str(target), *arguments],
         cwd=ROOT,
-        env=home.environment(),
+        env=home.environment(**settings),
         capture_output=True,
         text=True,
         check=False,
@@ -55,8 +65,29 @@ def test_a_document_and_a_question_pass_through_the_functions_that_it_names(home
     assert len(question) >= 8
     synced = set(_called(home, "sync", "docs"))
     assert [name for name in document if name not in synced] == []
-    asked = set(_called(home, "ask", "How many days of paid leave are there?"))
+    asked = set(_called(home, "ask", QUESTION))
     assert [name for name in question if name not in asked] == []
+
+
+@pytest.mark.soak("slow")
+def test_a_question_with_a_language_model_passes_through_the_functions_that_it_names(
+    home: Home,
+) -> None:
+    journey = _journey("A question with a language model")
+    assert len(journey) >= 8
+    assert home.quarry("sync", "docs").code == 0
+    asked: set[str] = set()
+    with ScriptedModel(_answer) as model:
+        settings = {"QUARRY_LLM_URL": model.base_url, "QUARRY_LLM_MODEL": "scripted"}
+        for mode in ("chat", "agent"):
+            asked |= {*_called(home, "ask", QUESTION, "--mode", mode, **settings)}
+    assert [name for name in journey if name not in asked] == []
+
+
+def _answer(request: Request) -> Reply:
+    if request.has_sources:
+        return Say("There are twenty days of paid leave [1].")
+    return Say("days of paid leave")
 
 
 def test_every_path_that_it_names_exists() -> None:

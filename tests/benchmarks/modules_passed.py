@@ -52,7 +52,7 @@ class Action:
 ACTIONS = (
     Action("quarry search", 34, 34, ("search", QUESTION)),
     Action("quarry ask, no model", 45, 45, ("ask", QUESTION)),
-    Action("quarry sync, one new file", 64, 63, ("sync", "docs")),
+    Action("quarry sync, one new file", 64, 64, ("sync", "docs")),
     Action("quarry sources pause", 8, 8, ("sources", "pause", "docs")),
     Action("POST /api/search", 36, 51, path="/api/search", body={"query": QUESTION}),
     Action("POST …/pause", 8, 21, path="/api/admin/sources/docs/pause", body={}),

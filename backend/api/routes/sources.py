@@ -18,7 +18,6 @@ from backend.schemas.source import FailureResponse, SourceResponse
 from backend.store import runs
 from backend.store.database import Database
 from backend.store.runs import Process
-from backend.store.sources import check_not_paused
 from backend.sync.run_lease import is_going_on
 from indexing.ingestion.pipeline import EmptyListing
 
@@ -103,10 +102,10 @@ def sync_source(
     with the status 401, 403 or 404; the run continues then, too.
     """
     source = sources.get(name)
-    if not state.sync_runs.running(name):
-        check_not_paused(source)
-        _check_not_running(sources.database, name, state.sync_runs.other_servers())
     when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
+    if not state.sync_runs.running(name):
+        _check_not_running(sources.database, name, state.sync_runs.other_servers())
+        sources.record_sync(name, when_empty)
     run = state.sync_runs.begin(source, when_empty)
     follower = SourceFollower(request, state.authenticator, sources.database, source)
     return EventStream(lambda: follower.follow(run), state.pools.sync_streams, asker.turn_key)

@@ -32,6 +32,24 @@ def test_actions_are_listed_with_their_outcome(cli: CliRunner) -> None:
     assert "done" in paused
 
 
+def test_a_sync_is_recorded_with_whether_an_empty_listing_is_accepted(cli: CliRunner) -> None:
+    assert cli.invoke(app, ["sync", "docs"]).exit_code == 0
+    assert cli.invoke(app, ["sync", "--accept-empty", "notes"]).exit_code == 0
+    cli.invoke(app, ["sources", "pause", "docs"])
+    assert cli.invoke(app, ["sync", "docs"]).exit_code == 1
+    arguments = ["audit", "--action", "sync", "--json"]
+    entries = json.loads(cli.invoke(app, arguments).output)
+    assert [(one["subject"], one["outcome"], one["detail"]) for one in entries] == [
+        (
+            "docs",
+            "refused",
+            {"refused": "'docs' is paused. To resume it: quarry sources resume docs"},
+        ),
+        ("notes", "done", {"empty_listing": "accept"}),
+        ("docs", "done", {"empty_listing": "refuse"}),
+    ]
+
+
 def test_json_has_the_last_actions_of_a_source(cli: CliRunner) -> None:
     cli.invoke(app, ["sources", "schedule", "docs", "--prune", "never"])
     arguments = ["audit", "--source", "docs", "--limit", "1", "--json"]

@@ -110,3 +110,21 @@ def test_a_source_that_lists_nothing_is_believed_when_that_is_said(
     url = f"/api/sources/{SOURCE}/sync?accept_empty=true"
     (*_, done) = events(fresh.post(url).text.splitlines())
     assert (done.data["deleted"], done.data["error"]) == (len(FILES) - 1, None)
+    entries = fresh.get("/api/admin/audit", params={"action": "sync"}).json()
+    assert [one["detail"] for one in entries] == [
+        {"empty_listing": "accept"},
+        {"empty_listing": "refuse"},
+        {"empty_listing": "refuse"},
+    ]
+
+
+def test_a_sync_of_a_paused_source_is_refused_and_that_is_recorded(
+    fresh: TestClient, tmp_path: Path
+) -> None:
+    folder = tmp_path / "files"
+    write_files(folder)
+    _add(fresh, folder, name=SOURCE)
+    assert fresh.post(f"/api/admin/sources/{SOURCE}/pause").status_code == 202
+    assert fresh.post(f"/api/sources/{SOURCE}/sync").status_code == 409
+    (entry,) = fresh.get("/api/admin/audit", params={"action": "sync"}).json()
+    assert (entry["subject"], entry["outcome"]) == (SOURCE, "refused")
