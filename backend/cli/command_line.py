@@ -341,6 +341,8 @@ def _load(name: str) -> Any:
     module, attribute = _COMMANDS[name][0].split(":")
     found = getattr(import_module(f"backend.cli.{module}"), attribute)
     if isinstance(found, typer.Typer):
+        # All help looks alike; the boxes of Rich leave narrow terminals little of a line.
+        found.rich_markup_mode = None
         return typer.main.get_group(found)
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command(name)(found)

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from backend.cli.command_line import _COMMANDS, _load
+from backend.cli.command_line import _COMMANDS, _load, app
 from tests.support.embedding_server import embedding_server
 
 SEARCH = """\
@@ -40,3 +41,11 @@ def test_a_search_loads_no_database(tmp_path: Path) -> None:
         )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("name", sorted(_COMMANDS))
+def test_the_help_of_each_command_is_plain_text(name: str) -> None:
+    shown = CliRunner().invoke(app, [name, "--help"])
+    assert shown.exit_code == 0
+    assert "Options:" in shown.output
+    assert "─" not in shown.output
