@@ -75,6 +75,17 @@ class _Refusal:
         return _format(self.event.name, self.event.data.model_dump(mode="json"), "")
 
 
+@dataclass(frozen=True, slots=True)
+class _NothingMore:
+    """Ends a stream in which nothing was sent: the turn is over, and had no event behind the number."""
+
+    is_last = True
+
+    def encoded(self, number: int) -> bytes:
+        del number
+        return b""
+
+
 def open_stream(follower: Follower, after: int, state: AppState, asker: Asker) -> Response:
     """Return the events behind a number as a response; 204 where nothing follows.
 
@@ -96,10 +107,14 @@ async def follow_answer(
     follower: Follower, after: int, threads: Executor
 ) -> AsyncGenerator[SentEvent, None]:
     """Yield the events behind a number; what is withheld ends with an `error` without a number. Takes what `follow_events` does."""
+    is_empty = True
     try:
         async with aclosing(_follow(follower, after, threads)) as portions:
             async for events in portions:
+                is_empty = False
                 yield _StoredEvents(events)
+        if is_empty:
+            yield _NothingMore()
     except (WithheldError, *FAILURES) as error:
         yield _Refusal(Event("error", describe_failure(error)))
 

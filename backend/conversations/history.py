@@ -31,6 +31,8 @@ HISTORY_SHARE = 0.35
 """Of the window: the results of the search need as much, and the question and the answer the rest."""
 KEPT_SHARE = 0.5
 """Of that share, for what stays whole where older messages are summarised: the next turns need no other summary."""
+NEWEST_SHARE = 0.8
+"""Of that share, for the newest turn alone; the summary is then cut to what is left."""
 SUMMARY_SHARE = 0.15
 """Of the window, for a summary at most."""
 SUMMARY_SECONDS = 20.0
@@ -95,7 +97,8 @@ class HistoryMaker:
             summary = self._summarize(known, rest[:kept], gate, model)
         except CompletionError as error:
             return replace(_told_after(known, make_history(rest, gate)), loss=str(error))
-        return _told_after(_fit(summary, model), make_history(rest[kept:], gate))
+        whole = rest[kept:]
+        return _told_after(_fit(summary, model, whole), make_history(whole, gate))
 
     def _find_readable(self, path: Sequence[Message], gate: AnswerGate) -> Summary:
         """Return the summary that tells most of a path, of those that may be read."""
@@ -126,11 +129,12 @@ class HistoryMaker:
             return summary
 
 
-def _fit(summary: Summary, model: FastModel | None) -> Summary:
-    """Cut a summary that was made for a larger window."""
+def _fit(summary: Summary, model: FastModel | None, whole: Sequence[Message] = ()) -> Summary:
+    """Cut a summary that was made for a larger window, or that leaves no room for what is told whole."""
     if model is None or not summary.text:
         return summary
-    most = int(model.answering_window * SUMMARY_SHARE)
+    left = model.answering_window * HISTORY_SHARE - sum(_count_tokens(whole, model))
+    most = int(min(model.answering_window * SUMMARY_SHARE, left))
     return replace(summary, text=cut_text(summary.text, most, model.count_tokens))
 
 
@@ -141,18 +145,23 @@ def _told_after(summary: Summary, history: TurnHistory) -> TurnHistory:
 
 def _choose_kept(messages: Sequence[Message], summary: str, model: FastModel) -> int:
     """Return where the messages begin that are told whole; 0 where all are."""
-    costs = [model.count_tokens(one.text) + MESSAGE_TOKENS for one in messages]
+    costs = _count_tokens(messages, model)
     room = model.answering_window * HISTORY_SHARE - model.count_tokens(summary)
     if sum(costs) <= room and len(messages) < MOST_WHOLE:
         return 0
-    left, kept = room * KEPT_SHARE, len(messages)
+    spent, kept = 0, len(messages)
     for at in range(len(messages) - 1, -1, -1):
-        left -= costs[at]
-        if left < 0 or len(messages) - at > MOST_WHOLE // 2:
+        spent += costs[at]
+        share = NEWEST_SHARE if kept == len(messages) else KEPT_SHARE
+        if spent > room * share or len(messages) - at > MOST_WHOLE // 2:
             break
         if messages[at].role == "user":
             kept = at
     return kept
+
+
+def _count_tokens(messages: Sequence[Message], model: FastModel) -> list[int]:
+    return [model.count_tokens(one.text) + MESSAGE_TOKENS for one in messages]
 
 
 class _Points:

@@ -1,9 +1,10 @@
 """The conversations of one person: list, open, ask, stop. The API and the pages call it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, Self
 
 from backend.chat.turn_settings import AssistantSettings
 from backend.conversations.answer_gate import AnswerGate
@@ -251,6 +252,12 @@ class ConversationService:
         self.turns.stop(message_id)
         *_, shown = self._show(messages.list_path(self.database, message_id, 2))
         return shown
+
+    @contextmanager
+    def in_one_transaction(self) -> Iterator[Self]:
+        """Yield the service so that all that the block changes is one transaction."""
+        with self.database.transaction() as database:
+            yield replace(self, database=database)
 
     def set_title(self, conversation_id: str, title: str) -> None:
         conversations.set_title(self.database, self.owner, conversation_id, title)

@@ -24,6 +24,8 @@ from backend.api.request_context import RequestContextDependency
 from backend.api.routes.ask import MODE_CONFLICT, Question
 from backend.api.server_sent_events import EventStream
 from backend.composition.web_search import WebSessions
+from backend.conversations.service import ConversationService
+from backend.conversations.titles import remove_controls
 from backend.files.file_types import MOST_OF_QUESTION
 from backend.schemas.conversation import (
     AnswerBegunResponse,
@@ -56,7 +58,7 @@ MessageIdField: TypeAlias = Annotated[int, Field(ge=1, le=HIGHEST)]
 def _check_title(title: str) -> str:
     if not is_visible(title):
         raise ValueError("write a title, in characters that can be seen")
-    return " ".join(title.split())
+    return remove_controls(title)
 
 
 class QuestionBody(ModeBody):
@@ -200,6 +202,14 @@ def open_conversation(
 def change_conversation(
     conversation_id: ConversationId, body: ConversationBody, conversations: ConversationsDependency
 ) -> ConversationResponse:
+    with conversations.in_one_transaction() as changing:
+        _change(changing, conversation_id, body)
+    return ConversationResponse.from_conversation(conversations.get(conversation_id))
+
+
+def _change(
+    conversations: ConversationService, conversation_id: str, body: ConversationBody
+) -> None:
     if body.leaf_id is not None:
         conversations.show_leaf(conversation_id, body.leaf_id)
     if body.assistant_id is not None:
@@ -213,7 +223,6 @@ def change_conversation(
             conversations.restore(conversation_id)
         case None:
             pass
-    return ConversationResponse.from_conversation(conversations.get(conversation_id))
 
 
 @router.delete(_ONE, status_code=204, summary="Delete a conversation with all its messages")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from backend.api.followed_answer import follow_answer
-from backend.api.server_sent_events import SentEvents
+from backend.api.server_sent_events import SentEvents, until_last
 from backend.conversations.followed_turn import AnswerPlace, FollowedAnswer, TurnFollower
 from backend.conversations.turn_notifications import TurnNotifications
 from backend.store.database import Database, open_database
@@ -32,6 +32,40 @@ def database(tmp_path: Path) -> Iterator[Database]:
         yield opened
 
 
+def make_follower(
+    database: Database, answer: FollowedAnswer, news: TurnNotifications
+) -> TurnFollower:
+    return TurnFollower(
+        database=database,
+        answer=answer,
+        index=Shelf(),  # type: ignore[arg-type]
+        readers_now=lambda: Readers.of("public"),
+        own_memories=own_no_memories,
+        seconds=30.0,
+        news=news,
+        is_announced=lambda: True,
+        cancel_token=CancelToken(),
+    )
+
+
+def test_a_follower_that_claims_to_have_more_than_there_is_is_sent_nothing(
+    database: Database,
+) -> None:
+    begun = begin(database)
+    message, place = begun.answer.id, AnswerPlace(OWNER, begun.answer.conversation_id)
+    answer = FollowedAnswer(message, lambda: place, is_own=True)
+    ending = Ending(message_id=message, status="stopped", text="One ")
+    store(database, message, text_portion(message, 1, "One "), ending, datetime.now(UTC))
+
+    async def follow(after: int) -> list[bytes]:
+        with ThreadPoolExecutor(1) as threads:
+            follower = make_follower(database, answer, TurnNotifications())
+            events = until_last(follow_answer(follower, after, threads))
+            return [event.encoded(0) async for event in events]
+
+    assert asyncio.run(follow(999)) == [b""]
+
+
 def test_followers_wait_without_a_thread_and_are_woken(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -42,17 +76,7 @@ def test_followers_wait_without_a_thread_and_are_woken(
     place = AnswerPlace(OWNER, begun.answer.conversation_id)
 
     def follower() -> TurnFollower:
-        return TurnFollower(
-            database=database,
-            answer=FollowedAnswer(message, lambda: place, is_own=True),
-            index=Shelf(),  # type: ignore[arg-type]
-            readers_now=lambda: Readers.of("public"),
-            own_memories=own_no_memories,
-            seconds=30.0,
-            news=news,
-            is_announced=lambda: True,
-            cancel_token=CancelToken(),
-        )
+        return make_follower(database, FollowedAnswer(message, lambda: place, is_own=True), news)
 
     async def listen(events: SentEvents) -> list[str]:
         return [event.encoded(0).split(b"\n")[0].decode() async for event in events]

@@ -132,6 +132,15 @@ def test_older_messages_are_summarised_once(talk: Talk) -> None:
     assert len(talk.writer.asked) == 1
 
 
+def test_the_newest_turn_stays_whole_though_it_needs_most_of_the_room(talk: Talk) -> None:
+    leaf = talk.write(1, words=90, parent=talk.write(6))
+    talk.writer.reply = "long " * 100
+    # Of 400 tokens, 140 are for the history: with its question the last turn takes 100 of them.
+    history = talk.make(leaf, talk.writer.model(window=400))
+    assert talk.answers_in(history) == [f"answer {leaf.id}"]
+    assert 30 <= len(history.summary.split()) <= 41
+
+
 def test_the_next_summary_goes_on_from_the_last_one(talk: Talk) -> None:
     leaf = talk.write(10)
     talk.make(leaf, talk.writer.model())

@@ -17,6 +17,8 @@ from tests.support.conversations import make_message
     [
         ("How long is leave?", "How long is leave?"),
         ("  How\nlong\t is  leave? ", "How long is leave?"),
+        ("Leave\x1b[31m at\u202e sea\x00?", "Leave [31m at sea ?"),
+        ("می‌خواهم", "می‌خواهم"),
         ("x" * 60, "x" * 60),
         ("x" * 61, "x" * 59 + "…"),
         (f"{'word ' * 11}word end", f"{'word ' * 11}word…"),

@@ -295,6 +295,17 @@ def test_the_history_is_what_stands_on_the_branch(
     assert earlier["earlier"] is None
 
 
+def test_a_change_of_which_a_part_is_refused_changes_nothing(bob: TestClient) -> None:
+    conversation, _ = _answered(bob)
+    body = {"title": "Sea\u202e leave", "archived": True, "assistant_id": "nobody"}
+    url = f"/api/conversations/{conversation}"
+    assert bob.patch(url, json=body).status_code == 404
+    assert bob.patch(url, json={"title": "Leave", "leaf_id": 10**9}).status_code == 404
+    opened = _open(bob, conversation)["conversation"]
+    assert (opened["title"], opened["archived"]) == (QUESTION, False)
+    assert bob.patch(url, json={"title": "Sea\u202e leave"}).json()["title"] == "Sea leave"
+
+
 def test_an_answer_is_given_again(bob: TestClient, writer: Writer) -> None:
     del writer
     conversation, message = _answered(bob)
