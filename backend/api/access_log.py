@@ -1,12 +1,13 @@
-"""The access log: an id for every request, and one line of JSON when it is done."""
+"""The access log: an id for every request, and one entry in the log when it is done.
 
-import json
+What an entry says beside its message are the `fields` of its record, which `backend.worker.logs` writes.
+"""
+
 import logging
 import re
 import time
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TypeAlias
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -28,15 +29,11 @@ class AccessLogMiddleware:
     """The outermost layer: every response passes through it.
 
     Queries are private; they are logged at level DEBUG only.
-
-    Args:
-        process: the name of this process, where several serve.
     """
 
-    def __init__(self, app: ASGIApp, observe: RequestObserver, process: str | None = None) -> None:
+    def __init__(self, app: ASGIApp, observe: RequestObserver) -> None:
         self._app = app
         self._observe = observe
-        self._process = process
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -59,12 +56,13 @@ class AccessLogMiddleware:
         finally:
             seconds = time.perf_counter() - began
             self._observe(scope["method"], _route(scope), status, seconds)
-            _log_request(scope, context, status, seconds, self._process)
+            _log_request(scope, context, status, seconds)
 
 
 def log_start() -> None:
-    """Log the version: a line with an event instead of a request."""
-    LOG.info(json.dumps({"time": _now(), "event": "start", "version": describe_version()}))
+    """Log the version: an entry with an event instead of a request."""
+    version = describe_version()
+    LOG.info("%s starts", version, extra={"fields": {"event": "start", "version": version}})
 
 
 def _route(scope: Scope) -> str | None:
@@ -78,30 +76,19 @@ def _request_id(scope: Scope) -> str:
     return given if _ACCEPTED.fullmatch(given) else uuid.uuid4().hex
 
 
-def _log_request(
-    scope: Scope,
-    context: RequestContext,
-    status: int | None,
-    seconds: float,
-    process: str | None,
-) -> None:
-    line = {
-        "time": _now(),
+def _log_request(scope: Scope, context: RequestContext, status: int | None, seconds: float) -> None:
+    method, route = scope["method"], _route(scope)
+    fields = {
         "request": context.request_id,
-        "method": scope["method"],
-        "route": _route(scope),
+        "method": method,
+        "route": route,
         "status": status,
         "seconds": round(seconds, 4),
         "asker": context.asker,
     }
-    if process is not None:
-        line["process"] = process
     if context.is_disconnected:
-        line["gone"] = True
+        fields["gone"] = True
     if context.query and LOG.isEnabledFor(logging.DEBUG):
-        line["asked"] = context.query
-    LOG.info(json.dumps(line, ensure_ascii=False))
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+        fields["asked"] = context.query
+    outcome = "without a response" if status is None else status
+    LOG.info("%s %s: %s", method, route or "no route", outcome, extra={"fields": fields})

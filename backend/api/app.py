@@ -56,8 +56,7 @@ class Api(FastAPI):
         app = DisconnectMiddleware(
             RequestGuardMiddleware(for_pages, state.public_address), state.active_requests
         )
-        process = state.processes.name if state.processes else None
-        return AccessLogMiddleware(app, state.metrics.observe_request, process)
+        return AccessLogMiddleware(app, state.metrics.observe_request)
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -126,7 +125,6 @@ def create_app(
         ),
         files=keeper,
         mcp=HttpTransport(find_mcp_asker, MOST_BYTES),
-        processes=processes,
         public_address=public_address,
     )
     # Around the routes, within the handlers of errors: what it refuses is answered as every other problem is.

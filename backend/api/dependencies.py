@@ -33,7 +33,6 @@ from backend.api.request_context import (
     get_request_context,
 )
 from backend.api.request_pools import RequestPools
-from backend.api.server_processes import ServerProcesses
 from backend.api.sync_runs import SyncRunRegistry
 from backend.api.translations import FindTranslation
 from backend.api.warmup import CurrentContainer, Warmup
@@ -78,7 +77,6 @@ class AppState:
     files: FileKeeper
     mcp: HttpTransport
     authenticator: Authenticator
-    processes: ServerProcesses | None = None
     public_address: PublicAddress | None = None
     active_requests: ActiveRequests = field(default_factory=ActiveRequests)
 

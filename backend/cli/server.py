@@ -1,7 +1,6 @@
 """The HTTP server of one process: uvicorn with the API and the pages, which ends within seconds."""
 
 import asyncio
-import logging
 import os
 import signal
 import socket
@@ -273,11 +272,8 @@ def syncs_by_itself(settings: Settings) -> bool:
 
 
 def log_requests(level: int) -> None:
-    """Log one line of JSON a request, on standard error."""
+    """Log one entry a request; at DEBUG with what was asked."""
     LOG.setLevel(level)
-    LOG.propagate = False
-    if not LOG.handlers:
-        LOG.addHandler(logging.StreamHandler(sys.stderr))
 
 
 def end_process(console: Console, unfinished: list[str]) -> None:

@@ -17,6 +17,8 @@ _QUIET = (
 
 
 class JsonFormatter(logging.Formatter):
+    """Who logs with `extra={"fields": {…}}` adds those to the entry."""
+
     def __init__(self, process: str | None = None) -> None:
         super().__init__()
         self._process = {} if process is None else {"process": process}
@@ -28,6 +30,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             **self._process,
             "message": record.getMessage(),
+            **getattr(record, "fields", {}),
         }
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)

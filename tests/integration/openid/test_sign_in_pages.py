@@ -13,13 +13,13 @@ from httpx2 import Response
 from backend.access.own_readers import find_own_readers
 from backend.access.people import BY_ADMIN, PeopleService
 from backend.access.roles import Role
-from backend.api.access_log import LOG
 from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
 from backend.container import Container
 from backend.settings import Settings
 from backend.store import audit, identities, people
 from backend.store.people import Person
+from backend.worker.logs import JsonFormatter
 from connectors.access import Readers
 from tests.support.accounts import add_person, find_person
 from tests.support.provider_program import ProviderProgram, provider_program
@@ -240,18 +240,14 @@ def test_nothing_of_a_sign_in_is_logged(
     browser: Browser, container: Container, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither in the access log nor elsewhere, nor in the audit; whether it comes to its end or not."""
-    LOG.propagate = True
     caplog.set_level(logging.DEBUG)
-    try:
-        back = browser.go("ann")
-        kept = dict(browser.client.cookies)
-        browser.client.get(back)
-        browser.client.get(back)
-    finally:
-        LOG.propagate = False
+    back = browser.go("ann")
+    kept = dict(browser.client.cookies)
+    browser.client.get(back)
+    browser.client.get(back)
     session = browser.client.cookies[container.machine_secret.name_cookie("account")]
     lines = [
-        record.getMessage()
+        JsonFormatter().format(record)
         for record in caplog.records
         # What the browsers of this test and their clients say of themselves is not Quarry's.
         if not record.name.startswith(("httpx", "httpcore", "asyncio"))

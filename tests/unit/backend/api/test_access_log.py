@@ -1,4 +1,4 @@
-"""A line a request, an id in and out, and nothing private in either."""
+"""An entry a request, as all other logs write it; an id in and out, and nothing private in either."""
 
 import json
 import logging
@@ -8,17 +8,20 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from backend.api.access_log import LOG
+from backend.api.access_log import LOG, log_start
+from backend.version import describe_version
+from backend.worker.logs import JsonFormatter
 from tests.unit.backend.api.conftest import SOURCE
 
 SECRET = "the plan of Alabaster"
 
 
 @pytest.fixture
-def lines(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(LOG, "propagate", True)
+def lines(caplog: pytest.LogCaptureFixture) -> Any:
+    """What the log of a process says of the requests."""
     caplog.set_level(logging.INFO, LOG.name)
-    return lambda: [json.loads(one.message) for one in caplog.records if one.name == LOG.name]
+    written = JsonFormatter("server 1").format
+    return lambda: [json.loads(written(one)) for one in caplog.records if one.name == LOG.name]
 
 
 def test_a_request_is_one_line(client: TestClient, lines: Any) -> None:
@@ -28,6 +31,16 @@ def test_a_request_is_one_line(client: TestClient, lines: Any) -> None:
     assert (line["method"], line["status"], line["asker"]) == ("GET", 200, "local")
     assert line["route"] == "/api/documents/{document_id:path}"  # and not which document
     assert 0 < line["seconds"] < 60
+    assert (line["level"], line["logger"]) == ("info", "quarry.requests")
+    assert line["message"] == "GET /api/documents/{document_id:path}: 200"
+    assert line["process"] == "server 1"
+
+
+def test_the_first_entry_names_the_version(lines: Any) -> None:
+    log_start()
+    (line,) = lines()
+    assert (line["event"], line["version"]) == ("start", describe_version())
+    assert line["message"] == f"{describe_version()} starts"
 
 
 @pytest.mark.parametrize("path", ["/api/search", "/api/ask"])
@@ -38,7 +51,7 @@ def test_what_is_asked_is_not_logged(
     client.get("/api/documents", params={"source": SECRET})
     client.get(f"/{SECRET}")
     assert len(lines()) == 3
-    assert "Alabaster" not in caplog.text
+    assert "Alabaster" not in caplog.text + json.dumps(lines())
 
 
 def test_for_debugging_it_is(

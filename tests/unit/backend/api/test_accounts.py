@@ -22,7 +22,6 @@ from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session, end_session, make_csrf_token
 from backend.access.sign_in_limits import MOST_BY_ACCOUNT
-from backend.api.access_log import LOG
 from backend.api.account_authentication import AccountCookies, AccountPresence
 from backend.api.app import Api, create_app
 from backend.api.authorization import Permission
@@ -34,6 +33,7 @@ from backend.web import routes as pages
 from backend.web.machine_link import mount_link
 from backend.web.password_reset_pages import PasswordResetPages
 from backend.web.sign_in import SignInPages
+from backend.worker.logs import JsonFormatter
 from connectors.access import Readers
 from tests.support.accounts import CHEAP, PASSWORD, add_person
 from tests.unit.backend.api.conftest import (
@@ -630,7 +630,6 @@ def test_signing_in_leads_to_no_other_site(
 def test_nothing_secret_is_logged(
     stranger: TestClient, container: Container, cookies: AccountCookies, caplog: Any
 ) -> None:
-    LOG.propagate = True
     caplog.set_level(logging.DEBUG)
     code = PeopleService(container.database).invite("logged@example.com", Role.MEMBER)
     stranger.get("/invitation", params={"code": code})
@@ -640,9 +639,10 @@ def test_nothing_secret_is_logged(
     stranger.get("/api/documents", params={"token": token})
     stranger.get("/api/documents", headers=bearer(token))
     ApiTokenService(container.database).revoke("logged")
-    LOG.propagate = False
-    lines = [record.getMessage() for record in caplog.records if "httpx" not in record.name]
-    assert any(json.loads(line).get("route") == "/invitation" for line in lines if line[0] == "{")
+    lines = [
+        JsonFormatter().format(record) for record in caplog.records if "httpx" not in record.name
+    ]
+    assert any(json.loads(line).get("route") == "/invitation" for line in lines)
     secrets = (code, PASSWORD, "wrong secret", token, stranger.cookies[cookies.session])
     for secret in secrets:
         assert not [line for line in lines if secret in line]

@@ -18,6 +18,7 @@ from backend.api.request_guard import MOST_BYTES
 from backend.programs.mcp import documents
 from backend.programs.mcp.asker import DocumentAccess
 from backend.schemas.mcp_tool import FoundDocuments, SearchArguments
+from backend.worker.logs import JsonFormatter
 from indexing.runtime.deadline import DeadlineExceededError
 from tests.support.mcp_clients import (
     RAW_HEADERS,
@@ -295,7 +296,9 @@ def test_the_log_names_the_route_and_not_the_query(
         http.post("/mcp", json=SEARCH).raise_for_status()
         http.get("/healthz")
     lines = [
-        json.loads(record.message) for record in caplog.records if record.name == "quarry.requests"
+        json.loads(JsonFormatter().format(record))
+        for record in caplog.records
+        if record.name == "quarry.requests"
     ]
     (line,) = [one for one in lines if one["route"] == "/mcp"]
     assert (line["status"], line["asker"]) == (200, "token")
