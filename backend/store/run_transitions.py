@@ -291,7 +291,10 @@ def _running(source: str) -> ColumnElement[bool]:
 
 
 def _log(connection: Connection, run: int) -> None:
-    """Log the state that a run is in now, with all that it has done."""
+    """Log the state that a run is in now, with all that it has done.
+
+    A source may be removed and another get its name; its id stays its own.
+    """
     if not LOG.isEnabledFor(logging.INFO):
         return
     row = connection.execute(SELECT_RUNS.where(runs.c.id == run)).one_or_none()
@@ -300,9 +303,10 @@ def _log(connection: Connection, run: int) -> None:
     counts = "".join(f" {name}={count}" for name, count in row.counts.items() if count)
     reason = row.waiting_for if row.state == "waiting" else row.error
     LOG.info(
-        "run=%d source=%s kind=%s state=%s%s%s",
+        "run=%d source=%s source_id=%d kind=%s state=%s%s%s",
         run,
         row.source,
+        row.source_id,
         row.kind,
         row.state,
         counts,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select, update
 
-from backend.store import batches, run_transitions, runs
+from backend.store import batches, run_transitions, runs, sources
 from backend.store.runs import Process, Run, RunEndedError
 from backend.store.tables import batches as batch_rows
 from backend.store.tables import runs as run_rows
@@ -323,8 +323,9 @@ def test_each_transition_is_logged_with_its_reason(
     run_transitions.close(database, fourth, "done")
     fifth = begin(store).id
     run_transitions.stop(database, "desk", "cancelled")
+    desk = sources.find(database, "desk").id
     assert caplog.messages == [
-        f"run={number} source=desk kind=incremental state={state}"
+        f"run={number} source=desk source_id={desk} kind=incremental state={state}"
         for number, state in [
             (run, "running"),
             (run, "waiting: The index is away."),

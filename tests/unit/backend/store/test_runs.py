@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
-from backend.store import batches, run_transitions, runs
+from backend.store import batches, run_transitions, runs, sources
 from backend.store.runs import Process, Run, RunEndedError
 from backend.store.tables import runs as run_rows
 from connectors.connector import Deletion
@@ -138,7 +138,8 @@ def test_beginning_and_end_of_a_run_are_logged_with_its_counts(
         store.database, run, ProgressMeter("desk", "listing").advance(None), counts
     )
     run_transitions.close(store.database, run, "failed", "It broke.")
-    prefix = f"run={run} source=desk kind=prune"
+    desk = sources.find(store.database, "desk").id
+    prefix = f"run={run} source=desk source_id={desk} kind=prune"
     assert caplog.messages == [
         f"{prefix} state=running",
         f"{prefix} state=failed deleted=3 amended=2: It broke.",
