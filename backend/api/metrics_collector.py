@@ -3,6 +3,7 @@ the workers of all processes; those of requests are of this server alone, added 
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import get_args
 
 from prometheus_client import (
@@ -16,21 +17,28 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from backend.api.request_pools import PoolName
 from backend.api.server_processes import ServerProcesses
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.store.metrics_queries import Figures, Reckoning
 from backend.store.runs import RunState
 from backend.store.web_cache import CacheKind
+from backend.sync.document_set_updates import MAINTENANCE
+from backend.sync.due_work import FETCH_KINDS, LIGHT_KINDS
 from backend.sync.prometheus_metrics import (
     StageMetrics,
     register_build_info,
     register_process_metrics,
 )
+from backend.sync.run_steps import count_outcomes
 from backend.sync.wakeup_messages import QUEUES
 from backend.sync.worker_heartbeat import SERVE
 from backend.web_search.session_cache import Outcome
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from indexing.ingestion.progress import RunCounters
 
+_KINDS = FETCH_KINDS | LIGHT_KINDS | MAINTENANCE
+"""Of runs that begin today; a database may hold runs of others."""
 _SEARCHES = {"/api/search", "/results"}
 _ANSWERS = {"/api/ask"}
 _SEARCH_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -95,6 +103,18 @@ class Metrics:
             buckets=_ANSWER_BUCKETS,
             registry=self._counted,
         )
+        self._begin_at_zero()
+
+    def _begin_at_zero(self) -> None:
+        """Report zero for what did not happen yet, which a rule tells from a server that is not scraped.
+
+        Not so requests, whose routes and statuses are hundreds of series.
+        """
+        for pool in get_args(PoolName):
+            self._waited.labels(pool)
+            self._refused.labels(pool)
+        for labels in product(get_args(CacheKind), get_args(Outcome)):
+            self._web_cache.labels(*labels)
 
     def observe_request(
         self, method: str, route: str | None, status: int | None, seconds: float
@@ -193,13 +213,15 @@ def _metric_families(figures: Figures) -> Iterator[Metric]:
     states = {**dict.fromkeys(get_args(RunState), 0), **figures.sources}
     yield _gauge("quarry_sources", "Sources in each state.", "state", states)
     runs = GaugeMetricFamily("quarry_runs", "Runs by kind and state.", labels=["kind", "state"])
-    for (kind, state), count in sorted(figures.runs.items()):
+    states_of_runs = {**dict.fromkeys(product(_KINDS, get_args(RunState)), 0), **figures.runs}
+    for (kind, state), count in sorted(states_of_runs.items()):
         runs.add_metric([kind, state], count)
     yield runs
     outcomes = CounterMetricFamily(
         "quarry_outcomes", "What came of all runs, by outcome.", labels=["outcome"]
     )
-    for outcome, count in sorted(figures.outcomes.items()):
+    all_outcomes = {**count_outcomes(RunCounters()), **figures.outcomes}
+    for outcome, count in sorted(all_outcomes.items()):
         outcomes.add_metric([outcome], count)
     yield outcomes
     since = GaugeMetricFamily(

@@ -4,12 +4,14 @@ import platform
 
 from prometheus_client import CollectorRegistry, Counter, Info, ProcessCollector, start_http_server
 
+from backend.sync.run_steps import FETCH, STAGES, count_outcomes
 from backend.version import read_version
 from connectors.errors import NotConfiguredError
+from indexing.ingestion.progress import RunCounters
 
 
 class StageMetrics:
-    """Implements `backend.sync.run_steps.Measure`."""
+    """Implements `backend.sync.run_steps.Measure`. What nothing came of yet is zero."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = CollectorRegistry() if registry is None else registry
@@ -25,6 +27,10 @@ class StageMetrics:
             ["outcome"],
             registry=self.registry,
         )
+        for stage in (FETCH, *STAGES.values()):
+            self._seconds.labels(stage)
+        for outcome in count_outcomes(RunCounters()):
+            self._outcomes.labels(outcome)
 
     def took(self, stage: str, seconds: float) -> None:
         self._seconds.labels(stage).inc(max(seconds, 0.0))

@@ -31,7 +31,8 @@ T = TypeVar("T")
 STAGES: Mapping[TimedStage, str] = MappingProxyType(
     {"chunk": "cut", "embed": "embed", "write": "write"}
 )
-"""What they are called outside; a source is read in the stage `fetch`."""
+"""What they are called outside; a source is read in the stage `FETCH`."""
+FETCH = "fetch"
 
 MOST_OPEN = 8
 """Open batches of a source at which fetching waits for indexing."""
@@ -168,7 +169,7 @@ class RunContext:
             TemporarilyUnavailableError, ActionRequiredError: from the source.
         """
         with closing(self.pipeline.read_batches(changes)) as stream:
-            for batch in measure_waiting(self.measure, "fetch", stream):
+            for batch in measure_waiting(self.measure, FETCH, stream):
                 self.heartbeat.check()
                 if batch.document_count is not None:
                     self._estimate_total(batch.document_count)

@@ -65,6 +65,25 @@ def test_what_there_is_none_of_is_zero(client: TestClient) -> None:
     assert found["quarry_open_batches", SOURCE] == 0
     assert found["quarry_workers", "index"] == 0
     assert found["quarry_last_success_timestamp_seconds", "permissions", SOURCE] == 0
+    assert found["quarry_runs", "removal", "failed"] == 0
+    assert found["quarry_runs", "reindex", "running"] == 0
+    assert found["quarry_outcomes_total", "unreadable"] == 0
+    assert found["quarry_pool_refused_total", "answers"] == 0
+    assert found["quarry_pool_wait_seconds_count", "sync streams"] == 0
+    assert found["quarry_web_cache_lookups_total", "page", "hit"] == 0
+    assert found["quarry_stage_seconds_total", "fetch"] == 0
+    assert found["quarry_indexed_total", "deleted"] == 0
+
+
+def test_no_label_is_made_up(client: TestClient) -> None:
+    """The first scrape has seen no request; and a kind of run is one that begins somewhere."""
+    found = scrape(client)
+    assert not [labels for labels in found if labels[0] == "quarry_requests_total"]
+    assert {labels[1] for labels in found if labels[0] == "quarry_runs"} == {
+        *("first", "incremental", "retry"),
+        *("permissions", "prune", "removal"),
+        *("reindex", "move"),
+    }
 
 
 def test_the_process_is_measured(client: TestClient) -> None:
