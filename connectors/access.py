@@ -192,7 +192,3 @@ class Readers:
     def hold_any(self, tokens: Collection[str]) -> bool:
         """Return whether the asker, and everybody in the audience, holds one of these tokens."""
         return not any(held.isdisjoint(tokens) for held in self.token_sets)
-
-    def may_read(self, access: Access) -> bool:
-        """Return whether the asker, and everybody in the audience, meets every clause, whatever derived tokens they were given."""
-        return bool(access.clauses) and all(map(self.hold_any, access.clauses))

@@ -1,6 +1,5 @@
 """What research has found out, as it is kept: with what it rests on, and whether that still bears it out."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -34,7 +33,7 @@ class PageVersion:
 
     url: str
     text_hash: str
-    """As `hash_page_text` makes it."""
+    """A digest of what it said then, by whoever learned the item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +119,3 @@ class ImportReport:
     """To documents that the importer may not read, that do not exist, or that do not say so: these are not told apart."""
     unverified: int
     """Items of which some of what they rested on was dropped, or that quote no document where others read them."""
-
-
-def hash_page_text(text: str) -> str:
-    """Return a digest of the text of a page (BLAKE2b, 20 bytes, in hexadecimal)."""
-    return hashlib.blake2b(text.encode(errors="replace"), digest_size=20).hexdigest()

@@ -87,7 +87,6 @@ def resume(database: Database, run: int, holder: Process) -> None:
         "next_try": None,
         "renewed_at": now,
         "lease_until": None,
-        "fetched": 0,
         "embedding": None,
     }
     with database.writing() as connection:

@@ -61,8 +61,6 @@ class Run:
     finished_at: datetime | None
     lease_until: datetime | None = None
     """Until then its process counts as alive; without a lease, `renewed_at` counts."""
-    is_fetched: bool = False
-    """The source was read to its end; open batches are still to be indexed."""
     waiting_for: str | None = None
     next_try: datetime | None = None
     decision: Mapping[str, int] | None = None
@@ -240,7 +238,7 @@ def mark_fetched(database: Database, run: int) -> None:
         .scalar_subquery()
     )
     total = runs.c.done + open_changes
-    _update(database, run, {"fetched": 1, "waiting_for": None, "total": total})
+    _update(database, run, {"waiting_for": None, "total": total})
 
 
 def report_progress(
@@ -328,7 +326,6 @@ def to_run(row: Row[tuple[object, ...]]) -> Run:
         renewed_at=row.renewed_at,
         finished_at=row.finished_at,
         lease_until=row.lease_until,
-        is_fetched=bool(row.fetched),
         waiting_for=row.waiting_for,
         next_try=row.next_try,
         decision=row.decision,

@@ -184,7 +184,7 @@ runs = Table(
     ),  # renewed by its process before this time; NULL: see `renewed_at`
     Column(
         "fetched", Integer, nullable=False, server_default="0"
-    ),  # 1: everything has been fetched
+    ),  # written by former versions; nothing reads it
     Column("waiting_for", Text),
     Column("next_try", Moment),
     Column("decision", JSON(none_as_null=True)),  # counts, if a person has to decide

@@ -53,7 +53,6 @@ class AllowedNetworks:
 
 
 PUBLIC_ONLY = AllowedNetworks()
-LOOPBACK = AllowedNetworks(networks=(IPv4Network("127.0.0.0/8"), IPv6Network("::1/128")))
 
 _NEVER_ALLOWED: tuple[tuple[IPNetwork, str], ...] = tuple(
     (ip_network(network), reason)

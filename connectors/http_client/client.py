@@ -10,8 +10,8 @@ A source opens a `WebClient` for one run and sends all its requests with it:
             for item in page.response.json_list():
                 ...
 
-For a JSON API see `connectors.http_client.api_client`. In a source's tests `allowed_networks=LOOPBACK`
-lets it connect to a local server.
+For a JSON API see `connectors.http_client.api_client`. In a source's tests `allowed_networks=LOOPBACK`, of
+`tests/support/loopback.py`, lets it connect to a local server.
 
 The outcome of a request is one of:
 

@@ -30,13 +30,7 @@ from statistics import median
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone
 from backend.chat.intent.message_links import find_links
-from backend.chat.intent.search_plan import (
-    BOTH_SIDES,
-    Queries,
-    Searches,
-    SwitchedOff,
-    plan_variants,
-)
+from backend.chat.intent.search_plan import Queries, Searches, SwitchedOff, plan_variants
 from backend.chat.llm.client import make_complete
 from backend.chat.turn import ChatTurn
 from backend.chat.turn_settings import ChatMode
@@ -70,6 +64,7 @@ from tests.support.open_web import WordEngine
 from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
 from tests.support.services.serving import ReceivedRequest, RunningService, reply_text, serve
 from tests.support.services.serving import Reply as HttpReply
+from tests.support.sides import BOTH_SIDES
 from tests.support.web_pages import texts
 
 PROVIDER_SECONDS, PAGE_SECONDS, MODEL_SECONDS = 0.3, 1.0, 1.0

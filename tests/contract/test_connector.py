@@ -70,6 +70,7 @@ from tests.contract.connector_worlds.world import (
 )
 from tests.contract.connector_worlds.worlds import WORLDS
 from tests.support.memory import count_allocated_bytes
+from tests.support.rights import may_read
 from tests.support.soak import SLICE, scaled
 
 pytestmark = pytest.mark.deep("connectors")
@@ -369,8 +370,8 @@ def _check_people(world: World) -> None:
     for asker in (ANN, BO, CY, "user:dan@example.com"):
         readers = resolve(groups, asker)
         for number in range(ITEMS):
-            may_read = not world.people(number).isdisjoint({asker, PUBLIC})
-            assert readers.may_read(world.readers(number)) == may_read
+            is_admitted = not world.people(number).isdisjoint({asker, PUBLIC})
+            assert may_read(readers, world.readers(number)) == is_admitted
 
 
 @having(Grouped)

@@ -54,6 +54,7 @@ from tests.support.groups import token_of
 from tests.support.index_engines import Engine, LocalEngine, OpenSearchEngine, soon
 from tests.support.models import MODEL_CACHE
 from tests.support.opensearch_server import SERVERS, url_of
+from tests.support.rights import may_read
 from tests.support.soak import scaled
 from tests.support.store import Store, document, gone, store_at
 
@@ -104,7 +105,7 @@ class Model:
             if not self.members[token].intersection(ASKERS) - {one}
         ]
         readers = resolve(groups, asker)
-        return frozenset(name for name, access in self.access.items() if readers.may_read(access))
+        return frozenset(name for name, access in self.access.items() if may_read(readers, access))
 
 
 @dataclass

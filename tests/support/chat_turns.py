@@ -15,7 +15,7 @@ from backend.chat.events import (
     TextPiece,
     TurnFailed,
 )
-from backend.chat.intent.search_plan import BOTH_SIDES, Side
+from backend.chat.intent.search_plan import Side
 from backend.chat.llm.client import LanguageModel, make_complete
 from backend.chat.llm.model_settings import ModelSettings
 from backend.chat.turn import ChatDependencies, ChatTurn, FindMemories
@@ -35,6 +35,7 @@ from tests.contract.provider_worlds.world import Item
 from tests.support.open_web import FEW_WORDS, OpenWeb
 from tests.support.scripted_model import Json, Reply, Request, Say, ScriptedModel
 from tests.support.search import MemoryIndex, chunk
+from tests.support.sides import BOTH_SIDES
 
 ANN = Readers.of("user:ann@example.com")
 LEAVE, TRAVEL, RECEIPTS = "kb:leave", "kb:travel", "kb:receipts"

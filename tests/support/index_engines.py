@@ -21,6 +21,7 @@ from indexing.opensearch.naming import index_name
 from indexing.runtime.deadline import Deadline
 from tests.support.chunks import IDENTITY, document, query, vector
 from tests.support.former_words import make_former_folder, make_former_index
+from tests.support.rights import may_read
 
 PUBLIC = Readers.of()
 _SPARSE = IndexLayout(vectors=VectorSettings(m=8, ef_construction=32))
@@ -91,7 +92,7 @@ def make_former(engine: Engine) -> None:
 def holding(tokens: Iterable[str], conjunctions: Iterable[Access]) -> Readers:
     """Return an asker who holds these tokens and the derived ones of the conjunctions that they meet."""
     asker = Readers.of(*tokens)
-    met = (access.readers for access in conjunctions if asker.may_read(access))
+    met = (access.readers for access in conjunctions if may_read(asker, access))
     return Readers(asker.tokens.union(*met))
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from backend.chat.intent.search_plan import (
-    BOTH_SIDES,
     IntentRequest,
     LinkState,
     LinkToRead,
@@ -22,6 +21,7 @@ from backend.chat.intent.search_plan import (
     SwitchedOff,
 )
 from backend.search.llm_protocol import ChatMessage
+from tests.support.sides import BOTH_SIDES
 
 OFF = SwitchedOff()
 NO = NotNeeded()

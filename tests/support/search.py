@@ -35,6 +35,7 @@ from indexing.index.spelling import Corrections, PassageLookup, SpellingQuery, s
 from indexing.local import open_writer
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import contains_term, plain_words, words
+from tests.support.rights import may_read
 
 ENGLISH_ONLY = Understanding({"English": 1.0})
 UPDATED = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -199,7 +200,7 @@ class MemoryIndex:
         self, query: SpellingQuery, readers: Readers, deadline: Deadline
     ) -> Corrections:
         deadline.check()
-        readable = [one.embedded_text for one in self.corpus if readers.may_read(one.access)]
+        readable = [one.embedded_text for one in self.corpus if may_read(readers, one.access)]
         return suggest_corrections(query, _PassageWords(readable))
 
     def _of_range(self, wanted: ChunkRange, readers: Readers) -> Iterable[Chunk]:
@@ -207,7 +208,7 @@ class MemoryIndex:
             raise ValueError(f"not a range of chunks: {wanted}")
         for one in sorted(self.corpus, key=lambda one: one.key):
             inside = wanted.start <= one.position < wanted.end
-            if one.document_id == wanted.document_id and inside and readers.may_read(one.access):
+            if one.document_id == wanted.document_id and inside and may_read(readers, one.access):
                 yield one
 
     def _ranking(self, query: IndexQuery, readers: Readers) -> tuple[Hit, ...]:
@@ -215,7 +216,7 @@ class MemoryIndex:
         seen = [
             one
             for one in self.corpus
-            if readers.may_read(one.access)
+            if may_read(readers, one.access)
             and (sources is None or one.source in sources)
             and (ids is None or one.document_id in ids)
         ]

@@ -59,13 +59,7 @@ HEAVY: dict[str, set[str] | None] = {
     "backend/search/date_periods.py": {"dateparser"},
     "backend/research/runs/report_docx.py": {"docx"},
 }
-_CITATIONS = "backend.chat.citations"
 UNUSED = {
-    # the design names them
-    f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_cited_documents",
-    f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_next_citation_number",
-    # research learns by these
-    "backend.research.kept_knowledge.hash_page_text",
     # what the component of the sandbox exports
     "backend.research.calculations.guest.program.WitWorld",
     # an embedder without a model, for programs and tests that only need some vector
@@ -87,13 +81,6 @@ UNUSED = {
     "backend.programs.langchain.opened_home.OpenedHome.make_tools",
     # uvicorn calls it on Ctrl-C
     "backend.cli.serve._Server.handle_exit",
-    # a turn that searches the web plans, asks, reads, remembers and shows by these, once the switch is there
-    "backend.chat.intent.search_plan.BOTH_SIDES",
-}
-TO_BE_REMOVED = {
-    # or called: nothing else may be added here
-    "connectors.access.Readers.may_read",
-    "connectors.http_client.address_guard.LOOPBACK",
 }
 
 
@@ -256,7 +243,7 @@ def test_every_name_has_a_caller_in_the_product() -> None:
         path.read_text(encoding="utf-8") for path in [*templates, ROOT / "pyproject.toml"]
     )
     unused = {name for name in unused_names(_parse_sources(), other) if ".migrations." not in name}
-    assert unused - UNUSED - TO_BE_REMOVED == set(), "delete it, or say in UNUSED why it stays"
+    assert unused - UNUSED == set(), "delete it, or say in UNUSED why it stays"
     assert UNUSED - unused == set(), "it is called now, or gone: take it out of UNUSED"
 
 

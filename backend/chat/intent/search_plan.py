@@ -31,9 +31,6 @@ class Side(StrEnum):
     KNOWLEDGE = "knowledge"
 
 
-BOTH_SIDES = frozenset(Side)
-
-
 @dataclass(frozen=True, slots=True)
 class SwitchedOff:
     """The asker has switched this side off."""

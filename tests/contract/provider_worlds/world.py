@@ -12,8 +12,8 @@ from backend.web_search.plain_fetch import fetch_html
 from backend.web_search.providers.provider import SearchProvider
 from backend.web_search.providers.registry import create_provider
 from backend.web_search.results import WebQuery
-from connectors.http_client.address_guard import LOOPBACK
 from indexing.runtime.deadline import Deadline
+from tests.support.loopback import LOOPBACK
 from tests.support.services.serving import ReceivedRequest, Reply, reply_json
 
 NAME = "desk"

@@ -10,6 +10,7 @@ from backend.access.readers import resolve_readers
 from backend.store import sources
 from connectors.access import Access, Readers
 from tests.support.groups import save_conjunctions, save_groups, token_of
+from tests.support.rights import may_read
 from tests.support.store import Store, store_at, store_with
 
 ANN, BOB = "user:ann@example.com", "user:bob@example.com"
@@ -136,4 +137,4 @@ def test_what_is_resolved_is_what_every_path_to_it_admits(
     found = resolve_readers(shelf.database, Readers.of(*own))
     assert {one for one in found.tokens if not one.startswith("all:")} == expected
     for access in granted:
-        assert (not found.tokens.isdisjoint(access.readers)) is found.may_read(access)
+        assert (not found.tokens.isdisjoint(access.readers)) is may_read(found, access)

@@ -10,7 +10,7 @@ from lxml import html
 from backend.chat.answer import ExtractiveDependencies, Search, answer_from_sentences
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, ChatEvent, TurnFailed
-from backend.chat.intent.search_plan import BOTH_SIDES, Side
+from backend.chat.intent.search_plan import Side
 from backend.chat.passages import REASON_TEXTS, PassagesReason
 from backend.chat.turn import ChatTurn
 from backend.chat.turn_settings import ChatMode
@@ -36,6 +36,7 @@ from indexing.runtime.deadline import Deadline
 from tests.support.chat_turns import DENMARK, FOUND
 from tests.support.open_web import OpenWeb, open_web
 from tests.support.search import chunk
+from tests.support.sides import BOTH_SIDES
 
 FILLER = (
     "Visitors sign the book in the lobby. The canteen closes at half past two."

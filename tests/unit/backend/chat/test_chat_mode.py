@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from backend.chat.events import SearchPlanned
-from backend.chat.intent.search_plan import BOTH_SIDES, Side
+from backend.chat.intent.search_plan import Side
 from backend.search.llm_protocol import ChatMessage
 from tests.support.chat_turns import (
     FOUND,
@@ -18,6 +18,7 @@ from tests.support.chat_turns import (
 )
 from tests.support.open_web import open_web
 from tests.support.scripted_model import ScriptedModel
+from tests.support.sides import BOTH_SIDES
 
 KNOWLEDGE = frozenset({Side.KNOWLEDGE})
 WEB = frozenset({Side.WEB})

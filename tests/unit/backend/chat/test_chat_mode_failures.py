@@ -20,7 +20,7 @@ from backend.chat.events import (
     TurnFailed,
     WebSearched,
 )
-from backend.chat.intent.search_plan import BOTH_SIDES, LinkToRead, Searches, Side, SwitchedOff
+from backend.chat.intent.search_plan import LinkToRead, Searches, Side, SwitchedOff
 from backend.chat.intent.search_plan import Queries as Asked
 from backend.chat.pictures import Picture
 from backend.chat.query_privacy import AllowedQuery
@@ -49,6 +49,7 @@ from tests.support.scripted_model import Manner, Refuse, Reply, Request, Say, Sc
 from tests.support.search import MemoryIndex, chunk
 from tests.support.services.serving import ReceivedRequest, serve
 from tests.support.services.serving import Reply as Response
+from tests.support.sides import BOTH_SIDES
 
 KNOWLEDGE, WEB = frozenset({Side.KNOWLEDGE}), frozenset({Side.WEB})
 MESSAGE = "How does our parental leave compare with the law in Denmark?"

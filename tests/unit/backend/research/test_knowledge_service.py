@@ -10,7 +10,7 @@ import pytest
 from backend.access.roles import Role
 from backend.chat.readable_ids import make_memory_reference
 from backend.chat.text_nearness import SentenceModel
-from backend.research.kept_knowledge import KeptItem, LearnedItem, Staleness, hash_page_text
+from backend.research.kept_knowledge import KeptItem, LearnedItem, Staleness
 from backend.research.knowledge import KnowledgeType
 from backend.research.knowledge_service import (
     KnowledgeRefusedError,
@@ -373,8 +373,3 @@ def test_what_does_not_come_from_there_is_not(world: KnowledgeWorld, learned: Le
     world.put("leave", LEAVE)
     (item,) = world.keep(learned)
     assert not world.serve(OWNER).get(item).is_of_web
-
-
-def test_the_text_of_a_page_has_a_digest() -> None:
-    assert hash_page_text("a") == hash_page_text("a") != hash_page_text("b")
-    assert len(hash_page_text("half \ud800")) == 40

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.chat.intent.search_plan import BOTH_SIDES, Side
+from backend.chat.intent.search_plan import Side
 from backend.chat.turn_settings import DEFAULT_MODE, AgentMode, ChatMode, TurnMode
 from backend.schemas.turn_mode import ModeBody, dump_mode, load_mode
 from connectors.errors import ConflictError
+from tests.support.sides import BOTH_SIDES
 
 MODES = st.one_of(
     st.just(AgentMode()),

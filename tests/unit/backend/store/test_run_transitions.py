@@ -140,7 +140,6 @@ def test_a_run_waits_and_goes_on_as_the_same_run(store: Store) -> None:
         "holder": OTHER,
         "waiting_for": None,
         "next_try": None,
-        "is_fetched": False,
         "renewed_at": "now",
     }
 

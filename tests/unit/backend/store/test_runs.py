@@ -304,11 +304,11 @@ def test_a_source_that_was_read_to_its_end_has_a_total(store: Store) -> None:
     with database.writing() as connection:
         runs.add_counts(connection, run, {}, done=3)
     runs.set_activity(database, run, waiting_for="The source.")
-    assert not find(store, run).is_fetched
+    assert find(store, run).total is None
     runs.mark_fetched(database, run)
     found = find(store, run)
-    assert (found.is_fetched, found.total, found.waiting_for) == (True, 5, None)
-    assert not find(store, other).is_fetched
+    assert (found.total, found.waiting_for) == (5, None)
+    assert find(store, other).total is None
     idle = begin(store)
     batches.delete_all(database, "desk")
     runs.mark_fetched(database, idle)

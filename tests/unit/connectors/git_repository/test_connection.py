@@ -12,11 +12,11 @@ from connectors.git_repository.credentials import Anonymous, GitCredential, SshK
 from connectors.git_repository.git_command import GitError, find_git
 from connectors.git_repository.remote_url import parse_remote
 from connectors.http_client.address_guard import (
-    LOOPBACK,
     PUBLIC_ONLY,
     AddressNotAllowedError,
     parse_allowed_networks,
 )
+from tests.support.loopback import LOOPBACK
 
 TOKEN = Token(token=SecretStr("right-token"))
 KEY = SshKey(

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.http_client.address_guard import (
-    LOOPBACK,
     PUBLIC_ONLY,
     AddressNotAllowedError,
     AllowedNetworks,
@@ -17,6 +16,7 @@ from connectors.http_client.address_guard import (
     resolve_addresses,
     validate_url,
 )
+from tests.support.loopback import LOOPBACK
 
 PUBLIC = "93.184.216.34"
 PUBLIC_6 = "2606:2800:220:1:248:1893:25c8:1946"

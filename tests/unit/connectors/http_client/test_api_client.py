@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from connectors.errors import SourceAuthError, TemporarilyUnavailableError
-from connectors.http_client.address_guard import LOOPBACK
 from connectors.http_client.api_client import (
     AccessDeniedError,
     ApiAccount,
@@ -19,6 +18,7 @@ from connectors.http_client.api_client import (
     required,
 )
 from connectors.http_client.response import ClientError, MalformedResponse
+from tests.support.loopback import LOOPBACK
 from tests.support.services.serving import (
     Reply,
     RequestHandler,

@@ -6,7 +6,6 @@ from http.cookiejar import CookieJar
 
 import pytest
 
-from connectors.http_client.address_guard import LOOPBACK
 from connectors.http_client.client import WebClient
 from connectors.http_client.request import RequestLimits
 from connectors.http_client.response import (
@@ -18,6 +17,7 @@ from connectors.http_client.response import (
     ServiceUnavailableError,
 )
 from connectors.http_client.retry_policy import RetryPolicy
+from tests.support.loopback import LOOPBACK
 from tests.support.services.serving import (
     Hangup,
     ReceivedRequest,

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from connectors.http_client.address_guard import LOOPBACK
 from connectors.http_client.client import WebClient
 from connectors.http_client.decompression import Decompressor
 from connectors.http_client.request import MEBIBYTE, RequestLimits
 from connectors.http_client.response import MalformedResponse, ResponseTooLarge
 from connectors.http_client.retry_policy import RetryPolicy
+from tests.support.loopback import LOOPBACK
 from tests.support.services.serving import ReceivedRequest, Reply, ScriptedHandler, serve
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from connectors.http_client.address_guard import LOOPBACK, AddressNotAllowedError
+from connectors.http_client.address_guard import AddressNotAllowedError
 from connectors.http_client.client import WebClient
 from connectors.http_client.pagination import (
     Page,
@@ -14,6 +14,7 @@ from connectors.http_client.pagination import (
 )
 from connectors.http_client.response import MalformedResponse, Response
 from connectors.http_client.retry_policy import RetryPolicy
+from tests.support.loopback import LOOPBACK
 from tests.support.services.serving import ReceivedRequest, Reply, RequestHandler, reply_json, serve
 
 PAGES = 5

@@ -5,11 +5,12 @@ import pytest
 import trustme
 
 from connectors.errors import ActionRequiredError
-from connectors.http_client.address_guard import LOOPBACK, AddressNotAllowedError
+from connectors.http_client.address_guard import AddressNotAllowedError
 from connectors.http_client.client import WebClient
 from connectors.http_client.request import Authorization, RequestLimits
 from connectors.http_client.response import MalformedResponse
 from connectors.http_client.retry_policy import RetryPolicy
+from tests.support.loopback import LOOPBACK
 from tests.support.services.serving import (
     ReceivedRequest,
     Reply,

@@ -8,12 +8,13 @@ from contextlib import contextmanager, suppress
 import pytest
 import trustme
 
-from connectors.http_client.address_guard import LOOPBACK, AddressNotAllowedError, Resolver
+from connectors.http_client.address_guard import AddressNotAllowedError, Resolver
 from connectors.http_client.client import WebClient
 from connectors.http_client.request import RequestLimits
 from connectors.http_client.response import CertificateError, ServiceUnavailableError
 from connectors.http_client.retry_policy import RetryPolicy
 from connectors.http_client.transport import request_timeout, resolve_host
+from tests.support.loopback import LOOPBACK
 from tests.support.services.serving import ReceivedRequest, Reply, RequestHandler, echo, serve
 
 

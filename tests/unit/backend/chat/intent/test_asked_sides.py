@@ -3,7 +3,8 @@
 import pytest
 
 from backend.chat.intent.asked_sides import AskedSides, find_asked_sides
-from backend.chat.intent.search_plan import BOTH_SIDES, Side
+from backend.chat.intent.search_plan import Side
+from tests.support.sides import BOTH_SIDES
 
 WEB, KNOWLEDGE, NONE = frozenset({Side.WEB}), frozenset({Side.KNOWLEDGE}), frozenset[Side]()
 

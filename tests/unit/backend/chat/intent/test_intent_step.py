@@ -9,7 +9,6 @@ import pytest
 
 from backend.chat.intent.intent_step import IntentDone, start_intent_step
 from backend.chat.intent.search_plan import (
-    BOTH_SIDES,
     IntentRequest,
     LinkToRead,
     NotNeeded,
@@ -20,6 +19,7 @@ from backend.chat.intent.search_plan import (
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from indexing.runtime.deadline import Deadline
 from tests.support.intent_examples import NO_WEB, know
+from tests.support.sides import BOTH_SIDES
 
 TODAY = date(2026, 3, 2)
 ASKED = IntentRequest(message="and in Japan?", sides=BOTH_SIDES)

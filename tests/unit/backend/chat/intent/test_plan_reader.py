@@ -17,7 +17,6 @@ from backend.chat.intent.plan_reader import (
     read_plan,
 )
 from backend.chat.intent.search_plan import (
-    BOTH_SIDES,
     IntentRequest,
     LinkToRead,
     NotNeeded,
@@ -33,6 +32,7 @@ from backend.chat.intent.search_plan import (
 )
 from backend.search.models import VariantQuery
 from tests.support.intent_examples import EXAMPLES, NO_KNOW, NOTHING, Example, know, web
+from tests.support.sides import BOTH_SIDES
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from connectors.http_client.address_guard import LOOPBACK
 from connectors.http_client.api_client import ApiAccount
 from connectors.http_client.request import MEBIBYTE
 from connectors.http_client.response import ClientError, MalformedResponse
@@ -16,6 +15,7 @@ from connectors.sources.confluence.pagination import (
     iterate_by_offset,
     require_list,
 )
+from tests.support.loopback import LOOPBACK
 from tests.support.services.serving import ReceivedRequest, Reply, reply_json, serve
 
 

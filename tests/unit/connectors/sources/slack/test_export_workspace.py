@@ -23,6 +23,7 @@ from tests.contract.connector_worlds.held import (
     resolve,
     run,
 )
+from tests.support.rights import may_read
 from tests.support.services.serving import serve
 from tests.support.services.slack import TOKEN, SlackService, build_export, person
 
@@ -164,7 +165,7 @@ def test_members_of_a_private_channel_are_those_that_the_export_lists(tmp_path: 
     people = ("ann", "bo", "gus")
     askers = {name: resolve(groups, f"user:{name}@example.com") for name in people}
     readers = {
-        one.document_id[2:4]: {name for name in people if askers[name].may_read(one.access)}
+        one.document_id[2:4]: {name for name in people if may_read(askers[name], one.access)}
         for one in list_documents(exported(archive))
     }
     inside = {"ann", "gus"}

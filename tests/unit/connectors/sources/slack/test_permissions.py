@@ -11,7 +11,6 @@ from connectors.connector import Checkpoint, ReaderGroup
 from connectors.document import Document
 from connectors.errors import TemporarilyUnavailableError
 from connectors.extraction.result import ExtractionError
-from connectors.http_client.address_guard import LOOPBACK
 from connectors.sources.slack.channel_scopes import derive_channel_access
 from connectors.sources.slack.client import SlackAccount, SlackClient
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
@@ -24,6 +23,8 @@ from tests.contract.connector_worlds.held import (
     resolve,
     run,
 )
+from tests.support.loopback import LOOPBACK
+from tests.support.rights import may_read
 from tests.support.services.serving import Reply, redirect, serve
 from tests.support.services.slack import SCOPES, TOKEN, SlackService, person, rate_limited
 
@@ -66,7 +67,7 @@ def readers(url: str, **more: Any) -> dict[str, set[str]]:
     groups = list_groups(slack(url, **more))
     askers = {name: resolve(groups, f"user:{name}@example.com") for name in PEOPLE}
     return {
-        document_id[2:4]: {name for name, asker in askers.items() if asker.may_read(access)}
+        document_id[2:4]: {name for name, asker in askers.items() if may_read(asker, access)}
         for document_id, access in found.items()
     }
 
@@ -168,7 +169,7 @@ def test_who_has_no_known_address_is_named_by_the_account(service: SlackService,
     held = {each: resolve(groups, make_account_token(1, each)) for each in ("U8", "U10", "U11")}
     channels = {each: derive_channel_access(1, each) for each in ("C1", "C2", "G3")}
     assert {
-        each: {name for name, access in channels.items() if readers.may_read(access)}
+        each: {name for name, access in channels.items() if may_read(readers, access)}
         for each, readers in held.items()
     } == {"U8": {"C1", "C2", "G3"}, "U10": {"C2"}, "U11": set()}
     (board,) = (one for one in groups if one.name == "#board")
