@@ -16,7 +16,7 @@ help:
 	@echo "make demo         index the sample handbook, answer three questions, serve the page"
 	@echo "make test         install what is needed, then check style, types and imports and run the quick tests (the same as make check)"
 	@echo "make soak         the tests that take long, in slices (SLICE=slow|browser|engines|faults|connectors|access|release for one)"
-	@echo "make mutants      change one thing in the code at a time and count the changes that tests notice (MODULES='backend.search.*')"
+	@echo "make mutants      change one thing in the code at a time and count the changes that tests notice (GROUPS='access leases' for some modules)"
 	@echo "make evaluate     score the public question sets in DATA (default ../shared/data)"
 	@echo "make benchmarks   measure speed against named rivals (long)"
 	@echo "make services     PostgreSQL, Redis and OpenSearch on this machine (Debian's packages; installed as root)"
