@@ -31,6 +31,10 @@ class ConflictError(ActionRequiredError):
     """The present state does not allow it: already exists, in use, paused, running."""
 
 
+class NotAllowedError(ActionRequiredError):
+    """The asker knows of what this is about, but may not do this with it. Raise a subclass."""
+
+
 class InvalidInputError(ActionRequiredError):
     """What the caller gave is not valid."""
 

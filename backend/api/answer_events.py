@@ -25,7 +25,6 @@ from backend.chat.events import (
 from backend.chat.file_use import FilesGiven
 from backend.chat.passages import REASON_TEXTS, PassagesShown
 from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
-from backend.conversations.followed_turn import WithheldError
 from backend.conversations.turn_events import EncodedEvent
 from backend.conversations.turn_runner import TurnRefusedError
 from backend.schemas.answer import (
@@ -93,14 +92,12 @@ def answer_events(
 
 
 def describe_failure(error: Exception) -> ProblemDetails:
-    """Return the problem of one of `FAILURES`, or of a turn that may not begin or not be shown."""
+    """Return the problem of one of `FAILURES`, or of a turn that may not begin."""
     match error:
         case AskerGoneError():
             return _GONE
         case DocumentWithdrawnError():
             return _WITHDRAWN
-        case WithheldError():
-            return problem_details.problem(403, str(error))
         case TurnRefusedError(advice=advice):
             return problem_details.problem(503, str(error), advice)
         case _:

@@ -21,7 +21,7 @@ from backend.api.server_sent_events import (
     SentEvents,
     until_last,
 )
-from backend.conversations.followed_turn import FollowPosition, Seen, WithheldError
+from backend.conversations.followed_turn import FollowPosition, Seen
 from backend.conversations.turn_events import NumberedEvent
 from backend.conversations.turn_notifications import Wake
 from indexing.runtime.deadline import CancelToken
@@ -45,7 +45,7 @@ class Follower(Protocol):
         """Whether events follow this number, or may follow it. Raises NotFoundError."""
 
     def look(self, position: FollowPosition) -> Seen:
-        """Return the events behind a position. Raises WithheldError, FAILURES: nothing more may be shown."""
+        """Return the events behind a position. Raises FAILURES: nothing more may be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ async def follow_answer(
                 yield _StoredEvents(events)
         if is_empty:
             yield _NothingMore()
-    except (WithheldError, *FAILURES) as error:
+    except FAILURES as error:
         yield _Refusal(Event("error", describe_failure(error)))
 
 
@@ -128,7 +128,7 @@ async def follow_events(
         threads: in which it looks; between two looks it waits on the event loop, without a thread.
 
     Raises:
-        WithheldError, FAILURES: nothing more may be shown.
+        FAILURES: nothing more may be shown.
     """
     async with aclosing(_follow(follower, after, threads)) as portions:
         async for events in portions:

@@ -14,16 +14,13 @@ from starlette.types import Scope
 
 from backend.api import openai_errors
 from backend.api.request_context import get_request_context
-from backend.conversations.assistant_service import AssistantRefusedError
-from backend.conversations.followed_turn import WithheldError
-from backend.conversations.project_service import ProjectRefusedError
-from backend.research.knowledge_service import KnowledgeRefusedError
 from backend.schemas.system import FieldError, ProblemDetails
 from connectors.errors import (
     ActionRequiredError,
     ConflictError,
     DamagedDataError,
     InvalidInputError,
+    NotAllowedError,
     NotConfiguredError,
     NotFoundError,
     SourceAuthError,
@@ -59,10 +56,7 @@ def problem(status: int, detail: str, advice: str | None = None) -> ProblemDetai
 _DOCTOR = "See quarry doctor."
 STATUSES: Mapping[type[Exception], tuple[int, str | None]] = MappingProxyType(
     {
-        AssistantRefusedError: (403, None),
-        WithheldError: (403, None),
-        ProjectRefusedError: (403, None),
-        KnowledgeRefusedError: (403, None),
+        NotAllowedError: (403, None),
         NotFoundError: (404, None),
         ConflictError: (409, None),
         InvalidInputError: (422, None),

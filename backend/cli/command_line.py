@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 Done = TypeVar("Done")
 
 FAILED, DONE_WITH_FAILURES = 1, 3
-EXIT_CODES: Mapping[type[BaseException], int] = MappingProxyType(
-    {QuarryError: FAILED, DeadlineExceededError: FAILED, KeyboardInterrupt: FAILED}
-)
-"""Of the errors that a command expects. Wrong use exits with 2, by typer."""
+"""Exit codes, the first also of Ctrl-C. Wrong use exits with 2, by typer."""
 _STEERING = re.compile(f"[{CONTROLS}\u200e\u200f]")
 """What a terminal may interpret, the marks of direction as well: few terminals lay out Hebrew or Arabic by them."""
 UNBROKEN = 10_000
@@ -165,14 +162,13 @@ def cli_errors(as_json: bool) -> Iterator[None]:
 
     report = _CallOnce(lambda: _print_failure(_error_message(KeyboardInterrupt()), as_json))
     try:
-        with end_promptly(report, EXIT_CODES[KeyboardInterrupt]):
+        with end_promptly(report, FAILED):
             yield
     except KeyboardInterrupt:
         report()
-        raise typer.Exit(EXIT_CODES[KeyboardInterrupt]) from None
-    except tuple(EXIT_CODES) as error:
-        code = next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
-        fail(_error_message(error), as_json, code)
+        raise typer.Exit(FAILED) from None
+    except (QuarryError, DeadlineExceededError) as error:
+        fail(_error_message(error), as_json)
 
 
 def _error_message(error: BaseException) -> str:
@@ -190,9 +186,9 @@ def _error_message(error: BaseException) -> str:
             return str(error)
 
 
-def fail(message: str, as_json: bool, code: int = FAILED) -> NoReturn:
+def fail(message: str, as_json: bool) -> NoReturn:
     _print_failure(message, as_json)
-    raise typer.Exit(code)
+    raise typer.Exit(FAILED)
 
 
 def _print_failure(message: str, as_json: bool) -> None:

@@ -25,9 +25,9 @@ from backend.store.database import Database
 from backend.store.shared_files import FileHolders
 from connectors.access import Readers
 from connectors.errors import (
-    ActionRequiredError,
     ConflictError,
     InvalidInputError,
+    NotAllowedError,
     NotFoundError,
 )
 
@@ -35,7 +35,7 @@ _NEW = AssistantValues(name="New assistant")
 _CHANGED_OF_DEFAULT = frozenset({"description", "instructions", "starters"})
 
 
-class AssistantRefusedError(ActionRequiredError):
+class AssistantRefusedError(NotAllowedError):
     """The asker may use an assistant, but not do this with it."""
 
 

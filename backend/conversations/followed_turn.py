@@ -22,7 +22,7 @@ from backend.store.database import Database
 from backend.store.messages import missing_message
 from backend.store.turns import FollowedTurn
 from connectors.access import Readers
-from connectors.errors import QuarryError
+from connectors.errors import NotAllowedError
 from indexing.index.protocols import Index
 from indexing.runtime.deadline import CancelToken, Deadline
 
@@ -34,7 +34,7 @@ _NARROWED = "narrowed"
 """Names sources, people and types that the asker could see."""
 
 
-class WithheldError(QuarryError):
+class WithheldError(NotAllowedError):
     """The asker may not read what the answer rests on."""
 
 

@@ -19,14 +19,14 @@ from backend.store.conversations import get as get_conversation
 from backend.store.database import Database
 from backend.store.messages import missing_message
 from backend.store.projects import Project, ProjectConversation, ProjectMember
-from connectors.errors import ActionRequiredError, InvalidInputError, NotFoundError
+from connectors.errors import InvalidInputError, NotAllowedError, NotFoundError
 
 MOST_CONVERSATIONS = 200
 """Of a project, that are listed: the last used ones."""
 MOST_MEMBERS = 200
 
 
-class ProjectRefusedError(ActionRequiredError):
+class ProjectRefusedError(NotAllowedError):
     """The asker is in a project, but may not do this with it."""
 
 

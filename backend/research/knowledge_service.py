@@ -26,7 +26,7 @@ from backend.store.knowledge_records import (
     StoredItem,
 )
 from connectors.document import Span
-from connectors.errors import ActionRequiredError, ConflictError, InvalidInputError
+from connectors.errors import ConflictError, InvalidInputError, NotAllowedError
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import is_storable, is_visible
 
@@ -38,7 +38,7 @@ _BATCH = 200
 _NO_TEXT = "The text contains a character that no text has."
 
 
-class KnowledgeRefusedError(ActionRequiredError):
+class KnowledgeRefusedError(NotAllowedError):
     """The asker is told of an item, but may not do this with it."""
 
 

@@ -205,7 +205,7 @@ def show_source(name: str, sources: SourcesDependency) -> SourceResponse:
 @router.patch(
     _SOURCE,
     responses={
-        409: openapi.describe_problem("The stored credential cannot be opened"),
+        503: openapi.describe_problem("Not now, or no key opens the stored credential"),
     },
     summary="Change the settings of a source, or its credential",
 )

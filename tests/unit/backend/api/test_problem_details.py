@@ -10,12 +10,17 @@ from starlette.responses import PlainTextResponse, Response
 from backend.api.app import Api, create_app
 from backend.api.authorization import Permission, requires
 from backend.container import Container
+from backend.conversations.assistant_service import AssistantRefusedError
+from backend.conversations.followed_turn import WithheldError
+from backend.conversations.project_service import ProjectRefusedError
+from backend.research.knowledge_service import KnowledgeRefusedError
 from backend.schemas.system import ProblemDetails
 from connectors.errors import (
     ActionRequiredError,
     ConflictError,
     DamagedDataError,
     InvalidInputError,
+    NotAllowedError,
     NotConfiguredError,
     NotFoundError,
     SourceAuthError,
@@ -40,6 +45,22 @@ def _add(app: Api, error: Exception) -> None:
         raise error
 
     app.get("/api/fail")(fail)
+
+
+@pytest.mark.parametrize(
+    "kind", [AssistantRefusedError, KnowledgeRefusedError, ProjectRefusedError, WithheldError]
+)
+def test_what_the_asker_may_not_do_is_forbidden_without_advice(
+    container: Container, kind: type[NotAllowedError]
+) -> None:
+    got = _failing(container, kind("Only the owner may.")).get("/api/fail")
+    assert got.status_code == 403
+    assert got.json() == {
+        "type": "about:blank",
+        "title": "Forbidden",
+        "status": 403,
+        "detail": "Only the owner may.",
+    }
 
 
 def test_what_passes_is_reported_with_when_to_come_again(container: Container) -> None:
