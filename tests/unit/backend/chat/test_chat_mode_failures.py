@@ -20,6 +20,7 @@ from backend.chat.events import (
     TurnFailed,
     WebSearched,
 )
+from backend.chat.intent import intent_step
 from backend.chat.intent.search_plan import LinkToRead, Searches, Side, SwitchedOff
 from backend.chat.intent.search_plan import Queries as Asked
 from backend.chat.pictures import Picture
@@ -241,11 +242,14 @@ def test_a_provider_that_hangs_leaves_time_to_answer(turns: ChatTurns) -> None:
     assert "\nNote: The" in turns.prompt
 
 
-def test_a_plan_that_is_late_is_not_waited_for(turns: ChatTurns) -> None:
+def test_a_plan_that_is_late_is_not_waited_for(
+    turns: ChatTurns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intent_step, "INTENT_SECONDS", 0.5)
     turns.server.plan = lambda _: Silent()
-    began = time.monotonic()
-    done = turns.ask(MESSAGE, deadline=Deadline.after(3))
-    assert time.monotonic() - began < 2.5
+    deadline = Deadline.after(60)
+    done = turns.ask(MESSAGE, deadline=deadline)
+    assert deadline.remaining() > 30
     assert "intent" in turns.lost
     assert turns.web.queries == [MESSAGE]
     assert OWN in done.text

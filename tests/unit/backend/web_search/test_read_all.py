@@ -1,7 +1,6 @@
 """Pages in parallel, and pages that need a browser."""
 
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -83,16 +82,15 @@ def test_a_page_that_never_ends_keeps_no_other_back(web: LocalWeb) -> None:
 
 
 def test_a_cancelled_turn_waits_for_no_page(web: LocalWeb) -> None:
+    """The server ends this one after three seconds: were it waited for, it would be an empty page."""
     token = CancelToken()
     timer = threading.Timer(0.2, token.cancel)
     timer.start()
-    began = time.monotonic()
-    outcomes = PageReader(PageFetcher(web.allowed, web.resolve)).read_all(
+    [outcome] = PageReader(PageFetcher(web.allowed, web.resolve)).read_all(
         [web.url("/slow/silent")], Deadline.after(60.0, token)
     )
-    assert isinstance(outcomes[0], UnreadablePage)
-    assert time.monotonic() - began < 2.5
     timer.join()
+    assert outcome == UnreadablePage(web.url("/slow/silent"), "news.test takes too long to answer.")
 
 
 def test_nothing_is_read_of_nothing(web: LocalWeb) -> None:
