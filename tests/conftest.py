@@ -3,8 +3,11 @@
 The fixture `database_url` runs a test on SQLite and on PostgreSQL, each time with a database of its own.
 """
 
+import csv
 import gc
-from collections.abc import Iterator
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -87,21 +90,37 @@ def _turn(item: pytest.Item) -> int:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List the tests that took too long without a marker. A busy machine is no fault, so that none fails by it."""
-    slow = [
-        report
-        for reports in terminalreporter.stats.values()
-        for report in reports
-        if isinstance(report, pytest.TestReport) and _is_slow(report)
-    ]
+    durations: defaultdict[str, float] = defaultdict(float)
+    unmarked: set[str] = set()
+    for report in _list_reports(terminalreporter):
+        durations[report.nodeid] += report.duration
+        if not SLICE and MARKERS.isdisjoint(report.keywords):
+            unmarked.add(report.nodeid)
+    ordered = sorted(durations.items(), key=lambda each: -each[1])
+    slow = [(test, took) for test, took in ordered if took > MAX_SECONDS and test in unmarked]
     if slow:
         terminalreporter.section(f"over {MAX_SECONDS:g} s without a marker")
-        for report in sorted(slow, key=lambda report: -report.duration):
-            terminalreporter.write_line(f"{report.duration:.2f}s {report.nodeid}")
+        for test, took in slow:
+            terminalreporter.write_line(f"{took:.2f}s {test}")
+    if folder := os.environ.get("QUARRY_DURATIONS"):
+        _write_durations(Path(folder), ordered)
 
 
-def _is_slow(report: pytest.TestReport) -> bool:
-    is_marked = bool(SLICE) or not MARKERS.isdisjoint(report.keywords)
-    return report.when == "call" and report.duration > MAX_SECONDS and not is_marked
+def _list_reports(terminalreporter: pytest.TerminalReporter) -> Iterator[pytest.TestReport]:
+    """List those of set-ups and calls: what a test waits for is made by either. Those of all processes are here."""
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport) and report.when != "teardown":
+                yield report
+
+
+def _write_durations(folder: Path, durations: Sequence[tuple[str, float]]) -> None:
+    """Write one file a run, named by its slice: a line a test, the longest first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{SLICE or 'test'}.csv").open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(["test", "seconds"])
+        lines.writerows((test, f"{took:.2f}") for test, took in durations)
 
 
 @pytest.fixture(autouse=True)
