@@ -63,6 +63,17 @@ def test_one_that_is_finished_is_not_continued(store: Store) -> None:
     assert following.number > listing.number
 
 
+def test_it_is_compared_once_it_is_finished_as_of_its_beginning(store: Store) -> None:
+    web = run_transitions.begin(store.database, "web", "prune", this_process(), alive)
+    listings.resume(store.database, web)
+    interrupted(store)
+    assert listings.list_compared(store.database) == {}
+    began = {name: listings.finish(store.database, name) for name in ("desk", "web")}
+    listings.resume(store.database, begin(store))
+    assert listings.list_compared(store.database) == began
+    assert listings.list_compared(store.database, "web") == {"web": began["web"]}
+
+
 def test_one_that_reached_no_checkpoint_starts_anew(store: Store) -> None:
     """What it contained may have been deleted since, and it will not be passed again."""
     store.hold(document("desk:a"))
