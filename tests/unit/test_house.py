@@ -59,7 +59,11 @@ HEAVY: dict[str, set[str] | None] = {
     "backend/search/date_periods.py": {"dateparser"},
     "backend/research/runs/report_docx.py": {"docx"},
 }
+_CITATIONS = "backend.chat.citations"
 UNUSED = {
+    # the design names them, for programs that drive the processor themselves
+    f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_cited_documents",
+    f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_next_citation_number",
     # what the component of the sandbox exports
     "backend.research.calculations.guest.program.WitWorld",
     # an embedder without a model, for programs and tests that only need some vector

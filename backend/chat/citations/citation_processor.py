@@ -105,6 +105,13 @@ class DynamicCitationProcessor:
         """Return the documents that were cited, by number, in the order of their first citation."""
         return dict(self._seen)
 
+    def get_cited_documents(self) -> list[CitedDocument]:
+        """Return the cited documents, each once, in the order of their first citation."""
+        return list({document.document_id: document for document in self._seen.values()}.values())
+
+    def get_next_citation_number(self) -> int:
+        return max(self._mapping, default=0) + 1
+
     def get_plain_text(self) -> str:
         """Return the whole text without its citations."""
         return "".join(self._plain)

@@ -198,20 +198,24 @@ def test_what_was_cited_is_known_in_every_mode(mode: CitationMode) -> None:
         list(citing.process_token(token))
     assert citing.get_seen_citations() == {2: TWO, 1: ONE}
     assert list(citing.get_seen_citations()) == [2, 1]
+    assert citing.get_cited_documents() == [TWO, ONE]
 
 
-def test_a_document_may_have_two_numbers() -> None:
+def test_a_document_under_two_numbers_is_one_document() -> None:
     citing = DynamicCitationProcessor()
     citing.update_citation_mapping({1: ONE, 2: ONE})
     list(citing.process_token("[1] [2] "))
-    assert list(citing.get_seen_citations().items()) == [(1, ONE), (2, ONE)]
+    assert list(citing.get_seen_citations()) == [1, 2]
+    assert citing.get_cited_documents() == [ONE]
 
 
 def test_documents_may_be_added_on_the_way_and_keep_their_numbers() -> None:
     citing = DynamicCitationProcessor()
+    assert citing.get_next_citation_number() == 1
     assert "".join(map(str, citing.process_token("[1] "))) == ""
     citing.update_citation_mapping({1: ONE})
     citing.update_citation_mapping({1: TWO, 7: TWO})
+    assert citing.get_next_citation_number() == 8
     list(citing.process_token("[1] "))
     assert citing.get_seen_citations() == {1: ONE}
 
