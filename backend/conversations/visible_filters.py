@@ -37,7 +37,9 @@ def _is_visible(one: Inferred, visible: VisibleNames) -> bool:
         case FilterKind.SOURCE:
             return visible.sources.keys() >= set(_names_in(one))
         case FilterKind.TYPE:
-            return set(map(media_type_labels.called, visible.media_types)) >= set(_names_in(one))
+            return set(map(media_type_labels.display_name, visible.media_types)) >= set(
+                _names_in(one)
+            )
 
 
 def _names_in(one: Inferred) -> Iterator[str]:

@@ -303,7 +303,7 @@ def _read_types(text: str, lookup: NameLookup) -> list[InferredFilter]:
             kind=FilterKind.TYPE,
             words=span.of(text),
             span=span,
-            meaning=", ".join(sorted(map(media_type_labels.called, wanted))),
+            meaning=", ".join(sorted(map(media_type_labels.display_name, wanted))),
             filters=Filters(media_types=wanted),
         )
     ]

@@ -32,8 +32,8 @@ def media_type(slug: str) -> str:
     return _BY_SLUG.get(slug, slug)
 
 
-def called(media_type: str) -> str:
-    """As people say it."""
+def display_name(media_type: str) -> str:
+    """Return the display name of a media type."""
     return NAMES[media_type][1] if media_type in NAMES else media_type
 
 

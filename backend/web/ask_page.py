@@ -48,7 +48,7 @@ def _chips(address: Address) -> Iterator[FilterChip]:
         yield FilterChip("Set", name, replace(address, sets=left).question_url)
     for media_type in address.media_types:
         left = tuple(one for one in address.media_types if one != media_type)
-        label = media_type_labels.called(media_type)
+        label = media_type_labels.display_name(media_type)
         yield FilterChip("Type", label, replace(address, media_types=left).question_url)
     for person in address.people:
         left = tuple(one for one in address.people if one != person)

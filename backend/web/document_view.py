@@ -86,7 +86,7 @@ def build_view(
         title=shorten(held.title, _LONGEST_NAME) or "Untitled",
         source=replace_controls(held.source),
         path=shorten(" / ".join(held.parents), _LONGEST_NAME),
-        format=media_type_labels.called(held.media_type),
+        format=media_type_labels.display_name(held.media_type),
         media_type=held.media_type,
         authors=tuple(_authors(held)),
         readers=tuple(map(replace_controls, readers)),

@@ -114,7 +114,7 @@ def _sets(counts: Mapping[str, int], address: Address) -> tuple[Choice, ...]:
 def _types(counts: Mapping[str, int], address: Address) -> tuple[Choice, ...]:
     return tuple(
         Choice(
-            name=replace_controls(media_type_labels.called(media_type)),
+            name=replace_controls(media_type_labels.display_name(media_type)),
             count=count,
             href=_first_page(address, media_types=toggled(address.media_types, media_type)),
             chosen=media_type in address.media_types,

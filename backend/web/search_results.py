@@ -143,7 +143,7 @@ def _result(
         title=highlighting.pieces(shorten(chunk.title, LONGEST_TITLE) or "Untitled", wanted),
         source=replace_controls(chunk.source),
         path=shorten(_path(chunk), LONGEST_TITLE),
-        format=media_type_labels.called(chunk.media_type),
+        format=media_type_labels.display_name(chunk.media_type),
         icon=document_icon(chunk.media_type),
         updated_at=chunk.updated_at,
         superseded_by=_link(successor) if successor else None,

@@ -479,8 +479,8 @@ def test_filters_that_name_what_may_not_be_seen_any_more_are_left_out(
         {"kind": "source", "meaning": "wiki"},
         {"kind": "person", "meaning": "Ann Doe"},
         {"kind": "person", "meaning": "Bob Roe"},
-        {"kind": "type", "meaning": media_type_labels.called(PDF)},
-        {"kind": "type", "meaning": media_type_labels.called(DOCX)},
+        {"kind": "type", "meaning": media_type_labels.display_name(PDF)},
+        {"kind": "type", "meaning": media_type_labels.display_name(DOCX)},
     ]
     data = json.dumps({"sources": ["finance"], "inferred": inferred})
     portion = Portion(begun.answer.id, 1, 1, f'[[1,"narrowed",{data}]]', None)
@@ -496,7 +496,7 @@ def test_filters_that_name_what_may_not_be_seen_any_more_are_left_out(
         "updated 2026-01-01 or later",
         "wiki",
         "Bob Roe",
-        media_type_labels.called(PDF),
+        media_type_labels.display_name(PDF),
     ]
     # The asker chose this one.
     assert shown["sources"] == ["finance"]
