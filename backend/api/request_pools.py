@@ -46,7 +46,7 @@ class PoolLimits:
     at_once: int | Callable[[], int]
     """Asked whenever a slot is taken or left, where it may change; it must not wait."""
     waiting: int
-    """At most so many wait for a slot."""
+    """Maximum number of waiting requests."""
     patience: float = PATIENCE
 
     def read_at_once(self) -> int:

@@ -180,7 +180,7 @@ async def _next(events: SentEvents) -> SentEvent | None:
 
 
 async def from_thread(make: EventFactory, broken: SentEvent = BROKEN) -> SentEvents:
-    """What `make` yields in a thread of its own. Closing this closes it, as soon as it yields.
+    """Run `make` in a thread and yield its items. Closing this closes it, as soon as it yields.
 
     Args:
         broken: the last event where `make` ends without one.

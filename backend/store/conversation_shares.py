@@ -39,7 +39,7 @@ _COLUMNS = (shares.c.id, shares.c.message_id, shares.c.created_at)
 
 
 def missing() -> NotFoundError:
-    """One that was taken back, deleted or disabled, and one that never was, are the same."""
+    """One that was taken back, deleted or disabled and a missing one give the same error."""
     return NotFoundError("Nothing is shared under this link, or not any more.")
 
 

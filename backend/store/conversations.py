@@ -85,7 +85,7 @@ _COLUMNS = (
 
 
 def missing() -> NotFoundError:
-    """One of somebody else and one that never was are the same."""
+    """Another person's and a missing one give the same error."""
     return NotFoundError("There is no such conversation.")
 
 

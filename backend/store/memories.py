@@ -38,7 +38,7 @@ _COLUMNS = (memories.c.id, memories.c.text, memories.c.created_at, memories.c.up
 
 
 def missing_memory() -> NotFoundError:
-    """One of somebody else and one that never was are the same."""
+    """Another person's and a missing one give the same error."""
     return NotFoundError("There is no such memory.")
 
 

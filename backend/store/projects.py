@@ -102,7 +102,7 @@ _SELECT_CONVERSATIONS = (
 
 
 def missing() -> NotFoundError:
-    """One of others and one that never was are the same."""
+    """One of others and a missing one give the same error."""
     return NotFoundError("There is no such project.")
 
 

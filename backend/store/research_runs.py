@@ -103,7 +103,7 @@ class FollowedResearch:
 
 
 def missing() -> NotFoundError:
-    """One of somebody else and one that never was are the same."""
+    """Another person's and a missing one give the same error."""
     return NotFoundError("There is no such research.")
 
 

@@ -56,7 +56,7 @@ class CacheEntries(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConversationEntries:
-    """Entries that lie with a conversation, for every process that serves it.
+    """Cache entries stored per conversation, for every process that serves it.
 
     While the database does not answer, nothing is found and nothing kept: a search needs no cache.
     """

@@ -2,7 +2,7 @@
 
 An embedder gives every text a vector, also in languages it never learnt, and there its likeness is
 noise that only harms a ranking. So a new model is put to a small test: in each of thirteen
-languages it must lead eight questions to their answers (`probe_texts`).
+languages it must lead eight questions to their answers (`language_probes`).
 
 The figure of a language is the mean reciprocal rank of the right passage for each question and of
 the right question for each passage, 0 at chance and 1 when all are first. Before ranking, each

@@ -1,4 +1,4 @@
-"""A changing folder that is kept in step by worker processes, which are killed at random moments.
+"""A changing folder that is kept up to date by worker processes, which are killed at random moments.
 
 Here with all of it in one folder; `scaled_kills` has the same over PostgreSQL, Redis and OpenSearch.
 """
@@ -82,7 +82,7 @@ class Site(Protocol):
 
     @property
     def files(self) -> Path:
-        """The folder that is kept in step."""
+        """The folder that is kept up to date."""
         ...
 
     @property

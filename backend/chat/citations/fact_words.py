@@ -123,7 +123,7 @@ ENTAILED_SHARES: Mapping[str, frozenset[str]] = {
     "some": frozenset({"all", "most", "half", "quarter", "third", "fifth"}),
     "most": frozenset({"all"}),
 }
-"""Of a share, those that bear it out."""
+"""Of a share, those that support it."""
 EXACT_SHARES = frozenset({"half", "quarter", "third", "fifth", "double", "triple"})
 """Shares that a passage must have, where it says nothing else."""
 
