@@ -127,7 +127,7 @@ def _read_seen_pictures(said: ReadMessages, choose_models: ChooseModels) -> tupl
         return ()
     chosen = choose_models().chosen
     if chosen is None or not chosen.answering.settings.sees_pictures:
-        message = "image_url: the language model of this assistant does not see pictures."
+        message = "image_url: the language model of this assistant does not accept images."
         raise refuse_parameter(said.parameter, message)
     return read_pictures(said)
 

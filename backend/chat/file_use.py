@@ -82,7 +82,7 @@ class FilesGiven:
         names = ", ".join(file.name for file in self.unseen)
         was = "was" if len(self.unseen) == 1 else "were"
         who = (
-            "The language model does not see pictures"
+            "The language model does not accept images"
             if self.has_model
             else "No language model is set"
         )

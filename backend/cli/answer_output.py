@@ -20,7 +20,7 @@ _VERDICTS: Mapping[Verdict, str] = {
     "supported": "",
     "weak": "supports this only in part",
     "unsupported": "does not support this",
-    "contradicted": "says otherwise",
+    "contradicted": "contradicts this",
     "unchecked": "not checked",
 }
 _KINDS: Mapping[SourceKindName, str] = {

@@ -136,7 +136,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "eval": ("evaluate:app", "Score the search on questions with known answers."),
         "feedback": (
             "feedback:app",
-            "Make questions with known answers of what people said of answers.",
+            "Create evaluation questions from user feedback.",
         ),
         "mcp": (
             "mcp:mcp",

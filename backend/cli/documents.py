@@ -14,6 +14,7 @@ from backend.schemas.source import FailureResponse
 from backend.store import documents as documents_store
 from backend.store import failures as failures_store
 from backend.store.membership_paths import name_groups
+from indexing.text.normalization import pluralize
 
 
 def documents(as_json: Json = False) -> None:
@@ -64,7 +65,7 @@ def print_documents(
             _format_day(one.updated_at),
         )
     console.print(table)
-    console.print(f"[dim]{len(held)} documents[/dim]")
+    console.print(f"[dim]{pluralize(len(held), 'document')}[/dim]")
 
 
 def _name_reader(token: str, names: Mapping[str, str]) -> str:

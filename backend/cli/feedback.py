@@ -1,4 +1,4 @@
-"""`quarry feedback`: what people said of answers, as questions with known answers."""
+"""`quarry feedback`: user feedback as evaluation questions."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,14 +25,12 @@ from connectors.errors import ActionRequiredError
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import pluralize
 
-app = typer.Typer(
-    help="Make questions with known answers of what people said of answers.", no_args_is_help=True
-)
+app = typer.Typer(help="Create evaluation questions from user feedback.", no_args_is_help=True)
 
 
 @app.callback()
 def feedback() -> None:
-    """Make questions with known answers of what people said of answers."""
+    """Create evaluation questions from user feedback."""
 
 
 @app.command()

@@ -98,7 +98,7 @@ def edit(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Correct a finding: references that no longer bear it out are dropped."""
+    """Correct a finding: references that no longer support it are removed."""
     if question is None and answer is None:
         raise typer.BadParameter("Give --question, --answer, or both.")
     with command_line.cli_errors(as_json):

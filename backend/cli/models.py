@@ -61,7 +61,7 @@ def add(
     window: Annotated[
         int, typer.Option(min=SMALLEST_WINDOW, help="Its context window, in tokens.")
     ] = 32_000,
-    sees: Annotated[bool, typer.Option("--sees", help="It sees pictures.")] = False,
+    sees: Annotated[bool, typer.Option("--sees", help="Accepts images.")] = False,
     tools: Annotated[
         bool, typer.Option("--tools/--no-tools", help="Whether it calls tools.")
     ] = True,
@@ -129,7 +129,7 @@ def edit(
         int | None, typer.Option(min=SMALLEST_WINDOW, help="Its context window, in tokens.")
     ] = None,
     sees: Annotated[
-        bool | None, typer.Option("--sees/--no-sees", help="Whether it sees pictures.")
+        bool | None, typer.Option("--sees/--no-sees", help="Whether it accepts images.")
     ] = None,
     tools: Annotated[
         bool | None, typer.Option("--tools/--no-tools", help="Whether it calls tools.")
@@ -357,7 +357,7 @@ def _list_abilities(model: ModelResponse) -> Iterator[str]:
     if model.calls_tools:
         yield "call tools"
     if model.sees_pictures:
-        yield "see pictures"
+        yield "accept images"
     if model.reasons:
         yield "reason"
 

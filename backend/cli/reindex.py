@@ -50,7 +50,7 @@ def reindex(
         bool,
         typer.Option(
             "--words",
-            help="Make only the words of the index again, as after an update of Quarry that stems other languages."
+            help="Rebuild only the full-text index, as after an update of Quarry that stems other languages."
             " Chunks and vectors are kept.",
         ),
     ] = False,

@@ -32,7 +32,7 @@ def research(
         typer.Option("--knowledge/--no-knowledge", help="Search company knowledge. On by default."),
     ] = True,
     minutes: Annotated[
-        int, typer.Option(min=1, max=MOST_MINUTES, help="It takes so many minutes at most.")
+        int, typer.Option(min=1, max=MOST_MINUTES, help="Time limit in minutes.")
     ] = 10,
     assistant: Annotated[
         str | None,

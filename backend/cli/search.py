@@ -221,7 +221,7 @@ def print_no_results(console: Console, query: str, suggestions: Sequence[Suggest
     if not suggestions:
         console.print("Check the spelling, or try other or fewer words.")
     console.print(
-        "What is not read yet is not found. To see how far each source is: quarry sources"
+        "Documents that are not synced yet are not searched. Check progress: quarry sources"
     )
 
 

@@ -14,7 +14,7 @@ app = typer.Typer(
 
 @app.command()
 def run() -> None:
-    """Answer in Slack until Ctrl-C or SIGTERM. What is being answered then is finished, or said to be interrupted."""
+    """Answer in Slack until Ctrl-C or SIGTERM. Answers in progress are finished or marked as interrupted."""
     with command_line.cli_errors(as_json=False):
         from backend.programs.slack.service import SlackService
         from backend.worker.process import start_logging

@@ -22,6 +22,7 @@ from backend.cli.command_line import Json, to_safe_text
 from backend.sources.status_text import describe_progress
 from indexing.ingestion.progress import Progress as Step
 from indexing.ingestion.progress import Report
+from indexing.text.normalization import pluralize
 
 if TYPE_CHECKING:
     from backend.container import Container
@@ -130,7 +131,7 @@ def print_sync_report(console: Console, source: str, one: Report, error: str | N
     ]
     spent = ", ".join(f"{stage} {value:.1f} s" for stage, value in one.seconds.items())
     summary = ", ".join(counts) or ("not synced" if error else "nothing had changed")
-    details = f" ({one.chunks} chunks; {spent})" if one.chunks else ""
+    details = f" ({pluralize(one.chunks, 'chunk')}; {spent})" if one.chunks else ""
     console.print(to_safe_text(f"{source}: {summary}{details}"))
     for item in one.unreadable:
         console.print(

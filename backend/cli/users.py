@@ -123,7 +123,7 @@ def role(
 
 @app.command()
 def verify(email: Email, as_json: Json = False) -> None:
-    """Vouch for the address of a person, who then may read what it may read."""
+    """Mark a person's address as verified; they can then read what it may read."""
     with command_line.cli_errors(as_json):
         _open_service().verify(email)
         _report(email, "is verified", as_json)
@@ -151,7 +151,7 @@ def change_address(
 
 @app.command()
 def release_address(email: Email, as_json: Json = False) -> None:
-    """Let an address that was somebody's be given to another: whoever has it reads what names it."""
+    """Allow a former address to be assigned to another person, who then reads what names it."""
     with command_line.cli_errors(as_json):
         _open_service().release_email(email)
         _report(email, "may be given to somebody else", as_json)

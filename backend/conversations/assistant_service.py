@@ -44,7 +44,7 @@ class AssistantGoneError(ConflictError):
 
     def __init__(self) -> None:
         super().__init__(
-            "This assistant is no longer available. Go on with the default assistant, or begin another conversation."
+            "This assistant is no longer available. Use the default assistant, or begin another conversation."
         )
 
 

@@ -20,7 +20,7 @@ from backend.store.shared_files import FileHolder, SharedFile
 from backend.store.user_files import missing_file
 from connectors.errors import ActionRequiredError, ConflictError
 
-_FULL = f"It has {MOST_OF_HOLDER:,} files already. Remove some first."
+_FULL = f"The limit of {MOST_OF_HOLDER:,} files is reached. Remove some first."
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class EventEncoder(Protocol):
 
     @property
     def broken(self) -> EncodedEvent:
-        """The `error` of a turn that ended without an end: an error in the program."""
+        """The `error` of a turn that ended without a final event: an error in the program."""
 
     def encode(self, event: ChatEvent) -> EncodedEvent | None:
         """Return None for what is not sent. An `AnswerDone` becomes `done`, a `TurnFailed` becomes `error`."""

@@ -173,7 +173,7 @@ class TurnRunner:
             turn.break_down()
         finally:
             if turn.break_down():
-                LOG.error("The answer %s ended without an end.", order.message_id)
+                LOG.error("The answer %s ended without a final event.", order.message_id)
             self._heartbeat.wake()
 
     def _answer(self, order: TurnOrder, answering: Answering, turn: RunningTurn) -> None:

@@ -184,7 +184,7 @@ class SourceKindResponse(Schema):
 class SourceActionResponse(Schema):
     """What was done to a source, in a sentence."""
 
-    model_config = with_example(source="handbook", told="handbook is synced again.")
+    model_config = with_example(source="handbook", told="Syncing of handbook is resumed.")
 
     source: str
     told: str

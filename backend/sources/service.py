@@ -236,7 +236,7 @@ class SourceService:
                 schedule.request_run(
                     database, name, schedule.schedule_kind(last.kind), last.accepted
                 )
-        return self._requested(name, f"{name} is synced again.")
+        return self._requested(name, f"Syncing of {name} is resumed.")
 
     def cancel(self, name: str) -> SourceActionResponse:
         """Stop the current or waiting run. What it did is kept; the next one continues from there."""

@@ -219,7 +219,7 @@ def add(
         if file_id in ids:
             return False
         if len(ids) >= most:
-            raise ConflictError(f"It has {most:,} files already. Remove some first.")
+            raise ConflictError(f"The limit of {most:,} files is reached. Remove some first.")
         added = {column.name: holder.id, "file_id": file_id, "added_at": datetime.now(UTC)}
         connection.execute(inserting(connection, table).values(added))
         file_labels.mark_due(connection, select(user_files.c.id).where(user_files.c.id == file_id))

@@ -74,7 +74,7 @@ FILE_COLUMNS = (
 
 
 def missing_file() -> NotFoundError:
-    """One of somebody else and one that never was are the same."""
+    """Another person's and a missing one give the same error."""
     return NotFoundError("There is no such file.")
 
 
@@ -105,7 +105,7 @@ def add(database: Database, owner: ConversationOwner, file: NewFile, most: int) 
         count = select(func.count()).select_from(user_files).where(is_of(owner))
         if (connection.scalar(count) or 0) >= most:
             raise ConflictError(
-                f"You have {most:,} files already. Delete some that you do not need any more."
+                f"You have reached the limit of {most:,} files. Delete some that you no longer need."
             )
         connection.execute(insert(user_files).values(row))
         waiting_uploads.keep(connection, owner, file.id, file.data)

@@ -48,7 +48,7 @@ def feedback_page(
     rating: Annotated[Rating | None, Query()] = None,
     before: Annotated[int | None, Query(ge=1, le=HIGHEST)] = None,
 ) -> HTMLResponse:
-    """Show what people said of answers, a page at a time; of the answers only what this admin may read."""
+    """Show user feedback on answers, a page at a time; of the answers only what this admin may read."""
     found = review.list_page(rating, before, FEEDBACK_PAGE + 1)
     values = {
         "entries": [

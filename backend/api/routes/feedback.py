@@ -128,7 +128,7 @@ def take_feedback_back(
     feedback.take_back(conversation_id, message_id)
 
 
-@router.get(_ALL, summary="List what people said of answers")
+@router.get(_ALL, summary="List user feedback on answers")
 @requires(Permission.ADMIN)
 def list_feedback(
     review: ReviewDependency,

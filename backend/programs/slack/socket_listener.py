@@ -87,7 +87,7 @@ class SocketListener:
             act = self._take(request.type, request.payload)
         except QuarryError as error:
             # It is not acknowledged: Slack delivers it again.
-            LOG.warning("What Slack reports cannot be taken now: %s", error)
+            LOG.warning("Slack events cannot be processed now: %s", error)
             return
         client.send_socket_mode_response(SocketModeResponse(envelope_id=request.envelope_id))
         if act is not None:

@@ -41,7 +41,7 @@ TEXTS: Mapping[Language, ReportTexts] = {
         " {supported}, weak: {weak}, unsupported: {unsupported}, contradicted: {contradicted}, unchecked: {unchecked}.",
         marks={
             Verdict.UNSUPPORTED: "*(its source does not say this)*",
-            Verdict.CONTRADICTED: "*(its source says otherwise)*",
+            Verdict.CONTRADICTED: "*(its source contradicts this)*",
         },
     ),
     "zh": ReportTexts(

@@ -9,7 +9,7 @@ const VERDICTS = {
   supported: translate("Supported by this source."),
   weak: translate("Partly supported by this source. Read it before you rely on it."),
   unsupported: translate("Not supported by this source."),
-  contradicted: translate("This source says otherwise. Compare the two before you rely on either."),
+  contradicted: translate("This source contradicts the statement. Compare the two before you rely on either."),
   unchecked: translate("Not checked: the sentence states nothing to compare, its language is not understood, or the check did not run."),
 };
 const GAP = 8;

@@ -144,7 +144,7 @@ export class ConversationList {
     const one = this.#find(item);
     openMenu(button, [
       [translate("Rename"), () => this.#rename(item)],
-      [one.archived ? translate("Take out of the archive") : translate("Archive"), () => this.#archive(one)],
+      [one.archived ? translate("Unarchive") : translate("Archive"), () => this.#archive(one)],
       [translate("Move to a project"), () => this.#move(one)],
       [translate("Delete"), () => this.#delete(one)],
     ]);

@@ -174,7 +174,7 @@ def test_an_assistant_from_its_making_to_its_end(
         expect(bob.locator(".message .answer")).to_contain_text("There are 9 weeks")
         expect(bob.get_by_label("Your question", exact=True)).to_be_disabled()
         check_looks(bob, pictures, "assistant-gone")
-        bob.get_by_role("button", name="Go on with the default assistant").press("Enter")
+        bob.get_by_role("button", name="Use the default assistant").press("Enter")
         box = bob.get_by_label("Your question", exact=True)
         expect(box).to_be_focused()
         box.fill("And at the office?")
@@ -197,6 +197,6 @@ def test_what_the_default_assistant_begins_with(browser: Browser, server: Servin
         expect(
             bob.get_by_role("heading", name="This assistant is no longer available")
         ).to_be_visible()
-        bob.get_by_role("button", name="Go on with the default assistant").click()
+        bob.get_by_role("button", name="Use the default assistant").click()
         expect(bob).to_have_url(f"{server.url}/chat")
         expect(bob.get_by_label("Your question", exact=True)).to_be_enabled()

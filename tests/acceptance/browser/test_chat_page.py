@@ -346,7 +346,7 @@ def test_found_renamed_archived_and_deleted(
         page.get_by_role("button", name="Archived").click()
         expect(_titles(page)).to_have_text(["Bikes"])
         page.screenshot(path=pictures / "chat-archived.png")
-        _options(page, "Bikes", "Take out of the archive")
+        _options(page, "Bikes", "Unarchive")
         expect(page.get_by_text("Nothing is archived.")).to_be_visible()
         page.get_by_role("button", name="Archived").click()
         expect(_titles(page)).to_have_count(3)

@@ -157,7 +157,7 @@ def test_shared_and_judged_by_one_read_by_another(
     assert "scanners" not in ann.content()
     expect(ann.locator(".aside")).to_be_hidden()
     check_looks(ann, pictures, "shared-withheld")
-    ann.get_by_role("button", name="Ask on from here").click()
+    ann.get_by_role("button", name="Continue from here").click()
     expect(ann.locator("#status")).to_contain_text("You may read none of its answers")
     ann.goto(f"{company.server.url}/feedback")
     expect(ann.get_by_text(WITHHELD)).to_be_visible()
@@ -172,7 +172,7 @@ def test_shared_and_judged_by_one_read_by_another(
     check_looks(ann, pictures, "feedback")
 
     ann.goto(link)
-    ann.get_by_role("button", name="Ask on from here").click()
+    ann.get_by_role("button", name="Continue from here").click()
     expect(ann).to_have_url(re.compile(r"/chat/[\w-]{16,}$"))
     expect(ann.locator(".answer strong")).to_have_text("interlock of the laser")
 

@@ -36,6 +36,6 @@ def test_the_search_is_said(use: FileUse, count: int, has_model: bool, sentence:
 def test_pictures_that_nobody_looked_at_are_said() -> None:
     given = FilesGiven(use="whole", files=(ONE,), has_model=True, unseen=(TWO,))
     assert given.sentence == (
-        "The language model does not see pictures: two.png was not looked at."
+        "The language model does not accept images: two.png was not looked at."
     )
     assert given.document_ids == ["f:1"]

@@ -68,7 +68,7 @@ def test_a_cited_source_is_listed_once_with_all_its_quotes() -> None:
         "file:///3",
         "",
         "[4] Title 4 (what you asked to remember)",
-        "“four” (says otherwise)",
+        "“four” (contradicts this)",
         "file:///4",
     ]
 

@@ -1,4 +1,4 @@
-"""`quarry feedback export`: what people said of answers becomes a data set that `quarry eval` scores."""
+"""`quarry feedback export`: user feedback becomes a data set that `quarry eval` scores."""
 
 import json
 from pathlib import Path

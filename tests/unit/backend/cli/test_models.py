@@ -75,7 +75,7 @@ def test_models_are_added_listed_used_and_removed(cli: CliRunner) -> None:
     assert (small["has_key"], small["calls_tools"], small["reasons"]) == (False, False, True)
     assert (small["input_price"], small["output_price"], small["roles"]) == (0.5, 2.0, ["fast"])
     table = _run(cli, "list")
-    assert "call tools, see pictures" in table
+    assert "call tools, accept images" in table
     assert SECRET not in table
     removed = json.loads(_run(cli, "remove", "small", "--json"))
     assert removed == {"name": "small", "done": "is removed"}

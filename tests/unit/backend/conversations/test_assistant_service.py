@@ -280,7 +280,7 @@ def test_a_conversation_says_when_its_assistant_is_gone(
     shared = ann.create(FOR_HR)
     assert bob.find_settings_of_conversation(shared.id).searches
     ann.change(shared.id, {"visibility": Visibility.MINE})
-    with pytest.raises(AssistantGoneError, match=r"no longer available\. Go on with the default"):
+    with pytest.raises(AssistantGoneError, match=r"no longer available\. Use the default"):
         bob.find_settings_of_conversation(shared.id)
     ann.delete(shared.id)
     with pytest.raises(ConflictError, match="no longer available"):

@@ -117,7 +117,7 @@ def test_there_is_a_limit_and_the_same_file_is_no_further_one(database: Database
     for name in "abc":
         _add(database, name)
     assert _add(database, "c").id == "id-c"
-    with pytest.raises(ConflictError, match="You have 3 files already"):
+    with pytest.raises(ConflictError, match="You have reached the limit of 3 files"):
         _add(database, "d")
 
 

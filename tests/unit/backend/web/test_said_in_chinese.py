@@ -120,7 +120,7 @@ def test_what_became_of_files_of_a_project_and_of_an_assistant(
     "sentence",
     [
         OF_FILES,
-        "It has 100 files already. Remove some first.",
+        "The limit of 100 files is reached. Remove some first.",
         "Only the owner of this assistant adds and removes its files.",
         "The default assistant has no files of its own.",
         "Too many files wait to be read. Add it again in a moment.",

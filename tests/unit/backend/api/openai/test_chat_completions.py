@@ -266,7 +266,7 @@ def test_a_picture_is_shown_to_a_model_that_sees_and_else_refused(
         return ask(ann, model=assistant, messages=[{"role": "user", "content": parts}])
 
     assistant = "default"
-    with pytest.raises(openai.BadRequestError, match="does not see pictures") as refused:
+    with pytest.raises(openai.BadRequestError, match="does not accept images") as refused:
         show(PICTURE)
     assert refused.value.param == "messages"
     add_model(office.container, "eye", model.base_url, sees_pictures=True)

@@ -146,7 +146,7 @@ def test_a_picture_is_shown_to_a_model_that_sees(
         {"type": "input_image", "image_url": PICTURE, "detail": "auto"},
     ]
     asked = [{"role": "user", "content": parts}]
-    with pytest.raises(openai.BadRequestError, match="does not see pictures") as refused:
+    with pytest.raises(openai.BadRequestError, match="does not accept images") as refused:
         ask(ann, asked)
     assert refused.value.param == "input"
     add_model(office.container, "watcher", model.base_url, sees_pictures=True)

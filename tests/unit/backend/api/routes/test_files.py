@@ -350,7 +350,7 @@ def test_pictures_are_shown_to_a_model_that_sees(
     assert picture["media_type"] == "image/png"
     _, _, streamed = _ask(bob, picture)
     assert streamed[0].data["sentence"] == (
-        "The language model does not see pictures: quay.png was not looked at."
+        "The language model does not accept images: quay.png was not looked at."
     )
     values = ModelValues(
         name="eye",

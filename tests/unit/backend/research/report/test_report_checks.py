@@ -92,7 +92,7 @@ def test_a_sentence_that_its_source_contradicts_is_written_anew_by_its_passage()
 def test_what_is_not_mended_is_marked(reword: Callable[[Json, Request], Reply]) -> None:
     report, asked = report_of(reword=reword)
     assert asked
-    assert f"{WRONG} [1]. *(its source says otherwise)* The Aster pump weighs" in report.text
+    assert f"{WRONG} [1]. *(its source contradicts this)* The Aster pump weighs" in report.text
     assert report.counts.contradicted == 1
     assert report.counts.supported == 1
     assert "contradicted: 1" in report.markdown
