@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 from backend.api.request_pools import PoolName
 from backend.api.server_processes import ServerProcesses
 from backend.api.warmup import CurrentContainer, Warmup
-from backend.store.metrics_queries import Figures, Reckoning
+from backend.store.metrics_queries import Figures, MetricsReader
 from backend.store.runs import RunState
 from backend.store.web_cache import CacheKind
 from backend.sync.document_set_updates import MAINTENANCE
@@ -184,7 +184,7 @@ class _DatabaseCollector(Collector):
         self._current = current
         self._warmup = warmup
         self._lock = threading.Lock()
-        self._reckoning: Reckoning | None = None
+        self._metrics_reader: MetricsReader | None = None
 
     def describe(self) -> list[Metric]:
         """Return nothing, so that the database is not read before the first scrape."""
@@ -202,9 +202,9 @@ class _DatabaseCollector(Collector):
             return None
         try:
             with self._lock:
-                if self._reckoning is None:
-                    self._reckoning = Reckoning(self._current.container.database)
-            return self._reckoning.take()
+                if self._metrics_reader is None:
+                    self._metrics_reader = MetricsReader(self._current.container.database)
+            return self._metrics_reader.take()
         except (TemporarilyUnavailableError, ActionRequiredError):
             return None
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from backend.chat import prompts
 from backend.chat.agent.call_plans import PlannedCall
-from backend.chat.agent.concurrent_tasks import Lost
+from backend.chat.agent.concurrent_tasks import TaskFailure
 from backend.chat.agent.tool_calls import (
     InvalidCall,
     ParsedCall,
@@ -235,7 +235,7 @@ class _AgentTurn(ModelTurn):
                 case InternalSearch(queries), SearchResult() as result:
                     self._queries |= {*queries}
                     self._add_results(result)
-                case InternalSearch(), Lost(error) if not (
+                case InternalSearch(), TaskFailure(error) if not (
                     self._has_looked or self._dependencies.web
                 ):
                     raise error

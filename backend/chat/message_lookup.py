@@ -69,14 +69,14 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class _Room:
-    """Tokens for what is found on each side."""
+class _TokenBudget:
+    """The token budget of each side of the search."""
 
     web: int
     knowledge: int
 
     @classmethod
-    def share(cls, room: int, plan: SearchPlan) -> "_Room":
+    def share(cls, room: int, plan: SearchPlan) -> "_TokenBudget":
         if _find_knowledge_queries(plan) is None:
             return cls(web=room, knowledge=0)
         web = int(room * WEB_SHARE) if _asks_web(plan) else 0
@@ -155,7 +155,7 @@ class MessageLookup:
         web = self.dependencies.web
         if web is None or Side.WEB not in self.sides:
             return None
-        room = _Room.share(self.room, plan).web
+        room = _TokenBudget.share(self.room, plan).web
         return start_web_lookup(web, plan, room, self._limit_time(), check)
 
     def _make_query_check(self, started: _Started) -> CheckQuery:
@@ -180,7 +180,7 @@ class MessageLookup:
         if lookup is None:
             return WebReferences()
         found = yield from lookup.follow(DocumentNumbers())
-        room = _Room.share(self.room, plan).web
+        room = _TokenBudget.share(self.room, plan).web
         fitting = fit_references(found.references, room, self.dependencies.count_tokens)
         return replace(found, references=tuple(fitting))
 
@@ -212,7 +212,7 @@ class MessageLookup:
         search, asked = self._search, _find_knowledge_queries(plan)
         if search is None or asked is None:
             return None, ()
-        request = self._request(_Room.share(self.room, plan).knowledge)
+        request = self._request(_TokenBudget.share(self.room, plan).knowledge)
         try:
             if isinstance(started, DeadlineExceededError):
                 raise started

@@ -67,7 +67,7 @@ class _Sum:
         )
 
 
-class Reckoning:
+class MetricsReader:
     """Reads the figures of one database. Safe to use from several threads."""
 
     def __init__(self, database: Database) -> None:

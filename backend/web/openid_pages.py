@@ -97,7 +97,7 @@ class OpenIdPages:
     def mount(self, app: FastAPI) -> None:
         app.get(BEGIN, include_in_schema=False)(self.begin)
         app.get(CONTINUE, include_in_schema=False)(self.go_on)
-        app.get(CALLBACK, include_in_schema=False)(self.come_back)
+        app.get(CALLBACK, include_in_schema=False)(self.callback)
         app.post(LINK, include_in_schema=False)(self.link)
 
     @requires(Permission.ANYONE)
@@ -119,7 +119,7 @@ class OpenIdPages:
         return page(request, "openid_continue.html", "", values)
 
     @requires(Permission.ANYONE)
-    async def come_back(
+    async def callback(
         self,
         request: Request,
         state: Parameter = None,
@@ -213,7 +213,7 @@ class OpenIdPages:
         identity = self.flow.finish(response, kept.attempt, now)
         if kept.invitation:
             person = self._accounts(request).accept_invitation(identity, kept.invitation)
-            return self.sign_in.let_in(self._begin_session(request, person), "/")
+            return self.sign_in.redirect_signed_in(self._begin_session(request, person), "/")
         return self._let_in(request, identity, kept.following)
 
     def _let_in(self, request: Request, identity: Identity, following: str) -> Response:
@@ -222,7 +222,7 @@ class OpenIdPages:
         if person is not None and accounts.find(identity) is None:
             return self._ask_to_link(request, identity, person)
         signed_in = self._begin_session(request, accounts.sign_in(identity))
-        return self.sign_in.let_in(signed_in, following)
+        return self.sign_in.redirect_signed_in(signed_in, following)
 
     def _begin_session(self, request: Request, person: Person) -> SignedIn:
         service = SignInService(self.container.database, self.sign_in.passwords)

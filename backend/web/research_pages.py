@@ -142,7 +142,7 @@ def _read_body(form: Form) -> ResearchBody:
 
 @router.get(_ONE)
 @requires(Permission.ASK)
-def one_research_page(
+def research_run_page(
     research_id: ResearchId, request: Request, research: ResearchDependency
 ) -> Response:
     return _show(request, research, research_id)

@@ -101,7 +101,7 @@ class SignInPages:
         )
         match result:
             case SignedIn():
-                return self.let_in(result, check_next(following))
+                return self.redirect_signed_in(result, check_next(following))
             case Refused():
                 return self.render(request, following, email, _REFUSED, 401)
             case Limited(retry_after=wait):
@@ -138,7 +138,7 @@ class SignInPages:
             signed_in = await self.queue.run(visitor.address, self._accept, code, chosen, visitor)
         except (InvalidInputError, ConflictError) as error:
             return self._invitation_page(request, code, invitation, chosen, str(error), 422)
-        return self.let_in(signed_in, "/")
+        return self.redirect_signed_in(signed_in, "/")
 
     def _accept(self, code: str, chosen: AccountDetails, visitor: Visitor) -> SignedIn:
         database = self.container.database
@@ -209,7 +209,7 @@ class SignInPages:
             return None
         return provider.host
 
-    def let_in(self, signed_in: SignedIn, address: str) -> Response:
+    def redirect_signed_in(self, signed_in: SignedIn, address: str) -> Response:
         answer = RedirectResponse(address, 303)
         self.cookies.give(answer, self.cookies.session, signed_in.session, LONGEST)
         self.cookies.give(answer, self.cookies.device, signed_in.device, DEVICE_LIFETIME)

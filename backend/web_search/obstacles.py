@@ -81,12 +81,12 @@ def _is_titled(signs: PageSigns, obstacle: Obstacle) -> bool:
     pattern = TITLES.get(obstacle)
     if pattern is None or (obstacle is Obstacle.LOGIN and not signs.has_password_field):
         return False
-    return any(pattern.search(straighten(text)) for text in (signs.title, signs.heading))
+    return any(pattern.search(normalize_apostrophes(text)) for text in (signs.title, signs.heading))
 
 
 def _says(signs: PageSigns, obstacle: Obstacle) -> bool:
     """Whether the text says so, and little else."""
-    text = straighten(signs.text)
+    text = normalize_apostrophes(signs.text)
     if len(text) > _LONGEST or SENTENCES[obstacle].search(to_one_line(text)) is None:
         return False
     if signs.is_short and obstacle not in _OTHER_TEXT:
@@ -110,6 +110,6 @@ def _find_emptiness(signs: PageSigns) -> Obstacle | None:
     return Obstacle.SCRIPTS if needs_scripts else Obstacle.EMPTY
 
 
-def straighten(text: str) -> str:
-    """Write apostrophes as the patterns have them."""
+def normalize_apostrophes(text: str) -> str:
+    """Replace typographic apostrophes by the plain one of the patterns."""
     return text.replace("’", "'")

@@ -60,7 +60,7 @@ class Tasks:
     def __init__(self, engine: Engine, containers: ContainerProvider) -> None:
         self._engine = engine
         self._containers = containers
-        self._telling = threading.Lock()
+        self._updating_sets = threading.Lock()
 
     def register(self, app: Celery) -> None:
         tasks: tuple[tuple[Task, Callable[[int], None]], ...] = (
@@ -84,14 +84,14 @@ class Tasks:
         One message at a time is worked on: the others would take the places of permission syncs.
         """
         del source
-        if not self._telling.acquire(blocking=False):
+        if not self._updating_sets.acquire(blocking=False):
             return
         try:
             with log_errors():
                 while self._engine.sets_due():
                     pass
         finally:
-            self._telling.release()
+            self._updating_sets.release()
 
     def index(self, source: int) -> None:
         """Index all sources for as long as one is fetched: no message is needed meanwhile."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from backend.container import Container
 from backend.research.runs.learned_items import keep_learned
-from backend.research.runs.research_workers import ResearchWork, ResearchWorkers, ignore_news
+from backend.research.runs.research_workers import ResearchWork, ResearchWorkers, ignore_stored_run
 from backend.research.runs.run_steps import RunStepper
 from backend.schemas.research_events import encode_research_event
 from backend.settings import Settings
@@ -27,7 +27,7 @@ def make_research_work(
     find_container: Callable[[], Container],
     find_database: Callable[[], Database],
     at_once: int,
-    stored: Callable[[str], object] = ignore_news,
+    stored: Callable[[str], object] = ignore_stored_run,
 ) -> ResearchWork:
     """
     Args:

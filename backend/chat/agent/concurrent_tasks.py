@@ -21,7 +21,7 @@ Task: TypeAlias = Callable[[], Generator[ChatEvent, None, T]]
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class TaskFailure:
     """The outcome of a call that failed, or that did not end in time."""
 
     error: QuarryError | DeadlineExceededError
@@ -30,7 +30,7 @@ class Lost:
 @dataclass(frozen=True, slots=True)
 class _Ended(Generic[K, T]):
     key: K
-    outcome: T | Lost
+    outcome: T | TaskFailure
 
 
 _Arrived: TypeAlias = SimpleQueue[ChatEvent | _Ended[K, T] | None]
@@ -38,7 +38,7 @@ _Arrived: TypeAlias = SimpleQueue[ChatEvent | _Ended[K, T] | None]
 
 def run_concurrently(
     tasks: Mapping[K, Task[T]], deadline: Deadline
-) -> Generator[ChatEvent, None, dict[K, T | Lost]]:
+) -> Generator[ChatEvent, None, dict[K, T | TaskFailure]]:
     """Run all tasks, and return their outcomes by their keys.
 
     It ends soon after the deadline, at once where that is cancelled; what then still runs is lost. The threads are
@@ -47,7 +47,7 @@ def run_concurrently(
     arrived: _Arrived[K, T] = SimpleQueue()
     for key, task in tasks.items():
         threading.Thread(target=_run, args=(key, task, arrived), daemon=True).start()
-    outcomes: dict[K, T | Lost] = {}
+    outcomes: dict[K, T | TaskFailure] = {}
     limit = Deadline(deadline.at + GRACE_SECONDS, deadline.cancel_token)
     with limit.on_expiry(lambda: arrived.put(None)):
         while len(outcomes) < len(tasks) and (one := arrived.get()) is not None:
@@ -55,16 +55,16 @@ def run_concurrently(
                 outcomes[one.key] = one.outcome
             else:
                 yield one
-    return {key: outcomes.get(key) or _lose() for key in tasks}
+    return {key: outcomes.get(key) or _timed_out() for key in tasks}
 
 
 def _run(key: K, task: Task[T], arrived: _Arrived[K, T]) -> None:
     # A mistake in the program ends the thread, which reports it, and is an outcome all the same.
-    outcome: T | Lost = _lose()
+    outcome: T | TaskFailure = _timed_out()
     try:
         outcome = _pass_on(arrived, task())
     except SEARCH_ERRORS as error:
-        outcome = Lost(error)
+        outcome = TaskFailure(error)
     finally:
         arrived.put(_Ended(key, outcome))
 
@@ -79,5 +79,5 @@ def _pass_on(arrived: _Arrived[K, T], events: Generator[ChatEvent, None, T]) -> 
             return outcome
 
 
-def _lose() -> Lost:
-    return Lost(DeadlineExceededError("It took too long."))
+def _timed_out() -> TaskFailure:
+    return TaskFailure(DeadlineExceededError("It took too long."))

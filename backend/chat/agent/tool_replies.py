@@ -78,8 +78,8 @@ class WebReplies:
     """By which links of pages are chosen."""
     count_tokens: CountTokens
 
-    def tell_results(self, finding: WebFinding, note: str, room: int) -> ToolReply:
-        """Tell what a search of the web found: as many results as fit into so many tokens."""
+    def format_search_reply(self, finding: WebFinding, note: str, room: int) -> ToolReply:
+        """Write the reply to a web search, with as many results as fit into `room` tokens."""
         if finding.problem:
             return ToolReply(
                 "\n".join(filter(None, (finding.problem, prompts.WEB_UNAVAILABLE, note)))
@@ -98,8 +98,10 @@ class WebReplies:
             tuple((one.number, _describe_result(one.result)) for one in numbered),
         )
 
-    def tell_pages(self, opened: Sequence[OpenedPage | RefusedPage], note: str) -> ToolReply:
-        """Tell what pages say, and name those that were not read or not opened."""
+    def format_pages_reply(
+        self, opened: Sequence[OpenedPage | RefusedPage], note: str
+    ) -> ToolReply:
+        """Write the reply with the text of pages, which names those that were not read or not opened."""
         replies = [self._tell_page(one) for one in opened]
         listed = f'{{"pages": [{", ".join(one.text for one in replies)}]}}'
         documents = {number: page for one in replies for number, page in one.documents.items()}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend.chat.agent.concurrent_tasks import Lost
+from backend.chat.agent.concurrent_tasks import TaskFailure
 from backend.chat.web_lookup import ReadPage
 from backend.search.models import SearchResult
 from backend.web_search.results import BlockedPage, Freshness, UnreadablePage
@@ -34,7 +34,7 @@ class PageReading:
 
 Work: TypeAlias = InternalSearch | WebSearching | PageReading
 Outcome: TypeAlias = SearchResult | WebFinding | ReadPage | BlockedPage | UnreadablePage
-Outcomes: TypeAlias = Mapping[Work, Outcome | Lost]
+Outcomes: TypeAlias = Mapping[Work, Outcome | TaskFailure]
 
 _WEIGHTS: Mapping[type[Work], int] = {InternalSearch: 4, PageReading: 2, WebSearching: 1}
 

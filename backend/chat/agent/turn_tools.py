@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from backend.chat import prompts
 from backend.chat.agent.call_plans import CallPlanner, PlannedCall, list_work
-from backend.chat.agent.concurrent_tasks import Lost, Task, run_concurrently
+from backend.chat.agent.concurrent_tasks import Task, TaskFailure, run_concurrently
 from backend.chat.agent.known_pages import KnownPages, RefusedPage
 from backend.chat.agent.read_texts import ReadTexts
 from backend.chat.agent.tool_calls import ParsedCall
@@ -140,7 +140,7 @@ class TurnTools:
                 return self._reply_to_web_search(search, plan.note, step)
             case pages:
                 opened = [_describe_page(page, step, replied) for page in pages]
-                return self._replies.tell_pages(opened, plan.note)
+                return self._replies.format_pages_reply(opened, plan.note)
 
     def _reply_to_web_search(
         self, search: WebSearching, note: str, step: FinishedStep
@@ -149,7 +149,7 @@ class TurnTools:
         if not isinstance(outcome, WebFinding):
             return ToolReply(prompts.TOO_SLOW)
         room = step.rooms[search] + self._count_tokens(FRAME)
-        return self._replies.tell_results(outcome, note, room)
+        return self._replies.format_search_reply(outcome, note, room)
 
     def _fit(self, plan: PlannedCall, step: FinishedStep, reply: ToolReply) -> ToolReply:
         """Leave out what would not fit into the window after all, such as many reasons why pages were not read."""
@@ -161,7 +161,7 @@ class TurnTools:
         return reply if fits else ToolReply(prompts.NOTHING_FITS)
 
 
-def _reply_to_search(outcome: Outcome | Lost, note: str) -> ToolReply:
+def _reply_to_search(outcome: Outcome | TaskFailure, note: str) -> ToolReply:
     if not isinstance(outcome, SearchResult):
         return ToolReply(prompts.SEARCH_FAILED)
     return reply_to_search(outcome, note)

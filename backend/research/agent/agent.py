@@ -18,7 +18,7 @@ from backend.research.agent.actions import (
 from backend.research.agent.answers import learn_from_answer
 from backend.research.agent.gaps import Gaps
 from backend.research.agent.judgement import AnswerJudge
-from backend.research.agent.tools import AgentTools, Brought
+from backend.research.agent.tools import ActionResult, AgentTools
 from backend.research.cited_text import CitedText, keep_markers, select_sources
 from backend.research.earlier_findings import (
     NOT_FOUND,
@@ -256,7 +256,7 @@ class ResearchAgent:
         if self._gaps.current == asked:
             self._gaps.turn()
 
-    def _tell(self, kind: ActionKind, brought: Brought, known: frozenset[int]) -> None:
+    def _tell(self, kind: ActionKind, brought: ActionResult, known: frozenset[int]) -> None:
         self._tell_sources(known)
         task = self._work.task.number
         self._work.emit(
@@ -277,7 +277,7 @@ class ResearchAgent:
             if number not in known:
                 self._work.emit(SourceFound(self._work.task.number, replace(source, texts=())))
 
-    def _do(self, action: Action) -> Brought:
+    def _do(self, action: Action) -> ActionResult:
         match action:
             case Search():
                 return self._tools.search(action, self._work.deadline)
@@ -285,13 +285,13 @@ class ResearchAgent:
                 question, most = self._gaps.current, self._pages_left
                 return self._tools.visit(pages, question, most, self._work.deadline)
             case Reflect(questions):
-                return Brought(self._gaps.add(questions))
+                return ActionResult(self._gaps.add(questions))
             case Answer(text):
                 return self._judge_answer(text)
             case Code(problem, program):
                 return self._calculate(problem, program)
 
-    def _judge_answer(self, text: str) -> Brought:
+    def _judge_answer(self, text: str) -> ActionResult:
         answer = keep_markers(text, self._evidence.mapping)
         sources = self._evidence.sources
         cited = select_sources(sources, answer.seen)
@@ -301,25 +301,25 @@ class ResearchAgent:
             self._rejected += is_main
             fault = f"The answer to “{question}” did not count. {judgement.fault}"
             self._faults.append(fault)
-            return Brought(0, (fault,))
+            return ActionResult(0, (fault,))
         if is_main:
             self._answer = answer
         else:
             now = self._tools.request.dependencies.now()
             self._evidence.learn([learn_from_answer(question, answer, sources, now)])
             self._gaps.close()
-        return Brought(1, (judgement.note,) if judgement.note else ())
+        return ActionResult(1, (judgement.note,) if judgement.note else ())
 
-    def _calculate(self, problem: str, program: str) -> Brought:
+    def _calculate(self, problem: str, program: str) -> ActionResult:
         calculate = self._tools.request.dependencies.calculate
         if calculate is None:
             raise ValueError("there is no sandbox")
         match calculate(problem, program, self._work.deadline):
             case KnowledgeItem() as item:
                 self._evidence.learn([item])
-                return Brought(1)
+                return ActionResult(1)
             case str() as reason:
-                return Brought(0, (reason,))
+                return ActionResult(0, (reason,))
 
 
 def _describe(action: Action) -> tuple[ActionKind, tuple[str, ...]]:

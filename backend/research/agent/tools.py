@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from backend.chat import prompts as chat_prompts
 from backend.chat.agent.call_plans import CallPlanner, PlannedCall, list_work
-from backend.chat.agent.concurrent_tasks import Lost, Task, run_concurrently
+from backend.chat.agent.concurrent_tasks import Task, TaskFailure, run_concurrently
 from backend.chat.agent.known_pages import KnownPages, RefusedPage
 from backend.chat.agent.read_texts import ReadTexts
 from backend.chat.agent.tool_calls import OpenCall, WebSearchCall
@@ -51,12 +51,12 @@ DOCUMENT_TOKENS = 6_000
 """Of what one search of documents returns."""
 
 _Outcome: TypeAlias = SearchResult | WebFinding | WebPage | BlockedPage | UnreadablePage
-_Outcomes: TypeAlias = Mapping[Work, _Outcome | Lost]
+_Outcomes: TypeAlias = Mapping[Work, _Outcome | TaskFailure]
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
-    """What an action came to."""
+class ActionResult:
+    """The result of an action."""
 
     new: int
     notes: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class AgentTools:
             self.evidence.add(make_finding_source(one, number))
             self.earlier[number] = one
 
-    def search(self, search: Search, deadline: Deadline) -> Brought:
+    def search(self, search: Search, deadline: Deadline) -> ActionResult:
         """Search for the queries that were not tried before."""
         fresh = {one: self._take(search.queries, one) for one in search.places}
         asked = {query for queries in fresh.values() for query in queries}
@@ -143,11 +143,11 @@ class AgentTools:
         notes = (*repeated, *_describe_refused(plans), *_describe_lost(outcomes))
         findings = [one for one in outcomes.values() if isinstance(one, WebFinding)]
         receivers = dict.fromkeys(name for one in findings for name in one.receivers)
-        return Brought(new, notes, tuple(one.query for one in findings), tuple(receivers))
+        return ActionResult(new, notes, tuple(one.query for one in findings), tuple(receivers))
 
     def visit(
         self, references: Sequence[str], question: str, most: int, deadline: Deadline
-    ) -> Brought:
+    ) -> ActionResult:
         """Read pages that were not read before, at most so many."""
         call = OpenCall(ToolCall("", OPEN_URL, ""), tuple(references), len(references))
         plans = self._planner.plan([call], frozenset())
@@ -157,7 +157,7 @@ class AgentTools:
             self._note_page(_get_url(work), outcome, question, deadline)
             for work, outcome in outcomes.items()
         )
-        return Brought(new, (*_describe_refused(plans), *_describe_lost(outcomes)))
+        return ActionResult(new, (*_describe_refused(plans), *_describe_lost(outcomes)))
 
     def _take(self, queries: Iterable[str], place: Place) -> tuple[str, ...]:
         """Return the queries that were not searched in this place, and note that they are now."""
@@ -234,7 +234,7 @@ class AgentTools:
         yield PagesRead((outcome,))
         return outcome
 
-    def _note_search(self, work: Work, outcome: _Outcome | Lost) -> int:
+    def _note_search(self, work: Work, outcome: _Outcome | TaskFailure) -> int:
         """Keep what a search has found, and return how many sources are new, or have new texts."""
         match work, outcome:
             case InternalSearch(queries), SearchResult() as result:
@@ -298,7 +298,7 @@ class AgentTools:
         }
 
     def _note_page(
-        self, asked: str, outcome: _Outcome | Lost, question: str, deadline: Deadline
+        self, asked: str, outcome: _Outcome | TaskFailure, question: str, deadline: Deadline
     ) -> int:
         page_id = self._pages.identify(asked)
         self.opened.add(page_id)
@@ -358,9 +358,9 @@ def _describe_lost(outcomes: _Outcomes) -> list[str]:
     return list(dict.fromkeys(filter(None, map(_describe_outcome, outcomes.values()))))
 
 
-def _describe_outcome(outcome: _Outcome | Lost) -> str:
+def _describe_outcome(outcome: _Outcome | TaskFailure) -> str:
     match outcome:
-        case Lost(error):
+        case TaskFailure(error):
             return f"This failed: {error}"
         case WebFinding(problem=problem):
             return problem

@@ -21,7 +21,7 @@ PAUSE_SECONDS = 1.0
 """Seconds between two looks for a run, where nothing in this process says that there is one."""
 
 
-def ignore_news(run_id: str) -> None:
+def ignore_stored_run(run_id: str) -> None:
     """Nobody in this process follows a run."""
     del run_id
 
@@ -37,7 +37,7 @@ class ResearchWork:
     encode: Encode
     at_once: int
     """Runs that all processes work on together."""
-    stored: Callable[[str], object] = ignore_news
+    stored: Callable[[str], object] = ignore_stored_run
     """Called with the id of a run of which more is stored."""
 
     @property

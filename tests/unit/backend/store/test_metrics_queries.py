@@ -17,7 +17,7 @@ from backend.store import (
     sources,
     workers,
 )
-from backend.store.metrics_queries import Reckoning
+from backend.store.metrics_queries import MetricsReader
 from backend.store.runs import Process
 from connectors.connector import Deletion
 from indexing.ingestion.ledger import Failed
@@ -47,7 +47,7 @@ def test_sources_runs_batches_and_documents_are_counted(store: Store) -> None:
     batches.save(store.database, going, [Deletion("web:x")], None)
     sources.set_paused(store.database, "mail", datetime.now(UTC))
     workers.register(store.database, ME, "index")
-    found = Reckoning(store.database).take()
+    found = MetricsReader(store.database).take()
     assert found.sources == {"done": 1, "running": 1, "paused": 1, "never synced": 1}
     assert found.runs == {("first", "done"): 1, ("prune", "done"): 1, ("first", "running"): 1}
     assert found.outcomes == {"documents": 2, "chunks": 4, "deleted": 1}
@@ -61,19 +61,19 @@ def test_sources_runs_batches_and_documents_are_counted(store: Store) -> None:
     assert found.failures == {"desk": 0, "mail": 0, "web": 1, "wiki": 0}
     assert found.workers == {"index": 1}
     schedule.request_run(store.database, "desk", "removal")
-    assert Reckoning(store.database).take().sources["being removed"] == 1
+    assert MetricsReader(store.database).take().sources["being removed"] == 1
 
 
 def test_a_run_is_read_again_only_as_long_as_it_may_change(store: Store) -> None:
     for _ in range(3):
         ran(store, "desk", "incremental", documents=1)
-    reckoning = Reckoning(store.database)
-    assert reckoning.take().outcomes == {"documents": 3}
+    reader = MetricsReader(store.database)
+    assert reader.take().outcomes == {"documents": 3}
     going = run_transitions.begin(store.database, "desk", "incremental", ME, alive)
     ran(store, "web", "first", documents=5)
     for documents in (1, 4):
         runs.renew(store.database, going, "indexing", None, {"documents": documents})
-        found = reckoning.take()
+        found = reader.take()
         assert found.outcomes == {"documents": 8 + documents}
         assert found.runs == {
             ("incremental", "done"): 3,
@@ -81,37 +81,37 @@ def test_a_run_is_read_again_only_as_long_as_it_may_change(store: Store) -> None
             ("first", "done"): 1,
         }
     run_transitions.finish(store.database, going, "failed", {"documents": 6})
-    assert reckoning.take().outcomes == {"documents": 14}
-    assert reckoning.take().runs == Reckoning(store.database).take().runs
-    assert _asked(store, reckoning, "FROM runs WHERE runs.id >") == [(5,)]
+    assert reader.take().outcomes == {"documents": 14}
+    assert reader.take().runs == MetricsReader(store.database).take().runs
+    assert _asked(store, reader, "FROM runs WHERE runs.id >") == [(5,)]
 
 
 def test_a_run_whose_batches_are_open_may_change_still(store: Store) -> None:
     going = run_transitions.begin(store.database, "desk", "first", ME, alive)
     batches.save(store.database, going, [Deletion("desk:x")], None)
     run_transitions.close(store.database, going, "failed", "the source is away")
-    reckoning = Reckoning(store.database)
-    assert reckoning.take().outcomes == {}
+    reader = MetricsReader(store.database)
+    assert reader.take().outcomes == {}
     with store.database.writing() as connection:
         runs.add_counts(connection, going, {"deleted": 1}, None)
-    assert reckoning.take().outcomes == {"deleted": 1}
+    assert reader.take().outcomes == {"deleted": 1}
 
 
 def test_documents_are_counted_again_only_where_runs_changed_some(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metrics_queries, "_RECOUNT_SECONDS", 0.0)
-    reckoning = Reckoning(store.database)
+    reader = MetricsReader(store.database)
     store.hold(document("desk:a"))
     ran(store, "desk", "first", documents=1)
-    assert reckoning.take().documents["desk"] == 1
-    assert _asked(store, reckoning, "documents.source_id = sources.id") == []
+    assert reader.take().documents["desk"] == 1
+    assert _asked(store, reader, "documents.source_id = sources.id") == []
     store.hold(document("desk:b"))
     ran(store, "desk", "incremental", documents=1)
-    assert reckoning.take().documents["desk"] == 2
+    assert reader.take().documents["desk"] == 2
 
 
-def _asked(store: Store, reckoning: Reckoning, words: str) -> list[tuple[object, ...]]:
+def _asked(store: Store, reader: MetricsReader, words: str) -> list[tuple[object, ...]]:
     """The values with which statements that hold these words are executed by another look."""
     found: list[tuple[object, ...]] = []
 
@@ -121,6 +121,6 @@ def _asked(store: Store, reckoning: Reckoning, words: str) -> list[tuple[object,
             found.append(tuple(values.values() if isinstance(values, dict) else values))
 
     event.listen(store.database.engine, "before_cursor_execute", note)
-    reckoning.take()
+    reader.take()
     event.remove(store.database.engine, "before_cursor_execute", note)
     return found

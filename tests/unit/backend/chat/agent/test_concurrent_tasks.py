@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from backend.chat.agent.concurrent_tasks import Lost, Task, run_concurrently
+from backend.chat.agent.concurrent_tasks import Task, TaskFailure, run_concurrently
 from backend.chat.events import ChatEvent, TextPiece
 from connectors.errors import ActionRequiredError
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
@@ -28,7 +28,7 @@ def say(
 
 def follow(
     tasks: dict[str, Task[str]], deadline: Deadline
-) -> tuple[list[ChatEvent], dict[str, str | Lost]]:
+) -> tuple[list[ChatEvent], dict[str, str | TaskFailure]]:
     events: list[ChatEvent] = []
     running = run_concurrently(tasks, deadline)
     while True:
@@ -59,7 +59,7 @@ def test_a_failure_is_an_outcome() -> None:
     assert len(events) == 2
     assert outcomes["b"] == "X"
     lost = outcomes["a"]
-    assert isinstance(lost, Lost)
+    assert isinstance(lost, TaskFailure)
     assert isinstance(lost.error, ActionRequiredError)
 
 
@@ -75,5 +75,5 @@ def test_what_is_late_or_cancelled_is_lost(seconds: float) -> None:
     released.set()
     assert outcomes["fast"] == "FAST"
     lost = outcomes["slow"]
-    assert isinstance(lost, Lost)
+    assert isinstance(lost, TaskFailure)
     assert isinstance(lost.error, DeadlineExceededError)
