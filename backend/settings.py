@@ -236,7 +236,7 @@ class Settings(BaseSettings):
     )
     oidc_domains: str = Field(
         default="",
-        description="Domains separated by commas for whose addresses the provider vouches (with email_verified);"
+        description="Domains separated by commas whose addresses the provider verifies (with email_verified);"
         " people with such an address get an account when they sign in, others need one before",
     )
     oidc_ca: Path | None = Field(

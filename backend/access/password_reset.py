@@ -20,7 +20,7 @@ class InvalidResetError(NotFoundError):
     """One answer for a code that never was one, has been used, or has expired."""
 
     def __init__(self) -> None:
-        super().__init__("This link is not valid, or no longer. Ask an admin for another one.")
+        super().__init__("This link is invalid or no longer valid. Ask an admin for another one.")
 
 
 @dataclass(frozen=True, slots=True)

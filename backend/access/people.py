@@ -47,7 +47,7 @@ class InvalidInvitationError(NotFoundError):
     """One answer for a code that never was one, has been used, or has expired."""
 
     def __init__(self) -> None:
-        super().__init__("This invitation is not valid, or no longer.")
+        super().__init__("This invitation is invalid or no longer valid.")
 
 
 class FormerAddressError(ConflictError):

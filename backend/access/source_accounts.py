@@ -168,7 +168,7 @@ class OwnSourceAccounts:
                     return one
             if sum(one.token is None for one in own) >= MOST_ASKED:
                 raise ConflictError(
-                    f"You ask for {MOST_ASKED} accounts already. Withdraw one, or wait until they are answered."
+                    f"You have {MOST_ASKED} open account requests. Withdraw one, or wait until they are decided."
                 )
             now, person = datetime.now(UTC), self.person
             new = source_accounts.make_new(person.id, person.email, source, account, now)

@@ -69,7 +69,7 @@ def read_pictures(said: ReadMessages) -> tuple[Picture, ...]:
 
 def _check_question(text: str, parameter: str) -> None:
     if not is_visible(text):
-        message = "The last message has no text. Write a question, in characters that can be seen."
+        message = "The last message has no text. Write a question, with visible characters."
         raise refuse_parameter(parameter, message)
     if len(text) > LONGEST_QUESTION:
         message = f"The last message is longer than {LONGEST_QUESTION:,} characters."

@@ -110,7 +110,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "users:app",
             "Invite people, and change, disable or verify their accounts.",
         ),
-        "groups": ("groups:app", "Make groups of people, and say who is in them."),
+        "groups": ("groups:app", "Create groups of people and manage their members."),
         "sets": ("sets:app", "Gather documents in named sets, to search in."),
         "memories": (
             "memories:app",

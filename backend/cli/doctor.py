@@ -94,7 +94,7 @@ def check_provider(provider: Provider | None) -> DoctorCheck:
     return DoctorCheck(
         name=name,
         state="ok" if domains else "warning",
-        detail=f"{provider.settings.issuer} responds; it vouches for {domains or 'no domain'}",
+        detail=f"{provider.settings.issuer} responds; it verifies addresses of {domains or 'no domain'}",
         advice=None if domains else advice,
     )
 

@@ -41,9 +41,7 @@ def export(
             help="A data set for quarry eval run, which is made or added to. Without it, the questions are printed as JSON lines."
         ),
     ] = None,
-    rating: Annotated[
-        Rating | None, typer.Option(help="Only from answers that were rated so.")
-    ] = None,
+    rating: Annotated[Rating | None, typer.Option(help="Only answers with this rating.")] = None,
     reader: As = None,
     as_json: Json = False,
 ) -> None:

@@ -15,7 +15,7 @@ from backend.store.group_members import Group
 from backend.store.people import Person
 
 app = typer.Typer(
-    help="Make groups of people, and say who is in them.",
+    help="Create groups of people and manage their members.",
     no_args_is_help=True,
 )
 
@@ -50,7 +50,7 @@ def create(name: Name, as_json: Json = False) -> None:
 @app.command()
 def rename(
     name: Name,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Its name from now on.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The new name.")],
     as_json: Json = False,
 ) -> None:
     """Rename a group: its members hold the reader token of the new name instead."""

@@ -63,7 +63,9 @@ def list_items(
 
 @app.command()
 def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What it is to speak to.")],
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="The topic or question to search for.")
+    ],
     conversation: Conversation = None,
     project: Project = None,
     as_json: Json = False,
@@ -153,7 +155,7 @@ def export(
 @app.command(name="import")
 def import_file(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="That was exported; - is standard input.")
+        str, typer.Argument(metavar="FILE", help="The exported file; - is standard input.")
     ],
     conversation: Annotated[
         str | None, typer.Option(metavar="ID", help="Import into this conversation.")

@@ -209,7 +209,7 @@ def list_all(as_json: Json = False) -> None:
 
 @app.command(name="test")
 def try_model(name: Name, as_json: Json = False) -> None:
-    """Ask a model two tiny questions: whether it answers, streams and calls tools."""
+    """Send a model two short test questions: whether it answers, streams and calls tools."""
     with command_line.cli_errors(as_json):
         model = command_line.open_home().language_models.open_model(name)
         found = ModelCheckResponse.model_validate(check_model(model, Deadline.after(CHECK_SECONDS)))

@@ -44,7 +44,7 @@ def list_programs(
 @app.command()
 def disconnect(
     number: Annotated[
-        int, typer.Argument(metavar="NUMBER", help="Of quarry programs list --person.")
+        int, typer.Argument(metavar="NUMBER", help="The id shown by quarry programs list --person.")
     ],
     person: Annotated[str, PersonOption],
     as_json: Json = False,

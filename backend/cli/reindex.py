@@ -129,7 +129,7 @@ def rebuild_index(container: Container, pace: RateLimit) -> Iterator[RebuildEven
 
 
 def renew_words(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
-    """Make the words of the index again, by copying its chunks and vectors to a new version of it.
+    """Rebuild the full-text index, by copying its chunks and vectors to a new version of it.
 
     `pace` holds for what is changed meanwhile, and so embedded. Raises as `change_model`.
     """

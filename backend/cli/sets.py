@@ -91,7 +91,7 @@ def add(
 @app.command()
 def edit(
     name: Name,
-    new_name: Annotated[str | None, typer.Option("--name", help="Its name from now on.")] = None,
+    new_name: Annotated[str | None, typer.Option("--name", help="The new name.")] = None,
     description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
     source: Sources = None,
     folder: Folders = None,

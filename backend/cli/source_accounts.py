@@ -14,7 +14,7 @@ from backend.schemas.source_account import ListedAccountResponse, SourceAccountR
 from backend.store.source_accounts import ListedAccount, SourceAccount
 
 app = typer.Typer(
-    help="Say which accounts of sources are whose: by them, people read what names no address of theirs.",
+    help="Map accounts at sources to people, who can then read what those accounts may read.",
     no_args_is_help=True,
 )
 
@@ -40,7 +40,7 @@ def list_accounts(as_json: Json = False) -> None:
 def find(
     source: Source,
     begin: Annotated[
-        str, typer.Argument(metavar="[BEGIN]", help="How the ids or names begin.")
+        str, typer.Argument(metavar="[BEGIN]", help="Only ids or names that begin with this.")
     ] = "",
     as_json: Json = False,
 ) -> None:

@@ -228,9 +228,12 @@ def _run(action: "Callable[[SourceService], SourceActionResponse]", as_json: boo
 def owner(
     name: SourceName,
     email: Annotated[
-        str | None, typer.Argument(metavar="[EMAIL]", help="Of an admin or a source manager.")
+        str | None,
+        typer.Argument(metavar="[EMAIL]", help="Address of an admin or a source manager."),
     ] = None,
-    admins: Annotated[bool, typer.Option("--admins", help="No single person: all admins.")] = False,
+    admins: Annotated[
+        bool, typer.Option("--admins", help="All admins instead of one person.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Change who looks after a source."""

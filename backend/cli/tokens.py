@@ -25,7 +25,7 @@ Owner = Annotated[
     typer.Option(
         "--person",
         metavar="EMAIL",
-        help="Whose it is: it reads what they may read, and does what they may do. Default: nobody's.",
+        help="The person whose rights it has. Default: a service token, which belongs to nobody.",
     ),
 ]
 

@@ -140,7 +140,7 @@ def end_sessions(email: Email, as_json: Json = False) -> None:
 @app.command()
 def change_address(
     email: Email,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The address from now on.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The new address.")],
     as_json: Json = False,
 ) -> None:
     """Give a person another address, which then is to be verified (quarry users verify)."""

@@ -26,13 +26,13 @@ _LIST_HELP = "Domains that results may {} be of, with their subdomains; may be r
 
 @app.command(name="on")
 def switch_on(as_json: Json = False) -> None:
-    """Let questions search the web, for those who switch it on for theirs."""
+    """Switch web search on; people then choose it for each question."""
     _change(RulesChange(is_on=True), as_json)
 
 
 @app.command(name="off")
 def switch_off(as_json: Json = False) -> None:
-    """Let no question search the web."""
+    """Switch web search off."""
     _change(RulesChange(is_on=False), as_json)
 
 
@@ -71,13 +71,15 @@ def rules(
 
 @app.command()
 def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What is sent to the providers.")],
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="The query that is sent to the providers.")
+    ],
     limit: Annotated[int, typer.Option(min=1, max=20, help="The most results.")] = 5,
     freshness: Annotated[
         Freshness | None, typer.Option(help="How old results may be at most.")
     ] = None,
     language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Of the results, such as en.")
+        str | None, typer.Option(metavar="CODE", help="Language of the results, such as en.")
     ] = None,
     as_json: Json = False,
 ) -> None:

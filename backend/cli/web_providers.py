@@ -162,10 +162,12 @@ def try_provider(
 @app.command()
 def move(
     name: Name,
-    position: Annotated[int, typer.Argument(min=1, metavar="PLACE", help="1: it is asked first.")],
+    position: Annotated[
+        int, typer.Argument(min=1, metavar="PLACE", help="Position in the order; 1 is asked first.")
+    ],
     as_json: Json = False,
 ) -> None:
-    """Have a provider asked earlier or later."""
+    """Change the position of a provider in the order."""
     with command_line.cli_errors(as_json):
         service = _service()
         service.move(name, position)
@@ -189,14 +191,14 @@ def remove(name: Name, as_json: Json = False) -> None:
 
 @app.command()
 def enable(name: Name, as_json: Json = False) -> None:
-    """Ask a provider again."""
+    """Enable a disabled provider."""
     with command_line.cli_errors(as_json):
         _change(name, ProviderChange(is_enabled=True), as_json)
 
 
 @app.command()
 def disable(name: Name, as_json: Json = False) -> None:
-    """Keep a provider, and do not ask it."""
+    """Disable a provider without removing it."""
     with command_line.cli_errors(as_json):
         _change(name, ProviderChange(is_enabled=False), as_json)
 

@@ -16,7 +16,7 @@ _SECONDS = 30.0
 
 def read(
     address: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="Of the page; https:// may be left out.")
+        str, typer.Argument(metavar="ADDRESS", help="Address of the page; https:// may be omitted.")
     ],
     as_json: Json = False,
 ) -> None:

@@ -118,5 +118,5 @@ def check_text(text: str, what: str, longest: int) -> str:
             f"{what} may have {longest:,} characters, these are {len(cleaned):,}. Shorten the text."
         )
     if not is_storable(cleaned):
-        raise InvalidInputError(f"{what} contains a character that no text has.")
+        raise InvalidInputError(f"{what} contains an invalid character.")
     return cleaned

@@ -69,11 +69,11 @@ def clean_text(text: str) -> str:
         InvalidInputError: nothing of it can be seen, or it is too long.
     """
     if not is_storable(text):
-        raise InvalidInputError("The text contains a character that no text has.")
+        raise InvalidInputError("The text contains an invalid character.")
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     cleaned = unicodedata.normalize("NFC", lines).strip()
     if not is_visible(cleaned):
-        raise InvalidInputError("Write what is to be remembered, in characters that can be seen.")
+        raise InvalidInputError("Write what is to be remembered, with visible characters.")
     if len(cleaned) > LONGEST_MEMORY:
         raise InvalidInputError(
             f"A memory has at most {LONGEST_MEMORY:,} characters, these are {len(cleaned):,}. Shorten the text."

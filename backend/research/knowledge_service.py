@@ -35,7 +35,7 @@ MOST_SEARCHED = 2_000
 LEAST_FOUND = 0.25
 """The relevance from which on a search shows an item: whoever searches sees by themselves what fits."""
 _BATCH = 200
-_NO_TEXT = "The text contains a character that no text has."
+_NO_TEXT = "The text contains an invalid character."
 
 
 class KnowledgeRefusedError(NotAllowedError):
@@ -249,7 +249,7 @@ def clean_text(text: str) -> str:
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     cleaned = unicodedata.normalize("NFC", lines).strip()
     if not is_visible(cleaned):
-        raise InvalidInputError("A question and an answer need characters that can be seen.")
+        raise InvalidInputError("A question and an answer need visible characters.")
     if len(cleaned) > LONGEST_TEXT:
         raise InvalidInputError(
             f"A question and an answer have at most {LONGEST_TEXT:,} characters each, these are {len(cleaned):,}. Shorten the text."

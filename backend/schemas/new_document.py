@@ -78,7 +78,7 @@ _NO_READERS = 'Say who may read it, such as ["group:support"]; ["public"] is eve
 
 def _check_id(text: str) -> str:
     if not text.isprintable() or text != text.strip():
-        raise ValueError("an id has only characters that can be seen, and no spaces at its ends")
+        raise ValueError("an id has only visible characters, and no spaces at its ends")
     return text
 
 

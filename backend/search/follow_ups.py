@@ -57,10 +57,13 @@ def resolve_follow_up(message: str, history: Sequence[ChatMessage]) -> FollowUp:
     earlier = next(_list_whole(history), None)
     if earlier is None:
         return FollowUp(
-            message, "none of your last questions can be searched by itself. Ask in full."
+            message,
+            "none of your last questions can be searched on its own. Ask a complete question.",
         )
     if named := _ORDINAL.search(message):
-        reason = f"only a language model can tell what “{named[0]}” means here. Ask in full."
+        reason = (
+            f"only a language model can tell what “{named[0]}” means here. Ask a complete question."
+        )
         return FollowUp(f"{earlier} {rest}", reason)
     return FollowUp(_move_to_year(earlier, rest) or f"{earlier} {rest}")
 

@@ -40,7 +40,7 @@ _COLUMNS = (shares.c.id, shares.c.message_id, shares.c.created_at)
 
 def missing() -> NotFoundError:
     """One that was taken back, deleted or disabled and a missing one give the same error."""
-    return NotFoundError("Nothing is shared under this link, or not any more.")
+    return NotFoundError("Nothing is shared under this link, or sharing has ended.")
 
 
 def share(

@@ -209,7 +209,7 @@ class OpenIdPages:
         if not identities.finish_attempt(
             self.container.database, digest(kept.attempt.state), now, end
         ):
-            raise SignInRefusedError("This sign-in has come back before. Sign in again.")
+            raise SignInRefusedError("This sign-in was already completed. Sign in again.")
         identity = self.flow.finish(response, kept.attempt, now)
         if kept.invitation:
             person = self._accounts(request).accept_invitation(identity, kept.invitation)

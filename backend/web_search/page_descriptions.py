@@ -8,7 +8,7 @@ from backend.web_search.results import BlockedPage, Obstacle, PageDate, Unreadab
 
 _OBSTACLES: Mapping[Obstacle, str] = MappingProxyType(
     {
-        Obstacle.CAPTCHA: "asks whether a person is there (a captcha), and shows nothing else",
+        Obstacle.CAPTCHA: "shows only a captcha",
         Obstacle.CONSENT: "asks for consent to cookies, and shows nothing else",
         Obstacle.LOGIN: "shows this page only to people who are signed in",
         Obstacle.SCRIPTS: "shows this page only in a browser that runs scripts",

@@ -132,7 +132,7 @@ class WebSearch:
         enabled = [one for one in setup.providers if one.values.is_enabled]
         if not enabled:
             raise ConflictError(
-                "There is no provider of web search that may be asked. To add one: quarry web providers add"
+                "No web search provider is enabled. To add one: quarry web providers add"
             )
         deadline.check()
         rules = setup.domains.narrowed_by(domains)

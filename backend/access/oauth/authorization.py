@@ -170,7 +170,7 @@ def _check_still_there(
     if found is None or found.disabled_at is not None:
         raise ConflictError("The account is disabled.")
     if not oauth_clients.record_connection(database, client.id, now):
-        raise ConflictError("This program is not registered any more. Connect it anew.")
+        raise ConflictError("This program is not registered any more. Connect it again.")
 
 
 def _respond(redirect_uri: str, issuer: str, state: str | None, **parameters: str) -> str:

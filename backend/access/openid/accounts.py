@@ -117,7 +117,7 @@ class ProviderAccounts:
         email = self._vouched_email(identity)
         if email is None:
             raise SignInRefusedError(
-                "There is no account of yours, and the provider does not vouch for an address of yours"
+                "There is no account of yours, and the provider does not confirm an address of yours"
                 " (email_verified, QUARRY_OIDC_DOMAINS). Ask an admin of Quarry for an invitation."
             )
         if people.find_by_email(database, email) is not None:
@@ -137,7 +137,7 @@ class ProviderAccounts:
             )
         email = self._vouched_email(identity)
         if email is None or email != invitation.email:
-            known = f"knows you as {email}" if email else "does not vouch that it is yours"
+            known = f"knows you as {email}" if email else "does not confirm that it is yours"
             raise SignInRefusedError(
                 f"The invitation is for {invitation.email}, and the provider {known}. Choose a password here, or"
                 " sign in at the provider as somebody else."
@@ -231,5 +231,5 @@ def _check_never_used(database: Database, email: str) -> None:
         check_never_used(database, email)
     except FormerAddressError as error:
         raise SignInRefusedError(
-            "Your address was somebody else's here before. Ask an admin of Quarry for an invitation."
+            "Your address previously belonged to another account here. Ask an admin of Quarry for an invitation."
         ) from error

@@ -41,7 +41,7 @@ MODE_CONFLICT = openapi.describe_problem(
 
 def _check_question(text: str) -> str:
     if not is_visible(text):
-        raise ValueError("write a question, in characters that can be seen")
+        raise ValueError("write a question, with visible characters")
     return text
 
 

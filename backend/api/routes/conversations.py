@@ -57,7 +57,7 @@ MessageIdField: TypeAlias = Annotated[int, Field(ge=1, le=HIGHEST)]
 
 def _check_title(title: str) -> str:
     if not is_visible(title):
-        raise ValueError("write a title, in characters that can be seen")
+        raise ValueError("write a title, with visible characters")
     return remove_controls(title)
 
 

@@ -48,7 +48,7 @@ BodyDependency = Annotated[bytes, Depends(_read_body)]
 
 def _check_text(text: str) -> str:
     if not is_visible(text):
-        raise ValueError("write it in characters that can be seen")
+        raise ValueError("write it with visible characters")
     return text
 
 

@@ -24,7 +24,7 @@ MemoryId: TypeAlias = Annotated[str, Path(max_length=100)]
 
 def _check_text(text: str) -> str:
     if not is_visible(text):
-        raise ValueError("write what is to be remembered, in characters that can be seen")
+        raise ValueError("write what is to be remembered, with visible characters")
     return text
 
 

@@ -194,7 +194,9 @@ def remove_web_provider(name: str, service: WebSearchServiceDependency) -> None:
     service.remove(name)
 
 
-@router.put(f"{_PROVIDERS}/{{name}}/position", summary="Have a provider asked earlier or later")
+@router.put(
+    f"{_PROVIDERS}/{{name}}/position", summary="Change the position of a provider in the order"
+)
 @requires(Permission.ADMIN)
 def move_web_provider(
     name: str, body: PlaceBody, service: WebSearchServiceDependency

@@ -263,7 +263,9 @@ class LanguageModel:
                     _KEY_REFUSED, f"Set {self._names.key} to a valid one. {quoted}"
                 )
             case 429 if error.code == "insufficient_quota":
-                return ModelRequestError("The account of the language model is used up.", quoted)
+                return ModelRequestError(
+                    "The quota of the language model account is used up.", quoted
+                )
             case 408 | 409 | 425 | 429:
                 return ModelUnavailableError(
                     "The language model is busy.", quoted, _retry_after(error)
@@ -284,7 +286,7 @@ class LanguageModel:
     def _unsendable_key(self) -> ModelRequestError:
         return ModelRequestError(
             "The key of the language model cannot be sent.",
-            f"The value of {self._names.key} contains a character that no key has, such as a line break at its end."
+            f"The value of {self._names.key} contains an invalid character, such as a line break at its end."
             " Set it again.",
         )
 
@@ -328,7 +330,7 @@ _TOO_LATE = "The language model did not answer in the time allowed. Ask again, o
 _NO_ANSWER = "The language model did not answer."
 _FAILED = "The language model failed."
 _KEY_REFUSED = "The language model refused the key."
-_MALFORMED = "The answer of the language model broke off or is no chat completion."
+_MALFORMED = "The response of the language model was cut off or is not a chat completion."
 
 
 def _connect(settings: ModelSettings) -> "openai.OpenAI":

@@ -89,7 +89,7 @@ def _compare(settings: ModelSettings, *, calls: bool | None) -> tuple[str, str]:
     if calls is False and settings.calls_tools:
         return (
             "It calls no tools, but is set to call them.",
-            "Set it to call no tools: then each question is searched as it is asked, without a first call in vain.",
+            "Set it to call no tools: then each question is searched as it is asked, without a failed first call.",
         )
     if calls and not settings.calls_tools:
         return (

@@ -116,7 +116,7 @@ class ModelService:
         if not key:
             return None
         if len(key) > LONGEST_KEY or not (key.isascii() and key.isprintable()) or " " in key:
-            raise InvalidInputError("The key contains a character that no key has. Enter it again.")
+            raise InvalidInputError("The key contains an invalid character. Enter it again.")
         return self.open_vault().seal({_KEY: key})
 
     def _record(
@@ -155,7 +155,7 @@ def _validate(values: ModelValues) -> ModelValues:
     """
     if not _NAME.fullmatch(values.name):
         raise InvalidInputError(
-            "The name of a model has up to 100 letters, digits and the signs . _ @ - and begins with no dot and no hyphen."
+            "The name of a model has up to 100 letters, digits and the signs . _ @ - and does not begin with a dot or a hyphen."
         )
     model = values.model.strip()
     if not model or len(model) > LONGEST_TEXT or not model.isprintable() or not is_storable(model):

@@ -27,7 +27,7 @@ THANKS = "Thank you. What you said of this answer is recorded."
 NOT_YOURS = "Only the person who asked can do this. Ask me yourself, here or in a direct message."
 PRIVATELY = "I answer you in our direct messages."
 _SHOWN_QUESTION = 500
-_GONE = "This answer is kept no longer. Ask again."
+_GONE = "This answer is no longer stored. Ask again."
 
 
 class ButtonHandler:

@@ -26,7 +26,7 @@ const HEARD = {
   plan: renew,
   state: renew,
   round: renew,
-  resumed: () => say(translate("It goes on at the last task that has ended.")),
+  resumed: () => say(translate("It continues after the last completed task.")),
   task_started: ({ task }) => (tree.begin(task.number), renew()),
   earlier_findings: ({ task, findings }) => (tree.addFindings(task, findings), tree.draw(state)),
   action_started: (action) => (tree.start(action), tree.draw(state)),
@@ -129,7 +129,7 @@ function describe(chip) {
 
 async function followRun() {
   const url = `/api/research/${encodeURIComponent(page.dataset.id)}/events`;
-  const lost = (isLost, why) => say(isLost ? why || translate("The connection was lost. It is tried again.") : "");
+  const lost = (isLost, why) => say(isLost ? why || translate("The connection was lost. Reconnecting.") : "");
   for await (const { name, data } of follow(url, new AbortController().signal, lost)) HEARD[name]?.(data);
 }
 

@@ -97,7 +97,7 @@ class DdgsSettings(BaseModel):
 
 
 class DdgsCredential(BaseModel):
-    """User and password of the proxy, if it wants them."""
+    """User name and password of the proxy, if it requires them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

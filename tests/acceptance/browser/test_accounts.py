@@ -77,7 +77,7 @@ def test_the_first_account(
         assert page.url == f"{server.url}/"
         assert page.evaluate("document.cookie") == ""
         page.goto(link)
-        expect(page.get_by_role("main")).to_contain_text("not valid, or no longer")
+        expect(page.get_by_role("main")).to_contain_text("invalid or no longer valid")
     with browser.new_context() as context:
         context.new_page().goto(server.link)
         assert context.cookies() == []

@@ -71,4 +71,4 @@ def test_an_invitation_is_accepted_by_the_provider(
         expect(page.get_by_role("main")).to_contain_text("Ben Ode, ben@example.com")
         expect(page.get_by_role("link", name="Sources")).to_be_visible()
         page.goto(link)
-        expect(page.get_by_role("main")).to_contain_text("not valid, or no longer")
+        expect(page.get_by_role("main")).to_contain_text("invalid or no longer valid")

@@ -66,7 +66,7 @@ def test_an_admin_sets_the_web_up(
         page.get_by_role("button", name="Switch on").press("Enter")
         expect(page.get_by_role("status")).to_have_text("The web is switched on.")
         expect(page.get_by_role("button", name="Switch off")).to_be_focused()
-        expect(page.get_by_text("There is no provider that may be asked")).to_be_visible()
+        expect(page.get_by_text("No search provider is enabled")).to_be_visible()
 
         page.get_by_role("button", name="Add provider").click()
         expect(page.get_by_label("API key")).to_be_focused()

@@ -124,7 +124,7 @@ def test_neither_code_nor_state_serve_again(browser: Browser, attacker: Browser)
     for each in (browser, attacker):
         again = each.client.get(back)
         assert again.status_code == 403
-        assert "This sign-in has come back before" in again.text
+        assert "This sign-in was already completed" in again.text
         assert each.who() is None
 
 

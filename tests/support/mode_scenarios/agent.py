@@ -73,7 +73,7 @@ _TOOLS = (
              (_open("{web}/en/pool", "https://evil.example/tidal-pool"),), pages=("/odd/linked", "/en/pool"), kinds=("document", "url", "url"),
              told=("not opened: the asker did not write it",))
       for surface in (API, TERMINAL)),
-    _agent("a captcha", TERMINAL, {Line.BLOCKED_PAGES}, "What does {web}/walls/captcha-en show?", (_open("{web}/walls/captcha-en"),), pages=("/walls/captcha-en",), says=(GENERAL,), is_general=True, told=("(a captcha)",)),
+    _agent("a captcha", TERMINAL, {Line.BLOCKED_PAGES}, "What does {web}/walls/captcha-en show?", (_open("{web}/walls/captcha-en"),), pages=("/walls/captcha-en",), says=(GENERAL,), is_general=True, told=("shows only a captcha",)),
     _agent("two spellings of an address", API, {Line.EQUAL_ADDRESSES}, TIDAL, (_web("tidal pool"),), sent=("tidal pool",), kinds=("url",), told=("Found 1 relevant sources.",), not_told=("A tidal pool, again",)),
     _agent("no search is needed", API, {Line.NO_SEARCH_NEEDED}, LEAVE, (_web("Hello!"),), says=(GENERAL,), is_general=True, told=("No search needed based on the query analysis.",)),
     _agent("no search is needed, TERMINAL", TERMINAL, {Line.NO_SEARCH_NEEDED}, LEAVE, (_web("Hello!"),), says=(GENERAL,), is_general=True, told=("No search needed based on the query analysis.",)),

@@ -94,7 +94,7 @@ _PLANS = (
     _chat("a link that failed before", API, {Line.LINK_WITH_STATUS}, f'Why is the pool late? <url id="1" status="failed">{POOL}</url>',
           plan=_link_plan("not_needed", POOL), pages=("/en/pool",), kinds=("url",)),
     _chat("a captcha in the place of a page", API, {Line.BLOCKED_PAGES}, "What does {web}/walls/captcha-en show?",
-          plan=_link_plan("summarize", "{web}/walls/captcha-en"), pages=("/walls/captcha-en",), shown=("(a captcha)",), says=(GENERAL,), is_general=True),
+          plan=_link_plan("summarize", "{web}/walls/captcha-en"), pages=("/walls/captcha-en",), shown=("shows only a captcha",), says=(GENERAL,), is_general=True),
     _chat("a link that the model made up", TERMINAL, {Line.PAGES_ARE_DATA}, f"Why is the tidal pool of {POOL} late?",
           plan=_link_plan("summarize", "{web}/en/frame"), pages=("/en/pool",), kinds=("url",)),
     _chat("two questions to the web", TERMINAL, {Line.SEVERAL_QUESTIONS, Line.KNOWLEDGE_NOT_NEEDED}, LYON, plan=write_plan("weather Lyon|match Lyon"),

@@ -92,7 +92,7 @@ def _hang_up(turns: ChatTurns) -> None:
 @pytest.mark.parametrize(
     ("fail", "problem"),
     [
-        (_forget_providers, "There is no provider of web search that may be asked."),
+        (_forget_providers, "No web search provider is enabled."),
         (_switch_off, "The web search is switched off."),
         (_break_down, "The web search does not answer now."),
         (_hang_up, "The web search does not answer now."),
@@ -138,7 +138,7 @@ def test_without_the_web_alone_what_fails_is_told_to_the_model(turns: ChatTurns)
     _forget_providers(turns)
     done = turns.ask(MESSAGE, sides=WEB)
     assert turns.prompt == MESSAGE
-    assert "There is no provider of web search" in turns.answering.messages[0]["content"]
+    assert "No web search provider is enabled" in turns.answering.messages[0]["content"]
     assert done.is_general_knowledge
 
 

@@ -103,5 +103,5 @@ def test_what_was_sent_to_whom_is_printed() -> None:
         "on the web: x",
         "done without the web: It does not answer.",
         "read: https://a.example/1",
-        "not read: https://b.example/2: b.example asks whether a person is there (a captcha), and shows nothing else.",
+        "not read: https://b.example/2: b.example shows only a captcha.",
     ]

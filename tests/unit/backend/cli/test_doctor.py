@@ -75,7 +75,7 @@ def test_an_identity_provider_that_responds() -> None:
         with closing(connect(server, domains=frozenset({"example.com"}))) as provider:
             check = check_provider(provider)
         assert (check.state, check.advice) == ("ok", None)
-        assert check.detail == f"{server.issuer} responds; it vouches for example.com"
+        assert check.detail == f"{server.issuer} responds; it verifies addresses of example.com"
         with closing(connect(server)) as provider:
             check = check_provider(provider)
         assert (check.state, check.advice is not None) == ("warning", True)

@@ -49,7 +49,7 @@ def test_an_id_that_begins_with_a_hyphen_is_an_id(cli: CliRunner) -> None:
     [
         (["remove", "never-was"], "There is no such memory."),
         (["edit", "never-was", "Text."], "There is no such memory."),
-        (["add", " "], "characters that can be seen"),
+        (["add", " "], "visible characters"),
     ],
 )
 def test_what_fails_says_why(cli: CliRunner, arguments: list[str], said: str) -> None:

@@ -43,7 +43,7 @@ def test_as_json_it_has_links_too(web: LocalWeb, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("/walls/captcha-en", "news.test asks whether a person is there (a captcha), and shows nothing else."),
+        ("/walls/captcha-en", "news.test shows only a captcha."),
         ("/walls/consent-de", "news.test asks for consent to cookies, and shows nothing else."),
         ("/walls/login-zh", "news.test shows this page only to people who are signed in."),
         ("/walls/shell", "news.test shows this page only in a browser that runs scripts."),

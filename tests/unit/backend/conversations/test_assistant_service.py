@@ -306,7 +306,7 @@ def test_models_and_groups_have_to_exist(ann: AssistantService) -> None:
             {"instructions": "x" * (LONGEST_INSTRUCTIONS + 1)},
             "may have 4,000 characters, these are 4,001",
         ),
-        ({"instructions": "\0"}, "a character that no text has"),
+        ({"instructions": "\0"}, "an invalid character"),
         ({"starters": tuple(map(str, range(9)))}, "at most 8 starters"),
         ({"starters": ("x" * 201,)}, "A starter may have 200"),
         ({"temperature": 2.5}, "a number from 0 to 2"),

@@ -37,13 +37,13 @@ def test_a_text_is_kept_in_one_form(given_text: str, kept: str) -> None:
 @pytest.mark.parametrize(
     ("refused", "said"),
     [
-        ("", "characters that can be seen"),
-        (" \u200b\n", "characters that can be seen"),
+        ("", "visible characters"),
+        (" \u200b\n", "visible characters"),
         ("x" * (LONGEST_MEMORY + 1), "at most 2,000 characters, these are 2,001"),
         # The composition of this letter is excluded: its normal form is two characters.
         ("\u0958" * LONGEST_MEMORY, "these are 4,000"),
-        ("half \ud800", "a character that no text has"),
-        ("nul \0", "a character that no text has"),
+        ("half \ud800", "an invalid character"),
+        ("nul \0", "an invalid character"),
     ],
 )
 def test_what_cannot_be_remembered_is_refused_with_the_reason(refused: str, said: str) -> None:

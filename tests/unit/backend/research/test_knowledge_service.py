@@ -300,10 +300,10 @@ def test_a_correction_keeps_the_references_that_still_bear_it_out(world: Knowled
 @pytest.mark.parametrize(
     ("refused", "said"),
     [
-        ("", "need characters that can be seen"),
-        (" \u200b\n", "need characters that can be seen"),
+        ("", "need visible characters"),
+        (" \u200b\n", "need visible characters"),
         ("x" * (LONGEST_TEXT + 1), "at most 400,000 characters each, these are 400,001"),
-        ("half \ud800", "a character that no text has"),
+        ("half \ud800", "an invalid character"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_the_reason(refused: str, said: str) -> None:

@@ -95,7 +95,7 @@ def test_what_stands_by_itself_stays(message: str) -> None:
 def test_where_no_rule_can_tell_that_is_said(message: str, named: str) -> None:
     found = resolve_follow_up(message, _history(TRAVEL))
     assert found.unclear == (
-        f"only a language model can tell what “{named}” means here. Ask in full."
+        f"only a language model can tell what “{named}” means here. Ask a complete question."
     )
     assert found.question.startswith(TRAVEL)
 
@@ -103,5 +103,5 @@ def test_where_no_rule_can_tell_that_is_said(message: str, named: str) -> None:
 def test_without_a_question_to_lean_on_that_is_said() -> None:
     found = resolve_follow_up("and in 2024?", _history("and by bike?"))
     assert found.question == "and in 2024?"
-    assert found.unclear.startswith("none of your last questions can be searched by itself")
+    assert found.unclear.startswith("none of your last questions can be searched on its own")
     assert resolve_follow_up("and in 2024?", []).unclear == ""

@@ -132,7 +132,7 @@ _MADE = {
         "folder is written as handbook:people/", "document is written as handbook:people/leave.md",
     )),
     "There is a group %(name)s already, of the provider %(provider)s. Choose another name.",
-    "The invitation is for %(email)s, and the provider does not vouch that it is yours. Choose a password here,"
+    "The invitation is for %(email)s, and the provider does not confirm that it is yours. Choose a password here,"
     " or sign in at the provider as somebody else.",
     *("Bad Request", "Unauthorized", "Forbidden", "Not Found", "Method Not Allowed", "Conflict"),
     *("Unprocessable Entity", "Unprocessable Content", "Too Many Requests", "Internal Server Error"),

@@ -94,7 +94,7 @@ def test_what_is_refused_says_why(container: Container, clients: dict[str, TestC
     (item,) = _keep(container, ANN, learn("Leave is 25 days."))
     refused = _post(clients[ANN], f"/{item}", question="How long?", answer=" \u200b ")
     assert refused.status_code == 422
-    assert "need characters that can be seen" in refused.text
+    assert "need visible characters" in refused.text
     refused = _post(clients[ANN], "/import", file='{"items": [{}]}')
     assert refused.status_code == 422
     assert "This is no knowledge that Quarry exported" in refused.text

@@ -528,7 +528,7 @@ def test_the_page_says_what_the_program_may_do(bob: TestClient, program: Program
     for_api = bob.get(program.make_address(resource=ADDRESS)).text
     assert "read and change your conversations" in for_api
     elsewhere = program.make_address(redirect_uri="https://editor.example.com/callback")
-    assert "led back to <strong>editor.example.com</strong>" in bob.get(elsewhere).text
+    assert "redirected to <strong>editor.example.com</strong>" in bob.get(elsewhere).text
 
 
 def test_who_refuses_is_led_back_without_a_code(bob: TestClient, program: Program) -> None:

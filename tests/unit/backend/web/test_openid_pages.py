@@ -201,7 +201,7 @@ def test_an_attempt_comes_back_once_even_if_its_cookie_is_kept(
     assert browser.get(back).status_code == 303
     again = open_browser(container)
     again.cookies.update(cookies)
-    assert "has come back before" in trouble(again.get(back))
+    assert "was already completed" in trouble(again.get(back))
     assert provider.requests.count("/token") == 1
 
 
@@ -371,9 +371,9 @@ def test_it_is_accepted_for_who_was_invited_whoever_is_signed_in(
     ("claims", "reason"),
     [
         ({"email": "eve@example.com"}, "knows you as eve@example.com"),
-        ({"email_verified": False}, "does not vouch that it is yours"),
-        ({"email": "ann@elsewhere.example"}, "does not vouch that it is yours"),
-        ({"email": ""}, "does not vouch that it is yours"),
+        ({"email_verified": False}, "does not confirm that it is yours"),
+        ({"email": "ann@elsewhere.example"}, "does not confirm that it is yours"),
+        ({"email": ""}, "does not confirm that it is yours"),
     ],
 )
 def test_an_invitation_is_for_the_verified_address_alone(
@@ -403,7 +403,7 @@ def test_an_address_that_the_provider_does_not_vouch_for_is_invited_by_password_
     code = invite(container, "ann@elsewhere.example")
     provider.claims["email"] = "ann@elsewhere.example"
     assert "Continue with" not in browser.get(f"/invitation?code={code}").text
-    assert "does not vouch" in trouble(accept(browser, code))
+    assert "does not confirm" in trouble(accept(browser, code))
 
 
 def test_an_invitation_that_ended_meanwhile_makes_no_account(
@@ -414,7 +414,7 @@ def test_an_invitation_that_ended_meanwhile_makes_no_account(
     PeopleService(container.database).withdraw_invitation("ann@example.com")
     ended = browser.get(back)
     assert ended.status_code == 404
-    assert "not valid, or no longer" in ended.text
+    assert "invalid or no longer valid" in ended.text
     assert len(people.list_people(container.database)) == 1
     assert who(browser, container) is None
 

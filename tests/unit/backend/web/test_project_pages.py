@@ -87,7 +87,7 @@ def test_it_is_said_before_that_files_leave_with_those_who_leave(
 ) -> None:
     page, bob = f"/projects/{_add(container, BOB)}", clients[BOB]
     assert "The files that you added leave with you." in bob.get(page).text
-    assert "and the files that they added." in clients[ANN].get(page).text
+    assert "files of a removed member" in clients[ANN].get(page).text
     assert "您添加的文件也会随您移出项目" in bob.get(page, headers={"Accept-Language": "zh"}).text
     routes = cast("Api", bob.app).openapi()["paths"]
     described = routes["/api/projects/{project_id}/members/{member_id}"]["delete"]["description"]

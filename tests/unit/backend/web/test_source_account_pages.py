@@ -47,7 +47,7 @@ def test_a_person_asks_sees_it_wait_and_has_it_once_it_is_approved(
     assert "asked for" in ann.get(f"/person/{asked.person_id}").text
     assert ann.post(f"/source-account/{asked.id}/approve").headers["location"] == PAGE
     assert "yours since" in bob.get("/account").text
-    assert "Nobody asks for an account." in ann.get(PAGE).text
+    assert "There are no account requests." in ann.get(PAGE).text
     given = {"account_id": asked.id}
     assert browse(ANN).post("/account/source-account", data=given).status_code == 404
     assert bob.post("/account/source-account", data=given).status_code == 303
@@ -89,7 +89,7 @@ def test_a_source_manager_decides_about_the_own_sources_alone(
     _ask(browse(BOB))
     (asked,) = _list(container)
     manager = browse("sam@example.com")
-    assert "Nobody asks for an account." in manager.get(PAGE).text
+    assert "There are no account requests." in manager.get(PAGE).text
     assert manager.post(f"/source-account/{asked.id}/approve").status_code == 404
     sources.set_owner(container.database, "hub", sam.id)
     shown = manager.get(PAGE, params={"source": "hub"}).text

@@ -351,7 +351,7 @@ def test_a_conversation_keeps_to_its_assistant_until_that_is_gone(
         bob.post(f"/api/conversations/{conversation}/messages/{answer}/regenerate"),
     ):
         assert refused.status_code == 409
-        assert refused.json()["detail"].startswith("This assistant is no longer available. Go on")
+        assert refused.json()["detail"].startswith("This assistant is no longer available. Use")
     assert len(bob.get(f"/api/conversations/{conversation}").json()["messages"]) == 2
     path = f"/api/conversations/{conversation}"
     assert _is_gone(bob.patch(path, json={"assistant_id": made["id"]}))

@@ -483,7 +483,7 @@ def test_a_question_that_is_none_is_refused(bob: TestClient, question: object) -
     refused = bob.post(BASE, json={"question": question})
     assert refused.status_code == 422
     if isinstance(question, str) and len(question) < 9:
-        assert "write a question, in characters that can be seen" in refused.text
+        assert "write a question, with visible characters" in refused.text
 
 
 @pytest.fixture
@@ -552,7 +552,7 @@ def test_a_title_that_shows_nothing_is_refused(bob: TestClient, writer: Writer, 
     conversation, _ = _answered(bob)
     refused = bob.patch(f"{BASE}/{conversation}", json={"title": title})
     assert refused.status_code == 422
-    assert "write a title, in characters that can be seen" in refused.text
+    assert "write a title, with visible characters" in refused.text
 
 
 def test_what_does_not_belong_to_the_conversation_is_refused(

@@ -43,7 +43,7 @@ SHARED = "/api/shared"
 _DAY = timedelta(days=1)
 ADMIN = "/api/admin/feedback"
 LOSS = {"step": "history", "reason": "The finance of the model is at an end."}
-MISSING = "Nothing is shared under this link, or not any more."
+MISSING = "Nothing is shared under this link, or sharing has ended."
 
 
 @dataclass(frozen=True)

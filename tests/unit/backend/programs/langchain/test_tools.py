@@ -191,7 +191,7 @@ def test_a_web_that_is_off_is_said(anns_home: OpenedHome, company: Company) -> N
     assert "Do not call this tool again." in said
     company.web.change_rules(RulesChange(is_on=True))
     company.web.remove("desk")
-    assert "There is no provider of web search" in failed(call(web, query="leave"))
+    assert "No web search provider is enabled" in failed(call(web, query="leave"))
     assert company.web_queries == []
 
 
