@@ -38,7 +38,7 @@ class Outcome:
 
     trouble: str = ""
     former_address: str = ""
-    """An address that was somebody else's: whether to give it all the same is asked."""
+    """An address that was somebody else's: asks whether to assign it anyway."""
     link: str = ""
     """A link that is shown in this answer alone."""
 

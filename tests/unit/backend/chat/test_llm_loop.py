@@ -620,7 +620,7 @@ def test_an_empty_answer_is_asked_for_once_more(asked: Asked) -> None:
         ([look_for("leave"), Say("", finish="stop"), Say(" ")], "no answer"),
         ([look_for("leave"), Say("x", finish="content_filter")], "withheld"),
         ([look_for("leave"), Say("half an answer", manner=Manner(cut_after=2))], "broke off"),
-        ([look_for("leave"), Say("x", manner=Manner(garbage_after=0))], "no chat completion"),
+        ([look_for("leave"), Say("x", manner=Manner(garbage_after=0))], "not a chat completion"),
     ],
 )
 def test_a_failing_model_ends_the_turn_with_what_to_do(

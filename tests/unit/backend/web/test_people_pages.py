@@ -222,7 +222,7 @@ def test_giving_somebodys_former_address_to_another_asks(
     ):
         asked = admin.post(path, data=form)
         assert asked.status_code == 422
-        assert "Assign it anyway" in asked.text
+        assert " anyway<" in asked.text
         assert f'name="released" value="{former}"' in asked.text
     given = admin.post(f"/person/{cleo.id}/email", data={"email": former, "released": former})
     assert given.status_code == 303

@@ -168,7 +168,7 @@ def test_parts_of_a_page_are_in_its_order(web: OpenWeb) -> None:
 def test_providers_of_a_session_are_those_of_now(web: OpenWeb) -> None:
     session = web.session()
     web.providers = ()
-    assert "There is no provider" in session.find("Lyon", 5, soon()).problem
+    assert "No web search provider is enabled" in session.find("Lyon", 5, soon()).problem
     off = StoredProvider(
         id=3,
         values=ProviderValues(
@@ -182,4 +182,4 @@ def test_providers_of_a_session_are_those_of_now(web: OpenWeb) -> None:
         wait=None,
     )
     web.providers = (off,)
-    assert "There is no provider" in session.find("Lyon", 5, soon()).problem
+    assert "No web search provider is enabled" in session.find("Lyon", 5, soon()).problem
