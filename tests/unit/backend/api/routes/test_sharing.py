@@ -38,7 +38,9 @@ from tests.unit.backend.api.conftest import (
 ANN, BOB, CID, DEE, EVE = (f"{name}@example.com" for name in ("ann", "bob", "cid", "dee", "eve"))
 QUESTION = "In which salary band is a senior engineer?"
 PAY, LEAVE = f"{SOURCE}:finance/pay.md", f"{SOURCE}:leave.md"
-SECRETS = ("band five", "finance", "Title of", "Quote of", "1.5", "supported", "five of them")
+# How long the answer took, in JSON and on pages: the digits alone may stand in any time.
+SECONDS = ('"seconds":1.5', "1.5 s")
+SECRETS = ("band five", "finance", "Title of", "Quote of", *SECONDS, "supported", "five of them")
 SHARED = "/api/shared"
 _DAY = timedelta(days=1)
 ADMIN = "/api/admin/feedback"
