@@ -2,9 +2,9 @@
 
 from backend.api.answer_events import AnswerHtml
 from backend.api.conversation_responses import make_message
-from backend.conversations.markdown_export import FAILED
 from backend.conversations.service import ShownMessage
 from backend.conversations.sharing import OpenedShare, ReadMessage
+from backend.conversations.turn_events import FAILED
 from backend.schemas.sharing import SharedConversationResponse, SharedMessageResponse
 
 

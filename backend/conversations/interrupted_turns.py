@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from backend.conversations.turn_events import (
+    CITATION,
     INTERRUPTED,
     LOST,
     decode_portions,
@@ -10,6 +11,7 @@ from backend.conversations.turn_events import (
     encode_portion,
     join_text,
 )
+from backend.conversations.unfinished_answer import make_unfinished_answer
 from backend.store import turns
 from backend.store.database import Database
 from backend.store.turns import Ending, OpenTurn, Portion
@@ -28,10 +30,17 @@ def _interrupt(database: Database, turn: OpenTurn, now: datetime) -> None:
     def end(last: int, payloads: tuple[str, ...]) -> tuple[Portion, Ending]:
         events = list(decode_portions(payloads))
         text, losses = join_text(events), tuple(one.data for one in events if one.name == LOST)
+        citations = [one.data for one in events if one.name == CITATION]
         number, message = last + 1, turn.message_id
         payload = encode_portion(number, [encode_ending("interrupted", INTERRUPTED)])
         portion = Portion(message, number, number, payload, None)
-        ending = Ending(message_id=message, status="interrupted", text=text, losses=losses)
+        ending = Ending(
+            message_id=message,
+            status="interrupted",
+            text=text,
+            answer=make_unfinished_answer(text, citations),
+            losses=losses,
+        )
         return portion, ending
 
     turns.take_over(database, turn, end, now)

@@ -20,12 +20,10 @@ from backend.chat.readable_ids import find_knowledge_page
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.failed_steps import describe_failed_step
 from backend.conversations.sharing import ReadConversation, ReadMessage
-from backend.conversations.turn_events import INTERRUPTED, STOPPED
+from backend.conversations.turn_events import NOTICES
 from connectors.text_cleaning import replace_controls
 from indexing.text.markdown_links import escape_markdown, safe_link
 
-FAILED = "This answer is not complete: it failed."
-_NOTICES = {"stopped": STOPPED, "interrupted": INTERRUPTED, "failed": FAILED}
 _REASONS = frozenset(REASON_TEXTS.values())
 """Where nothing else was written, one of these is the answer."""
 _WEB = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
@@ -118,7 +116,7 @@ def _write_answer(one: ReadMessage, sources: _Sources, translate: Translate) -> 
         said = translate(said)
     text = _write_text(said, one.message.answer or {}, sources)
     is_general = (one.message.answer or {}).get("general_knowledge", False)
-    notices = (GENERAL_KNOWLEDGE if is_general else None, _NOTICES.get(one.message.status or ""))
+    notices = (GENERAL_KNOWLEDGE if is_general else None, NOTICES.get(one.message.status or ""))
     said_of_it = [f"*{translate(each)}*" for each in notices if each]
     lost = [describe_failed_step(loss["step"], loss["reason"]) for loss in one.message.losses]
     said_of_it += [f"*{_on_one_line(translate(each))}*" for each in lost]
@@ -178,10 +176,11 @@ def _write_words(text: str, cited: Mapping[int, Mapping[str, Any]], sources: _So
         # A number in single brackets is a citation only of a document that has no link.
         if found[3] and (citation is None or citation["link"]):
             continue
-        # Of an answer that was not finished, its sources are not known.
+        # Of an answer that ended early before its citations were kept, the sources are not known.
         marker = f"[{sources.number(citation)}]" if citation else ""
         escape = "\\" if marker and text[found.end() : found.end() + 1] in ("(", ":") else ""
-        parts += [_disarm(text[at : found.start()]), marker, escape]
+        before = text[at : found.start()]
+        parts += [_disarm(before if marker else before.removesuffix(" ")), marker, escape]
         at = found.end()
     return "".join([*parts, _disarm(text[at:])])
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from backend.chat.events import ReasoningStep, TextPiece
 from backend.conversations.turn_events import (
+    CITATION,
     LOST,
     EncodedEvent,
     EventEncoder,
@@ -15,6 +16,7 @@ from backend.conversations.turn_events import (
     encode_portion,
 )
 from backend.conversations.turn_record import TurnRecord
+from backend.conversations.unfinished_answer import make_unfinished_answer
 from backend.store.messages import AnswerStatus, Json
 from backend.store.turns import Ending, Portion
 from indexing.runtime.deadline import CancelToken
@@ -42,6 +44,7 @@ class RunningTurn:
         self._lock = threading.Lock()
         self._text: list[str] = []
         self._losses: list[Json] = []
+        self._citations: list[Json] = []
         self._record = TurnRecord()
         self._documents: set[str] = set()
         self._stored_documents: frozenset[str] = frozenset()
@@ -96,8 +99,14 @@ class RunningTurn:
             if self._ending is None:
                 self._encode_written()
                 self._append(event)
-                if event.name == LOST:
-                    self._losses.append(json.loads(event.data))
+                self._keep(event)
+
+    def _keep(self, event: EncodedEvent) -> None:
+        """Keep what is told of the answer with it, however it ends."""
+        if event.name == LOST:
+            self._losses.append(json.loads(event.data))
+        elif event.name == CITATION:
+            self._citations.append(json.loads(event.data))
 
     def _encode_written(self) -> None:
         """Make one event of what was written: each event costs its followers more than the text in it."""
@@ -173,11 +182,12 @@ class RunningTurn:
                 return
             self._encode_written()
             self._pending.append(event)
+            said = "".join(self._text) if text is None else text
             self._ending = Ending(
                 message_id=self.message_id,
                 status=status,
-                text="".join(self._text) if text is None else text,
-                answer=answer,
+                text=said,
+                answer=answer or make_unfinished_answer(said, self._citations),
                 problem=problem,
                 losses=tuple(self._losses),
             )

@@ -3,14 +3,22 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from backend.chat.events import ChatEvent
 
 INTERRUPTED = "This answer was interrupted: the server ended. Ask again."
 STOPPED = "The answer was stopped."
+FAILED = "This answer is not complete: it failed."
+NOTICES: Mapping[str, str] = MappingProxyType(
+    {"stopped": STOPPED, "interrupted": INTERRUPTED, "failed": FAILED}
+)
+"""What is said of an answer that is not complete, by its status."""
 LOST = "lost"
 """The event of a step that the answer is written without."""
+CITATION = "citation"
+"""The event before the first citation of a document."""
 _LAST = frozenset({"done", "error", "failed", "stopped", "interrupted"})
 
 

@@ -130,7 +130,7 @@ class MessageResponse(Schema):
     status: Literal["running", "finished", "stopped", "failed", "interrupted"] | None
     """Null for a question."""
     answer: AnswerResponse | None
-    """Of an answer that is finished."""
+    """Of an answer that is finished; of one that is not complete, what was said, where it cites something."""
     html: str | None
     """The text of an answer, rendered and sanitized."""
     withheld: bool

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 from pydantic import JsonValue
 
 from backend.conversations.answer_gate import WITHHELD
+from backend.conversations.turn_events import NOTICES
 from backend.conversations.turn_record import read_steps, read_variants
 from backend.schemas.answer import AnswerDoneEvent, AnswerResponse
 from backend.schemas.base import Schema, with_example
@@ -84,7 +85,7 @@ class ReviewedFeedbackResponse(Schema):
     withheld: bool
     """Whether the answer rests on a document that you may not read now. Nothing of it is returned then."""
     notice: str | None
-    """What to say of an answer that is withheld."""
+    """What to say of an answer that is withheld or not complete."""
     source: int | None
     """The number of the source that is said to be wrong."""
     variants: tuple[SearchedVariantResponse, ...]
@@ -94,7 +95,7 @@ class ReviewedFeedbackResponse(Schema):
     verdicts: dict[str, int]
     """How many citations have each verdict."""
     answer: AnswerResponse | None
-    """Of an answer that is finished."""
+    """Of an answer that is finished; of one that is not complete, what was said, where it cites something."""
     html: str | None
     """The text of an answer, rendered and sanitized."""
 
@@ -113,7 +114,7 @@ class ReviewedFeedbackResponse(Schema):
             comment=given.feedback.comment,
             question=given.question.text,
             withheld=reviewed.withheld,
-            notice=WITHHELD if reviewed.withheld else None,
+            notice=WITHHELD if reviewed.withheld else NOTICES.get(given.answer.status or ""),
             source=None if reviewed.withheld else given.feedback.source,
             variants=tuple(map(SearchedVariantResponse.model_validate, read_variants(stored))),
             steps=dict(read_steps(stored)),

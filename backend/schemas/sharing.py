@@ -71,7 +71,7 @@ class SharedMessageResponse(Schema):
     text: str
     """Of an answer: Markdown, citations as `[[1]](link)`."""
     answer: AnswerResponse | None
-    """Of an answer that is finished."""
+    """Of an answer that is finished; of one that is not complete, what was said, where it cites something."""
     html: str | None
     """The text of an answer, rendered and sanitized."""
     withheld: bool

@@ -42,7 +42,7 @@ class Message:
     status: AnswerStatus | None
     """None for a question."""
     answer: Json | None
-    """A finished answer, as it is sent."""
+    """A finished answer, as it is sent; of one that is not complete, what was said, in the same form, where it cites something."""
     problem: Json | None
     """Why an answer failed."""
     document_ids: tuple[str, ...]

@@ -21,12 +21,12 @@ export async function copyText(text, button, done) {
   return result;
 }
 
-export function asText({ text, answer, question }) {
+export function asText({ text, answer, citations, question }) {
   const linked = (answer?.answer ?? text).replace(LINK, "[$1]");
   // Without a model the answer is text of documents, whose marks are escaped.
   const body = answer?.model === null ? linked.replace(ESCAPED, "$1") : linked;
   const sources = new Map();
-  for (const citation of answer?.citations ?? []) {
+  for (const citation of citations) {
     const quotes = sources.get(citation.number)?.quotes ?? new Set();
     if (citation.quote) quotes.add(citation.quote.replace(/\s+/g, " ").trim());
     sources.set(citation.number, { ...citation, quotes });

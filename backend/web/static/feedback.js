@@ -129,7 +129,7 @@ const kindOf = ({ rating }) => (rating === "good" ? "good" : "bad");
 
 /** What can be wrong: the answer, or one of the sources that it cites. */
 function choices(turn) {
-  const sources = new Map((turn.answer?.citations ?? []).map(({ number, title }) => [number, title]));
+  const sources = new Map(turn.citations.map(({ number, title }) => [number, title]));
   const listed = [...sources].sort(([a], [b]) => a - b);
   const named = listed.map(([number, title]) => make("option", { value: number }, translate("Source {number}: {title}", { number, title: replaceControls(title).slice(0, 80) })));
   return [make("option", { value: "" }, translate("The answer")), ...named];

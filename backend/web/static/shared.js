@@ -25,7 +25,8 @@ function question({ text }) {
 function answer(message, asked) {
   const node = made("answer");
   const turn = new Turn(node, asked);
-  if (message.answer && !message.withheld) turn.restore(restorable(message, reasons));
+  // A notice is of an answer that is withheld, or not complete.
+  if (message.answer && !message.notice) turn.restore(restorable(message, reasons));
   else restorePart(turn, message);
   message.losses.forEach((loss) => turn.lost(loss));
   part(node, "copy").addEventListener("click", async () => say(await copied(turn, part(node, "copy"))));

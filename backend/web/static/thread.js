@@ -142,8 +142,8 @@ export const made = (template) => document.getElementById(template).content.firs
 const stateOf = ({ status, withheld }) => `${status} ${Boolean(withheld)}`;
 
 /** What there is of an answer that is withheld, was stopped, was interrupted, or failed; and why it is no more. */
-export function restorePart(turn, { text, html, notice, problem }) {
-  turn.restoreText(text, html);
+export function restorePart(turn, { text, html, answer, notice, problem }) {
+  turn.restoreText(text, html, answer);
   if (problem) turn.fail(problem);
   turn.part("ended").textContent = translateSentence(notice ?? "");
   turn.part("ended").hidden = !notice;

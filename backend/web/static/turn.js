@@ -298,10 +298,15 @@ export class Turn {
     return pluralize(number, "The answer is complete. {number} citation.", "The answer is complete. {number} citations.");
   }
 
+  /** Those of the answer; of one that has not come to its end, the sources that it cites until then. */
+  get citations() {
+    return this.answer?.citations ?? [...this.#cited.values()].filter(({ number }) => this.text.includes(`[${number}]`));
+  }
+
   /** What the card of a chip says. */
   facts(chip) {
     const at = chip.dataset.at;
-    const citation = at == null ? this.#cited.get(Number(chip.textContent)) : this.answer?.citations[at];
+    const citation = this.answer && at != null ? this.answer.citations[at] : this.#cited.get(Number(chip.textContent));
     if (!citation) return null;
     const found = this.#sources.get(citation.document_id);
     return { ...citation, source: found?.source, date: found?.updated_at };
@@ -320,9 +325,11 @@ export class Turn {
     this.end("done");
   }
 
-  /** To be shown of an answer that did not come to its end: what was written of it. */
-  restoreText(text, html) {
+  /** To be shown of an answer that did not come to its end: what was written of it, and `said`, which has its citations. */
+  restoreText(text, html, said) {
     for (const name of ["work", "beside"]) this.part(name).hidden = true;
+    for (const citation of said?.citations ?? []) this.#cited.set(citation.number, citation);
+    showReferences(this.part("references"), said?.references ?? [], this.#sources);
     this.#live.add(text);
     this.#live.draw();
     if (html) this.part("answer").replaceChildren(...answerNodes(html));

@@ -296,8 +296,8 @@ def test_a_lost_connection_goes_on_by_itself(
 def test_stopped_and_what_was_written_is_kept(
     opens: Opens, address: str, model: ScriptedModel, pictures: Path
 ) -> None:
-    model.play(_answering(SLOWLY * 200, Manner(delay=0.05)))
-    with opens(address) as watched:
+    model.play(_answering("The interlock is open [{n}]. " + SLOWLY * 200, Manner(delay=0.05)))
+    with opens(address, permissions=["clipboard-read", "clipboard-write"]) as watched:
         page = watched.open("/chat")
         _ask(page, QUESTION)
         expect(_answers(page)).to_contain_text("Slowly, one word")
@@ -306,13 +306,32 @@ def test_stopped_and_what_was_written_is_kept(
         expect(page.locator(".ended")).to_contain_text("stopped")
         assert model.hung_up.wait(5)
         kept = _answers(page).inner_text()
-        assert kept.startswith("Slowly, one word")
+        assert kept.startswith("The interlock is open")
         page.screenshot(path=pictures / "chat-stopped.png")
         page.reload()
         expect(_answers(page)).to_have_text(kept)
+        _shows_its_source(page)
         model.play(_answering())
         page.get_by_role("button", name="Ask again").click()
         expect(_answers(page).locator("strong")).to_have_text("interlock of the laser")
+
+
+def _shows_its_source(page: Page) -> None:
+    """An answer that was stopped has its chip, the card and the document of it, and the source where it is copied."""
+    title = "Error codes of the Stonesight scanners"
+    expect(page.get_by_role("heading", name="References")).to_be_visible()
+    page.get_by_role("button", name="Copy with sources").click()
+    expect(page.get_by_role("button", name="Copied with sources")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert re.search(rf"open \[\d+\]\. Slowly.*\n\[\d+\] {title}", copied, re.DOTALL)
+    chip = _answers(page).locator(".cite")
+    chip.hover()
+    expect(page.get_by_role("tooltip")).to_contain_text(title)
+    chip.click()
+    pane = page.get_by_role("region", name="Document")
+    expect(pane).to_contain_text(title)
+    page.keyboard.press("Escape")
+    expect(pane).to_be_hidden()
 
 
 def test_found_renamed_archived_and_deleted(

@@ -58,8 +58,15 @@ class Company:
     def lose_history(self) -> None:
         """As if no model had summarised the earliest messages of the conversations so far."""
         loss = '[{"step": "history", "reason": "The summary was not written in time."}]'
+        self._change_answers("losses = ?", loss)
+
+    def stop_answers(self) -> None:
+        """As if the answers so far had been stopped at their ends."""
+        self._change_answers("status = ?", "stopped")
+
+    def _change_answers(self, change: str, value: str) -> None:
         with closing(sqlite3.connect(self.home.path / "state" / "quarry.db")) as database, database:
-            database.execute("UPDATE messages SET losses = ? WHERE role = 'assistant'", (loss,))
+            database.execute(f"UPDATE messages SET {change} WHERE role = 'assistant'", (value,))
 
 
 @pytest.fixture
@@ -175,6 +182,13 @@ def test_shared_and_judged_by_one_read_by_another(
     ann.get_by_role("button", name="Continue from here").click()
     expect(ann).to_have_url(re.compile(r"/chat/[\w-]{16,}$"))
     expect(ann.locator(".answer strong")).to_have_text("interlock of the laser")
+
+    company.stop_answers()
+    ann.goto(link)
+    expect(ann.locator(".ended")).to_have_text("The answer was stopped.")
+    ann.locator(".answer .cite").hover()
+    expect(ann.locator("#card")).to_contain_text("scanners")
+    expect(ann.get_by_role("heading", name="References")).to_be_visible()
 
     _stop_sharing(bob)
     ann.goto(link)

@@ -16,6 +16,7 @@ from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.markdown_export import export_markdown
 from backend.conversations.sharing import ReadConversation, ReadMessage
 from backend.conversations.turn_events import STOPPED
+from backend.conversations.unfinished_answer import make_unfinished_answer
 from backend.web.catalogs import load_messages
 from tests.support.conversations import make_answer, make_message
 
@@ -102,10 +103,30 @@ def test_of_an_answer_that_is_withheld_there_is_one_sentence() -> None:
     assert written == f"# Leave\n\n## Question\n\n> Why?  \n\n## Answer\n\n*{WITHHELD}*\n"
 
 
-def test_an_answer_that_was_stopped_keeps_its_words_and_loses_its_numbers() -> None:
-    message = replace(make_message("assistant", f"It is{ONE} so"), status="stopped")
+def test_an_answer_that_was_stopped_has_its_sources() -> None:
+    text = f"It is {ONE} so"
+    cited = {"number": 1, "document_id": "a:x", "title": "X", "link": "https://wiki.example.com/1"}
+    answer = make_unfinished_answer(text, [cited])
+    message = replace(make_message("assistant", text, answer), status="stopped")
     written = _export(_asked("?"), ReadMessage(message, "?", withheld=False))
-    assert written.endswith("It is so\n\n*The answer was stopped.*\n")
+    assert written.endswith(
+        "It is [1] so\n\n*The answer was stopped.*\n\n## References\n\n1. [X](https://wiki.example.com/1)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        (f"It is{ONE} so", "It is so"),
+        (f"It is {ONE} so", "It is so"),
+        (f"It is {ONE} {TWO}.", "It is."),
+    ],
+)
+def test_an_answer_of_which_no_citation_is_known_loses_its_numbers(text: str, written: str) -> None:
+    """One that was stopped by an earlier version."""
+    message = replace(make_message("assistant", text), status="stopped")
+    exported = _export(_asked("?"), ReadMessage(message, "?", withheld=False))
+    assert exported.endswith(f"\n\n{written}\n\n*The answer was stopped.*\n")
 
 
 def _lost(text: str, *losses: dict[str, str]) -> ReadMessage:

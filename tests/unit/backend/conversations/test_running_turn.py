@@ -1,5 +1,6 @@
 """What a turn writes is stored in events: one for all that was written since the last portion."""
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -8,7 +9,17 @@ from backend.api.answer_events import TurnEncoder, plain_html
 from backend.chat.events import ReasoningStep, TextPiece
 from backend.conversations.running_turn import RunningTurn, Written
 from backend.conversations.turn_events import EncodedEvent, decode_portions
+from backend.schemas.answer import AnswerResponse
+from backend.store.turns import Ending
 
+CITED = {
+    "number": 1,
+    "document_id": "wiki:pay",
+    "title": "Pay",
+    "link": "https://x",
+    "kind": "file",
+}
+UNCHECKED = {"quote": "", "section": 0, "span": [0, 0], "score": 0.0, "verdict": "unchecked"}
 LOST = EncodedEvent("lost", '{"step":"web","reason":"It is away."}')
 
 
@@ -78,7 +89,44 @@ def test_a_turn_that_is_stopped_keeps_what_was_written_just_before() -> None:
     assert unstored is not None
     assert unstored.ending is not None
     assert unstored.ending.text == "One two "
+    assert unstored.ending.answer is None
     assert [name for _, name, _ in store(turn)] == ["text", "text", "stopped"]
+
+
+def cite(**changed: object) -> EncodedEvent:
+    return EncodedEvent("citation", json.dumps({**CITED, **changed}))
+
+
+def test_a_turn_that_is_stopped_keeps_the_citations_of_what_was_written() -> None:
+    turn, text = make_turn(), "Band five [[1]](https://x), says [2]"
+    write(turn, TextPiece("Band five "), cite(), TextPiece("[[1]](https://x), says "))
+    write(turn, cite(number=2, link=""), TextPiece("[2]"), cite(number=3))
+    turn.break_off("stopped", "The answer was stopped.")
+    ending = turn_ending(turn)
+    assert ending.text == text
+    assert ending.answer is not None
+    assert AnswerResponse.model_validate({**ending.answer, "question": "?"}).answer == text
+    assert ending.answer["citations"] == [
+        {**CITED, **UNCHECKED},
+        {**CITED, **UNCHECKED, "number": 2, "link": ""},
+    ]
+
+
+def test_a_turn_that_fails_keeps_the_citations_of_what_was_written() -> None:
+    turn = make_turn()
+    write(turn, cite(), TextPiece("[[1]](https://x)"))
+    assert turn.break_down()
+    ending = turn_ending(turn)
+    assert ending.problem is not None
+    assert ending.answer is not None
+    assert [one["number"] for one in ending.answer["citations"]] == [1]
+
+
+def turn_ending(turn: RunningTurn) -> Ending:
+    unstored = turn.unstored()
+    assert unstored is not None
+    assert unstored.ending is not None
+    return unstored.ending
 
 
 def test_a_turn_that_cannot_be_stored_ends_without_what_was_written() -> None:

@@ -28,7 +28,7 @@ from backend.conversations.followed_turn import (
 )
 from backend.conversations.history import NO_ANSWER, make_history
 from backend.conversations.interrupted_turns import end_interrupted
-from backend.conversations.turn_events import NumberedEvent
+from backend.conversations.turn_events import EncodedEvent, NumberedEvent, encode_portion
 from backend.conversations.turn_notifications import TurnNotifications
 from backend.conversations.turn_runner import (
     Answering,
@@ -253,6 +253,26 @@ def test_a_turn_whose_lease_has_ended_is_interrupted_and_its_writer_gives_up(
     process.run(begun, writing)
     assert writing.is_closed.wait(SOON)
     assert process.follow(begun.answer) == found
+
+
+def test_an_interrupted_answer_keeps_its_citations_and_what_it_rests_on(
+    database: Database, process: Process
+) -> None:
+    begun = begin(database)
+    cited = {"number": 1, "document_id": "a:x", "title": "X", "link": "", "kind": "document"}
+    events = [
+        EncodedEvent("text", '{"text":"One "}'),
+        EncodedEvent("citation", json.dumps(cited)),
+        EncodedEvent("text", '{"text":"[1]."}'),
+    ]
+    portion = Portion(begun.answer.id, 1, 3, encode_portion(1, events), ("a:x",))
+    store(database, begun.answer.id, portion, None, _past())
+    end_interrupted(database)
+    found = process.read(begun.answer)
+    assert (found.status, found.text, found.document_ids) == ("interrupted", "One [1].", ("a:x",))
+    assert found.answer is not None
+    (citation,) = found.answer["citations"]
+    assert citation.items() >= {**cited, "quote": "", "verdict": "unchecked"}.items()
 
 
 def test_a_follower_who_goes_away_stops_nothing(

@@ -16,8 +16,7 @@ from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.assistant_values import check_line, check_text
 from backend.conversations.failed_steps import NAMES, describe_failed_step
-from backend.conversations.markdown_export import FAILED
-from backend.conversations.turn_events import INTERRUPTED, STOPPED
+from backend.conversations.turn_events import FAILED, INTERRUPTED, STOPPED
 from backend.files.file_keeper import DEADLY
 from backend.files.file_types import LARGEST_FILE, LARGEST_PICTURE, UploadedFile, check_file
 from backend.schemas.system import ProblemDetails

@@ -1,6 +1,7 @@
 """The pages of sharing and of feedback: who may open them, and what they hold before a script runs."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
@@ -9,10 +10,12 @@ from fastapi.testclient import TestClient
 from backend.api.app import Api
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
+from backend.conversations.unfinished_answer import make_unfinished_answer
 from backend.store import answer_feedback, people
 from backend.store.answer_feedback import Feedback
 from backend.store.conversations import ConversationOwner
-from tests.support.conversations import START, begin, finish, make_answer
+from backend.store.turns import Ending
+from tests.support.conversations import START, begin, finish, make_answer, store, text_portion
 from tests.unit.backend.api.conftest import ready
 from tests.unit.backend.web.conftest import ANN, BOB
 
@@ -71,6 +74,28 @@ def test_of_what_an_admin_may_not_read_nothing_is_shown(
     assert WITHHELD in page
     for secret in ("interlock", "gone.md", "supported", "1.50"):
         assert secret not in page
+
+
+def test_an_answer_that_was_stopped_is_shown_with_its_sources(
+    container: Container, browse: Any, bob: TestClient
+) -> None:
+    del bob
+    owner = ConversationOwner(people.get_by_email(container.database, BOB).id)
+    begun, text = begin(container.database, "Why?", owner), "Because [[1]](https://x.example)"
+    link = "https://x.example"
+    cited = {"number": 1, "document_id": link, "title": "The page", "link": link, "kind": "url"}
+    answer = make_unfinished_answer(text, [cited])
+    ending = Ending(message_id=begun.answer.id, status="stopped", text=text, answer=answer)
+    portion = text_portion(begun.answer.id, 1, text)
+    store(container.database, begun.answer.id, portion, ending, datetime.now(UTC))
+    said = Feedback(rating="wrong_source", comment="", source=1)
+    named = (begun.question.conversation_id, begun.answer.id)
+    answer_feedback.put(container.database, owner, *named, said, START)
+    page = browse(ANN).get("/feedback").text
+    assert "This answer was not finished." in page
+    assert "Source 1 is said to be wrong: <bdi>The page</bdi>" in page
+    assert "<li>1. <bdi>The page</bdi></li>" in page
+    assert "whole answer" not in page
 
 
 def test_what_an_admin_may_read_is_shown_by_pages(

@@ -1,6 +1,7 @@
 """Conversations over HTTP: asked, followed from any event, stopped, and gated by what the asker may read now."""
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -237,9 +238,14 @@ def test_the_answer_is_written_though_nobody_follows(bob: TestClient, writer: Wr
 
 
 def test_a_stopped_answer_keeps_what_was_written(
-    bob: TestClient, modelled: Container, server: ScriptedModel, writer: Writer
+    bob: TestClient,
+    modelled: Container,
+    server: ScriptedModel,
+    writer: Writer,
+    groups: GroupService,
 ) -> None:
-    writer.answer = Say(["A senior ", "engineer ", "earns ", "more"], manner=Manner(stall_after=4))
+    pieces = ["A senior ", "engineer [1] ", "earns ", "more"]
+    writer.answer = Say(pieces, manner=Manner(stall_after=4))
     server.hung_up.clear()
     conversation, message = _begin(bob)
     path = f"{BASE}/{conversation}/messages/{message}"
@@ -249,10 +255,19 @@ def test_a_stopped_answer_keeps_what_was_written(
     assert streamed[-1].name == "stopped"
     assert server.hung_up.wait(SOON)
     answer = _wait_for_status(bob, conversation, "stopped")
-    assert answer["text"].startswith("A senior engineer earns")
-    assert answer["html"].startswith("<p>A senior engineer earns")
+    assert re.match(r"A senior engineer \[\[1\]\]\(\S+\) earns", answer["text"])
+    assert answer["html"].startswith("<p>A senior engineer [[1]]")
     assert answer["notice"] == "The answer was stopped."
+    (cited,) = answer["answer"]["citations"]
+    assert (cited["document_id"], cited["verdict"]) == (PAY, "unchecked")
+    assert [one["number"] for one in answer["answer"]["references"]] == [1]
+    exported = bob.get(f"{BASE}/{conversation}/export").text
+    assert "A senior engineer [1] earns" in exported
+    assert "## References\n\n1. [" in exported
     assert bob.post(f"{path}/stop").json()["answer"]["status"] == "stopped"
+    groups.remove_member("finance", BOB)
+    withheld = _open(bob, conversation)["messages"][-1]
+    assert (withheld["text"], withheld["answer"], withheld["html"]) == ("", None, None)
 
 
 def _wait_until_written(container: Container, conversation: str, message: int, text: str) -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,15 @@ from backend.api.app import Api, create_app
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
+from backend.conversations.turn_events import STOPPED
+from backend.conversations.unfinished_answer import make_unfinished_answer
 from backend.store import audit, conversations, messages, people
 from backend.store.audit import AuditFilter
 from backend.store.conversations import ConversationOwner
+from backend.store.turns import Ending
 from connectors.access import Readers
 from tests.support.accounts import add_person
-from tests.support.conversations import begin, finish, make_answer
+from tests.support.conversations import begin, finish, make_answer, store, text_portion
 from tests.support.databases import Databases
 from tests.unit.backend.api.conftest import (
     ADDRESS,
@@ -225,6 +228,38 @@ def test_a_link_that_was_taken_back_never_comes_again(world: World) -> None:
     assert again["id"] != link
     assert len(again["id"]) == 22
     assert bob.get(f"{SHARED}/{link}").status_code == 404
+
+
+def test_what_a_stopped_answer_cites_is_shared_and_judged_as_that_of_any_other(
+    world: World,
+) -> None:
+    database, text = world.container.database, "It is band five [[1]](https://wiki.example.com/1)."
+    begun = begin(database, QUESTION, world.owner(BOB))
+    cited = {"number": 1, "document_id": PAY, "title": "Pay", "link": "https://wiki.example.com/1"}
+    ending = Ending(
+        message_id=begun.answer.id,
+        status="stopped",
+        text=text,
+        answer=make_unfinished_answer(text, [cited]),
+    )
+    portion = text_portion(begun.answer.id, 1, text, documents=(PAY,))
+    store(database, begun.answer.id, portion, ending, datetime.now(UTC))
+    conversation, bob = begun.question.conversation_id, world.clients[BOB]
+    link = bob.post(_share(conversation), json={"message_id": begun.answer.id}).json()["id"]
+    for client in (world.clients[DEE], world.clients[CID]):
+        opened = _opened(client, link)["messages"][-1]
+        if client is world.clients[CID]:
+            assert opened["withheld"]
+            _assert_nothing(json.dumps(opened))
+        else:
+            assert opened["notice"] == STOPPED
+            assert opened["answer"]["references"][0]["document_id"] == PAY
+    said = {"rating": "wrong_source", "comment": "", "source": 1}
+    assert bob.put(_feedback(conversation, begun.answer.id), json=said).status_code == 204
+    world.groups.add_member("finance", ANN)
+    seen = _newest(world)
+    world.groups.remove_member("finance", ANN)
+    assert (seen["source"], seen["verdicts"], seen["notice"]) == (1, {"unchecked": 1}, STOPPED)
 
 
 def test_what_is_said_later_is_shared_only_anew(world: World) -> None:
