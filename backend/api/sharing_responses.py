@@ -13,6 +13,7 @@ def make_shared(opened: OpenedShare, answer_html: AnswerHtml) -> SharedConversat
         title=opened.read.title,
         shared_at=opened.shared.shared_at,
         messages=tuple(_make_message(one, answer_html) for one in opened.read.messages),
+        has_earlier=opened.read.has_earlier,
     )
 
 

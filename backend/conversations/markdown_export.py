@@ -24,6 +24,7 @@ from backend.conversations.turn_events import NOTICES
 from connectors.text_cleaning import replace_controls
 from indexing.text.markdown_links import escape_markdown, safe_link
 
+EARLIER = "Earlier messages are not shown."
 _REASONS = frozenset(REASON_TEXTS.values())
 """Where nothing else was written, one of these is the answer."""
 _WEB = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
@@ -90,6 +91,8 @@ def export_markdown(read: ReadConversation, server: str, translate: Translate) -
     """Return a conversation as its reader may see it; headings and notices in the language of the reader."""
     sources = _Sources(server)
     blocks = [f"# {_on_one_line(read.title)}"]
+    if read.has_earlier:
+        blocks.append(f"*{translate(EARLIER)}*")
     for one in read.messages:
         blocks += (
             _write_question(one, translate)

@@ -35,6 +35,8 @@ class ReadConversation:
 
     title: str
     messages: tuple[ReadMessage, ...]
+    has_earlier: bool = False
+    """Whether messages stand before these: no more are read of a long path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class SharingService:
             raise conversation_shares.missing()
         # The words of another first question may be the title: that one is not shared.
         title = shared.title if shared.title_by == "person" else _make_title_of(path)
-        return OpenedShare(shared, ReadConversation(title, self._read(list(map(hide_files, path)))))
+        return OpenedShare(shared, self._read(title, list(map(hide_files, path))))
 
     def copy_shared(self, share_id: str) -> Conversation:
         """Make a conversation of this reader of what they may read: each question with its answer.
@@ -117,20 +119,21 @@ class SharingService:
             last = messages.get(self.database, self.owner, conversation_id, leaf).id
         path = [] if last is None else messages.list_path(self.database, last, MOST_SHOWN)
         # No title rests on a document: see `titles.write_title`.
-        return ReadConversation(conversation.title, self._read(path))
+        return self._read(conversation.title, path)
 
     def _record(
         self, database: Database, action: str, conversation_id: str, details: Mapping[str, object]
     ) -> None:
         audit.record(database, action, f"conversation:{conversation_id}", details, self.actor)
 
-    def _read(self, path: Sequence[Message]) -> tuple[ReadMessage, ...]:
+    def _read(self, title: str, path: Sequence[Message]) -> ReadConversation:
         withheld = self.gate.find_withheld(path)
         questions = {one.id: one.text for one in path if one.role == "user"}
-        return tuple(
+        read = tuple(
             ReadMessage(one, questions.get(one.parent_id or 0, one.text), one.id in withheld)
             for one in path
         )
+        return ReadConversation(title, read, bool(path) and path[0].parent_id is not None)
 
 
 def _describe(share: Share | None) -> dict[str, object]:

@@ -87,9 +87,12 @@ class SharedConversationResponse(Schema):
         title="How long is parental leave?",
         shared_at="2026-03-02T09:45:00Z",
         messages=[_QUESTION, _ANSWER],
+        has_earlier=False,
     )
 
     title: str
     shared_at: datetime
     messages: tuple[SharedMessageResponse, ...]
     """Questions and answers, in their order."""
+    has_earlier: bool
+    """Whether messages stand before these: of a long conversation the last 2,000 are returned."""

@@ -34,7 +34,7 @@ function answer(message, asked) {
   return node;
 }
 
-function show({ title, messages }) {
+function show({ title, messages, has_earlier }) {
   element("title").textContent = replaceControls(title);
   document.title = `${replaceControls(title)} · Quarry`;
   let asked = "";
@@ -46,6 +46,7 @@ function show({ title, messages }) {
   element("thread").replaceChildren(...nodes);
   element("download").href = `${address}/export`;
   element("what").hidden = element("end").hidden = false;
+  element("earlier").hidden = !has_earlier;
 }
 
 function missing(problem) {

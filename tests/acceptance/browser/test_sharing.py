@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.support.accounts import PASSWORD
 from tests.support.browser import DESK, PHONE, check_looks
@@ -149,6 +149,7 @@ def test_shared_and_judged_by_one_read_by_another(
     ann.locator(".answer .cite").first.click()
     expect(ann).to_have_url(re.compile("/document/"))
     ann.set_viewport_size(DESK)
+    _look_at_end_of_long_one(ann, link)
     ann.goto(link)
     with ann.expect_download() as downloading:
         ann.get_by_role("link", name="Download").click()
@@ -197,6 +198,22 @@ def test_shared_and_judged_by_one_read_by_another(
     check_looks(ann, pictures, "shared-missing")
     bobs.close()
     anns.close()
+
+
+def _look_at_end_of_long_one(page: Page, link: str) -> None:
+    said = page.get_by_text("Earlier messages are not shown.")
+
+    def lengthen(route: Route) -> None:
+        found = route.fetch()
+        route.fulfill(response=found, json={**found.json(), "has_earlier": True})
+
+    page.goto(link)
+    expect(page.locator(".answer strong")).to_be_visible()
+    expect(said).to_be_hidden()
+    page.route("**/api/shared/*", lengthen)
+    page.reload()
+    expect(said).to_be_visible()
+    page.unroute("**/api/shared/*", lengthen)
 
 
 def _look_at_both(page: Page, pictures: Path) -> None:

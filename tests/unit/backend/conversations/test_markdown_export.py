@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from backend.chat.events import GENERAL_KNOWLEDGE
 from backend.chat.passages import REASON_TEXTS, PassagesReason
 from backend.conversations.answer_gate import WITHHELD
-from backend.conversations.markdown_export import export_markdown
+from backend.conversations.markdown_export import EARLIER, export_markdown
 from backend.conversations.sharing import ReadConversation, ReadMessage
 from backend.conversations.turn_events import STOPPED
 from backend.conversations.unfinished_answer import make_unfinished_answer
@@ -127,6 +127,14 @@ def test_an_answer_of_which_no_citation_is_known_loses_its_numbers(text: str, wr
     message = replace(make_message("assistant", text), status="stopped")
     exported = _export(_asked("?"), ReadMessage(message, "?", withheld=False))
     assert exported.endswith(f"\n\n{written}\n\n*The answer was stopped.*\n")
+
+
+def test_that_earlier_messages_are_left_out_is_said() -> None:
+    read = ReadConversation("Leave", (_asked("?"),), has_earlier=True)
+    for language, said in (("en", EARLIER), ("zh", "未显示较早的消息。")):
+        written = export_markdown(read, SERVER, load_messages(language).translate)
+        assert written.startswith(f"# Leave\n\n*{said}*\n\n## ")
+    assert EARLIER not in _export(_asked("?"))
 
 
 def _lost(text: str, *losses: dict[str, str]) -> ReadMessage:

@@ -19,7 +19,9 @@ from backend.api.account_authentication import AccountCookies, AccountPresence
 from backend.api.app import Api, create_app
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
+from backend.conversations import sharing
 from backend.conversations.answer_gate import WITHHELD
+from backend.conversations.markdown_export import EARLIER
 from backend.conversations.turn_events import STOPPED
 from backend.conversations.unfinished_answer import make_unfinished_answer
 from backend.store import audit, conversations, messages, people
@@ -260,6 +262,25 @@ def test_what_a_stopped_answer_cites_is_shared_and_judged_as_that_of_any_other(
     seen = _newest(world)
     world.groups.remove_member("finance", ANN)
     assert (seen["source"], seen["verdicts"], seen["notice"]) == (1, {"unchecked": 1}, STOPPED)
+
+
+def test_that_earlier_messages_are_not_returned_is_said(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation, _ = world.shared()
+    first = conversations.get(world.container.database, world.owner(BOB), conversation).leaf_id
+    later = _ask_on(world, conversation, first, "And a director?")
+    bob = world.clients[BOB]
+    link = bob.post(_share(conversation), json={"message_id": later}).json()["id"]
+    export = f"{SHARED}/{link}/export"
+    assert not _opened(bob, link)["has_earlier"]
+    assert EARLIER not in bob.get(export).text
+    monkeypatch.setattr(sharing, "MOST_SHOWN", 2)
+    opened = _opened(bob, link)
+    assert opened["has_earlier"]
+    assert [one["text"] for one in opened["messages"]] == ["And a director?", "Band nine."]
+    for path in (export, f"/api/conversations/{conversation}/export"):
+        assert f"*{EARLIER}*\n" in bob.get(path).text
 
 
 def test_what_is_said_later_is_shared_only_anew(world: World) -> None:
