@@ -31,6 +31,7 @@ from backend.store.research_runs import (
 )
 from backend.store.research_tables import research_events, research_runs
 from backend.store.runs import Process
+from backend.store.turn_news import send_news
 
 LEASE = timedelta(seconds=60)
 """Longer than a statement waits for a lock, and than a database is usually away."""
@@ -102,6 +103,10 @@ class ResearchProgress:
     document_ids: Sequence[str] | None = None
     """All that events name, where there are more."""
     checkpoint: Checkpoint | None = None
+
+    @property
+    def has_news(self) -> bool:
+        return self.portion is not None or self.checkpoint is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,6 +289,8 @@ def store(
                 "payload": progress.portion.payload,
             }
             connection.execute(_STORE_EVENTS[connection.dialect.name], [row])
+        if progress.has_news:
+            send_news(connection, [claim.run_id])
     return ResearchSignal.STOPPING if state == "stopping" else ResearchSignal.RUNNING
 
 

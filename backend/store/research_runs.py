@@ -26,6 +26,7 @@ from backend.store.project_membership import is_in_project
 from backend.store.project_tables import project_members, projects
 from backend.store.random_ids import make_random_id
 from backend.store.research_tables import research_events, research_runs
+from backend.store.turn_news import send_news
 from connectors.errors import ConflictError, NotFoundError
 from indexing.text.normalization import is_storable
 
@@ -366,6 +367,7 @@ def stop(
             connection.execute(insert(research_events).values(portion))
             ended = {"state": "stopped", "ended_at": now, "updated_at": now, "last_event": number}
             connection.execute(update(research_runs).where(own).values(ended))
+            send_news(connection, [run_id])
         elif row.state in {"waiting", "running"}:
             connection.execute(update(research_runs).where(own).values(state="stopping"))
 

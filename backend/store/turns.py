@@ -30,6 +30,7 @@ from backend.store.conversations import IS_OWNED, ConversationOwner
 from backend.store.database import Database
 from backend.store.messages import AnswerStatus
 from backend.store.runs import Process
+from backend.store.turn_news import send_news
 
 LEASE = timedelta(seconds=60)
 """Longer than a statement waits for a lock, and than a database is usually away: a turn whose process lives survives both."""
@@ -169,6 +170,10 @@ class Progress:
     portion: Portion | None
     ending: Ending | None
 
+    @property
+    def has_news(self) -> bool:
+        return self.portion is not None or self.ending is not None
+
 
 def store(database: Database, progress: Sequence[Progress], now: datetime) -> dict[int, TurnState]:
     """Store what turns have written and, with the last of it, how they ended. In one transaction, which renews their leases.
@@ -182,6 +187,7 @@ def store(database: Database, progress: Sequence[Progress], now: datetime) -> di
         for one in live:
             if one.ending is not None:
                 _end(connection, one.ending, now)
+        send_news(connection, [one.message_id for one in live if one.has_news])
         return states
 
 
@@ -256,6 +262,7 @@ def take_over(
         portion, ending = end(last, tuple(row.payload for row in found))
         _insert(connection, [portion])
         _end(connection, ending, now)
+        send_news(connection, [turn.message_id])
         return True
 
 
