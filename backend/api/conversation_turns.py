@@ -21,6 +21,7 @@ from backend.conversations.turn_runner import TurnRefusedError, TurnRunner
 from backend.store import batches
 from backend.store.database import Database
 from backend.store.runs import Process
+from backend.store.turn_listener import TurnListener
 from indexing.runtime.deadline import CancelToken
 from indexing.runtime.priority_gate import WaitingLine
 
@@ -104,7 +105,8 @@ class ConversationTurns:
         metrics: Metrics,
         start_process: StartProcess | None = None,
     ) -> None:
-        self.news = TurnNotifications()
+        self._listener = TurnListener(database, self._hear, self._look_all)
+        self.news = TurnNotifications(self._listener.request)
         self.followers = _FollowerThreads(pools.followers_waiting_line)
         """In which those who follow answers look at them; between two looks they wait without a thread."""
         self._slots = TurnSlots(pools.answers)
@@ -145,6 +147,15 @@ class ConversationTurns:
         self.followers.shutdown(cancel_futures=True)
         if self._process is not None:
             self._process.join(max(0.0, end - time.monotonic()))
+        self._listener.close(max(0.0, end - time.monotonic()))
+
+    def _hear(self, followed_id: int | str) -> None:
+        """Pass on what another process tells; of what this one announces, its followers know already."""
+        if isinstance(followed_id, str) or not self.announces(followed_id):
+            self.news.announce(followed_id)
+
+    def _look_all(self) -> None:
+        self.news.announce_all()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from indexing.index.protocols import Index
 from indexing.runtime.deadline import CancelToken, Deadline
 
 POLL = 0.25
-"""Seconds between two looks at a turn that another process runs."""
+"""Seconds between two looks at a turn that another process runs, while no news of that come."""
 _FOUND = {"first_results", "results"}
 """Events of documents that were found, of which the answer may use some."""
 _NARROWED = "narrowed"
@@ -92,7 +92,7 @@ class TurnFollower:
     """How long a look at the rights may take."""
     news: TurnNotifications
     is_announced: Callable[[], bool]
-    """Whether news of the turn come to this process, so that its process has not died."""
+    """Whether the turn is announced in this process, so that the one that runs it has not died."""
     cancel_token: CancelToken
     """Cancelled when the follower is gone."""
 
@@ -113,7 +113,7 @@ class TurnFollower:
     @property
     def pause(self) -> float:
         """Seconds until the next look, where no news comes before."""
-        return EVERY if self.is_announced() else POLL
+        return EVERY if self.is_announced() or self.news.hear_others() else POLL
 
     def look(self, position: FollowPosition) -> Seen:
         """Return the events behind a position.

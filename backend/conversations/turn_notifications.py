@@ -1,4 +1,4 @@
-"""Wakes those who follow a turn or a research run of this process, when more of it is stored."""
+"""Wakes those who follow a turn or a research run, when more of it is stored: by this process, or by another one that says so."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,8 +11,18 @@ Wake: TypeAlias = Callable[[], object]
 """Called by the thread that stores turns; it neither waits nor fails."""
 
 
+def _hear_none() -> bool:
+    return False
+
+
 class TurnNotifications:
-    def __init__(self) -> None:
+    """
+    Args:
+        hear_others: asks for news of other processes, for a while from then on; returns whether they come already.
+    """
+
+    def __init__(self, hear_others: Callable[[], bool] = _hear_none) -> None:
+        self.hear_others = hear_others
         self._lock = threading.Lock()
         self._listening: dict[FollowedId, set[Wake]] = {}
 
@@ -20,6 +30,13 @@ class TurnNotifications:
         with self._lock:
             for wake in self._listening.get(followed_id, ()):
                 wake()
+
+    def announce_all(self) -> None:
+        """Have all look, since news may have been missed."""
+        with self._lock:
+            for listening in self._listening.values():
+                for wake in listening:
+                    wake()
 
     @contextmanager
     def listen(self, followed_id: FollowedId, wake: Wake) -> Iterator[None]:

@@ -26,7 +26,7 @@ from indexing.runtime.deadline import CancelToken, Deadline
 WITHHELD_EVENT = EncodedEvent("withheld", json.dumps({"detail": WITHHELD}))
 """In the place of events that rest on documents that the asker may not read."""
 POLL = 0.5
-"""Seconds between two looks at a run, where no news of this process comes before."""
+"""Seconds between two looks at a run, while no news of other processes come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +46,13 @@ class ResearchFollower:
     news: TurnNotifications
     cancel_token: CancelToken
     """Cancelled when the follower is gone."""
-    pause: float = POLL
 
     def listen(self, wake: Wake) -> AbstractContextManager[None]:
         return self.news.listen(self.run_id, wake)
+
+    @property
+    def pause(self) -> float:
+        return EVERY if self.news.hear_others() else POLL
 
     def has_more(self, after: int) -> bool:
         """Whether events follow this number, or may follow it. Raises NotFoundError."""
