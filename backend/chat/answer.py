@@ -23,7 +23,13 @@ from backend.chat.extractive.answer import (
 )
 from backend.chat.intent.search_plan import Searches, Side, SwitchedOff, ask_message_itself
 from backend.chat.message_lookup import KNOWLEDGE
-from backend.chat.passages import REASON_TEXTS, PassagesReason, PassagesShown, QuotedPassage
+from backend.chat.passages import (
+    FOUND_ON_WEB,
+    REASON_TEXTS,
+    PassagesReason,
+    PassagesShown,
+    QuotedPassage,
+)
 from backend.chat.references import map_references
 from backend.chat.turn import ChatTurn
 from backend.chat.turn_settings import NOTHING_SEARCHED, list_sides_without_model
@@ -100,7 +106,7 @@ def _answer(
     yield PassagesShown(reason, passages)
     citations = [_citation(one, dependencies.numbers) for one in answer]
     text = []
-    for piece in _pieces(answer, citations, empty):
+    for piece in _pieces(answer, citations, _say_nothing_answers(empty, reason)):
         if isinstance(piece, TextPiece):
             text.append(piece.text)
             state.add_answer(piece.text)
@@ -114,6 +120,7 @@ def _answer(
         model=None,
         answered=bool(answer),
         passages=passages,
+        passages_reason=reason,
         documents=state.snapshot().shown_documents,
     )
     state.finish(done)
@@ -203,11 +210,17 @@ def _citation(sentence: AnswerSentence, numbers: DocumentNumbers) -> Citation:
     )
 
 
+def _say_nothing_answers(empty: PassagesReason, reason: PassagesReason) -> str:
+    """Return the text where no passage answers; it must not say that no model is set where a budget is used up."""
+    is_of_budget = empty is PassagesReason.WEB_ALONE and reason is not empty
+    return FOUND_ON_WEB if is_of_budget else REASON_TEXTS[empty]
+
+
 def _pieces(
-    sentences: Sequence[AnswerSentence], citations: Sequence[Citation], empty: PassagesReason
+    sentences: Sequence[AnswerSentence], citations: Sequence[Citation], empty: str
 ) -> Iterator[TextPiece | CitationInfo]:
     if not sentences:
-        yield TextPiece(REASON_TEXTS[empty])
+        yield TextPiece(empty)
     seen: set[int] = set()
     for at, (one, citation) in enumerate(zip(sentences, citations, strict=True)):
         yield TextPiece(f"{' ' if at else ''}{escape_markdown(one.text)} ")

@@ -10,7 +10,7 @@ from backend.chat.citations.verification import Support
 from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.file_use import FilesGiven
 from backend.chat.intent.search_plan import SearchPlan
-from backend.chat.passages import PassagesShown, QuotedPassage
+from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.search.events import SearchEvent
 from backend.search.models import InferenceSection
 from backend.web_search.results import PageOutcome
@@ -87,6 +87,8 @@ class AnswerDone:
     """False if the model failed, or no model is set and no passage seems to answer."""
     passages: tuple[QuotedPassage, ...] = ()
     """Those that come closest, best first; none if a model answered."""
+    passages_reason: PassagesReason | None = None
+    """Why they are shown; None if a model answered."""
     uncited: tuple[str, ...] = ()
     """Sentences that state something and cite nothing, in the order of the text."""
     is_general_knowledge: bool = False

@@ -87,6 +87,7 @@ class PassageFallback:
             model=(record.replacement or self.model) if written else None,
             answered=False,
             passages=passages,
+            passages_reason=reason,
             documents=record.shown_documents,
         )
 

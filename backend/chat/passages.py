@@ -8,6 +8,7 @@ from types import MappingProxyType
 from connectors.document import Span
 
 _UNTIL_MIDNIGHT = "Search works as before; answers come from passages until midnight UTC."
+_WITHOUT_MODEL = "No language model wrote this answer."
 
 
 class PassagesReason(StrEnum):
@@ -28,6 +29,12 @@ class PassagesReason(StrEnum):
     """It wrote nothing."""
     MODEL_BROKE_OFF = "model_broke_off"
     """It wrote a part of an answer."""
+    WITHOUT_MODEL = "without_model"
+    """What others are told in the place of `PRIVATE_REASONS`."""
+
+
+PRIVATE_REASONS = frozenset({PassagesReason.BUDGET_USED, PassagesReason.GROUP_BUDGET_USED})
+"""What the asker has used, and which groups they are in, is theirs alone."""
 
 
 REASON_TEXTS: Mapping[PassagesReason, str] = MappingProxyType(
@@ -40,9 +47,27 @@ REASON_TEXTS: Mapping[PassagesReason, str] = MappingProxyType(
         PassagesReason.WEB_ALONE: "No language model is set. What was found on the web is listed.",
         PassagesReason.MODEL_FAILED: "The language model did not answer. These passages come closest.",
         PassagesReason.MODEL_BROKE_OFF: "The language model did not finish this answer. These passages come closest.",
+        PassagesReason.WITHOUT_MODEL: _WITHOUT_MODEL,
     }
 )
-"""What is said to the asker, for each reason."""
+"""What is said while an answer is given, for each reason."""
+
+KEPT_REASON_TEXTS: Mapping[PassagesReason, str] = MappingProxyType(
+    {
+        **REASON_TEXTS,
+        PassagesReason.NO_MODEL: "No language model was set. These passages come closest.",
+        PassagesReason.BUDGET_USED: f"You had used the day's budget of language model tokens. {_WITHOUT_MODEL}",
+        PassagesReason.GROUP_BUDGET_USED: f"Your group had used the day's budget of language model tokens. {_WITHOUT_MODEL}",
+        PassagesReason.SHARED_BUDGET_USED: f"The day's budget of language model tokens was used up. {_WITHOUT_MODEL}",
+    }
+)
+"""What is said of an answer that was kept: true on any later day."""
+
+FOUND_ON_WEB = "What was found on the web is listed."
+"""The text of an answer of which something else says why no language model wrote it."""
+
+TEXTS_INSTEAD = frozenset({*REASON_TEXTS.values(), FOUND_ON_WEB})
+"""Where nothing else was written, one of these is the answer."""
 
 
 @dataclass(frozen=True, slots=True)

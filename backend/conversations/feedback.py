@@ -1,11 +1,12 @@
 """What people say of answers, and what an admin may see of it: of an answer's text, no more than they may read anyway."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from backend.chat.readable_ids import is_memory_reference, is_research_reference
 from backend.conversations.answer_gate import WITHHELD, AnswerGate
+from backend.conversations.answer_redaction import redact
 from backend.conversations.turn_record import read_variants
 from backend.evaluation.judged_questions import JudgedQuestion
 from backend.store import answer_feedback, audit, messages
@@ -83,7 +84,8 @@ class FeedbackReview:
         """Return what was said, the newest first."""
         found = answer_feedback.list_page(self.database, rating, before, limit)
         self._record("read_feedback", rating, len(found))
-        return _review(found, self.gate)
+        shown = [replace(one, answer=redact(one.answer)) for one in found]
+        return _review(shown, self.gate)
 
     def list_judged(self, rating: Rating | None) -> list[JudgedQuestion]:
         """Return the questions of which this admin may read the answers, and which documents answer them, oldest first.

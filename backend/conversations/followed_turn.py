@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from backend.chat.readable_ids import OwnMemories
 from backend.chat.rights_watch import EVERY, AskerGoneError, ReadersNow
 from backend.conversations.answer_gate import WITHHELD, AnswerGate
-from backend.conversations.file_redaction import hide_files_of_event
+from backend.conversations.answer_redaction import redact_event
 from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.turn_events import NumberedEvent, decode_portions
 from backend.conversations.turn_notifications import TurnNotifications, Wake
@@ -133,7 +133,7 @@ class TurnFollower:
         if is_due or rests_on != position.documents or any(map(_names_documents, events)):
             events = self._check(found, events)
             position = FollowPosition(after, now, rests_on)
-        shown = events if self.answer.is_own else filter(None, map(hide_files_of_event, events))
+        shown = events if self.answer.is_own else filter(None, map(redact_event, events))
         return Seen(tuple(shown), replace(position, after=after), found.status != "running")
 
     def _look(self, after: int) -> FollowedTurn:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from markdown_it import MarkdownIt
@@ -15,7 +16,7 @@ from markdown_it import MarkdownIt
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.document_addresses import quote_id
 from backend.chat.events import GENERAL_KNOWLEDGE
-from backend.chat.passages import REASON_TEXTS
+from backend.chat.passages import KEPT_REASON_TEXTS, TEXTS_INSTEAD, PassagesReason
 from backend.chat.readable_ids import find_knowledge_page
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.failed_steps import describe_failed_step
@@ -25,8 +26,17 @@ from connectors.text_cleaning import replace_controls
 from indexing.text.markdown_links import escape_markdown, safe_link
 
 EARLIER = "Earlier messages are not shown."
-_REASONS = frozenset(REASON_TEXTS.values())
-"""Where nothing else was written, one of these is the answer."""
+_BROKE_OFF = "The language model did not finish this answer."
+_REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        PassagesReason.BUDGET_USED: KEPT_REASON_TEXTS[PassagesReason.BUDGET_USED],
+        PassagesReason.GROUP_BUDGET_USED: KEPT_REASON_TEXTS[PassagesReason.GROUP_BUDGET_USED],
+        PassagesReason.SHARED_BUDGET_USED: KEPT_REASON_TEXTS[PassagesReason.SHARED_BUDGET_USED],
+        PassagesReason.WITHOUT_MODEL: KEPT_REASON_TEXTS[PassagesReason.WITHOUT_MODEL],
+        PassagesReason.MODEL_BROKE_OFF: _BROKE_OFF,
+    }
+)
+"""Why passages were shown, where the text does not say it; the passages themselves are not exported."""
 _WEB = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 _MARKER = re.compile(r"\[\[(\d{1,9})\]\]\(([^()\s]*)\)|(?<![\\\[])\[(\d{1,9})\](?![(\[\]])")
 _CODE = re.compile(r"\\[^\n]|(?P<ticks>`+)(?P<code>[^\n]*?(?<!`)(?P=ticks)(?!`))?")
@@ -114,12 +124,16 @@ def _write_answer(one: ReadMessage, sources: _Sources, translate: Translate) -> 
     heading = f"## {translate('Answer')}"
     if one.withheld:
         return [heading, f"*{translate(WITHHELD)}*"]
+    answer = one.message.answer or {}
     said = one.message.text
-    if said in _REASONS:
+    if said in TEXTS_INSTEAD:
         said = translate(said)
-    text = _write_text(said, one.message.answer or {}, sources)
-    is_general = (one.message.answer or {}).get("general_knowledge", False)
-    notices = (GENERAL_KNOWLEDGE if is_general else None, NOTICES.get(one.message.status or ""))
+    text = _write_text(said, answer, sources)
+    notices = (
+        _REASONS.get(answer.get("passages_reason") or ""),
+        GENERAL_KNOWLEDGE if answer.get("general_knowledge") else None,
+        NOTICES.get(one.message.status or ""),
+    )
     said_of_it = [f"*{translate(each)}*" for each in notices if each]
     lost = [describe_failed_step(loss["step"], loss["reason"]) for loss in one.message.losses]
     said_of_it += [f"*{_on_one_line(translate(each))}*" for each in lost]

@@ -8,8 +8,8 @@ from typing import Literal, Self
 
 from backend.chat.turn_settings import AssistantSettings
 from backend.conversations.answer_gate import AnswerGate
+from backend.conversations.answer_redaction import redact
 from backend.conversations.assistant_service import AssistantService
-from backend.conversations.file_redaction import hide_files
 from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.new_turn import NewTurn, TurnProcess, Turns
 from backend.conversations.project_service import ProjectService
@@ -134,7 +134,7 @@ class ConversationService:
             NotFoundError
         """
         opened = replace(self, owner=author).open(conversation_id, None, None, MOST_READ)
-        shown = (replace(one, files=(), message=hide_files(one.message)) for one in opened.messages)
+        shown = (replace(one, files=(), message=redact(one.message)) for one in opened.messages)
         return replace(opened, messages=tuple(shown))
 
     def _find_last(

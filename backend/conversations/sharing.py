@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from backend.conversations.answer_gate import AnswerGate
-from backend.conversations.file_redaction import hide_files
+from backend.conversations.answer_redaction import redact
 from backend.conversations.titles import make_title
 from backend.store import audit, conversation_copies, conversation_shares, messages
 from backend.store.audit import Actor
@@ -89,7 +89,7 @@ class SharingService:
             raise conversation_shares.missing()
         # The words of another first question may be the title: that one is not shared.
         title = shared.title if shared.title_by == "person" else _make_title_of(path)
-        return OpenedShare(shared, self._read(title, list(map(hide_files, path))))
+        return OpenedShare(shared, self._read(title, list(map(redact, path))))
 
     def copy_shared(self, share_id: str) -> Conversation:
         """Make a conversation of this reader of what they may read: each question with its answer.

@@ -96,6 +96,20 @@ class PassageResponse(Schema):
     score: float
 
 
+PassagesReasonName: TypeAlias = Literal[
+    "no_model",
+    "nothing_answers",
+    "budget_used",
+    "group_budget_used",
+    "shared_budget_used",
+    "web_alone",
+    "model_failed",
+    "model_broke_off",
+    "without_model",
+]
+"""`without_model` is what others are told whose answer it is not, in the place of `budget_used` and `group_budget_used`."""
+
+
 class PassagesEvent(Schema):
     """The event `passages`: comes where no language model answers, before the text; where it failed, after
     what it wrote."""
@@ -106,16 +120,7 @@ class PassagesEvent(Schema):
         passages=[_PASSAGE],
     )
 
-    reason: Literal[
-        "no_model",
-        "nothing_answers",
-        "budget_used",
-        "group_budget_used",
-        "shared_budget_used",
-        "web_alone",
-        "model_failed",
-        "model_broke_off",
-    ]
+    reason: PassagesReasonName
     sentence: str
     """What to say to the asker."""
     passages: tuple[PassageResponse, ...]
@@ -184,6 +189,8 @@ class AnswerResponse(Schema):
     """False if the language model failed, or none is set and no passage seems to answer."""
     passages: tuple[PassageResponse, ...] = ()
     """Where no language model answered: those that come closest, best first."""
+    passages_reason: PassagesReasonName | None = None
+    """Why they are shown, as the event `passages` says; null where a language model answered, and of answers of before."""
     uncited: tuple[str, ...] = ()
     """Sentences that state something and cite nothing; all of them if there is no citation."""
     general_knowledge: bool = False
@@ -212,6 +219,7 @@ class AnswerResponse(Schema):
             cut=done.cut,
             answered=done.answered,
             passages=tuple(map(PassageResponse.model_validate, done.passages)),
+            passages_reason=done.passages_reason.value if done.passages_reason else None,
             uncited=done.uncited,
             general_knowledge=done.is_general_knowledge,
             documents=tuple(
@@ -272,6 +280,7 @@ class AnswerDoneEvent(Schema):
             "cut": False,
             "answered": True,
             "passages": [_PASSAGE],
+            "passages_reason": "no_model",
             "uncited": [],
             "general_knowledge": False,
             "references": [{**_CITED, "kind": "document"}],

@@ -1,11 +1,10 @@
 """The page that asks: who answers, its filters, and the questions that it greets with."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
-from backend.chat.passages import REASON_TEXTS
+from backend.chat.passages import KEPT_REASON_TEXTS
 from backend.composition.chat import ChatService
 from backend.schemas.search import FiltersBody
 from backend.search import media_type_labels
@@ -59,15 +58,9 @@ def _chips(address: Address) -> Iterator[FilterChip]:
         yield FilterChip("To", f"{address.until}", replace(address, until=None).question_url)
 
 
-REASONS: Mapping[str, str] = MappingProxyType(
-    {reason.value: text for reason, text in REASON_TEXTS.items()}
-)
-"""The sentences that say why passages are shown, by reason. Where nothing else was written, they are the answer."""
-
-
 def reasons_json() -> str:
-    """Return them for the scripts."""
-    return json.dumps(dict(REASONS))
+    """Return the sentences that say why passages are shown, by reason, for the scripts that show answers that were kept."""
+    return json.dumps({reason.value: text for reason, text in KEPT_REASON_TEXTS.items()})
 
 
 def filters_json(address: Address) -> str:

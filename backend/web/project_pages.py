@@ -17,11 +17,11 @@ from backend.api.conversation_dependencies import (
 )
 from backend.api.conversation_responses import make_opened
 from backend.api.dependencies import AppStateDependency
+from backend.chat.passages import TEXTS_INSTEAD
 from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS, LONGEST_NAME
 from backend.conversations.failed_steps import describe_failed_step
 from backend.conversations.project_service import ProjectRefusedError, ProjectService
 from backend.schemas.answer import AnswerResponse
-from backend.web.ask_page import REASONS
 from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.templates import page
 from connectors.errors import InvalidInputError
@@ -75,7 +75,7 @@ def project_conversation_page(
         "project": projects.get(project_id),
         "found": found,
         "opened": opened,
-        "reasons": REASONS.values(),
+        "texts_instead": TEXTS_INSTEAD,
         "citations_json": _citations_json,
         "describe_failed_step": describe_failed_step,
     }

@@ -11,10 +11,11 @@ from backend.api.dependencies import AppStateDependency
 from backend.api.languages import find_language
 from backend.api.routes.feedback import ReviewDependency
 from backend.api.routes.sharing import ShareId
+from backend.chat.passages import TEXTS_INSTEAD
 from backend.conversations.markdown_export import Translate
 from backend.schemas.feedback import ReviewedFeedbackResponse
 from backend.store.answer_feedback import Rating
-from backend.web.ask_page import REASONS, reasons_json
+from backend.web.ask_page import reasons_json
 from backend.web.catalogs import load_messages
 from backend.web.templates import page
 
@@ -58,6 +59,6 @@ def feedback_page(
         "has_more": len(found) > FEEDBACK_PAGE,
         "rating": rating or "",
         "ratings": RATINGS,
-        "reasons": REASONS.values(),
+        "texts_instead": TEXTS_INSTEAD,
     }
     return page(request, "feedback.html", "people", values)

@@ -161,8 +161,10 @@ export function restorable({ answer, html }, reasons) {
 }
 
 /** The passages of an answer that no language model wrote, and why it did not. */
-function shownInstead({ answer, answered, model, passages = [] }, reasons) {
+function shownInstead({ answer, answered, model, passages = [], passages_reason: kept }, reasons) {
+  if (kept) return { reason: kept, sentence: reasons[kept], passages };
   if (answered && model !== null) return null;
+  // Answers of before were kept without the reason.
   const known = Object.keys(reasons).find((reason) => reasons[reason] === answer.trim());
   const reason = answered ? "no_model" : (known ?? "model_broke_off");
   return { reason, sentence: reasons[reason], passages };

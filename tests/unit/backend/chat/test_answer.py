@@ -165,7 +165,12 @@ def web() -> Iterator[OpenWeb]:
         yield opened
 
 
-def _answer_with(web: OpenWeb | None, search: Search, deadline: Deadline) -> Iterator[ChatEvent]:
+def _answer_with(
+    web: OpenWeb | None,
+    search: Search,
+    deadline: Deadline,
+    why: PassagesReason = PassagesReason.NO_MODEL,
+) -> Iterator[ChatEvent]:
     parts = ExtractiveDependencies(
         search=search,
         prepare=lambda request: request,
@@ -174,6 +179,7 @@ def _answer_with(web: OpenWeb | None, search: Search, deadline: Deadline) -> Ite
         understanding=Understanding({"English": 0.0}),
         budgets=Budgets.for_window(32_000),
         web=web.session() if web else None,
+        reason=why,
     )
     turn = ChatTurn(
         message="Danish leave law",
@@ -195,7 +201,16 @@ def test_a_search_that_fails_leaves_what_the_web_says(web: OpenWeb) -> None:
     assert isinstance(done, AnswerDone)
     assert [one.link for one in done.documents] == [DENMARK]
     assert done.text == REASON_TEXTS[PassagesReason.WEB_ALONE]
+    assert done.passages_reason is PassagesReason.WEB_ALONE
     assert isinstance(list(_answer_with(None, _fail, Deadline.after(20)))[-1], TurnFailed)
+
+
+def test_where_a_budget_is_used_up_nothing_says_that_no_model_is_set(web: OpenWeb) -> None:
+    why = PassagesReason.GROUP_BUDGET_USED
+    *_, done = _answer_with(web, _fail, Deadline.after(20), why)
+    assert isinstance(done, AnswerDone)
+    assert (done.passages_reason, done.text) == (why, "What was found on the web is listed.")
+    assert "No language model" not in f"{done.text} {done.plain}"
 
 
 def test_an_answer_that_is_closed_ends_its_search_of_the_web(web: OpenWeb) -> None:

@@ -84,6 +84,7 @@ def test_the_last_sections_found_are_quoted_after_the_deadline_too(found: list[C
     assert shown.passages[0].document_id == "kb:leave"
     assert text == TextPiece(done.text) == TextPiece(REASON_TEXTS[shown.reason])
     assert (done.answered, done.model, done.passages) == (False, None, shown.passages)
+    assert done.passages_reason is shown.reason
 
 
 def test_what_was_written_stays() -> None:
@@ -95,6 +96,7 @@ def test_what_was_written_stays() -> None:
     assert shown.reason is PassagesReason.MODEL_BROKE_OFF
     assert (done.text, done.plain) == ("It is [[1]](https://w/leave) 25", "It is 25")
     assert (done.answered, done.model) == (False, "scripted")
+    assert done.passages_reason is shown.reason
 
 
 def test_where_nothing_was_found_the_failure_stays() -> None:

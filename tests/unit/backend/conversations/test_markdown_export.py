@@ -268,6 +268,35 @@ def test_headings_and_notices_are_in_the_language_of_the_reader_and_nothing_else
         )
 
 
+@pytest.mark.parametrize(
+    ("reason", "english", "chinese"),
+    [
+        (
+            "group_budget_used",
+            "Your group had used the day's budget of language model tokens. No language model wrote this answer.",
+            "您所在群组当天的语言模型词元额度已用完。此回答不是由语言模型撰写的。",
+        ),
+        (
+            "model_broke_off",
+            "The language model did not finish this answer.",
+            "语言模型没有完成此回答。",
+        ),
+    ],
+)
+def test_it_says_why_no_model_wrote_an_answer(reason: str, english: str, chinese: str) -> None:
+    answer = make_answer(f"26 weeks {ONE}.", "a:x", passages_reason=reason)
+    one = ReadMessage(make_message("assistant", answer["answer"], answer), "?", withheld=False)
+    assert f"26 weeks [1].\n\n*{english}*\n\n" in _export(one)
+    assert f"*{chinese}*\n" in _export(one, translate=load_messages("zh").translate)
+
+
+@pytest.mark.parametrize("reason", [None, "no_model", "model_failed"])
+def test_what_needs_no_reason_has_none(reason: str | None) -> None:
+    answer = make_answer(f"26 weeks {ONE}.", "a:x", passages_reason=reason)
+    one = ReadMessage(make_message("assistant", answer["answer"], answer), "?", withheld=False)
+    assert "*" not in _export(one)
+
+
 def test_a_source_without_a_title_has_a_name_in_the_language_of_the_reader() -> None:
     answer = _answered(f"{ONE}", "a:x", title=" ")
     assert "1. [Untitled](" in _export(answer)

@@ -3,11 +3,13 @@
 import subprocess
 import sys
 from dataclasses import replace
+from typing import get_args
 
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.citations.verification import Support, Verdict
 from backend.chat.events import AnswerDone, Citation
-from backend.schemas.answer import AnswerResponse
+from backend.chat.passages import PassagesReason
+from backend.schemas.answer import AnswerResponse, PassagesReasonName
 from connectors.document import Span
 
 _LOADED = "import sys; from backend.schemas import answer, document, index, run, search, source, system; print(*sys.modules)"
@@ -55,6 +57,21 @@ def test_the_cited_sources_are_listed_once_by_number() -> None:
     assert stored.references == answer.references
     nothing = replace(done, citations=(), is_general_knowledge=True)
     assert AnswerResponse.from_answer("Who signs?", nothing, 0.1).references == ()
+
+
+def test_why_passages_are_shown_is_kept_with_the_answer() -> None:
+    done = replace(_answer(None), passages_reason=PassagesReason.GROUP_BUDGET_USED)
+    made = AnswerResponse.from_answer("Who signs?", done, 0.1)
+    stored = made.model_dump(mode="json")
+    assert stored["passages_reason"] == "group_budget_used"
+    assert AnswerResponse.model_validate(stored) == made
+    del stored["passages_reason"]
+    assert AnswerResponse.model_validate(stored).passages_reason is None
+    assert AnswerResponse.from_answer("Who signs?", _answer(None), 0.1).passages_reason is None
+
+
+def test_every_reason_has_a_name() -> None:
+    assert set(get_args(PassagesReasonName)) == {one.value for one in PassagesReason}
 
 
 def _answer(support: Support | None) -> AnswerDone:

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.api.app import Api
-from backend.chat.passages import REASON_TEXTS, PassagesReason
+from backend.chat.passages import KEPT_REASON_TEXTS, PassagesReason
 from backend.container import Container
 from backend.store.audit import OWNER
 from backend.store.language_models import ModelRole
@@ -53,9 +53,13 @@ def test_drafts_are_kept_apart_by_person(browse: Any, bob: TestClient) -> None:
     assert not any("@" in owner for owner in owners)
 
 
-def test_it_says_why_passages_are_shown_as_the_answer_does(bob: TestClient) -> None:
-    reasons = json.loads(_data(bob.get("/chat").text, "reasons"))
-    assert reasons == {reason.value: REASON_TEXTS[reason] for reason in PassagesReason}
+@pytest.mark.parametrize("path", ["/chat", "/shared/some"])
+def test_it_says_why_passages_are_shown_of_answers_that_were_kept(
+    bob: TestClient, path: str
+) -> None:
+    reasons = json.loads(_data(bob.get(path).text, "reasons"))
+    assert reasons == {reason.value: KEPT_REASON_TEXTS[reason] for reason in PassagesReason}
+    assert not [text for text in reasons.values() if "today" in text.lower()]
 
 
 def test_it_names_the_model_that_an_admin_has_set(bob: TestClient, container: Container) -> None:

@@ -11,7 +11,12 @@ from backend.access.document_readers import OF_FILES
 from backend.api.answer_events import describe_failure
 from backend.api.server_sent_events import BROKEN, STOPPING, Event
 from backend.chat.file_use import FilesGiven, FileUse, GivenFile
-from backend.chat.passages import REASON_TEXTS, PassagesReason
+from backend.chat.passages import (
+    KEPT_REASON_TEXTS,
+    REASON_TEXTS,
+    TEXTS_INSTEAD,
+    PassagesReason,
+)
 from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.assistant_values import check_line, check_text
@@ -40,6 +45,12 @@ def _said(text: str) -> str:
 @pytest.mark.parametrize("reason", PassagesReason)
 def test_why_passages_are_shown(reason: PassagesReason) -> None:
     assert _said(REASON_TEXTS[reason]).endswith("。")
+    assert _said(KEPT_REASON_TEXTS[reason]).endswith("。")
+
+
+@pytest.mark.parametrize("text", sorted(TEXTS_INSTEAD))
+def test_what_stands_in_the_place_of_an_answer(text: str) -> None:
+    assert _said(text).endswith("。")
 
 
 @pytest.mark.parametrize("notice", [WITHHELD, STOPPED, INTERRUPTED, FAILED])

@@ -404,6 +404,7 @@ def test_a_budget_that_is_used_up_leaves_the_passages(
         assert passages["sentence"].startswith(sentence)
         answer = stream[-1].data["answer"]
         assert (answer["model"], answer["answered"]) == (None, True)
+        assert answer["passages_reason"] == reason
         assert "26 weeks" in answer["answer"]
         nothing = asked(client, "What colour is the moon of Jupiter?")
         assert next(e.data for e in nothing if e.name == "passages")["reason"] == reason

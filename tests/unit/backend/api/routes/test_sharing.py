@@ -49,6 +49,7 @@ SECRETS = ("band five", "finance", "Title of", "Quote of", *SECONDS, "supported"
 SHARED = "/api/shared"
 _DAY = timedelta(days=1)
 ADMIN = "/api/admin/feedback"
+FILES = {"use": "whole", "sentence": "", "names": ["payslip.pdf"], "unseen": []}
 LOSS = {"step": "history", "reason": "The finance of the model is at an end."}
 MISSING = "Nothing is shared under this link, or sharing has ended."
 
@@ -550,13 +551,20 @@ def test_nothing_is_left_of_a_conversation_that_is_deleted(world: World) -> None
 def test_the_owner_of_a_machine_shares_with_nobody_else(container: Container) -> None:
     begun = begin(container.database, "How long is leave?")
     text = "26 weeks [[1]](https://wiki.example.com/1)."
-    finish(container.database, begun.answer.id, text, (LEAVE,), make_answer(text, LEAVE))
+    private = {"passages_reason": "group_budget_used", "files": FILES}
+    answer = make_answer(text, LEAVE, **private)
+    finish(container.database, begun.answer.id, text, (LEAVE,), answer)
     conversation = begun.question.conversation_id
     with client_of(container) as owner:
+        own = owner.get(f"/api/conversations/{conversation}").json()["messages"][1]["answer"]
+        assert {name: own[name] for name in private} == private
         shared = owner.post(_share(conversation), json={"message_id": begun.answer.id}).json()
-        assert not _opened(owner, shared["id"])["messages"][1]["withheld"]
+        said = _opened(owner, shared["id"])["messages"][1]
+        assert not said["withheld"]
         owner.put(_feedback(conversation, begun.answer.id), json={"rating": "good"})
         seen = owner.get(ADMIN).json()["feedback"][0]
         assert (seen["person"], seen["withheld"]) == (None, False)
+        for shown in (said["answer"], seen["answer"]):
+            assert (shown["passages_reason"], shown["files"]) == ("without_model", None)
         assert json.loads(owner.get(f"{ADMIN}/export").text)["judgments"] == {LEAVE: 1}
         assert owner.delete(f"/api/conversations/{conversation}").status_code == 204

@@ -1,0 +1,44 @@
+"""What others see of an answer leaves out what is its asker's alone, also where the answer does not rest on it.
+
+It names no file of theirs, and says of no budget that they or their group have used it up.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from backend.chat.passages import KEPT_REASON_TEXTS, PRIVATE_REASONS, PassagesReason
+from backend.conversations.turn_events import NumberedEvent
+from backend.store.messages import Message
+
+_FILES = "files"
+"""The event that names files, and their place in an answer."""
+_REASON = "passages_reason"
+_SAID_TO_OTHERS = PassagesReason.WITHOUT_MODEL
+
+
+def redact(message: Message) -> Message:
+    """Return a stored message as others may see it."""
+    return message if message.answer is None else replace(message, answer=_redact(message.answer))
+
+
+def redact_event(event: NumberedEvent) -> NumberedEvent | None:
+    """Return an event as others may see it; None where it is about nothing else."""
+    match event.name:
+        case "files":
+            return None
+        case "done":
+            return replace(event, data={**event.data, "answer": _redact(event.data["answer"])})
+        case "passages" if event.data["reason"] in PRIVATE_REASONS:
+            sentence = KEPT_REASON_TEXTS[_SAID_TO_OTHERS]
+            said = {"reason": _SAID_TO_OTHERS.value, "sentence": sentence}
+            return replace(event, data={**event.data, **said})
+        case _:
+            return event
+
+
+def _redact(answer: Mapping[str, Any]) -> dict[str, Any]:
+    left = {name: value for name, value in answer.items() if name != _FILES}
+    if left.get(_REASON) in PRIVATE_REASONS:
+        left[_REASON] = _SAID_TO_OTHERS.value
+    return left
