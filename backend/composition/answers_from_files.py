@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from backend.chat.chat_state import ChatStateContainer
-    from backend.chat.events import ChatEvent
+    from backend.chat.events import ChatEvent, ShownDocument
     from backend.chat.file_use import FilesGiven, FileUse, GivenFile
     from backend.chat.llm.client import ChatModel
     from backend.chat.turn import ChatTurn
@@ -56,7 +56,8 @@ def answer_with_files(
     turn = replace(_restrict(turn, attached, use, whole), pictures=(*turn.pictures, *pictures))
     for event in chat.answer_by(models, turn, whole or (), state):
         if isinstance(event, AnswerDone):
-            yield replace(event, files=given)
+            documents = _name_shown(event.documents, attached.source_names)
+            yield replace(event, files=given, documents=documents)
         else:
             yield _name_sources(event, attached.source_names)
 
@@ -68,6 +69,13 @@ def _name_sources(event: "ChatEvent", names: "Mapping[str, str]") -> "ChatEvent"
     if not names or not isinstance(event, FirstResults | FusedResults | SectionsSelected):
         return event
     return replace(event, sections=name_sources(event.sections, names))
+
+
+def _name_shown(
+    documents: "Sequence[ShownDocument]", names: "Mapping[str, str]"
+) -> "tuple[ShownDocument, ...]":
+    """Return what the answer could cite as `name_sources` does."""
+    return tuple(replace(one, sections=name_sources(one.sections, names)) for one in documents)
 
 
 def name_sources(

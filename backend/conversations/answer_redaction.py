@@ -1,6 +1,6 @@
 """What others see of an answer leaves out what is its asker's alone, also where the answer does not rest on it.
 
-It names no file of theirs, and says of no budget that they or their group have used it up.
+It names no file of theirs, nor whose files a source is of, and says of no budget that they or their group have used it up.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,12 @@ from typing import Any
 
 from backend.chat.passages import KEPT_REASON_TEXTS, PRIVATE_REASONS, PassagesReason
 from backend.conversations.turn_events import NumberedEvent
+from backend.store.file_source import NAMES_OF_SOURCE
 from backend.store.messages import Message
 
 _FILES = "files"
 """The event that names files, and their place in an answer."""
+_DOCUMENTS = "documents"
 _REASON = "passages_reason"
 _SAID_TO_OTHERS = PassagesReason.WITHOUT_MODEL
 
@@ -41,4 +43,12 @@ def _redact(answer: Mapping[str, Any]) -> dict[str, Any]:
     left = {name: value for name, value in answer.items() if name != _FILES}
     if left.get(_REASON) in PRIVATE_REASONS:
         left[_REASON] = _SAID_TO_OTHERS.value
+    if _DOCUMENTS in left:
+        left[_DOCUMENTS] = list(map(_redact_document, left[_DOCUMENTS]))
     return left
+
+
+def _redact_document(document: Mapping[str, Any]) -> dict[str, Any]:
+    """To others, "Your files" are their own, and "this project" is any."""
+    is_of_files = document.get("source") in NAMES_OF_SOURCE
+    return {**document, "source": ""} if is_of_files else dict(document)

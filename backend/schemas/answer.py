@@ -1,5 +1,6 @@
 """JSON of an answer: its citations, and the events while it is written."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from pydantic import JsonValue, computed_field
@@ -150,18 +151,24 @@ class ShownDocumentResponse(Schema):
     title: str
     link: str
     kind: SourceKindName = "document"
+    source: str = ""
+    """As results of a search name it; empty where it is of none, for others where it is one of files, and in answers of before."""
+    updated_at: datetime | None = None
+    """When the document was changed last, as of the answer."""
     cited: bool
     sections: tuple[ShownSectionResponse, ...]
 
     @classmethod
     def from_document(cls, shown: "ShownDocument", *, cited: bool) -> Self:
-        chunks = (section.best.chunk for section in shown.sections)
+        chunks = [section.best.chunk for section in shown.sections]
         return cls(
             number=shown.number,
             document_id=shown.document_id,
             title=shown.title,
             link=shown.link,
             kind=shown.kind.value,
+            source=chunks[0].source if chunks else "",
+            updated_at=chunks[0].updated_at if chunks else None,
             cited=cited,
             sections=tuple(map(ShownSectionResponse.model_validate, chunks)),
         )
@@ -287,6 +294,8 @@ class AnswerDoneEvent(Schema):
             "documents": [
                 {
                     **_CITED,
+                    "source": "handbook",
+                    "updated_at": "2025-11-03T09:30:00Z",
                     "cited": True,
                     "sections": [
                         {

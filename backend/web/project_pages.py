@@ -84,7 +84,12 @@ def project_conversation_page(
 
 def _citations_json(answer: AnswerResponse) -> str:
     """Return what the cards of its citations say, for the script."""
-    return json.dumps([one.model_dump(mode="json") for one in answer.citations])
+    shown = answer.model_dump(mode="json", include={"citations", "documents"})
+    known = {
+        one["document_id"]: {"source": one["source"], "date": one["updated_at"]}
+        for one in shown["documents"]
+    }
+    return json.dumps([one | known.get(one["document_id"], {}) for one in shown["citations"]])
 
 
 @router.post(f"{PROJECTS}/{{project_id}}/{{action}}")

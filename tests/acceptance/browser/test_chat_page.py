@@ -140,6 +140,8 @@ def test_asked_and_asked_on(
         expect(_titles(page).first).to_have_attribute("aria-current", "page")
         _answers(page).locator(".cite").first.hover()
         expect(page.get_by_role("tooltip")).to_contain_text("Supported by this source.")
+        where = page.get_by_role("tooltip").locator(".dim").text_content()
+        assert where is not None
         page.screenshot(path=pictures / "chat-card.png")
 
         model.play(_echoing)
@@ -156,6 +158,8 @@ def test_asked_and_asked_on(
         expect(_answers(page).first.locator("strong")).to_have_text("interlock of the laser")
         _answers(page).locator(".cite").first.hover()
         expect(page.get_by_role("tooltip")).to_contain_text("QX-4031 means that the interlock")
+        # Its source and its day are kept with the answer.
+        expect(page.get_by_role("tooltip").locator(".dim")).to_have_text(where)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

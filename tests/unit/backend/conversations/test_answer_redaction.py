@@ -6,6 +6,7 @@ from backend.conversations.answer_redaction import redact, redact_event
 from backend.conversations.turn_events import NumberedEvent
 from tests.support.conversations import make_answer, make_message
 
+OF_FILES = ("Your files", "Files of this project")
 FILES = {"use": "whole", "sentence": "", "names": ["payslip.pdf"], "unseen": []}
 
 
@@ -32,6 +33,16 @@ def test_an_answer_of_before_stays_as_it_is() -> None:
     assert redact(message) == message
     stopped = make_message("assistant", "26")
     assert redact(stopped) == stopped
+
+
+def test_nobody_else_is_told_whose_files_a_document_is_of() -> None:
+    answer = make_answer("26 weeks.", "a:x", "b:y", "c:z")
+    for document, source in zip(answer["documents"], (*OF_FILES, "handbook"), strict=True):
+        document["source"] = source
+    seen = redact(make_message("assistant", "26 weeks.", answer)).answer
+    assert seen is not None
+    assert [one["source"] for one in seen["documents"]] == ["", "", "handbook"]
+    assert [one["source"] for one in answer["documents"]] == [*OF_FILES, "handbook"]
 
 
 def test_events_say_no_more_than_the_answer() -> None:

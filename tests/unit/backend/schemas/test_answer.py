@@ -7,10 +7,11 @@ from typing import get_args
 
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.citations.verification import Support, Verdict
-from backend.chat.events import AnswerDone, Citation
+from backend.chat.events import AnswerDone, Citation, ShownDocument
 from backend.chat.passages import PassagesReason
 from backend.schemas.answer import AnswerResponse, PassagesReasonName
 from connectors.document import Span
+from tests.support.search import UPDATED, section
 
 _LOADED = "import sys; from backend.schemas import answer, document, index, run, search, source, system; print(*sys.modules)"
 
@@ -68,6 +69,26 @@ def test_why_passages_are_shown_is_kept_with_the_answer() -> None:
     del stored["passages_reason"]
     assert AnswerResponse.model_validate(stored).passages_reason is None
     assert AnswerResponse.from_answer("Who signs?", _answer(None), 0.1).passages_reason is None
+
+
+def test_documents_are_kept_with_where_they_are_from_and_of_when() -> None:
+    found = section("folder:rules.md", 0, 2)
+    document = ShownDocument(
+        number=1, document_id="folder:rules.md", title="Rules", link="", sections=(found,)
+    )
+    whole = replace(document, number=2, document_id="files:plan", sections=())
+    done = replace(_answer(None), documents=(document, whole))
+    made = AnswerResponse.from_answer("Who signs?", done, 0.1)
+    assert [(one.source, one.updated_at) for one in made.documents] == [
+        ("wiki", UPDATED),
+        ("", None),
+    ]
+    stored = made.model_dump(mode="json")
+    assert AnswerResponse.model_validate(stored) == made
+    for one in stored["documents"]:
+        del one["source"], one["updated_at"]
+    of_before = AnswerResponse.model_validate(stored)
+    assert {(one.source, one.updated_at) for one in of_before.documents} == {("", None)}
 
 
 def test_every_reason_has_a_name() -> None:

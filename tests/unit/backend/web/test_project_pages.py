@@ -1,5 +1,8 @@
 """The pages of projects: for those who are in one, and nothing in them taken as markup."""
 
+import html
+import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, cast
@@ -49,6 +52,7 @@ def _begin(
     text: str,
     *losses: dict[str, str],
     documents: tuple[str, ...] = (),
+    answer: dict[str, Any] | None = None,
 ) -> str:
     begun = new_messages.begin_conversation(
         container.database,
@@ -58,7 +62,7 @@ def _begin(
         writer(),
         ConversationSetting(project_id=project),
     )
-    answer = make_answer(text, *documents)
+    answer = answer or make_answer(text, *documents)
     finish(container.database, begun.answer.id, text, documents, answer, losses)
     return begun.question.conversation_id
 
@@ -133,6 +137,21 @@ def test_what_an_answer_cites_and_lost_is_for_those_who_may_read_its_sources(
     assert "Done without" not in page
     assert "data-citations" not in page
     assert "pay.md" not in page
+
+
+def test_the_cards_of_its_citations_say_where_the_source_is_from_and_of_when(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    project, answer = _add(container, BOB), make_answer("26 weeks.", "a:x", "b:y")
+    answer["documents"][0] |= {"source": "wiki", "updated_at": "2026-03-02T09:30:00Z"}
+    conversation = _begin(container, BOB, project, "When?", answer=answer)
+    page = clients[ANN].get(f"/projects/{project}/conversations/{conversation}").text
+    (written,) = re.findall('data-citations="([^"]+)"', page)
+    cards = json.loads(html.unescape(written))
+    assert [(one["title"], one["source"], one["date"]) for one in cards] == [
+        ("Title of a:x", "wiki", "2026-03-02T09:30:00Z"),
+        ("Title of b:y", "", None),
+    ]
 
 
 def test_nothing_that_is_written_is_markup(

@@ -388,7 +388,12 @@ def test_without_a_model_the_files_of_a_project_are_searched(
     assert streamed[0].data["sentence"] == "Only the files of this project are searched."
     assert _found(streamed) == {file["document_id"]}
     assert streamed[-1].data["answer"]["citations"][0]["document_id"] == file["document_id"]
-    assert not _answers(bob, conversation)[0]["withheld"]
+    (kept,) = _answers(bob, conversation)
+    assert not kept["withheld"]
+    # What its source is called is said to who asked: to others "this project" may be another one.
+    seen = cat.get(f"{project}/conversations/{conversation}").json()["messages"][1]
+    sources = [[one["source"] for one in each["answer"]["documents"]] for each in (kept, seen)]
+    assert sources == [["Files of this project"], [""]]
     assert cat.delete(f"{project}/files/{file['id']}").status_code == 204
     assert _answers(bob, conversation)[0]["withheld"]
 
