@@ -13,6 +13,27 @@ class GivenFile:
     name: str
 
 
+Holder: TypeAlias = Literal["project", "assistant"]
+UnreadStatus: TypeAlias = Literal["reading", "failed"]
+"""They were still being read; or could not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadFiles:
+    """Files of a project or an assistant that the answer goes without, without their names."""
+
+    holder: Holder
+    status: UnreadStatus
+    number: int
+
+    @property
+    def sentence(self) -> str:
+        number = "one file" if self.number == 1 else f"{self.number:,} files"
+        was = "was" if self.number == 1 else "were"
+        why = f"{was} still being read" if self.status == "reading" else "could not be read"
+        return f"Of this {self.holder}, {number} {why} and {was} not used."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesGiven:
     use: FileUse
@@ -25,6 +46,7 @@ class FilesGiven:
     """Pictures that the language model is shown."""
     unseen: tuple[GivenFile, ...] = ()
     """Of those that came with questions."""
+    unread: tuple[UnreadFiles, ...] = ()
 
     @property
     def whole(self) -> tuple[GivenFile, ...]:
@@ -45,7 +67,9 @@ class FilesGiven:
     @property
     def sentence(self) -> str:
         """What to say to the asker; empty where all is as they expect."""
-        return " ".join(filter(None, (self._describe_search(), self._describe_pictures())))
+        unread = (one.sentence for one in self.unread)
+        said = (self._describe_search(), self._describe_pictures(), *unread)
+        return " ".join(filter(None, said))
 
     def _describe_search(self) -> str:
         named = self._name_files()
@@ -66,7 +90,7 @@ class FilesGiven:
                 return ""
 
     def _name_files(self) -> str:
-        """Say whose they are. Of projects and assistants, no number is kept with an answer."""
+        """Say whose they are. Of projects and assistants, no number of what is read is kept with an answer."""
         count = len(self.files)
         own = "this file" if count == 1 else f"these {count} files"
         parts = [own] if count else []

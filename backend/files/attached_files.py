@@ -1,10 +1,13 @@
 """The files that an answer may draw on: those of its project and its assistant, of its question and of the questions before it."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from backend.access.readers import make_file_token
 from backend.chat.context_files import ContextFile
+from backend.chat.file_use import Holder, UnreadFiles, UnreadStatus
 from backend.chat.pictures import Picture
 from backend.files.file_types import is_picture
 from backend.store import documents, shared_files, user_files
@@ -28,6 +31,8 @@ class AttachedFiles:
     of_assistant: tuple[UserFile, ...] = ()
     of_question: tuple[UserFile, ...] = ()
     """Its own first, then those of earlier ones. Each file is in one of the three."""
+    unread: tuple[UnreadFiles, ...] = ()
+    """Of the project and the assistant; a question has none: it is refused until its files are read."""
     unlabelled: frozenset[str] = frozenset()
     """Documents of files whose labels the index may not have yet."""
     holders: FileHolders
@@ -83,7 +88,7 @@ def find_attached(
     holders: FileHolders,
     readers: Readers,
 ) -> AttachedFiles | None:
-    """Return the files of an answer; None if there are none.
+    """Return the files of an answer; None if there are none, not even one that is not read yet.
 
     Args:
         path: of the conversation, up to the question that is asked; empty for one that is not kept.
@@ -91,6 +96,7 @@ def find_attached(
     """
     of_project = _list_shared(database, owner, _project(holders), readers)
     of_assistant = _list_shared(database, owner, _assistant(holders), readers)
+    unread = _count_unread(of_project, of_assistant)
     seen: set[str] = set()
     found = AttachedFiles(
         database=database,
@@ -100,12 +106,13 @@ def find_attached(
         unlabelled=frozenset(
             shared.file.document_id
             for shared in (*of_project, *of_assistant)
-            if not shared.is_labelled
+            if shared.file.status == "ready" and not shared.is_labelled
         ),
+        unread=unread,
         holders=holders,
         search_scope=(path[-1].search_scope if path else None) or "files",
     )
-    return found if seen else None
+    return found if seen or unread else None
 
 
 def _take_new(files: Iterable[UserFile], seen: set[str]) -> tuple[UserFile, ...]:
@@ -113,6 +120,22 @@ def _take_new(files: Iterable[UserFile], seen: set[str]) -> tuple[UserFile, ...]
     distinct = {file.id: file for file in files if file.status == "ready" and file.id not in seen}
     seen.update(distinct)
     return tuple(distinct.values())
+
+
+def _count_unread(
+    of_project: Sequence[SharedFile], of_assistant: Sequence[SharedFile]
+) -> tuple[UnreadFiles, ...]:
+    """Count those that are not ready; one that both have is of the project."""
+    holders: dict[str, Holder] = {one.file.id: "assistant" for one in of_assistant}
+    holders |= {one.file.id: "project" for one in of_project}
+    statuses = {one.file.id: one.file.status for one in (*of_project, *of_assistant)}
+    counted = Counter((holders[one], status) for one, status in statuses.items())
+    return tuple(
+        UnreadFiles(holder, status, number)
+        for holder in get_args(Holder)
+        for status in get_args(UnreadStatus)
+        if (number := counted[holder, status])
+    )
 
 
 def _list_shared(

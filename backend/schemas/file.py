@@ -77,6 +77,13 @@ class FilesResponse(Schema):
     """The newest first."""
 
 
+class UnreadFilesResponse(Schema):
+    holder: Literal["project", "assistant"]
+    status: Literal["reading", "failed"]
+    """They were still being read when the question was asked; or could not be."""
+    number: int
+
+
 class FilesGivenResponse(Schema):
     """The event `files`: what becomes of the files of the question and of those before it, of its project and its assistant."""
 
@@ -85,6 +92,7 @@ class FilesGivenResponse(Schema):
         sentence="Only these 30 files are searched: together they are too long to be read whole.",
         names=["travel-plan.pdf"],
         unseen=[],
+        unread=[],
     )
 
     use: Literal["whole", "scope", "everything", "added"]
@@ -96,6 +104,8 @@ class FilesGivenResponse(Schema):
     """Of the files that came with questions; and of those of the project and the assistant if they are read whole."""
     unseen: tuple[str, ...]
     """Pictures that were not looked at."""
+    unread: tuple[UnreadFilesResponse, ...] = ()
+    """Files of the project and of the assistant that were not used, since they were not read; without their names."""
 
     @classmethod
     def from_given(cls, given: "FilesGiven") -> Self:
@@ -104,4 +114,5 @@ class FilesGivenResponse(Schema):
             sentence=given.sentence,
             names=given.names,
             unseen=tuple(file.name for file in given.unseen),
+            unread=tuple(map(UnreadFilesResponse.model_validate, given.unread)),
         )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.chat.file_use import FilesGiven, FileUse, GivenFile
+from backend.chat.file_use import FilesGiven, FileUse, GivenFile, UnreadFiles
 
 ONE, TWO = GivenFile("f:1", "one.md"), GivenFile("f:2", "two.png")
 
@@ -31,6 +31,27 @@ ONE, TWO = GivenFile("f:1", "one.md"), GivenFile("f:2", "two.png")
 def test_the_search_is_said(use: FileUse, count: int, has_model: bool, sentence: str) -> None:  # noqa: FBT001 (a parameter of a test)
     given = FilesGiven(use=use, files=(ONE,) * count, has_model=has_model)
     assert given.sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("unread", "sentence"),
+    [
+        (
+            UnreadFiles("project", "reading", 1),
+            "Of this project, one file was still being read and was not used.",
+        ),
+        (
+            UnreadFiles("assistant", "failed", 1_200),
+            "Of this assistant, 1,200 files could not be read and were not used.",
+        ),
+    ],
+)
+def test_files_that_were_not_ready_are_said(unread: UnreadFiles, sentence: str) -> None:
+    nothing = FilesGiven(use="whole", has_model=True, unread=(unread,))
+    assert nothing.sentence == sentence
+    given = FilesGiven(use="scope", files=(ONE,), has_model=False, unread=(unread,))
+    assert given.sentence == f"Only this file is searched. {sentence}"
+    assert given.names == ("one.md",)
 
 
 def test_pictures_that_nobody_looked_at_are_said() -> None:

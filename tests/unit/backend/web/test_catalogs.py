@@ -117,6 +117,9 @@ _MADE = {
     *(f"{datetime(2026, month, 1, tzinfo=UTC):%B} %(number_year)s" for month in range(1, 13)),
     *(f"{said}{why}." for said in ("Only this file is searched", "Everything is searched, with this file")
       for why in ("", ": it is too long to be read whole")),
+    *(f"Of this {holder}, {number} {why} and {was} not used." for holder in ("project", "assistant")
+      for number, was in (("one file", "was"), ("%(number)s files", "were"))
+      for why in (f"{was} still being read", "could not be read")),
     *(f"{said} these %(number)s files{searched}{why}."
       for said, searched in (("Only", " are searched"), ("Everything is searched, with", ""))
       for why in ("", ": together they are too long to be read whole")),

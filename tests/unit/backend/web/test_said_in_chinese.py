@@ -4,13 +4,14 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from backend.access.document_readers import OF_FILES
 from backend.api.answer_events import describe_failure
 from backend.api.server_sent_events import BROKEN, STOPPING, Event
-from backend.chat.file_use import FilesGiven, FileUse, GivenFile
+from backend.chat.file_use import FilesGiven, FileUse, GivenFile, Holder, UnreadFiles, UnreadStatus
 from backend.chat.passages import (
     KEPT_REASON_TEXTS,
     REASON_TEXTS,
@@ -98,6 +99,16 @@ def test_what_became_of_files(*, use: FileUse, count: int, unseen: int, has_mode
     said = _said(given.sentence)
     assert all(one.name in said for one in pictures)
     assert count == 1 or f" {count} 个文件" in said
+
+
+@pytest.mark.parametrize("use", ["whole", "scope"])
+@pytest.mark.parametrize("number", [1, 30])
+@pytest.mark.parametrize("status", get_args(UnreadStatus))
+def test_what_was_not_read(*, use: FileUse, number: int, status: UnreadStatus) -> None:
+    unread = tuple(UnreadFiles(one, status, number) for one in get_args(Holder))
+    given = FilesGiven(use=use, of_project=FILES, has_model=True, unread=unread)
+    said = _said(given.sentence)
+    assert all(f"{one}有 {number} 个文件" in said for one in ("此项目", "此助手"))
 
 
 @pytest.mark.parametrize("use", ["scope", "everything", "added"])

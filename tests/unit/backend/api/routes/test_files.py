@@ -50,6 +50,8 @@ BASE, FILES = "/api/conversations", "/api/files"
 PLAN = b"# Move\n\nThe Quibberdale office moves to Nantmoor in May.\n"
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(60)
 SOON = 120.0
+GIVEN = {"use": "whole", "sentence": "", "names": ["move.md"], "unseen": [], "unread": []}
+"""What the event `files` says of one that is read whole."""
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +160,7 @@ def test_a_file_that_fits_is_read_whole_and_cited(bob: TestClient, server: Scrip
     assert (file["status"], file["name"], file["used"]) == ("ready", "move.md", False)
     conversation, _, streamed = _ask(bob, file)
     assert streamed[0].name == "files"
-    assert streamed[0].data == {"use": "whole", "sentence": "", "names": ["move.md"], "unseen": []}
+    assert streamed[0].data == GIVEN
     done = streamed[-1]
     assert done.name == "done", done
     assert done.data["answer"]["citations"][0]["document_id"] == file["document_id"]

@@ -1,5 +1,6 @@
 """Files of projects and assistants over HTTP: who reads them, where, and until when."""
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,6 +21,7 @@ from backend.container import Container
 from backend.store import assistants, audit, file_labels, people, sources
 from backend.store.audit import AuditFilter
 from connectors.access import Access, Readers
+from connectors.extraction.isolated import extract_isolated
 from indexing.index.protocols import Amend, Filters, SelectedDocument
 from indexing.runtime.deadline import Deadline
 from tests.support.accounts import add_person
@@ -32,11 +34,13 @@ from tests.unit.backend.api.routes.test_files import (
     BASE,
     BOB,
     FILES,
+    GIVEN,
     PLAN,
     SOON,
     _add,
     _found,
     _made,
+    _read,
 )
 
 CAT, DAN, EVE = "cat@example.com", "dan@example.com", "eve@example.com"
@@ -159,7 +163,7 @@ def test_the_files_of_a_project_are_read_by_all_in_it_and_found_nowhere_else(
     server.play(_cite)
     file = _give(cat, project)
     conversation, streamed = _ask_in(bob, project_id=_id(project))
-    assert streamed[0].data == {"use": "whole", "sentence": "", "names": ["move.md"], "unseen": []}
+    assert streamed[0].data == GIVEN
     assert streamed[-1].data["answer"]["citations"][0]["document_id"] == file["document_id"]
     assert _opens(bob, file)
     assert _opens(cat, file)
@@ -345,6 +349,7 @@ def test_files_of_a_project_that_do_not_fit_are_its_scope_and_that_is_said(
         "sentence": "Only the files of this project are searched: together they are too long to be read whole.",
         "names": [],
         "unseen": [],
+        "unread": [],
     }
     assert _found(streamed)
     assert _found(streamed) <= {one["document_id"] for one in long}
@@ -396,6 +401,52 @@ def test_without_a_model_the_files_of_a_project_are_searched(
     assert sources == [["Files of this project"], [""]]
     assert cat.delete(f"{project}/files/{file['id']}").status_code == 204
     assert _answers(bob, conversation)[0]["withheld"]
+
+
+def test_files_that_are_not_read_yet_or_cannot_be_are_said_to_be_left_out(
+    bob: TestClient,
+    cat: TestClient,
+    project: str,
+    server: ScriptedModel,
+    modelled: Container,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server.play(_cite)
+    go_on = threading.Event()
+
+    def held(*given: Any) -> Any:
+        assert go_on.wait(SOON)
+        return extract_isolated(*given)
+
+    monkeypatch.setattr("backend.files.file_keeper.extract_isolated", held)
+    sent = [_send(cat, project, f"Nantmoor {n}.\n".encode(), f"secret-{n}.md") for n in range(2)]
+    conversation, streamed = _ask_in(bob, project_id=_id(project), knowledge=False)
+    reading = "Of this project, 2 files were still being read and were not used."
+    unread = {"holder": "project", "status": "reading", "number": 2}
+    given = {**GIVEN, "names": [], "sentence": reading, "unread": [unread]}
+    assert (streamed[0].name, streamed[0].data) == ("files", given)
+    go_on.set()
+    for one in sent:
+        assert _read(cat, one)["status"] == "ready"
+    # It is kept with the answer, for who asked alone.
+    assert _answers(bob, conversation)[0]["answer"]["files"] == given
+    seen = cat.get(f"{project}/conversations/{conversation}").json()["messages"][1]
+    assert (seen["withheld"], seen["answer"]["files"]) == (False, None)
+    with modelled.database.writing() as connection:
+        failed = f"UPDATE user_files SET status = 'failed' WHERE id = '{sent[0]}'"
+        connection.exec_driver_sql(failed)
+    _, streamed = _ask_in(bob, project_id=_id(project))
+    said = streamed[0].data
+    assert said["sentence"] == "Of this project, one file could not be read and was not used."
+    assert said["names"] == ["secret-1.md"]
+
+
+def _send(client: TestClient, holder: str, data: bytes, name: str) -> str:
+    """A file that is uploaded into a project, by its id, before it is read."""
+    sent = client.post(f"{holder}/files", files={"file": (name, data)})
+    assert sent.status_code == 202, sent.text
+    ids = {one["file"]["name"]: one["file"]["id"] for one in sent.json()["files"]}
+    return str(ids[name])
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ SECRETS = ("band five", "finance", "Title of", "Quote of", *SECONDS, "supported"
 SHARED = "/api/shared"
 _DAY = timedelta(days=1)
 ADMIN = "/api/admin/feedback"
-FILES = {"use": "whole", "sentence": "", "names": ["payslip.pdf"], "unseen": []}
+FILES = {"use": "whole", "sentence": "", "names": ["payslip.pdf"], "unseen": [], "unread": []}
 LOSS = {"step": "history", "reason": "The finance of the model is at an end."}
 MISSING = "Nothing is shared under this link, or sharing has ended."
 
