@@ -1,4 +1,4 @@
-"""Asking in a browser where no language model is set: passages, and what seems to answer marked in them."""
+"""Asking in a browser where no language model answers: passages, and what seems to answer marked in them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from tests.support.browser import Opens
 from tests.support.home import Home
+from tests.support.scripted_model import Say, ScriptedModel
 from tests.support.serving import serving
 
 ANSWERED = "/ask?q=What+should+a+customer+do+when+the+scanner+shows+QX-4031%3F"
@@ -59,6 +60,34 @@ def test_where_nothing_seems_to_answer_the_closest_passages_are_folded(
         expect(passages).to_be_visible()
         expect(passages.locator("mark")).to_have_count(0)
         page.screenshot(path=pictures / f"unanswered-open-{scheme}.png")
+
+
+def test_why_no_model_answered_is_said_of_an_answer_that_is_opened_again(
+    opens: Opens, home: Home
+) -> None:
+    with ScriptedModel() as model:
+        model.play(lambda _: Say("Twenty-six weeks."))
+        set_by = {"QUARRY_LLM_URL": model.base_url, "QUARRY_LLM_MODEL": "scripted"}
+        with (
+            serving(home, QUARRY_LLM_TOTAL_TOKENS="1", **set_by) as server,
+            opens(server.url) as watched,
+        ):
+            page = watched.open("/chat")
+            box = page.get_by_label("Your question", exact=True)
+            for question in ("Hello?", "What should a customer do when the scanner shows QX-4031?"):
+                box.fill(question)
+                box.press("Enter")
+                expect(page.locator(".message.asked .bubble").last).to_have_text(question)
+                expect(page.get_by_role("button", name="Regenerate").last).to_be_visible()
+            said = page.locator(".reason")
+            expect(said).to_contain_text("Today's budget of language model tokens is used up.")
+            page.reload()
+            expect(said).to_have_text(
+                "The day's budget of language model tokens was used up. No language model wrote this answer."
+            )
+            expect(page.locator(".passages mark").first).to_contain_text("Close the cover")
+            for one in server.client.get("/api/conversations").json()["conversations"]:
+                server.client.delete(f"/api/conversations/{one['id']}")
 
 
 def test_the_next_question_begins_anew(opens: Opens, address: str) -> None:
