@@ -93,7 +93,7 @@ def test_an_answer_that_was_stopped_is_shown_with_its_sources(
     answer_feedback.put(container.database, owner, *named, said, START)
     page = browse(ANN).get("/feedback").text
     assert "This answer was not finished." in page
-    assert "Source 1 is said to be wrong: <bdi>The page</bdi>" in page
+    assert "Source 1 was reported as wrong: <bdi>The page</bdi>" in page
     assert "<li>1. <bdi>The page</bdi></li>" in page
     assert "whole answer" not in page
 
