@@ -35,16 +35,13 @@ from backend.chat.turn import ChatTurn
 from backend.chat.turn_settings import NOTHING_SEARCHED, list_sides_without_model
 from backend.chat.web_lookup import WEB_SWITCHED_OFF, WebLookup, start_web_lookup
 from backend.search.events import SearchEvent, StepFailed
-from backend.search.follow_ups import FollowUp, resolve_follow_up
+from backend.search.follow_ups import FOLLOW_UP, FollowUp, resolve_follow_up
 from backend.search.models import Budgets, DocumentNumbers, SearchRequest
 from backend.search.search_tool import follow_search
 from backend.web_search.web_session import WebSession
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
 from indexing.text.markdown_links import escape_markdown, safe_link
-
-FOLLOW_UP = "follow_up"
-"""The step that is lost where no rule tells what a follow-up means."""
 
 Search: TypeAlias = Callable[[SearchRequest], Iterator[SearchEvent]]
 """`SearchTool.run`."""

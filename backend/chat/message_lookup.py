@@ -21,6 +21,7 @@ from backend.chat.intent.search_plan import (
     Side,
     Summary,
     ask_message_itself,
+    find_unclear,
     needs_no_search,
     plan_variants,
 )
@@ -29,6 +30,7 @@ from backend.chat.references import fit_references
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.chat.web_lookup import CheckQuery, WebLookup, WebReferences, start_web_lookup
 from backend.search.events import StepFailed
+from backend.search.follow_ups import FOLLOW_UP
 from backend.search.futures import PendingCompletion, run_in_background
 from backend.search.llm_protocol import Complete, CompletionError
 from backend.search.models import DocumentNumbers, SearchRequest, SearchResult, VariantQuery
@@ -122,6 +124,8 @@ class MessageLookup:
         if done.failure:
             yield StepFailed(INTENT, done.failure)
         plan = known or self._search_files(done.plan)
+        if unclear := find_unclear(plan):
+            yield StepFailed(FOLLOW_UP, unclear)
         if self.sides:
             yield SearchPlanned(plan)
         if not known:
@@ -134,7 +138,8 @@ class MessageLookup:
 
     def _start_intent(self) -> PendingIntent:
         turn = self.turn
-        request = IntentRequest(message=turn.message, sides=self.sides, history=turn.history)
+        history = turn.history if self.complete else ()
+        request = IntentRequest(message=turn.message, sides=self.sides, history=history)
         today = turn.today or date.today()
         return start_intent_step(request, self.complete, today, turn.deadline)
 

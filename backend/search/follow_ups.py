@@ -13,6 +13,8 @@ from backend.search.llm_protocol import ChatMessage
 from backend.search.retrieval import EARLIER_TURNS, needs_history, normalize_query
 from indexing.text.tokenizer import extract_keywords, find_exact_terms, words
 
+FOLLOW_UP = "follow_up"
+"""The step that is lost where no rule tells what a follow-up means."""
 MOST_BEFORE_PRONOUN = 1
 """Content words. A pronoun behind more of them refers to what the question itself names."""
 LONGEST_ELLIPSIS = 8

@@ -21,6 +21,7 @@ from backend.search.events import (
     SectionsSelected,
     StepFailed,
 )
+from backend.search.follow_ups import FOLLOW_UP, resolve_follow_up
 from backend.search.futures import PendingCompletion, run_in_background
 from backend.search.llm_protocol import Complete, CompletionError
 from backend.search.models import (
@@ -37,6 +38,7 @@ from backend.search.preferred_hits import PreferredHits, place_matching_first
 from backend.search.prompts import INCOMPLETE, NOTHING_FOUND, NOTHING_RELEVANT, superseded
 from backend.search.retrieval import (
     HITS_PER_VARIANT,
+    LLM_SEMANTIC_QUERY_WEIGHT,
     RetrievalOptions,
     RetrievalResult,
     Retriever,
@@ -46,6 +48,7 @@ from backend.search.retrieval import (
     merge_individual_chunks,
     model_variants,
     narrow_variants,
+    normalize_query,
     query_key,
     semantic_query_rephrase,
     variants_of_request,
@@ -73,6 +76,8 @@ from indexing.index.protocols import Filters, Hit, Index
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from indexing.text.tokenizer import find_exact_terms
 
+REPHRASE = "semantic_query_rephrase"
+"""The step in which a model puts the message into words that need no history."""
 VARIANT_SECONDS = 4.0
 VARIANT_SHARE = 0.3
 SELECTION_SECONDS = 15.0
@@ -265,7 +270,7 @@ class SearchTool:
         planned: Sequence[VariantQuery] = (),
     ) -> Generator[SearchEvent, None, Ranking]:
         joined = request.model_queries[len(started.request.model_queries) :]
-        late = yield from _collect_variants(started.calls)
+        late = yield from _collect_variants(started)
         added = [*model_variants(joined), *planned, *late]
         if not added:
             return started.ranking
@@ -285,7 +290,7 @@ class SearchTool:
             return {}
         deadline = _limit(request.deadline, VARIANT_SECONDS, VARIANT_SHARE)
         return {
-            "semantic_query_rephrase": run_in_background(
+            REPHRASE: run_in_background(
                 lambda: semantic_query_rephrase(request, complete, deadline), deadline
             ),
             **start_keyword_expansion(request, complete),
@@ -380,16 +385,30 @@ def start_keyword_expansion(request: SearchRequest, complete: Complete | None) -
 
 
 def _collect_variants(
-    calls: VariantCalls,
+    started: StartedSearch,
 ) -> Generator[SearchEvent, None, list[VariantQuery]]:
-    """Return what the model has added by its deadline."""
+    """Return what the model has added by its deadline; where it has not rephrased a follow-up, a rule does."""
     late: list[VariantQuery] = []
-    for step, pending in calls.items():
+    for step, pending in started.calls.items():
         try:
             late.extend(pending.result())
         except CompletionError as error:
             yield StepFailed(step, str(error))
+            if step == REPHRASE:
+                late += yield from _rephrase_by_rule(started.request)
     return late
+
+
+def _rephrase_by_rule(
+    request: SearchRequest,
+) -> Generator[SearchEvent, None, list[VariantQuery]]:
+    follow_up = resolve_follow_up(request.message, request.history)
+    if follow_up.unclear:
+        yield StepFailed(FOLLOW_UP, follow_up.unclear)
+    if follow_up.question == request.message:
+        return []
+    question = normalize_query(follow_up.question)
+    return [VariantQuery("semantic", question, LLM_SEMANTIC_QUERY_WEIGHT)]
 
 
 def _limit(deadline: Deadline, seconds: float, share: float) -> Deadline:

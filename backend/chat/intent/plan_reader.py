@@ -1,6 +1,7 @@
 """From whatever a model answered in the intent step to a plan: always a usable one."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import regex
 
@@ -23,6 +24,7 @@ from backend.chat.intent.search_plan import (
     to_query,
 )
 from backend.chat.intent.unneeded_search import says_not_needed
+from backend.search.follow_ups import resolve_follow_up
 from indexing.text.normalization import is_visible
 
 MAX_QUESTIONS = 4
@@ -39,9 +41,28 @@ _BULLETS = regex.compile(r"(?:[-*•]\s+)++")
 
 
 def plan_by_message(request: IntentRequest) -> SearchPlan:
-    """Plan by the message itself, where no model is asked or its answer cannot be used."""
+    """Plan by the message itself, where no model is asked or its answer cannot be used.
+
+    A follow-up is searched as what a rule takes it to mean as well.
+    """
+    web, knowledge = _resolve_message(request)
+    return _follow_asker(_search_both(web, knowledge, _given_links(request), request), request)
+
+
+def _resolve_message(request: IntentRequest) -> tuple[SidePlan, SidePlan]:
+    """Plan what the web and company knowledge are asked."""
     own = ask_message_itself(request.message)
-    return _follow_asker(_search_both(own, own, _given_links(request), request), request)
+    if not isinstance(own, Queries):
+        return own, own
+    follow_up = resolve_follow_up(request.message, request.history)
+    own = replace(own, unclear=follow_up.unclear)
+    resolved = to_query(follow_up.question)
+    if resolved == own.message:
+        return own, own
+    return (
+        replace(own, questions=(_shorten(resolved, MAX_QUESTION_CHARACTERS),)),
+        replace(own, rewrite=_shorten(resolved, MAX_REWRITE_CHARACTERS)),
+    )
 
 
 def read_plan(answer: str, request: IntentRequest) -> SearchPlan:

@@ -49,11 +49,13 @@ class Queries:
         message: The asker's own words, which are always searched.
         questions: What the intent step wrote, in the asker's language; none where it could not be read.
         rewrite: The message so that it stands by itself; of company knowledge alone.
+        unclear: What is said of a follow-up where no rule tells what it means.
     """
 
     message: str
     questions: tuple[str, ...] = ()
     rewrite: str | None = None
+    unclear: str = ""
 
     @property
     def web_message(self) -> str:
@@ -106,7 +108,7 @@ class IntentRequest:
     sides: frozenset[Side]
     """Those that are switched on."""
     history: tuple[ChatMessage, ...] = ()
-    """The conversation before the message, oldest first."""
+    """The conversation before the message, oldest first; none where the message alone is the query."""
     context_links: tuple[LinkToRead, ...] = ()
     """Pages that belong to the message without standing in it."""
 
@@ -125,6 +127,14 @@ def ask_message_itself(message: str) -> SidePlan:
     """Plan a side by the message alone."""
     query = to_query(message)
     return NotNeeded() if needs_no_search(query) else Queries(query)
+
+
+def find_unclear(plan: SearchPlan) -> str:
+    """Return what is said of a message that no rule understands; empty where a plan has nothing to say."""
+    if isinstance(plan, Summary):
+        return ""
+    sides = (plan.knowledge, plan.web)
+    return next((one.unclear for one in sides if isinstance(one, Queries)), "")
 
 
 def web_queries(queries: Queries) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -29,7 +29,7 @@ from backend.chat.references import fit_references
 from backend.chat.web_lookup import RunningRead, RunningSearch, WebReferences, start_web_lookup
 from backend.search.events import StepFailed
 from backend.search.futures import run_in_background
-from backend.search.llm_protocol import ChatMessage
+from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.search.models import DocumentNumbers
 from backend.web_search.pacing import Pacer
 from backend.web_search.results import UnreadablePage, WebPage
@@ -164,6 +164,38 @@ def test_without_the_index_what_was_answered_before_is_kept_out(turns: ChatTurns
     turns.ask("And in Denmark?", plan=write_plan("QX-4471 Denmark", "QX-4471"), history=history)
     assert turns.web.queries == ["And in Denmark?", "Denmark"]
     assert "knowledge" in turns.lost
+
+
+LEAVE = (
+    ChatMessage("user", "How long is our parental leave?"),
+    ChatMessage("assistant", "14 weeks [1]."),
+)
+
+
+def _refuse(_: Sequence[ChatMessage], __: Deadline) -> str:
+    raise CompletionError("the language model does not answer")
+
+
+def test_without_a_plan_a_follow_up_is_searched_as_what_it_means(turns: ChatTurns) -> None:
+    parts = replace(turns.make_parts(), complete=_refuse)
+    turns.ask("What does that cost?", history=LEAVE, parts=parts)
+    meant = "How long is our parental leave? What does that cost?"
+    assert meant in itertools.chain.from_iterable(turns.searched)
+    assert sorted(turns.web.queries) == sorted(["What does that cost?", meant])
+    assert turns.lost == ["intent", "keyword_query_expansion"]
+
+
+def test_without_a_plan_it_is_said_where_no_rule_understands_a_follow_up(turns: ChatTurns) -> None:
+    parts = replace(turns.make_parts(), complete=_refuse)
+    turns.ask("Who wrote the second one?", history=LEAVE, parts=parts)
+    (said,) = [one.reason for one in turns.of_kind(StepFailed) if one.step == "follow_up"]
+    assert "“the second one”" in said
+
+
+def test_with_rewriting_off_a_follow_up_is_searched_as_it_stands(turns: ChatTurns) -> None:
+    turns.ask("What does that cost?", history=LEAVE, rewrites=False)
+    assert turns.web.queries == ["What does that cost?"]
+    assert turns.searched == [["What does that cost?"]]
 
 
 def test_an_index_that_fails_once_is_asked_again(turns: ChatTurns) -> None:

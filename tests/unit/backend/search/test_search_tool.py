@@ -243,6 +243,19 @@ def test_a_failing_model_costs_its_variants_and_the_choice() -> None:
     assert found.sections == fused.sections  # best by score, as they were found
 
 
+@pytest.mark.parametrize(
+    ("message", "unclear"),
+    [("And at what price?", []), ("Who wrote the second one?", ["follow_up"])],
+)
+def test_where_no_model_rephrases_a_follow_up_a_rule_does(message: str, unclear: list[str]) -> None:
+    asked = ChatMessage("user", TRAVEL)
+    events = list(tool(failing()).run(request(message, history=[asked])))
+    queries = [event for event in events if isinstance(event, Queries)]
+    assert queries[-1].variants[1].text.startswith(f"{TRAVEL} ")
+    calls = ["semantic_query_rephrase", *unclear, "keyword_query_expansion"]
+    assert lost(events)[: len(calls)] == calls
+
+
 def test_a_hanging_model_costs_a_share_of_the_time() -> None:
     released = threading.Event()
     began = time.monotonic()

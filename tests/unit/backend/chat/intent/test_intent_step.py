@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -15,6 +16,7 @@ from backend.chat.intent.search_plan import (
     Queries,
     Searches,
     Side,
+    find_unclear,
 )
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from indexing.runtime.deadline import Deadline
@@ -47,6 +49,15 @@ def test_a_model_that_fails_costs_its_plan_alone() -> None:
         raise CompletionError("the model has no credit left")
 
     assert run(fail) == IntentDone(BY_MESSAGE, "the model has no credit left")
+
+
+def test_without_a_plan_a_rule_says_what_a_follow_up_means() -> None:
+    asked = replace(ASKED, history=(ChatMessage("user", "How many days of leave do we get?"),))
+    meant = "How many days of leave do we get? in Japan?"
+    by_rule = Searches(Queries(ASKED.message, (meant,)), Queries(ASKED.message, rewrite=meant))
+    assert run(lambda *_: "What a nice question!", asked) == IntentDone(by_rule)
+    unclear = run(lambda *_: "", replace(asked, message="And the second one?")).plan
+    assert "“the second one”" in find_unclear(unclear)
 
 
 def test_a_model_that_does_not_answer_is_not_waited_for() -> None:
