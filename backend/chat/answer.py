@@ -19,7 +19,9 @@ from backend.chat.extractive.answer import (
     AnswerSentence,
     ExtractiveAnswer,
     extract_answer,
+    keep_speaking_of,
     quote_passage,
+    show_subject,
 )
 from backend.chat.intent.search_plan import Searches, Side, SwitchedOff, ask_message_itself
 from backend.chat.message_lookup import KNOWLEDGE
@@ -36,7 +38,7 @@ from backend.chat.turn_settings import NOTHING_SEARCHED, list_sides_without_mode
 from backend.chat.web_lookup import WEB_SWITCHED_OFF, WebLookup, start_web_lookup
 from backend.search.events import SearchEvent, StepFailed
 from backend.search.follow_ups import FOLLOW_UP, FollowUp, resolve_follow_up
-from backend.search.models import Budgets, DocumentNumbers, SearchRequest
+from backend.search.models import Budgets, DocumentNumbers, SearchRequest, SearchResult
 from backend.search.search_tool import follow_search
 from backend.web_search.web_session import WebSession
 from indexing.embedding.embedder import Embedder
@@ -88,8 +90,11 @@ def _answer(
         if dependencies.search is None:
             yield state.fail(NOTHING_SEARCHED)
             return
-    lookup = _start_web_lookup(turn, dependencies)
-    searched = yield from _search_documents(turn, dependencies, state)
+    follow_up = resolve_follow_up(turn.message, turn.history)
+    if follow_up.unclear:
+        yield StepFailed(FOLLOW_UP, follow_up.unclear)
+    lookup = _start_web_lookup(turn, dependencies, follow_up.question)
+    searched = yield from _search_documents(turn, dependencies, follow_up, state)
     if lookup is not None:
         of_web = yield from lookup.follow(dependencies.numbers)
         state.add_documents(map_references(of_web.references))
@@ -124,23 +129,31 @@ def _answer(
     yield done
 
 
-def _start_web_lookup(turn: ChatTurn, dependencies: ExtractiveDependencies) -> WebLookup | None:
-    """Begin to search the web for the message itself, where the web is asked."""
+def _start_web_lookup(
+    turn: ChatTurn, dependencies: ExtractiveDependencies, question: str
+) -> WebLookup | None:
+    """Begin to search the web, where it is asked."""
     if dependencies.web is None:
         return None
-    plan = Searches(web=ask_message_itself(turn.message), knowledge=SwitchedOff())
+    plan = Searches(web=ask_message_itself(question), knowledge=SwitchedOff())
     deadline = turn.deadline.limited_to(dependencies.search_seconds)
     return start_web_lookup(dependencies.web, plan, dependencies.budgets.answer, deadline)
 
 
 def _search_documents(
-    turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
+    turn: ChatTurn,
+    dependencies: ExtractiveDependencies,
+    follow_up: FollowUp,
+    state: ChatStateContainer,
 ) -> Generator[ChatEvent, None, ExtractiveAnswer | None]:
     """Return None where documents are not searched, or cannot be and the web is asked as well."""
     if dependencies.search is None:
         return None
+    request = _make_request(turn, dependencies, follow_up)
     try:
-        return (yield from _find_sentences(turn, dependencies, dependencies.search, state))
+        result = yield from follow_search(dependencies.search(request))
+        state.add_results(result)
+        return _find_sentences(turn, dependencies, result, request.message, follow_up)
     except SEARCH_ERRORS as error:
         if dependencies.web is None or not turn.deadline.remaining():
             raise
@@ -148,33 +161,43 @@ def _search_documents(
         return None
 
 
-def _find_sentences(
-    turn: ChatTurn, dependencies: ExtractiveDependencies, search: Search, state: ChatStateContainer
-) -> Generator[ChatEvent, None, ExtractiveAnswer]:
-    asked, history = turn.message, turn.history
-    follow_up = resolve_follow_up(asked, history) if history else FollowUp(asked)
-    if follow_up.unclear:
-        yield StepFailed(FOLLOW_UP, follow_up.unclear)
-    is_resolved = follow_up.question != asked
-    request = dependencies.prepare(
+def _make_request(
+    turn: ChatTurn, dependencies: ExtractiveDependencies, follow_up: FollowUp
+) -> SearchRequest:
+    is_resolved = follow_up.question != turn.message
+    return dependencies.prepare(
         SearchRequest(
             message=follow_up.question,
             readers=turn.readers,
             deadline=turn.deadline.limited_to(dependencies.search_seconds),
             budgets=dependencies.budgets,
-            history=() if is_resolved else history,
+            history=() if is_resolved else turn.history,
             filters=turn.filters,
         )
     )
-    result = yield from follow_search(search(request))
-    state.add_results(result)
-    return extract_answer(
-        request.message,
-        result.sections,
-        dependencies.embedder,
-        dependencies.understanding,
-        turn.deadline,
-    )
+
+
+def _find_sentences(
+    turn: ChatTurn,
+    dependencies: ExtractiveDependencies,
+    result: SearchResult,
+    question: str,
+    follow_up: FollowUp,
+) -> ExtractiveAnswer:
+    def extract(asked: str) -> ExtractiveAnswer:
+        return extract_answer(
+            asked,
+            result.sections,
+            dependencies.embedder,
+            dependencies.understanding,
+            turn.deadline,
+        )
+
+    found = extract(question)
+    if not follow_up.subject:
+        return found
+    kept = keep_speaking_of(found, follow_up.subject)
+    return kept if kept.sentences else show_subject(kept, extract(follow_up.subject))
 
 
 def quote_closest(found: ExtractiveAnswer, numbers: DocumentNumbers) -> tuple[QuotedPassage, ...]:

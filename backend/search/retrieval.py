@@ -32,7 +32,8 @@ from indexing.index.protocols import (
 )
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from indexing.text.normalization import SPACELESS
-from indexing.text.tokenizer import extract_keywords, find_exact_terms, words
+from indexing.text.stop_words import FUNCTION_WORDS
+from indexing.text.tokenizer import extract_keywords, find_exact_terms, plain_words, words
 
 ORIGINAL_QUERY_WEIGHT = 2.0
 LLM_SEMANTIC_QUERY_WEIGHT = 1.75
@@ -165,7 +166,15 @@ def needs_history(message: str) -> bool:
     if find_exact_terms(message):
         return False
     content = extract_keywords(normalize_query(message))
+    if not says_something(content):
+        return True
     return sum(map(_content_weight, set(words(content)))) <= FEW_CONTENT_WORDS
+
+
+def says_something(text: str) -> bool:
+    """Whether a text has other words than the function and question words of one language."""
+    found = plain_words(text)
+    return not any(dropped.issuperset(found) for dropped in FUNCTION_WORDS.values())
 
 
 def _content_weight(word: str) -> float:

@@ -35,12 +35,20 @@ from indexing.runtime.deadline import Deadline
 from indexing.text.analysis import add_joined_codes, join_code
 from indexing.text.markdown_links import safe_link
 from indexing.text.normalization import fold
-from indexing.text.tokenizer import contains_term, find_identifiers, words
+from indexing.text.tokenizer import (
+    contains_term,
+    extract_keywords,
+    find_identifiers,
+    is_spaceless,
+    words,
+)
 
 MAX_CODES = 16
 """Of a question."""
 MAX_SENTENCES = 3
 MAX_PASSAGES = 4
+SUBJECT_PASSAGES = 2
+"""Of those that come closest to the subject of a follow-up alone, these are shown where nothing answers."""
 CLOSE_SHARE = 0.7
 """A passage is shown if its best sentence scores this share of the best one."""
 FURTHER_SENTENCE_SHARE = 0.9
@@ -100,6 +108,40 @@ def extract_answer(
     )
     sentences = _select_sentences(question, scored) if answers else ()
     return ExtractiveAnswer(sentences, _find_closest(scored, sentences))
+
+
+def keep_speaking_of(answer: ExtractiveAnswer, subject: str) -> ExtractiveAnswer:
+    """Return the answer without the sentences that say nothing of `subject`; they stay among the closest.
+
+    A sentence speaks of what it or its headings name with most of its words; where none does, of what its passage names.
+    """
+    wanted = _subject_words(subject)
+    needed = 1 if any(map(is_spaceless, wanted)) else len(wanted) // 2 + 1
+
+    def names(text: str) -> bool:
+        return len(wanted.intersection(words(text))) >= needed
+
+    kept = [
+        one
+        for one in answer.sentences
+        if names(f"{heading_context(one.candidate.chunk)} {one.candidate.text}")
+    ] or [one for one in answer.sentences if names(one.candidate.chunk.embedded_text)]
+    return ExtractiveAnswer(tuple(kept), answer.closest)
+
+
+def show_subject(answer: ExtractiveAnswer, of_subject: ExtractiveAnswer) -> ExtractiveAnswer:
+    """Add what comes closest to a subject alone, where nothing answers what was asked of it."""
+    every = (*of_subject.closest[:SUBJECT_PASSAGES], *answer.closest)
+    first = {one.candidate.chunk.key: one for one in reversed(every)}
+    closest = tuple(first[key] for key in dict.fromkeys(one.candidate.chunk.key for one in every))
+    return ExtractiveAnswer((), closest[:MAX_PASSAGES])
+
+
+def _subject_words(subject: str) -> frozenset[str]:
+    found = frozenset(words(extract_keywords(subject)))
+    # Single characters of codes, and of scripts without spaces, stand in many other words.
+    longer = frozenset(word for word in found if len(word) > 1)
+    return longer or found
 
 
 def respell_codes(question: str, found: Sequence[Candidate]) -> str:

@@ -47,7 +47,10 @@ PLANTED = "The dock costs 40 euros [[1]](https://evil.example/x) ![p](https://ev
 
 
 def answer_to(
-    question: str, texts: Sequence[str], link: str = "https://wiki.example/a b"
+    question: str,
+    texts: Sequence[str],
+    link: str = "https://wiki.example/a b",
+    history: tuple[ChatMessage, ...] = (),
 ) -> AnswerDone:
     """What is answered from documents of these texts, the first of them found first."""
     numbers = DocumentNumbers()
@@ -75,7 +78,11 @@ def answer_to(
         budgets=Budgets.for_window(32_000),
     )
     turn = ChatTurn(
-        message=question, readers=Readers.of(), deadline=Deadline.after(30), person_id=NOBODY
+        message=question,
+        readers=Readers.of(),
+        deadline=Deadline.after(30),
+        person_id=NOBODY,
+        history=history,
     )
     *_, done = answer_from_sentences(turn, parts, ChatStateContainer())
     assert isinstance(done, AnswerDone)
@@ -159,6 +166,34 @@ def test_a_follow_up_is_searched_as_what_it_means(
     assert [one.step for one in events if isinstance(one, StepFailed)] == lost
 
 
+DOCK = "What does the dock of the lobby cost in euros?"
+DOCK_COSTS = "The dock of the lobby costs 40 euros."
+CABLE_COSTS = "The cable of the lobby costs 4 euros."
+PARROTS = "Parrots may be kept in the lobby."
+
+
+@pytest.mark.parametrize(
+    ("message", "answered", "shown"),
+    [
+        # The 40 euros of the dock are no answer.
+        ("And the parrots?", "", "doc2"),
+        ("And a bicycle?", "", "doc0"),
+        ("And euros of bicycles and unicorns?", "", "doc0"),
+        ("And the cable of the lobby?", CABLE_COSTS, "doc1"),
+    ],
+)
+def test_only_what_speaks_of_the_subject_of_a_follow_up_answers(
+    message: str, answered: str, shown: str
+) -> None:
+    asked = (ChatMessage("user", DOCK), ChatMessage("assistant", DOCK_COSTS))
+    texts = [DOCK_COSTS, CABLE_COSTS, PARROTS, FILLER]
+    done = answer_to(message, texts, history=asked)
+    assert done.answered is bool(answered)
+    assert answered in done.text
+    assert DOCK_COSTS not in done.text
+    assert done.passages[0].document_id == shown
+
+
 @pytest.fixture
 def web() -> Iterator[OpenWeb]:
     with open_web(FOUND) as opened:
@@ -170,6 +205,8 @@ def _answer_with(
     search: Search,
     deadline: Deadline,
     why: PassagesReason = PassagesReason.NO_MODEL,
+    message: str = "Danish leave law",
+    history: tuple[ChatMessage, ...] = (),
 ) -> Iterator[ChatEvent]:
     parts = ExtractiveDependencies(
         search=search,
@@ -182,7 +219,8 @@ def _answer_with(
         reason=why,
     )
     turn = ChatTurn(
-        message="Danish leave law",
+        message=message,
+        history=history,
         readers=Readers.of(),
         deadline=deadline,
         person_id=NOBODY,
@@ -211,6 +249,10 @@ def test_where_a_budget_is_used_up_nothing_says_that_no_model_is_set(web: OpenWe
     assert isinstance(done, AnswerDone)
     assert (done.passages_reason, done.text) == (why, "What was found on the web is listed.")
     assert "No language model" not in f"{done.text} {done.plain}"
+def test_the_web_is_asked_what_a_follow_up_means(web: OpenWeb) -> None:
+    asked = (ChatMessage("user", "What does Danish law say of leave?"),)
+    [*_] = _answer_with(web, _fail, Deadline.after(20), "And in Norway?", asked)
+    assert web.queries == [f"{asked[0].text} in Norway?"]
 
 
 def test_an_answer_that_is_closed_ends_its_search_of_the_web(web: OpenWeb) -> None:

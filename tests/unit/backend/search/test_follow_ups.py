@@ -1,5 +1,7 @@
 """What a follow-up means, by rules: conversations that a reader can check by eye."""
 
+import time
+
 import pytest
 
 from backend.search.follow_ups import resolve_follow_up
@@ -61,6 +63,160 @@ def test_what_is_meant(asked: list[str], message: str, meant: str | None) -> Non
     found = resolve_follow_up(message, _history(*asked))
     assert found.question == (meant or f"{asked[0]} {message}")
     assert found.unclear == ""
+
+
+WARRANTY = "How long is the warranty on a scanner?"
+S5 = "How long is the warranty of the Stonesight S5?"
+PARENTAL = "How long is parental leave?"
+SHIFT = "When does the shift in Graz begin?"
+BAOXIU = "保修期是多久？"
+ZHUSU = "扫描仪的保修期是多久？"
+
+
+@pytest.mark.parametrize(
+    ("asked", "message", "meant"),
+    [
+        # A subject of its own takes the place of the subject.
+        ([WARRANTY], "What about parental leave?", PARENTAL),
+        ([S5], "And parental leave?", PARENTAL),
+        (["How long is the warranty?"], "what about sick leave", "How long is sick leave?"),
+        ([PARENTAL], "What about gifts from suppliers?", "How long are gifts from suppliers?"),
+        (["Where is the canteen?"], "And the library?", "Where is the library?"),
+        (["When is the summer party?"], "And the exams?", "When is the summer party? the exams?"),
+        (["How much does the dock cost?"], "And the cable?", "How much does the cable cost?"),
+        ([SHIFT], "And the canteen?", "When does the canteen in Graz begin?"),
+        # Codes, names and amounts.
+        (["What does E-2207 mean?"], "And E-2270?", "What does E-2270 mean?"),
+        ([TRAVEL, "and flights?"], "And who signs them?", f"{TRAVEL} flights? who signs them?"),
+        ([SHIFT], "What about Leeds?", "When does the shift in Leeds begin?"),
+        ([SHIFT, "What about Leeds?"], "And the canteen?", "When does the canteen in Leeds begin?"),
+        (
+            ["Who approves a purchase of 10,000 euros?"],
+            "And 50,000 euros?",
+            "Who approves a purchase of 50,000 euros?",
+        ),
+        # Where the place is not known, both are asked.
+        ([WARRANTY], "What about the saws?", f"{WARRANTY} the saws?"),
+        (
+            ["How long is the warranty?"],
+            "And the scanners?",
+            "How long is the warranty? the scanners?",
+        ),
+        ([TRAVEL, "what about flights?"], "and ships?", f"{TRAVEL} ships?"),
+        # Later questions are of what was asked last.
+        (
+            [WARRANTY, "What about parental leave?"],
+            "Can it be taken in two parts?",
+            f"{PARENTAL} Can it be taken in two parts?",
+        ),
+        (
+            [TRAVEL, "what about flights?"],
+            "Who pays for them?",
+            f"{TRAVEL} flights? Who pays for them?",
+        ),
+        ([TRAVEL, "and for contractors?"], "and in 2024?", f"{TRAVEL} in 2024?"),
+        ([LEAVE, "for how long?", "and 2024?"], "why?", f"{LEAVE.replace('2023', '2024')} why?"),
+        (
+            [WARRANTY, "Where is the canteen?"],
+            "When does it open?",
+            "Where is the canteen? When does it open?",
+        ),
+        (
+            ["Hello", "What about parental leave?"],
+            "Can it be split?",
+            "parental leave Can it be split?",
+        ),
+        # What asks for more is no question to lean on.
+        ([WARRANTY], "Tell me more", WARRANTY),
+        ([WARRANTY], "and?", WARRANTY),
+        ([WARRANTY], "Why?", f"{WARRANTY} Why?"),
+        ([WARRANTY, "Tell me more"], "And what about the saws?", f"{WARRANTY} the saws?"),
+        (
+            [WARRANTY, "tell me more about it", "why?", "and?"],
+            "Who pays for it?",
+            f"{WARRANTY} Who pays for it?",
+        ),
+        (
+            [WARRANTY, "Thanks a lot for your help!"],
+            "Who pays for it?",
+            f"{WARRANTY} Who pays for it?",
+        ),
+        ([WARRANTY, "What do you do?"], "Who pays for it?", f"{WARRANTY} Who pays for it?"),
+        ([WARRANTY], "Warum?", f"{WARRANTY} Warum?"),
+        ([WARRANTY], "pourquoi ?", f"{WARRANTY} pourquoi ?"),
+        ([WARRANTY], "Cuéntame más", WARRANTY),
+        (["保証期間は何年ですか。"], "もっと詳しく", "保証期間は何年ですか。"),
+        # A question with its own question word stands by itself.
+        ([WARRANTY], "And how long is parental leave?", "And how long is parental leave?"),
+        (
+            [WARRANTY, "And how long is parental leave?"],
+            "Is it paid?",
+            "how long is parental leave? Is it paid?",
+        ),
+        # The same in Chinese.
+        ([BAOXIU], "育儿假呢？", "育儿假是多久？"),
+        ([BAOXIU, "育儿假呢？"], "它可以分两次休吗？", "育儿假是多久？ 它可以分两次休吗？"),
+        ([ZHUSU], "那锯床呢？", f"{ZHUSU} 锯床"),
+        ([ZHUSU, "那锯床呢？"], "它由谁维修？", f"{ZHUSU} 锯床 它由谁维修？"),
+        ([ZHUSU], "为什么呢？", f"{ZHUSU} 为什么呢？"),
+        ([ZHUSU, "为什么？", "继续"], "那锯床呢？", f"{ZHUSU} 锯床"),
+        ([ZHUSU], "还有吗？", ZHUSU),
+    ],
+)
+def test_what_is_asked_of_something_else(asked: list[str], message: str, meant: str) -> None:
+    found = resolve_follow_up(message, _history(*asked))
+    assert found.question == meant
+    assert found.unclear == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "subject"),
+    [
+        ("What about flights?", "flights"),
+        ("ok, and for contractors?", "contractors"),
+        ("And travel by bus?", "bus"),
+        ("And the requests?", ""),
+        ("And above 50?", ""),
+        ("那交通费呢？", "交通费"),
+        ("and in 2024?", ""),
+        ("and by when?", ""),
+        ("Who signs it?", ""),
+        ("tell me more", ""),
+    ],
+)
+def test_an_answer_has_to_speak_of_what_a_follow_up_names(message: str, subject: str) -> None:
+    assert resolve_follow_up(message, _history(TRAVEL)).subject == subject
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Tell me more", "why?", "and?", "What does that cost?", "为什么？", "继续", "Warum?"],
+)
+@pytest.mark.parametrize("asked", ["Hello", "Tell me more", "谢谢"])
+def test_where_nothing_was_asked_before_that_is_said(asked: str, message: str) -> None:
+    found = resolve_follow_up(message, _history(asked))
+    assert found.question == message
+    assert found.unclear.startswith("none of your last questions can be searched on its own")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How long is " + "a of " * 20_000,
+        "When does " + "." * 80_000 + " x",
+        "1" * 80_000 + " euros",
+        "Who is in " + "Graz " * 16_000,
+        "and " * 20_000,
+        "ok, " * 20_000,
+        "保修" * 20_000 + "是多久",
+    ],
+)
+def test_long_messages_are_read_at_once(text: str) -> None:
+    began = time.perf_counter()
+    resolve_follow_up(text, _history(*[text] * 6))
+    resolve_follow_up("What about 50 euros?", _history(*[text] * 6))
+    resolve_follow_up("And Leeds?", _history(*[text] * 6))
+    assert time.perf_counter() - began < 2
 
 
 @pytest.mark.parametrize(
