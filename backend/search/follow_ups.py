@@ -35,6 +35,7 @@ _CHINESE_ELLIPSIS = regex.compile(r"^(?P<topic>[^？?。！!]{1,16}?)呢[？?]?$
 _ADDITION = regex.compile(
     r"(?i)(?:about|above|after|against|as|at|because|before|below|between|by|during|for|from|how|if|in|into|near|of|on|outside|over"
     r"|per|since|than|through|till|to|under|unless|until|what|when|where|whether|which|while|who|whom|whose|why|with|within|without)\b"
+    r"|[在对给从按]|如果"
 )
 """What is asked of the same thing, as "for contractors", and names nothing to ask about."""
 _QUESTION = regex.compile(
@@ -71,6 +72,7 @@ _ORDINAL = regex.compile(
     r"|第[一二三四五两](?:个|项|种|点)(?=[^\p{Han}]|的|呢|是|怎|有|多少|多久|几|什么|为什么|$)|前者|后者"
 )
 _NOTHING_BEFORE = "none of your last questions can be searched on its own. Ask a complete question."
+_DATED = regex.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)年?")
 _LETTER = regex.compile(r"\p{L}")
 _YEAR = regex.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
@@ -142,20 +144,21 @@ def _ask_more(message: str, line: str, before: _Asked) -> FollowUp:
 def _read_ellipsis(message: str, added: str, before: _Asked) -> tuple[FollowUp, _Asked]:
     """Read what is asked instead of what was asked before."""
     topic = added.strip(_ENDS)
-    names_something = says_something(_YEAR.sub("", topic))
+    named = _DATED.sub("", topic).strip()
+    names_something = says_something(named)
     is_topic = names_something and not _ADDITION.match(topic) and not _ORDINAL.search(message)
     if not before.base and is_topic:
         return FollowUp(message), replace(before, question=topic)
     if not before.base or _ORDINAL.search(message):
         return _lean_on(before.base, message, added), before
-    if _refers_back(added):
+    if _refers_back(added) or _QUESTION.match(added):
         return _lean_on(before.whole, message, added), before
     if moved := _move_to_year(before.base, added):
         after = replace(before, question=moved)
         return FollowUp(after.whole), after
     if is_topic and (asked := ask_of(topic, before.base)):
         return FollowUp(asked, subject=_find_new_words(topic, before.base)), _Asked(asked)
-    found = FollowUp(f"{before.base} {added}", subject=_find_new_words(topic, before.base))
+    found = FollowUp(f"{before.base} {added}", subject=_find_new_words(named, before.base))
     return found, replace(before, added=added) if names_something else before
 
 
@@ -194,7 +197,8 @@ def _is_whole(text: str) -> bool:
 def _find_ellipsis(line: str) -> str | None:
     """Return what a follow-up such as "what about trains?" asks instead; None where it is none."""
     if ellipsis := _CHINESE_ELLIPSIS.match(line):
-        return _CHINESE_LEAD.sub("", ellipsis["topic"]) or line
+        topic = ellipsis["topic"]
+        return topic if _CHINESE_PRONOUN.fullmatch(topic) else _CHINESE_LEAD.sub("", topic) or line
     rest = _LEAD.sub("", line)
     if rest == line or not rest or len(rest.split()) > LONGEST_ELLIPSIS:
         return None

@@ -85,6 +85,7 @@ ZHUSU = "扫描仪的保修期是多久？"
         (["When is the summer party?"], "And the exams?", "When is the summer party? the exams?"),
         (["How much does the dock cost?"], "And the cable?", "How much does the cable cost?"),
         ([SHIFT], "And the canteen?", "When does the canteen in Graz begin?"),
+        ([WARRANTY], "But is that paid?", f"{WARRANTY} is that paid?"),
         # Codes, names and amounts.
         (["What does E-2207 mean?"], "And E-2270?", "What does E-2270 mean?"),
         ([TRAVEL, "and flights?"], "And who signs them?", f"{TRAVEL} flights? who signs them?"),
@@ -161,6 +162,9 @@ ZHUSU = "扫描仪的保修期是多久？"
         ([ZHUSU], "为什么呢？", f"{ZHUSU} 为什么呢？"),
         ([ZHUSU, "为什么？", "继续"], "那锯床呢？", f"{ZHUSU} 锯床"),
         ([ZHUSU], "还有吗？", ZHUSU),
+        ([ZHUSU], "那个呢？", f"{ZHUSU} 那个"),
+        ([BAOXIU], "在北京呢？", f"{BAOXIU} 在北京"),
+        ([BAOXIU, "育儿假呢？"], "那2024年呢？", "育儿假是多久？ 2024年"),
     ],
 )
 def test_what_is_asked_of_something_else(asked: list[str], message: str, meant: str) -> None:
