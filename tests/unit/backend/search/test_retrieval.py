@@ -144,6 +144,12 @@ def test_a_second_follow_up_reaches_back_to_the_question_itself() -> None:
     assert made[1].text == "How much does the company pay per kilometre? and by train?"
 
 
+def test_what_asks_for_more_is_no_question_to_reach_back_to() -> None:
+    history = (*MILEAGE, ChatMessage("user", "Tell me more"), ChatMessage("assistant", "20 cents."))
+    made = variants_without_model(request("and by train?", history=history))
+    assert made[1].text == "How much does the company pay per kilometre? and by train?"
+
+
 def test_quotes_within_a_query_stay() -> None:
     model = ScriptedModel(rephrase='"notice period" or "grace period"')
     (made,) = semantic_query_rephrase(request("?"), model, SOON)
