@@ -173,7 +173,9 @@ def _lean_on(earlier: str, message: str, line: str) -> FollowUp:
     if not earlier:
         return FollowUp(message, _NOTHING_BEFORE)
     if named := _ORDINAL.search(message):
-        reason = f"only a language model can tell what “{named[0]}” means here. Ask a complete question."
+        reason = (
+            f"only a language model can tell what “{named[0]}” means here. Ask a complete question."
+        )
         return FollowUp(f"{earlier} {line}", reason)
     return FollowUp(f"{earlier} {line}")
 

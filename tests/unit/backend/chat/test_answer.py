@@ -249,9 +249,11 @@ def test_where_a_budget_is_used_up_nothing_says_that_no_model_is_set(web: OpenWe
     assert isinstance(done, AnswerDone)
     assert (done.passages_reason, done.text) == (why, "What was found on the web is listed.")
     assert "No language model" not in f"{done.text} {done.plain}"
+
+
 def test_the_web_is_asked_what_a_follow_up_means(web: OpenWeb) -> None:
     asked = (ChatMessage("user", "What does Danish law say of leave?"),)
-    [*_] = _answer_with(web, _fail, Deadline.after(20), "And in Norway?", asked)
+    [*_] = _answer_with(web, _fail, Deadline.after(20), message="And in Norway?", history=asked)
     assert web.queries == [f"{asked[0].text} in Norway?"]
 
 
