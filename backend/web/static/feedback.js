@@ -2,8 +2,8 @@
 import { translate } from "./messages.js";
 import { Problem, send } from "./stream.js";
 import { make, replaceControls } from "./text.js";
+import { made, part } from "./thread.js";
 
-const part = (node, name) => node.querySelector(`[data-part="${name}"]`);
 const url = (id, rest) => `/api/conversations/${encodeURIComponent(id)}${rest}`;
 
 export class FeedbackButtons {
@@ -35,12 +35,33 @@ export class FeedbackButtons {
   attach(node, message, turn) {
     this.#nodes.set(message.id, node);
     part(node, "rates").hidden = message.withheld;
-    const form = part(node, "opine");
     for (const kind of ["good", "bad"]) {
       part(node, kind).addEventListener("click", () => this.#open(node, message.id, turn, kind));
     }
-    part(node, "close").addEventListener("click", () => this.#close(node));
-    part(node, "unsay").addEventListener("click", () => this.#takeBack(node, message.id));
+    this.#mark(node, message.id);
+  }
+
+  #open(node, id, turn, kind) {
+    if (part(node, "opine")?.dataset.kind === kind) return this.#close(node);
+    const form = part(node, "opine") ?? this.#make(node, id);
+    const given = this.#given.get(id);
+    const isSame = given && kindOf(given) === kind;
+    form.dataset.kind = kind;
+    part(form, "wrong").replaceChildren(...choices(turn));
+    part(form, "wrong").value = isSame && given.source ? String(given.source) : "";
+    part(form, "wrong-row").hidden = kind === "good";
+    part(form, "why").value = isSame ? given.comment : "";
+    part(form, "unsay").hidden = !isSame;
+    form.setAttribute("aria-label", kind === "good" ? translate("Say that this answer is good") : translate("Say what is wrong with this answer"));
+    this.#expanded(node);
+    part(form, "why").focus();
+  }
+
+  /** The form is in the page while it is open, as that of a question that is edited. */
+  #make(node, id) {
+    const form = made("opine");
+    part(form, "close").addEventListener("click", () => this.#close(node));
+    part(form, "unsay").addEventListener("click", () => this.#takeBack(node, id));
     form.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.preventDefault();
@@ -49,39 +70,24 @@ export class FeedbackButtons {
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.#send(node, message.id);
+      this.#send(node, id);
     });
-    this.#mark(node, message.id);
+    node.append(form);
+    return form;
   }
 
-  #open(node, id, turn, kind) {
-    const form = part(node, "opine");
-    const isOpen = !form.hidden && form.dataset.kind === kind;
-    if (isOpen) return this.#close(node);
-    const given = this.#given.get(id);
-    const isSame = given && kindOf(given) === kind;
-    form.dataset.kind = kind;
-    part(node, "wrong").replaceChildren(...choices(turn));
-    part(node, "wrong").value = isSame && given.source ? String(given.source) : "";
-    part(node, "wrong-row").hidden = kind === "good";
-    part(node, "why").value = isSame ? given.comment : "";
-    part(node, "unsay").hidden = !isSame;
-    form.setAttribute("aria-label", kind === "good" ? translate("Say that this answer is good") : translate("Say what is wrong with this answer"));
-    form.hidden = false;
-    this.#expanded(node);
-    part(node, "why").focus();
-  }
-
+  /** Nothing where it was closed already, while what it says was sent. */
   #close(node) {
     const form = part(node, "opine");
-    form.hidden = true;
+    if (!form) return;
+    form.remove();
     this.#expanded(node);
     part(node, form.dataset.kind).focus();
   }
 
   #expanded(node) {
-    const form = part(node, "opine");
-    for (const kind of ["good", "bad"]) part(node, kind).setAttribute("aria-expanded", String(!form.hidden && form.dataset.kind === kind));
+    const open = part(node, "opine")?.dataset.kind;
+    for (const kind of ["good", "bad"]) part(node, kind).setAttribute("aria-expanded", String(open === kind));
   }
 
   #mark(node, id) {

@@ -83,37 +83,43 @@ export class Thread {
 
   #questionEntry(message) {
     const node = made("question");
-    const form = part(node, "editing");
-    const box = form.querySelector("textarea");
     part(node, "text").textContent = replaceControls(message.text);
     part(node, "files").replaceChildren(...fileChips(message.files));
+    part(node, "edit").addEventListener("click", () => this.#edit(node, message));
+    return { node };
+  }
 
-    const edit = (is) => {
-      form.hidden = !is;
-      part(node, "text").hidden = part(node, "tools").hidden = is;
-      if (is) {
-        box.value = message.text;
-        box.focus();
-        box.setSelectionRange(box.value.length, box.value.length);
-      } else part(node, "edit").focus();
+  /** The form is in the page while it is open: a browser that fills in forms looks through all of a page whenever one comes or goes. */
+  #edit(node, message) {
+    if (part(node, "editing")) return part(node, "editing").querySelector("textarea").focus();
+    const form = made("editing");
+    const box = form.querySelector("textarea");
+    const show = (is) => (part(node, "text").hidden = part(node, "tools").hidden = is);
+    const close = () => {
+      form.remove();
+      show(false);
+      part(node, "edit").focus();
     };
     const send = async () => {
       const text = box.value.trim();
-      if (text && (await this.#hooks.edit(message, text))) edit(false);
+      if (text && (await this.#hooks.edit(message, text))) close();
     };
-    part(node, "edit").addEventListener("click", () => edit(true));
-    part(node, "cancel").addEventListener("click", () => edit(false));
+    part(form, "cancel").addEventListener("click", close);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       send();
     });
     box.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") edit(false);
+      if (event.key === "Escape") close();
       else if (isSending(event)) send();
       else return;
       event.preventDefault();
     });
-    return { node };
+    part(node, "tools").before(form);
+    show(true);
+    box.value = message.text;
+    box.focus();
+    box.setSelectionRange(box.value.length, box.value.length);
   }
 
   #answerEntry(message, question) {

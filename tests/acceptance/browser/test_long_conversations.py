@@ -1,0 +1,114 @@
+"""Long conversations in a browser: what they must not carry."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from backend.store.database import open_database, sqlite_url
+from tests.support.browser import Opens
+from tests.support.conversations import ask, begin, finish
+from tests.support.home import Home
+from tests.support.scripted_model import Say, ScriptedModel
+from tests.support.serving import Serving, serving
+
+PAIRS = 130
+ANSWER = {
+    "question": "How long is leave?",
+    "answer": "26 weeks.",
+    "model": "scripted",
+    "citations": [],
+    "seconds": 1.0,
+    "answered": True,
+}
+COMPLETE = re.compile(r"The answer is complete\.")
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home(tmp_path_factory.mktemp("long"))
+
+
+@pytest.fixture(scope="module")
+def server(home: Home) -> Iterator[Serving]:
+    settings = {"QUARRY_LLM_MODEL": "scripted"}
+    with (
+        ScriptedModel(lambda _: Say("So it is.")) as model,
+        serving(home, QUARRY_LLM_URL=model.base_url, **settings) as running,
+    ):
+        yield running
+
+
+def _store_long_conversation(home: Path) -> str:
+    """Return the id of a conversation of many messages."""
+    with closing(open_database(sqlite_url(home / "state" / "quarry.db"))) as database:
+        begun = begin(database, "Question 0")
+        conversation = begun.question.conversation_id
+        for number in range(1, PAIRS):
+            finish(database, begun.answer.id, answer=ANSWER)
+            begun = ask(database, conversation, begun.answer.id, f"Question {number}")
+        finish(database, begun.answer.id, answer=ANSWER)
+    return conversation
+
+
+def _box(page: Page) -> Locator:
+    return page.get_by_label("Your question", exact=True)
+
+
+def _ask(page: Page, question: str) -> None:
+    _box(page).fill(question)
+    _box(page).press("Enter")
+    expect(page.locator(".message.answering .answer").last).to_have_text("So it is.")
+    expect(page.get_by_role("status")).to_have_text(COMPLETE)
+
+
+def test_closed_forms_are_not_in_the_page(opens: Opens, home: Home, server: Serving) -> None:
+    """Chromium looks through all forms of a page whenever one comes or goes: with thousands that takes seconds."""
+    conversation = _store_long_conversation(home.path)
+    with opens(server.url) as watched:
+        page = watched.open(f"/chat/{conversation}")
+        messages, forms = page.locator(".message"), page.locator("#thread form")
+        expect(messages.last).to_be_visible()
+        while page.locator("#earlier").is_visible():
+            before = messages.count()
+            page.locator("#earlier").click()
+            expect(messages).not_to_have_count(before)
+        expect(messages).to_have_count(2 * PAIRS)
+        expect(page.locator("#thread").locator("form, textarea, select, input")).to_have_count(0)
+
+        last = messages.nth(2 * PAIRS - 2)
+        last.get_by_role("button", name="Edit").press("Enter")
+        box = page.get_by_label("Edit your question")
+        expect(box).to_be_focused()
+        expect(box).to_have_value(f"Question {PAIRS - 1}")
+        expect(last.locator(".bubble")).to_be_hidden()
+        expect(forms).to_have_count(1)
+        last.get_by_role("button", name="Cancel").click()
+        expect(forms).to_have_count(0)
+        expect(last.get_by_role("button", name="Edit")).to_be_focused()
+
+        bad = messages.last.get_by_role("button", name="Bad")
+        good = messages.last.get_by_role("button", name="Good")
+        bad.press("Enter")
+        expect(page.get_by_role("textbox", name="Why?")).to_be_focused()
+        expect(bad).to_have_attribute("aria-expanded", "true")
+        expect(forms).to_have_count(1)
+        page.get_by_role("textbox", name="Why?").fill("Not today.")
+        good.press("Enter")
+        expect(forms).to_have_count(1)
+        expect(bad).to_have_attribute("aria-expanded", "false")
+        page.keyboard.press("Escape")
+        expect(forms).to_have_count(0)
+        expect(good).to_be_focused()
+        bad.press("Enter")
+        page.get_by_role("textbox", name="Why?").fill("Not today.")
+        page.get_by_role("button", name="Send").click()
+        expect(forms).to_have_count(0)
+        expect(bad).to_have_attribute("aria-pressed", "true")
+        expect(bad).to_be_focused()
+        bad.press("Enter")
+        expect(page.get_by_role("textbox", name="Why?")).to_have_value("Not today.")
+        page.get_by_role("button", name="Take back").click()
+        expect(bad).to_have_attribute("aria-pressed", "false")
