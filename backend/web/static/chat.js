@@ -260,7 +260,9 @@ async function ask(question, parent, choices) {
 }
 
 /** What a question was asked with. */
-const choicesOf = ({ files = [], search_scope, ...message }) => ({ files: files.map((file) => file.id), search_scope: search_scope ?? "files", ...modeOf(message) });
+function choicesOf({ files = [], filters, search_scope, ...message }) {
+  return { files: files.map((file) => file.id), filters: filters ?? {}, search_scope: search_scope ?? "files", ...modeOf(message) };
+}
 
 /** Ask the question of an answer once more: in everything, or in its files only. */
 function searchIn(answer, search_scope) {

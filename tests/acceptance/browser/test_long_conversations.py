@@ -1,4 +1,4 @@
-"""Long conversations in a browser: what they must not carry."""
+"""Long conversations in a browser: what they must not carry, and what is not lost of their questions."""
 
 import re
 from collections.abc import Iterator
@@ -112,3 +112,23 @@ def test_closed_forms_are_not_in_the_page(opens: Opens, home: Home, server: Serv
         expect(page.get_by_role("textbox", name="Why?")).to_have_value("Not today.")
         page.get_by_role("button", name="Take back").click()
         expect(bad).to_have_attribute("aria-pressed", "false")
+
+
+def test_an_edited_question_keeps_its_filters(opens: Opens, server: Serving) -> None:
+    body = {"question": "How long is leave?", "filters": {"sources": ["handbook"]}}
+    begun = server.client.post("/api/conversations", json=body).json()
+    with opens(server.url) as watched:
+        page = watched.open(f"/chat/{begun['conversation']['id']}")
+        expect(page.locator(".message.answering .answer")).to_have_text("So it is.")
+        page.get_by_role("button", name="Edit").click()
+        editing = page.get_by_label("Edit your question")
+        editing.fill("How long is leave now?")
+        with page.expect_request("**/messages") as sent:
+            editing.press("Enter")
+        assert (sent.value.post_data_json or {})["filters"]["sources"] == ["handbook"]
+        expect(page.locator(".message.asked .bubble")).to_have_text("How long is leave now?")
+        expect(page.get_by_role("status")).to_have_text(COMPLETE)
+    path = f"/api/conversations/{begun['conversation']['id']}"
+    (question, _) = server.client.get(path).json()["messages"]
+    assert question["text"] == "How long is leave now?"
+    assert question["filters"]["sources"] == ["handbook"]
