@@ -6,6 +6,7 @@ from fastapi.responses import HTMLResponse
 from backend.access.roles import Role
 from backend.api.authorization import Asker, AskerDependency, Permission, requires
 from backend.api.dependencies import AssistantId, AssistantsDependency
+from backend.api.routes.ask import LONGEST_QUESTION
 from backend.conversations.assistant_service import AssistantService
 from backend.conversations.assistant_values import (
     HIGHEST_TEMPERATURE,
@@ -22,6 +23,7 @@ _LIMITS = {
     "name": LONGEST_NAME,
     "description": LONGEST_DESCRIPTION,
     "instructions": LONGEST_INSTRUCTIONS,
+    "question": LONGEST_QUESTION,
     "temperature": HIGHEST_TEMPERATURE,
 }
 

@@ -14,6 +14,7 @@ from backend.api.dependencies import (
     ReadersDependency,
     WebSessionsDependency,
 )
+from backend.api.routes.ask import LONGEST_QUESTION
 from backend.store.assistants import DEFAULT_ID
 from backend.web.ask_page import list_examples, name_model, reasons_json
 from backend.web.templates import page
@@ -45,6 +46,7 @@ def chat_page(
         "conversations": first.model_dump_json(),
         "projects": projects.list_own(),
         "owner": asker.turn_key,
+        "longest": LONGEST_QUESTION,
         "model": name_model(chat),
         "web_is_on": web_sessions.is_on,
         "is_admin": asker.role is Role.ADMIN,

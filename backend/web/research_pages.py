@@ -68,7 +68,6 @@ class _RunsPage:
             "project": entered.get("project", ""),
             "minutes": entered.get("minutes", str(_USUAL_MINUTES)),
             "most_minutes": MOST_MINUTES,
-            "longest": LONGEST_QUESTION,
             "web_is_on": self.web_sessions.is_on,
             "missing": NO_MODEL if self.chat.model is None else "",
             "trouble": str(error or ""),

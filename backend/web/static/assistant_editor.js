@@ -2,6 +2,7 @@
 import { watchCards } from "./cards.js";
 import { copied } from "./copying.js";
 import { translate } from "./messages.js";
+import { tooLong } from "./question_length.js";
 import { Problem, send, stream } from "./stream.js";
 import { replaceControls } from "./text.js";
 import { isSending } from "./thread.js";
@@ -124,7 +125,7 @@ function say(text) {
 
 function submit() {
   const question = element("q").value.trim();
-  if (question && !refuse(lacking())) ask(question);
+  if (question && !refuse(lacking() || tooLong(question, Number(element("ask").dataset.longest)))) ask(question);
 }
 
 element("ask").addEventListener("submit", (event) => {

@@ -14,6 +14,7 @@ import { isTyping } from "./keys.js";
 import { translate } from "./messages.js";
 import { ModeChoice, modeOf } from "./modes.js";
 import { watchPane } from "./pane.js";
+import { QuestionLength } from "./question_length.js";
 import { keepPlace, restorePlace, toEnd, watchPlace } from "./scroll_position.js";
 import { startResearch } from "./research_start.js";
 import { offerSharing, watchSharing } from "./share.js";
@@ -26,6 +27,7 @@ const element = (id) => document.getElementById(id);
 const box = element("q");
 const drafts = new Drafts(element("chat").dataset.owner);
 const modes = new ModeChoice(element("modes"), say);
+const length = new QuestionLength(Number(element("chat").dataset.longest), say);
 const others = new BroadcastChannel("quarry conversations");
 /** Between two looks at an answer whose events the server does not have (any more). */
 const LOOK_AGAIN = 1_000;
@@ -52,7 +54,8 @@ const list = new ConversationList({
 });
 const feedback = new FeedbackButtons(say);
 const thread = new Thread(element("thread"), JSON.parse(element("chat").dataset.reasons), {
-  edit: (message, text) => ask(text, message.parent_id, choicesOf(message)),
+  edit: (message, text) => !refuses(text) && ask(text, message.parent_id, choicesOf(message)),
+  typed: (text) => length.watch(text),
   search: searchIn,
   again,
   choose,
@@ -244,6 +247,13 @@ function sayLost(isLost, why) {
   say(isLost ? replaceControls(why) || translate("Reconnecting…") : "");
 }
 
+/** Whether a question is too long to be asked, which is said. */
+function refuses(question) {
+  const objection = length.objection(question);
+  if (objection) say(objection);
+  return Boolean(objection);
+}
+
 /** Ask behind the answer `parent`; null begins a conversation anew, or its first question in another way. */
 async function ask(question, parent, choices) {
   say(translate("Searching"));
@@ -347,6 +357,7 @@ async function submit() {
   const question = box.value.trim();
   if (!question) return;
   if (running().length) return say(translate("An answer is being written. Wait for it, or stop it."));
+  if (refuses(question)) return;
   if (attachments.objection) return say(attachments.objection);
   if (modes.isResearch) return research(question);
   box.value = "";
@@ -363,7 +374,10 @@ element("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   submit();
 });
-box.addEventListener("input", keepDraft);
+box.addEventListener("input", () => {
+  keepDraft();
+  length.watch(box.value);
+});
 box.addEventListener("keydown", (event) => {
   if (isSending(event)) submit();
   else if (event.key === "ArrowUp" && !box.value) thread.editLast();

@@ -13,7 +13,7 @@ export class Thread {
   #reasons;
   #entries = new Map();
 
-  /** `hooks`: edit(message, text), again(message), choose(id), search(answer, scope), answered(node, message, turn), say(text). `reasons`: why passages are shown, in sentences. */
+  /** `hooks`: edit(message, text), typed(text), again(message), choose(id), search(answer, scope), answered(node, message, turn), say(text). `reasons`: why passages are shown, in sentences. */
   constructor(root, reasons, hooks) {
     this.#root = root;
     this.#hooks = hooks;
@@ -97,6 +97,7 @@ export class Thread {
     const show = (is) => (part(node, "text").hidden = part(node, "tools").hidden = is);
     const close = () => {
       form.remove();
+      this.#hooks.typed("");
       show(false);
       part(node, "edit").focus();
     };
@@ -109,6 +110,7 @@ export class Thread {
       event.preventDefault();
       send();
     });
+    box.addEventListener("input", () => this.#hooks.typed(box.value));
     box.addEventListener("keydown", (event) => {
       if (event.key === "Escape") close();
       else if (isSending(event)) send();

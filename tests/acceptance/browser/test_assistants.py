@@ -200,3 +200,14 @@ def test_what_the_default_assistant_begins_with(browser: Browser, server: Servin
         bob.get_by_role("button", name="Use the default assistant").click()
         expect(bob).to_have_url(f"{server.url}/chat")
         expect(bob.get_by_label("Your question", exact=True)).to_be_enabled()
+
+
+def test_a_question_that_is_too_long_is_not_tried(browser: Browser, server: Serving) -> None:
+    with _signed_in(browser, server, ANN) as ann:
+        ann.goto(f"{server.url}/assistants/new")
+        ann.get_by_label("Question", exact=True).fill("x" * 8_001)
+        ann.get_by_role("button", name="Ask").click()
+        expect(ann.get_by_role("alert")).to_have_text(
+            "The question has 8,001 characters. At most 8,000 can be asked."
+        )
+        expect(ann.get_by_label("Question", exact=True)).to_have_value("x" * 8_001)

@@ -1,4 +1,4 @@
-"""Long conversations in a browser: what they must not carry, and what is not lost of their questions."""
+"""Long conversations and long questions in a browser: what they must not carry, and what is not lost of them."""
 
 import re
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from backend.api.routes.ask import LONGEST_QUESTION
 from backend.store.database import open_database, sqlite_url
 from tests.support.browser import Opens
 from tests.support.conversations import ask, begin, finish
@@ -25,6 +26,9 @@ ANSWER = {
     "answered": True,
 }
 COMPLETE = re.compile(r"The answer is complete\.")
+LONG = "a😀" * (LONGEST_QUESTION // 2)
+"""As long as a question may be, and longer by the count of a browser's text fields."""
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
@@ -112,6 +116,50 @@ def test_closed_forms_are_not_in_the_page(opens: Opens, home: Home, server: Serv
         expect(page.get_by_role("textbox", name="Why?")).to_have_value("Not today.")
         page.get_by_role("button", name="Take back").click()
         expect(bad).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_question_that_is_too_long_is_neither_cut_nor_sent(opens: Opens, server: Serving) -> None:
+    with opens(server.url) as watched:
+        page, said = watched.open("/chat"), watched.page.get_by_role("status")
+        _box(page).fill(LONG + "!")
+        expect(said).to_have_text(
+            "The question has 8,001 characters. At most 8,000 can be asked."
+            " Shorten it, or attach the long text as a file."
+        )
+        page.evaluate("document.getElementById('status').textContent = ''")
+        _box(page).press("Enter")
+        expect(said).to_contain_text("The question has 8,001 characters.")
+        expect(_box(page)).to_have_value(LONG + "!")
+        expect(page).to_have_url(f"{server.url}/chat")
+        page.reload()
+        expect(_box(page)).to_have_value(LONG + "!")
+        _box(page).fill(f"{LONG}!?")
+        expect(said).to_contain_text("The question has 8,002 characters.")
+        _box(page).fill(LONG)
+        expect(said).to_have_text("")
+        _ask(page, LONG)
+
+        page.get_by_role("button", name="Edit").click()
+        editing = page.get_by_label("Edit your question")
+        editing.fill(LONG + "!")
+        expect(said).to_contain_text("The question has 8,001 characters.")
+        editing.press("Enter")
+        expect(editing).to_have_value(LONG + "!")
+        editing.fill("Shorter?")
+        expect(said).to_have_text("")
+        editing.press("Enter")
+        expect(page.locator(".message.asked .bubble")).to_have_text("Shorter?")
+        expect(said).to_have_text(COMPLETE)
+
+
+def test_a_question_that_is_too_long_in_chinese(opens: Opens, server: Serving) -> None:
+    with opens(server.url, locale="zh-CN") as watched:
+        page = watched.open("/chat")
+        page.locator("#q").fill(LONG + "!")
+        page.locator("#q").press("Enter")
+        expect(page.get_by_role("status")).to_have_text(
+            "问题有 8,001 个字符，最多只能有 8,000 个。请缩短问题，或将长文本作为文件添加。"
+        )
 
 
 def test_an_edited_question_keeps_its_filters(opens: Opens, server: Serving) -> None:

@@ -47,6 +47,16 @@ def test_it_is_alike_for_every_conversation(bob: TestClient) -> None:
     assert bob.get("/chat/one").text == bob.get("/chat/another").text
 
 
+def test_no_question_is_cut(bob: TestClient) -> None:
+    """A browser cuts what is pasted to `maxlength`, and says nothing."""
+    page = bob.get("/chat").text
+    boxes = re.findall(r"<textarea[^>]*question[^>]*>", page)
+    assert len(boxes) == 2
+    assert not any("maxlength" in box for box in boxes)
+    assert "maxlength" not in bob.get("/research").text.partition("</textarea>")[0]
+    assert _data(page, "longest") == "8000"
+
+
 def test_drafts_are_kept_apart_by_person(browse: Any, bob: TestClient) -> None:
     owners = {_data(one.get("/chat").text, "owner") for one in (browse(ANN), bob)}
     assert len(owners) == 2

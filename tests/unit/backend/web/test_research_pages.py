@@ -148,6 +148,7 @@ def test_a_question_is_clarified_planned_started_and_read_by_forms_alone(
 def test_what_is_refused_says_why_and_keeps_the_question(ann: TestClient) -> None:
     for fields in (
         {"question": " ", "knowledge": "on", "minutes": "5"},
+        {"question": "x" * 8_001, "knowledge": "on", "minutes": "5"},
         {"question": "How long?", "minutes": "5"},
         {"question": "How long?", "knowledge": "on", "minutes": "ten"},
     ):
