@@ -70,6 +70,8 @@ class ShownAssistant:
     is_mine: bool
     is_limited: bool
     """Whether it searches a part of the documents only."""
+    finds_nothing: bool
+    """Whether this part is empty for the asker: they may read nothing of its sources, or its document sets are gone."""
     may_change: bool
     created_at: datetime
     updated_at: datetime
@@ -236,6 +238,10 @@ class AssistantService:
         """The names of the document sets that are shown to the asker, by label."""
         return document_sets.list_visible(self.database, self.user.readers)
 
+    @cached_property
+    def _set_labels(self) -> frozenset[str]:
+        return document_sets.list_labels(self.database)
+
     def _show(self, found: StoredAssistant) -> ShownAssistant:
         values, may_change = found.values, self._may_change(found)
         if values.sources:
@@ -252,10 +258,21 @@ class AssistantService:
             is_default=found.is_default,
             is_mine=self._is_mine(found),
             is_limited=bool(found.values.sources or found.values.sets),
+            finds_nothing=self._finds_nothing(found.values),
             may_change=may_change,
             created_at=found.created_at,
             updated_at=found.updated_at,
         )
+
+    def _finds_nothing(self, values: AssistantValues) -> bool:
+        if not values.searches:
+            return False
+        if values.sources and self._sources.isdisjoint(values.sources):
+            return True
+        if not values.sets or not self.set_names.keys().isdisjoint(values.sets):
+            return False
+        # One that is not shown to the asker may hold documents that they may read.
+        return self._set_labels.isdisjoint(values.sets)
 
     def _record(
         self,

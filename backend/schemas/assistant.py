@@ -21,6 +21,7 @@ class AssistantResponse(Schema):
         sources=["handbook"],
         sets=[],
         limited=True,
+        finds_nothing=False,
         model=None,
         temperature=0.2,
         searches=True,
@@ -51,6 +52,8 @@ class AssistantResponse(Schema):
     limited: bool
     """Whether it searches some sources or document sets only. If so, these may be ones that are gone, or of which you may
     read nothing."""
+    finds_nothing: bool
+    """Whether it finds no documents for you: all that it is limited to is gone, or of sources of which you may read nothing."""
     model: str | None
     """Null for the default language model."""
     temperature: float | None
@@ -83,6 +86,7 @@ class AssistantResponse(Schema):
             sources=values.sources,
             sets=values.sets,
             limited=shown.is_limited,
+            finds_nothing=shown.finds_nothing,
             model=values.model,
             temperature=values.temperature,
             searches=values.searches,

@@ -106,6 +106,13 @@ def list_visible(database: Database, readers: Readers) -> Mapping[str, str]:
     return {make_label(row.id): row.name for row in rows if readers.hold_any(row.readers)}
 
 
+def list_labels(database: Database) -> frozenset[str]:
+    """Return the labels of all sets that there are."""
+    with database.reading() as connection:
+        found = connection.scalars(select(document_sets.c.id).where(_EXISTS))
+        return frozenset(map(make_label, found))
+
+
 def list_descriptions(database: Database, names: Iterable[str]) -> Mapping[str, str]:
     """Return the descriptions of these sets by name."""
     query = select(document_sets.c.name, document_sets.c.description)

@@ -15,18 +15,23 @@ const isDefault = form.dataset.default === "yes";
 const one = id ? `/api/assistants/${encodeURIComponent(id)}` : "/api/assistants";
 
 const chosen = (name) => form.querySelector(`[name="${name}"]:checked`)?.value;
-const checked = (name) => [...form.querySelectorAll(`[name="${name}"]:checked`)].map((box) => box.value);
+const boxes = (name) => [...form.querySelectorAll(`[name="${name}"]`)];
+const checked = (name) => boxes(name).filter((box) => box.checked).map((box) => box.value);
+const stored = (name) => boxes(name).filter((box) => box.defaultChecked).map((box) => box.value);
 const lines = (name) => element(name).value.split("\n").map((line) => line.trim()).filter(Boolean);
 const scopeNow = () => ({ sources: checked("source"), sets: checked("set") });
-const before = isDefault ? null : scopeNow();
 
-/** What it is limited to. What the reader may not see of a scope stays in it, until another is chosen. */
+/** Whether its limits stay as they are stored: what the reader may not see of them stays in them, until others are chosen. */
+function isScopeKept() {
+  const before = { sources: stored("source"), sets: stored("set") };
+  return element("scope").dataset.limited === "yes" && JSON.stringify(scopeNow()) === JSON.stringify(before);
+}
+
+/** What it is limited to. */
 function scope() {
   if (chosen("scope") === "none") return { searches: false };
   if (chosen("scope") === "all") return { searches: true, sources: [], sets: [] };
-  const now = scopeNow();
-  const isKept = element("scope").dataset.limited === "yes" && JSON.stringify(now) === JSON.stringify(before);
-  return { searches: true, ...(isKept ? {} : now) };
+  return { searches: true, ...(isScopeKept() ? {} : scopeNow()) };
 }
 
 function values() {
@@ -46,9 +51,9 @@ function values() {
   };
 }
 
-/** What is asked of the person before the server is. */
+/** What is asked of the person before the server is, for which nothing chosen is no limit. */
 function lacking() {
-  if (isDefault || chosen("scope") !== "some" || element("scope").dataset.limited === "yes") return "";
+  if (isDefault || chosen("scope") !== "some" || isScopeKept()) return "";
   const { sources, sets } = scopeNow();
   return sources.length || sets.length ? "" : translate("Choose a source or a document set, or let it search everything.");
 }

@@ -29,7 +29,7 @@ export class ChatAssistant {
     this.#shown = id;
     this.#conversation = conversation?.id ?? null;
     if (isSame) return;
-    element("assistant").hidden = true;
+    element("assistant").hidden = element("assistant-empty").hidden = true;
     this.#lack(false);
     this.#greet(null);
     if (id !== DEFAULT) this.#read(id);
@@ -44,6 +44,7 @@ export class ChatAssistant {
         if (!isCurrent()) return;
         element("assistant-name").textContent = replaceControls(found.name);
         element("assistant-name").href = `/assistants/${encodeURIComponent(id)}`;
+        element("assistant-empty").hidden = !found.finds_nothing;
         if (of) element("assistant").hidden = false;
         else this.#greet(found);
       } catch (error) {

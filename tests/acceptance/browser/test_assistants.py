@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -85,6 +86,16 @@ def _signed_in(browser: Browser, server: Serving, email: str) -> Iterator[Page]:
         yield page
         # What is not there is answered with 404, which the browser reports.
         assert [one for one in watched.wrong if "404" not in one] == []
+
+
+def _send(page: Page, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    """Ask the API as the person who has signed in on the page."""
+    token = page.locator('meta[name="csrf-token"]').get_attribute("content")
+    address = "/".join(page.url.split("/")[:3]) + path
+    headers = {"X-CSRF-Token": token or ""}
+    answer = page.context.request.fetch(address, method=method, data=body, headers=headers)
+    assert answer.ok, answer.text()
+    return answer.json() if answer.body() else None
 
 
 def _cards(page: Page) -> Locator:
@@ -200,6 +211,48 @@ def test_what_the_default_assistant_begins_with(browser: Browser, server: Servin
         bob.get_by_role("button", name="Use the default assistant").click()
         expect(bob).to_have_url(f"{server.url}/chat")
         expect(bob.get_by_label("Your question", exact=True)).to_be_enabled()
+
+
+def test_who_limits_an_assistant_chooses_something(browser: Browser, server: Serving) -> None:
+    """No source and no set mean everything: unchecking the last box must not do that."""
+    with _signed_in(browser, server, ANN) as ann:
+        ann.goto(f"{server.url}/assistants/new")
+        ann.get_by_label("Name", exact=True).fill("Office desk")
+        ann.get_by_label("Only some sources or document sets").check()
+        ann.get_by_role("checkbox", name="office").check()
+        ann.get_by_role("button", name="Save").click()
+        ann.get_by_role("link", name="Edit Office desk").click()
+        ann.get_by_role("checkbox", name="office").uncheck()
+        ann.get_by_role("button", name="Save").click()
+        expect(ann.get_by_role("alert")).to_contain_text("Choose a source or a document set")
+        ann.get_by_role("checkbox", name="depot").check()
+        ann.get_by_role("button", name="Save").click()
+        expect(ann.get_by_role("heading", name="Assistants")).to_be_visible()
+        ann.get_by_role("link", name="Edit Office desk").click()
+        expect(ann.get_by_label("Only some sources or document sets")).to_be_checked()
+        expect(ann.get_by_role("checkbox", name="depot")).to_be_checked()
+        expect(ann.get_by_role("checkbox", name="office")).not_to_be_checked()
+
+
+def test_one_whose_document_set_is_removed_says_that_it_finds_nothing(
+    browser: Browser, server: Serving
+) -> None:
+    with _signed_in(browser, server, ANN) as ann:
+        _send(ann, "POST", "/api/admin/document-sets", {"name": "Policies", "sources": ["office"]})
+        made = _send(ann, "POST", "/api/assistants", {"name": "Policy desk", "sets": ["Policies"]})
+        ann.goto(f"{server.url}/chat?assistant={made['id']}")
+        expect(ann.get_by_role("main")).to_contain_text("Policy desk")
+        expect(ann.locator("#assistant-empty")).to_be_hidden()
+        _send(ann, "DELETE", "/api/admin/document-sets/Policies")
+        ann.reload()
+        expect(ann.locator("#assistant-empty")).to_contain_text("it finds no documents for you")
+        ann.goto(f"{server.url}/assistants/{made['id']}")
+        expect(ann.locator("#some")).to_contain_text("It stays so until you choose otherwise.")
+        ann.get_by_label("Description").fill("Of what is gone.")
+        ann.get_by_role("button", name="Save").click()
+        expect(ann.get_by_role("heading", name="Assistants")).to_be_visible()
+        ann.goto(f"{server.url}/assistants/{made['id']}")
+        expect(ann.get_by_label("Only some sources or document sets")).to_be_checked()
 
 
 def test_a_question_that_is_too_long_is_not_tried(browser: Browser, server: Serving) -> None:

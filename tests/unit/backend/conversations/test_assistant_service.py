@@ -397,3 +397,36 @@ def test_document_sets_are_named_to_those_who_see_them_and_outlast_their_names(
     assert renamed.find_settings(shared.id).scope == scope
     of_hr.change(shared.id, {"description": "Of everybody"})
     assert eve.find_settings(shared.id).scope == scope
+
+
+def test_one_that_is_limited_to_nothing_that_is_there_says_so(
+    database: Database, ann: AssistantService, eve: AssistantService
+) -> None:
+    _add_set(database, "Policies", "public")
+    _add_set(database, "Salaries", "group:hr")
+    GroupService(database).add_member("hr", "ann@example.com")
+    of_hr = _service_of(database, people.get_by_email(database, "ann@example.com"))
+    made = of_hr.create(replace(FOR_ALL, sources=("wiki",), sets=("Policies", "Salaries")))
+    salaries = of_hr.create(replace(FOR_ALL, sets=("Salaries",)))
+    assert not made.finds_nothing
+    assert not eve.get(DEFAULT_ID).finds_nothing
+    # It may hold documents that they may read.
+    assert not eve.get(salaries.id).finds_nothing
+    document_sets.remove(database, document_sets.find(database, "Policies").id)
+    assert not ann.get(made.id).finds_nothing
+    document_sets.remove(database, document_sets.find(database, "Salaries").id)
+    fresh = _service_of(database, people.get_by_email(database, "ann@example.com"))
+    shown = fresh.get(made.id)
+    assert (shown.finds_nothing, shown.is_limited, shown.values.sets) == (True, True, ())
+    assert fresh.change(made.id, {"description": "As before"}).finds_nothing
+    assert fresh.find_settings(made.id).scope.sets
+    assert not fresh.change(made.id, {"searches": False}).finds_nothing
+
+
+def test_one_of_sources_that_somebody_may_not_read_finds_nothing_for_them(
+    database: Database, ann: AssistantService
+) -> None:
+    made = ann.create(replace(FOR_ALL, sources=("wiki",)))
+    assert not made.finds_nothing
+    person = add_person(database, "fay@example.com")
+    assert _service_of(database, person, frozenset({"handbook"})).get(made.id).finds_nothing

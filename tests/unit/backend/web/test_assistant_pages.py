@@ -10,9 +10,10 @@ from fastapi.testclient import TestClient
 from backend.access.groups import GroupService
 from backend.api.app import Api
 from backend.container import Container
-from backend.store import assistants, people
+from backend.store import assistants, document_sets, people
 from backend.store.assistants import AssistantValues, Visibility
 from backend.store.conversations import ConversationOwner
+from backend.store.document_sets import SetValues
 from tests.support.conversations import START
 from tests.unit.backend.api.conftest import ready
 from tests.unit.backend.web.conftest import ANN, BOB
@@ -110,3 +111,23 @@ def test_a_chat_begins_with_the_starters_of_the_default_one(
     )
     assistants.change(container.database, found.id, values, START)
     assert 'data-try="Who fixes it?"' in clients[BOB].get("/chat").text
+
+
+def test_where_the_set_that_limits_one_is_removed_it_says_that_nothing_is_found(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    database = container.database
+    values = SetValues(name="Policies", description="", readers=frozenset({"public"}), rules=())
+    document_sets.add(database, values)
+    label = document_sets.make_label(document_sets.find(database, "Policies").id)
+    shared = _add(container, ANN, sets=(label,), visibility=Visibility.ALL)
+    pages = dict.fromkeys((ANN, BOB), f"/assistants/{shared}")
+    said = {ANN: "it finds no documents for you", BOB: "Nothing that you may read now."}
+    for email, path in pages.items():
+        assert said[email] not in clients[email].get(path).text
+        assert not clients[email].get(f"/api{path}").json()["finds_nothing"]
+    document_sets.remove(database, document_sets.find(database, "Policies").id)
+    for email, path in pages.items():
+        assert said[email] in clients[email].get(path).text
+        found = clients[email].get(f"/api{path}").json()
+        assert (found["limited"], found["finds_nothing"]) == (True, True)
