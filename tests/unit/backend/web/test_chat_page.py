@@ -57,6 +57,11 @@ def test_no_question_is_cut(bob: TestClient) -> None:
     assert _data(page, "longest") == "8000"
 
 
+def test_it_says_what_is_deleted_with_a_conversation(bob: TestClient) -> None:
+    said = "Its questions and answers, files that nothing else uses, its research and its findings"
+    assert said in bob.get("/chat").text
+
+
 def test_drafts_are_kept_apart_by_person(browse: Any, bob: TestClient) -> None:
     owners = {_data(one.get("/chat").text, "owner") for one in (browse(ANN), bob)}
     assert len(owners) == 2

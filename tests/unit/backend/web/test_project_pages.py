@@ -81,6 +81,8 @@ def test_a_project_of_others_and_a_missing_one_look_alike(
 def test_what_one_may_do_is_offered(container: Container, clients: dict[str, TestClient]) -> None:
     project = _add(container, BOB)
     ann, bob = (clients[one].get(f"/projects/{project}").text for one in (ANN, BOB))
+    assert "Its conversations and research stay with those who asked" in ann
+    assert "Its findings are deleted." in ann
     assert ("Delete project" in ann, "Leave project" in ann) == (True, False)
     assert ("Delete project" in bob, "Leave project" in bob) == (False, True)
     assert "Address of a colleague" not in bob
