@@ -192,7 +192,7 @@ class PeopleService:
             self._record(database, "enable", person, _state(person), "active")
 
     def verify(self, email: str) -> None:
-        """Mark a person's address as verified; they can then read what it may read. Raises NotFoundError."""
+        """Mark a person's address as verified; they can then read what names it. Raises NotFoundError."""
         with self._find(email) as (database, person):
             people.set_verified(database, person.id, BY_ADMIN)
             self._record(database, "verify", person, person.verified, BY_ADMIN)

@@ -19,6 +19,7 @@ from backend.chat.intent.search_plan import Queries, Searches, SearchPlan
 from backend.chat.passages import REASON_TEXTS, PassagesReason, PassagesShown, QuotedPassage
 from backend.chat.turn import ChatTurn
 from backend.search.events import FirstResults, FusedResults, SectionsSelected
+from backend.search.follow_ups import resolve_follow_up
 from backend.search.models import DocumentNumbers, InferenceSection
 from backend.search.sections import MAX_SECTIONS
 from indexing.embedding.embedder import Embedder
@@ -63,9 +64,10 @@ class PassageFallback:
         self, turn: ChatTurn, sections: Sequence[InferenceSection]
     ) -> tuple[QuotedPassage, ...]:
         deadline = Deadline.after(PASSAGES_SECONDS, turn.deadline.cancel_token)
+        asked = resolve_follow_up(turn.message, turn.history).question
         try:
             found = extract_answer(
-                turn.message, sections[:MAX_SECTIONS], self.embedder, self.understanding, deadline
+                asked, sections[:MAX_SECTIONS], self.embedder, self.understanding, deadline
             )
         except SEARCH_ERRORS:
             return ()

@@ -123,7 +123,7 @@ def role(
 
 @app.command()
 def verify(email: Email, as_json: Json = False) -> None:
-    """Mark a person's address as verified; they can then read what it may read."""
+    """Mark a person's address as verified; they can then read what names it."""
     with command_line.cli_errors(as_json):
         _open_service().verify(email)
         _report(email, "is verified", as_json)

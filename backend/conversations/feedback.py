@@ -119,7 +119,8 @@ def _review(given: Sequence[GivenFeedback], gate: AnswerGate) -> list[ReviewedFe
 
 
 def _judge(one: ReviewedFeedback) -> list[JudgedQuestion]:
-    text = None if one.withheld else _choose_text(one.given)
+    is_usable = one.given.answer.status == "finished" and not one.withheld
+    text = _choose_text(one.given) if is_usable else None
     grades = _grade(one.given)
     if text is None or not any(grades.values()):
         return []

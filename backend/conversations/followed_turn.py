@@ -27,7 +27,7 @@ from indexing.index.protocols import Index
 from indexing.runtime.deadline import CancelToken, Deadline
 
 POLL = 0.25
-"""Seconds between two looks at a turn that another process runs, while no news of that come."""
+"""Seconds between two looks at a turn that another process runs, while none of that process's notifications come."""
 _FOUND = {"first_results", "results"}
 """Events of documents that were found, of which the answer may use some."""
 _NARROWED = "narrowed"

@@ -193,7 +193,7 @@ def _write_words(text: str, cited: Mapping[int, Mapping[str, Any]], sources: _So
         # A number in single brackets is a citation only of a document that has no link.
         if found[3] and (citation is None or citation["link"]):
             continue
-        # Of an answer that ended early before its citations were kept, the sources are not known.
+        # Of an answer that is stored without its citations, the sources are not known.
         marker = f"[{sources.number(citation)}]" if citation else ""
         escape = "\\" if marker and text[found.end() : found.end() + 1] in ("(", ":") else ""
         before = text[at : found.start()]

@@ -255,9 +255,13 @@ class ConversationService:
 
     @contextmanager
     def in_one_transaction(self) -> Iterator[Self]:
-        """Yield the service so that all that the block changes is one transaction."""
-        with self.database.transaction() as database:
-            yield replace(self, database=database)
+        """Yield the service so that all that the block changes is one transaction. It waits for nothing but the database."""
+        with self.database.writing() as connection:
+            yield replace(self, database=Database(self.database.engine, connection))
+
+    def check_assistant(self, assistant_id: str) -> None:
+        """Raises NotFoundError: there is no such assistant for the owner."""
+        self.assistants.get(assistant_id)
 
     def set_title(self, conversation_id: str, title: str) -> None:
         conversations.set_title(self.database, self.owner, conversation_id, title)
@@ -271,12 +275,11 @@ class ConversationService:
         conversations.set_archived(self.database, self.owner, conversation_id, None)
 
     def set_assistant(self, conversation_id: str, assistant_id: str) -> None:
-        """Let another assistant answer from the next question on.
+        """Let another assistant, which was checked, answer from the next question on.
 
         Raises:
-            NotFoundError: there is no such conversation or assistant.
+            NotFoundError: there is no such conversation.
         """
-        self.assistants.get(assistant_id)
         conversations.set_assistant(
             self.database, self.owner, conversation_id, _to_stored_id(assistant_id)
         )

@@ -40,8 +40,8 @@ class SharedFileList:
     owner: ConversationOwner
     """Who asks."""
 
-    def may_remove(self, held: SharedFile) -> bool:
-        return self.rights.may_remove_all or held.uploader == self.owner
+    def may_remove(self, file: SharedFile) -> bool:
+        return self.rights.may_remove_all or file.uploader == self.owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

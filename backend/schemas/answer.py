@@ -152,7 +152,7 @@ class ShownDocumentResponse(Schema):
     link: str
     kind: SourceKindName = "document"
     source: str = ""
-    """As results of a search name it; empty where it is of none, for others where it is one of files, and in answers of before."""
+    """As results of a search name it; empty where it is of none, for others where it is one of files, and in answers stored without it."""
     updated_at: datetime | None = None
     """When the document was changed last, as of the answer."""
     cited: bool
@@ -197,7 +197,7 @@ class AnswerResponse(Schema):
     passages: tuple[PassageResponse, ...] = ()
     """Where no language model answered: those that come closest, best first."""
     passages_reason: PassagesReasonName | None = None
-    """Why they are shown, as the event `passages` says; null where a language model answered, and of answers of before."""
+    """Why they are shown, as the event `passages` says; null where a language model answered, and of answers stored without it."""
     uncited: tuple[str, ...] = ()
     """Sentences that state something and cite nothing; all of them if there is no citation."""
     general_knowledge: bool = False

@@ -53,7 +53,7 @@ class AssistantResponse(Schema):
     """Whether it searches some sources or document sets only. If so, these may be ones that are gone, or of which you may
     read nothing."""
     finds_nothing: bool
-    """Whether it finds no documents for you: all that it is limited to is gone, or of sources of which you may read nothing."""
+    """Whether it finds none of the documents that it is limited to: all of that is gone, or of sources of which you may read nothing."""
     model: str | None
     """Null for the default language model."""
     temperature: float | None

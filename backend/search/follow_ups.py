@@ -65,7 +65,7 @@ _PRONOUN = regex.compile(
     r"|end|ends|begin|begins|start|starts|one|ones|case|too|also|include|includes)\b))|there(?=\s*[?.!]))(?!\w)"
 )
 _CHINESE_PRONOUN = regex.compile(
-    r"(?<!其)[它他]们?|她们?|(?:这|那)(?:个|些|种|项|件)?(?!\s*(?:里|么|样|边|儿|年|月|周|次|家公司))|其(?!他|它|实|余)"
+    r"(?<!其)[它他]们?|她们?|(?:这|那)(?:个|些|种|项|件)?(?!\s*(?:里|么|样|边|儿|\d{0,4}年|月|周|次|家公司))|其(?!他|它|实|余)"
 )
 _ORDINAL = regex.compile(
     r"(?i)\bthe\s+(?:first|second|third|fourth|last|former|latter|other)(?:\s+(?:one|option|point|of\s+(?:them|these|those)))?(?=\s*(?:[?.!,]|$))"

@@ -76,7 +76,7 @@ _OWNER_IS_IN_PROJECT = or_(
 
 
 def missing_item() -> NotFoundError:
-    """One of others and a missing one give the same error."""
+    """Another person's and a missing one give the same error."""
     return NotFoundError("There is no such item.")
 
 

@@ -102,7 +102,7 @@ _SELECT_CONVERSATIONS = (
 
 
 def missing() -> NotFoundError:
-    """One of others and a missing one give the same error."""
+    """Another person's and a missing one give the same error."""
     return NotFoundError("There is no such project.")
 
 

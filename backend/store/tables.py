@@ -182,9 +182,7 @@ runs = Table(
     Column(
         "lease_until", Moment
     ),  # renewed by its process before this time; NULL: see `renewed_at`
-    Column(
-        "fetched", Integer, nullable=False, server_default="0"
-    ),  # written by former versions; nothing reads it
+    Column("fetched", Integer, nullable=False, server_default="0"),  # nothing reads or writes it
     Column("waiting_for", Text),
     Column("next_try", Moment),
     Column("decision", JSON(none_as_null=True)),  # counts, if a person has to decide

@@ -1,7 +1,7 @@
-"""Listens for news of turns and research runs that other processes store in PostgreSQL.
+"""Listens for PostgreSQL notifications of turns and research runs that other processes store.
 
-One thread does it, over one connection, and only while somebody asks for the news. They are a hint: whoever follows looks without them
-too, now and then, since they do not come while the connection is lost, or through a pooler that lends it by the transaction.
+One thread does it, over one connection, and only while somebody asks for them. Notifications are a hint: whoever follows polls as
+well, since none come while the connection is lost, or through a pooler that lends it by the transaction.
 """
 
 import logging
@@ -24,9 +24,11 @@ IDLE_SECONDS = 60.0
 FIRST_PAUSE = 1.0
 """Seconds until a lost connection is tried again; twice as long each time."""
 LONGEST_PAUSE = 30.0
+STABLE_SECONDS = 60.0
+"""Of a connection whose loss is a new one: one that is lost at once, again and again, is logged once, with growing pauses."""
 _MOST_DOUBLINGS = 10
 _LOOK = 0.5
-"""Seconds between two looks whether anybody asks still."""
+"""Seconds between two checks whether anybody still asks."""
 
 
 def choose_pause(failures: int) -> float:
@@ -40,7 +42,7 @@ class TurnListener:
     Args:
         database: called each time.
         heard: called with the id of an answer or a research run of which more is stored.
-        changed: called when news begin to come, and when they come no more: what was stored meanwhile is told by none.
+        changed: called when listening begins and ends: nothing notifies of what was stored in between.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class TurnListener:
         self._closing = threading.Event()
 
     def request(self) -> bool:
-        """Ask for news for a while from now on; whether they come already. They never do with SQLite."""
+        """Ask for notifications for a while from now on, and return whether they come already. With SQLite they never do."""
         if self._database().engine.name != "postgresql":
             return False
         with self._lock:
@@ -81,16 +83,18 @@ class TurnListener:
     def _run(self) -> None:
         lost = 0
         while self._goes_on():
+            began = time.monotonic()
             try:
                 with self._connect() as connection:
                     if lost:
-                        LOG.info("PostgreSQL tells again what other processes write of answers.")
-                    lost = 0
+                        LOG.info("Listening for PostgreSQL notifications again.")
                     self._hear(connection)
             except (TemporarilyUnavailableError, ActionRequiredError) as error:
+                if time.monotonic() - began > STABLE_SECONDS:
+                    lost = 0
                 if not lost:
                     LOG.warning(
-                        "PostgreSQL does not tell what other processes write of answers; Quarry looks for it: %s",
+                        "Cannot listen for PostgreSQL notifications; followers of answers poll instead: %s",
                         error,
                     )
                 self._closing.wait(choose_pause(lost))
@@ -116,13 +120,13 @@ class TurnListener:
         """
         with translate_errors(), self._database().engine.connect() as connection:
             connection.execution_options(isolation_level="AUTOCOMMIT")
-            # It is no longer one of those that requests share, and goes back to them never.
+            # It leaves the pool that requests share, for good.
             connection.detach()
             connection.exec_driver_sql(f"LISTEN {CHANNEL}")
             yield connection
 
     def _hear(self, connection: Connection) -> None:
-        """Pass news on until nobody asks for them. Raises TemporarilyUnavailableError: the connection is lost."""
+        """Pass notifications on until nobody asks for them. Raises TemporarilyUnavailableError: the connection is lost."""
         driver: Any = connection.connection.dbapi_connection
         try:
             self._listening.set()

@@ -1,6 +1,6 @@
 """Says over PostgreSQL which turn or research run has more to read, with the transaction that stores it.
 
-News hold an id and nothing else: who follows reads what is stored, by the rights that it has then. SQLite has no news.
+A notification holds an id and nothing else: who follows reads what is stored, by the rights that it has then. SQLite has none.
 """
 
 from collections.abc import Iterable
@@ -19,5 +19,5 @@ def send_news(connection: Connection, followed_ids: Iterable[int | str]) -> None
 
 
 def read_id(payload: str) -> int | str:
-    """Return the id that news hold. That of an answer is a number; a research run's has 22 characters, never all digits."""
+    """Return the id that a notification holds. That of an answer is a number; a research run's has 22 characters, never all digits."""
     return int(payload) if payload.isdecimal() else payload

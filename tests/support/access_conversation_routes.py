@@ -221,7 +221,7 @@ ROUTES_OF_KNOWLEDGE = {
     "POST /knowledge/{item_id}/delete": answers_people(Kind.KNOWLEDGE, 303),
 }
 
-ROUTES_OF_HELD_FILES = {
+ROUTES_OF_SHARED_FILES = {
     f"GET {_PROJECT}/files": answers_people(Kind.PROJECT),
     f"GET {_PROJECT}/files#joined": answers_people(Kind.JOINED_PROJECT),
     # What is sent is no form with a file.

@@ -11,11 +11,11 @@ from tests.support.access_assistant_routes import ROUTES_OF_ASSISTANTS
 from tests.support.access_conversation_routes import (
     ROUTES_OF_CONVERSATIONS,
     ROUTES_OF_FILES,
-    ROUTES_OF_HELD_FILES,
     ROUTES_OF_KNOWLEDGE,
     ROUTES_OF_MEMORIES,
     ROUTES_OF_PROJECTS,
     ROUTES_OF_RESEARCH,
+    ROUTES_OF_SHARED_FILES,
     ROUTES_OF_SHARING,
 )
 from tests.support.access_expected import (
@@ -250,7 +250,7 @@ ROUTES: Mapping[str, Expected] = MappingProxyType(
     | ROUTES_OF_MEMORIES
     | ROUTES_OF_RESEARCH
     | ROUTES_OF_KNOWLEDGE
-    | ROUTES_OF_HELD_FILES
+    | ROUTES_OF_SHARED_FILES
     | ROUTES_OF_ASSISTANTS
     | _FOR_OWNERS_OF_SOURCES
     | ROUTES_OF_INGESTION

@@ -202,6 +202,8 @@ def open_conversation(
 def change_conversation(
     conversation_id: ConversationId, body: ConversationBody, conversations: ConversationsDependency
 ) -> ConversationResponse:
+    if body.assistant_id is not None:
+        conversations.check_assistant(body.assistant_id)
     with conversations.in_one_transaction() as changing:
         _change(changing, conversation_id, body)
     return ConversationResponse.from_conversation(conversations.get(conversation_id))

@@ -115,7 +115,8 @@ def keep_speaking_of(answer: ExtractiveAnswer, subject: str) -> ExtractiveAnswer
 
     A sentence speaks of what it or its headings name with most of its words; where none does, of what its passage names.
     """
-    wanted = _subject_words(subject)
+    given = [one.candidate for one in (*answer.sentences, *answer.closest)]
+    wanted = _subject_words(respell_codes(subject, given))
     needed = 1 if any(map(is_spaceless, wanted)) else len(wanted) // 2 + 1
 
     def names(text: str) -> bool:
@@ -126,7 +127,9 @@ def keep_speaking_of(answer: ExtractiveAnswer, subject: str) -> ExtractiveAnswer
         for one in answer.sentences
         if names(f"{heading_context(one.candidate.chunk)} {one.candidate.text}")
     ] or [one for one in answer.sentences if names(one.candidate.chunk.embedded_text)]
-    return ExtractiveAnswer(tuple(kept), answer.closest)
+    answering = {one.candidate.chunk.key for one in kept}
+    closest = sorted(answer.closest, key=lambda one: one.candidate.chunk.key not in answering)
+    return ExtractiveAnswer(tuple(kept), tuple(closest))
 
 
 def show_subject(answer: ExtractiveAnswer, of_subject: ExtractiveAnswer) -> ExtractiveAnswer:

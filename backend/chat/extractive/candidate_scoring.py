@@ -375,7 +375,10 @@ def _rarity_weights(question: str, found: Sequence[Candidate]) -> dict[str, floa
 
 
 def _shares(weights: Mapping[str, float], held: Sequence[frozenset[str]]) -> Scores:
-    return np.array([sum(weights[word] for word in weights.keys() & each) for each in held])
+    # In the order of the weights: that of a set differs from process to process, and with it which of two equal sums is larger.
+    return np.array(
+        [sum(weight for word, weight in weights.items() if word in each) for each in held]
+    )
 
 
 def chunk_cosines(found: Sequence[Candidate]) -> Scores:

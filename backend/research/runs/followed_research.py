@@ -26,7 +26,7 @@ from indexing.runtime.deadline import CancelToken, Deadline
 WITHHELD_EVENT = EncodedEvent("withheld", json.dumps({"detail": WITHHELD}))
 """In the place of events that rest on documents that the asker may not read."""
 POLL = 0.5
-"""Seconds between two looks at a run, while no news of other processes come."""
+"""Seconds between two looks at a run, while no notifications of other processes come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ function values() {
   };
 }
 
-/** What is asked of the person before the server is, for which nothing chosen is no limit. */
+/** What the person must choose first: to the server, nothing chosen is no limit. */
 function lacking() {
   if (isDefault || chosen("scope") !== "some" || isScopeKept()) return "";
   const { sources, sets } = scopeNow();

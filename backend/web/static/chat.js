@@ -27,7 +27,9 @@ const element = (id) => document.getElementById(id);
 const box = element("q");
 const drafts = new Drafts(element("chat").dataset.owner);
 const modes = new ModeChoice(element("modes"), say);
-const length = new QuestionLength(Number(element("chat").dataset.longest), say);
+const longest = Number(element("chat").dataset.longest);
+const length = new QuestionLength(longest, say);
+const editedLength = new QuestionLength(longest, say);
 const others = new BroadcastChannel("quarry conversations");
 /** Between two looks at an answer whose events the server does not have (any more). */
 const LOOK_AGAIN = 1_000;
@@ -54,8 +56,8 @@ const list = new ConversationList({
 });
 const feedback = new FeedbackButtons(say);
 const thread = new Thread(element("thread"), JSON.parse(element("chat").dataset.reasons), {
-  edit: (message, text) => !refuses(text) && ask(text, message.parent_id, choicesOf(message)),
-  typed: (text) => length.watch(text),
+  edit: (message, text) => !editedLength.refuses(text) && ask(text, message.parent_id, choicesOf(message)),
+  typed: (text) => editedLength.watch(text),
   search: searchIn,
   again,
   choose,
@@ -247,13 +249,6 @@ function sayLost(isLost, why) {
   say(isLost ? replaceControls(why) || translate("Reconnecting…") : "");
 }
 
-/** Whether a question is too long to be asked, which is said. */
-function refuses(question) {
-  const objection = length.objection(question);
-  if (objection) say(objection);
-  return Boolean(objection);
-}
-
 /** Ask behind the answer `parent`; null begins a conversation anew, or its first question in another way. */
 async function ask(question, parent, choices) {
   say(translate("Searching"));
@@ -357,7 +352,7 @@ async function submit() {
   const question = box.value.trim();
   if (!question) return;
   if (running().length) return say(translate("An answer is being written. Wait for it, or stop it."));
-  if (refuses(question)) return;
+  if (length.refuses(question)) return;
   if (attachments.objection) return say(attachments.objection);
   if (modes.isResearch) return research(question);
   box.value = "";

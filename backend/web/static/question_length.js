@@ -9,7 +9,7 @@ const count = (text) => [...text.trim()].length;
 export function tooLong(text, most) {
   const number = count(text);
   if (number <= most) return "";
-  return translate("The question has {number} characters. At most {most} can be asked.", { number: number.toLocaleString("en"), most: most.toLocaleString("en") });
+  return translate("The question has {number} characters. At most {most} are allowed.", { number: number.toLocaleString("en"), most: most.toLocaleString("en") });
 }
 
 export class QuestionLength {
@@ -32,5 +32,11 @@ export class QuestionLength {
     const said = this.objection(text);
     if (said || this.#said) this.#say(said);
     this.#said = said;
+  }
+
+  /** Whether a text is too long to be asked, which is said. */
+  refuses(text) {
+    this.watch(text);
+    return Boolean(this.#said);
   }
 }

@@ -172,7 +172,7 @@ export function restorable({ answer, html }, reasons) {
 function shownInstead({ answer, answered, model, passages = [], passages_reason: kept }, reasons) {
   if (kept) return { reason: kept, sentence: reasons[kept], passages };
   if (answered && model !== null) return null;
-  // Answers of before were kept without the reason.
+  // Of an answer without a stored reason.
   const known = Object.keys(reasons).find((reason) => reasons[reason] === answer.trim());
   const reason = answered ? "no_model" : (known ?? "model_broke_off");
   return { reason, sentence: reasons[reason], passages };

@@ -245,7 +245,9 @@ def test_one_whose_document_set_is_removed_says_that_it_finds_nothing(
         expect(ann.locator("#assistant-empty")).to_be_hidden()
         _send(ann, "DELETE", "/api/admin/document-sets/Policies")
         ann.reload()
-        expect(ann.locator("#assistant-empty")).to_contain_text("it finds no documents for you")
+        expect(ann.locator("#assistant-empty")).to_contain_text(
+            "it finds none of these documents for you"
+        )
         ann.goto(f"{server.url}/assistants/{made['id']}")
         expect(ann.locator("#some")).to_contain_text("It stays so until you choose otherwise.")
         ann.get_by_label("Description").fill("Of what is gone.")
@@ -261,6 +263,6 @@ def test_a_question_that_is_too_long_is_not_tried(browser: Browser, server: Serv
         ann.get_by_label("Question", exact=True).fill("x" * 8_001)
         ann.get_by_role("button", name="Ask").click()
         expect(ann.get_by_role("alert")).to_have_text(
-            "The question has 8,001 characters. At most 8,000 can be asked."
+            "The question has 8,001 characters. At most 8,000 are allowed."
         )
         expect(ann.get_by_label("Question", exact=True)).to_have_value("x" * 8_001)

@@ -123,7 +123,7 @@ def test_a_question_that_is_too_long_is_neither_cut_nor_sent(opens: Opens, serve
         page, said = watched.open("/chat"), watched.page.get_by_role("status")
         _box(page).fill(LONG + "!")
         expect(said).to_have_text(
-            "The question has 8,001 characters. At most 8,000 can be asked."
+            "The question has 8,001 characters. At most 8,000 are allowed."
             " Shorten it, or attach the long text as a file."
         )
         page.evaluate("document.getElementById('status').textContent = ''")

@@ -194,6 +194,23 @@ def test_only_what_speaks_of_the_subject_of_a_follow_up_answers(
     assert done.passages[0].document_id == shown
 
 
+@pytest.mark.parametrize(("asked", "written"), [("E2208", "E-2208"), ("E-2208", "E2208")])
+def test_a_code_of_a_follow_up_may_be_spelled_otherwise_than_in_the_documents(
+    asked: str, written: str
+) -> None:
+    texts = [
+        "Error E-2207 means an open cover.",
+        f"Error {written} means an empty battery.",
+        FILLER,
+    ]
+    before = (
+        ChatMessage("user", "What does error E-2207 mean?"),
+        ChatMessage("assistant", "Open."),
+    )
+    done = answer_to(f"And {asked}?", texts, history=before)
+    assert texts[1] in done.text
+
+
 @pytest.fixture
 def web() -> Iterator[OpenWeb]:
     with open_web(FOUND) as opened:

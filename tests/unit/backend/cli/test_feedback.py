@@ -10,7 +10,9 @@ from backend.cli import app
 from backend.store import answer_feedback, audit
 from backend.store.answer_feedback import Feedback, Rating
 from backend.store.database import Database
-from tests.support.conversations import OWNER, START, begin, finish, make_answer
+from backend.store.messages import AnswerStatus
+from backend.store.turns import Ending
+from tests.support.conversations import OWNER, START, begin, make_answer, store, text_portion
 from tests.support.models import MODEL_CACHE
 from tests.support.terminal import run_on_terminal
 from tests.unit.backend.api.conftest import (
@@ -30,9 +32,17 @@ def _judge(
     rating: Rating,
     *documents: str,
     source: int | None = None,
+    status: AnswerStatus = "finished",
 ) -> None:
     begun = begin(database, question)
-    finish(database, begun.answer.id, "So.", documents, make_answer("So.", *documents))
+    ending = Ending(
+        message_id=begun.answer.id,
+        status=status,
+        text="So.",
+        answer=make_answer("So.", *documents),
+    )
+    portion = text_portion(begun.answer.id, 1, "So.", documents=documents)
+    store(database, begun.answer.id, portion, ending, START)
     said = Feedback(rating=rating, comment="", source=source)
     named = (begun.question.conversation_id, begun.answer.id)
     answer_feedback.put(database, OWNER, *named, said, START)
@@ -46,6 +56,8 @@ def database(tmp_path: Path) -> Database:
     _judge(container.database, "How long is leave?", "good", LEAVE)
     _judge(container.database, "When is it first class?", "wrong_source", LEAVE, TRAVEL, source=1)
     _judge(container.database, "Which band?", "good", PAY)
+    # What was cited until the answer was stopped need not be all that answers.
+    _judge(container.database, "How long is half of a leave?", "good", LEAVE, status="stopped")
     _judge(container.database, "Where is the bike cage?", "bad", LEAVE)
     return container.database
 

@@ -38,6 +38,7 @@ BAOXIAO = "出差住宿费用的报销标准是什么？"
         ([TRAVEL], "ok, and for contractors?", f"{TRAVEL} for contractors?"),
         ([TRAVEL], "and in 2024?", f"{TRAVEL} in 2024?"),
         ([BAOXIAO], "那交通费呢？", f"{BAOXIAO} 交通费"),
+        (["那2023年的年假政策是什么？"], "那2024年呢？", "那2024年的年假政策是什么？"),
         ([BAOXIAO], "还有餐费呢？", f"{BAOXIAO} 餐费"),
         # Pronouns.
         ([EXPENSE], "When does it have to be submitted to finance?", None),

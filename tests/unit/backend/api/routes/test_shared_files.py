@@ -210,7 +210,7 @@ def test_rights_follow_those_who_leave_and_what_is_removed_at_once(
 
 
 @pytest.mark.soak("slow")
-def test_the_source_of_a_held_file_is_called_what_it_is(
+def test_the_source_of_a_shared_file_is_called_what_it_is(
     bob: TestClient, cat: TestClient, project: str, server: ScriptedModel, modelled: Container
 ) -> None:
     """To whoever did not upload it, it is none of their files."""
