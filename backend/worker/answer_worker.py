@@ -84,11 +84,20 @@ def _leave_one_core() -> None:
 
 
 def _lower_priority() -> None:
-    """Let other processes take the processor first. Threads inherit that from those that start them."""
-    for thread in list_threads():
-        with suppress(ProcessLookupError):
-            niceness = max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread))
-            os.setpriority(os.PRIO_PROCESS, thread, niceness)
+    """Let other processes take the processor first. Threads inherit that from those that start them.
+
+    One that has not been lowered yet may start another meanwhile: all are looked at again until none is left.
+    """
+    while urgent := [thread for thread in list_threads() if _is_urgent(thread)]:
+        for thread in urgent:
+            with suppress(ProcessLookupError):
+                os.setpriority(os.PRIO_PROCESS, thread, NICENESS)
+
+
+def _is_urgent(thread: int) -> bool:
+    with suppress(ProcessLookupError):
+        return os.getpriority(os.PRIO_PROCESS, thread) < NICENESS
+    return False
 
 
 def _exit_on_sigterm(number: int, frame: object) -> None:
