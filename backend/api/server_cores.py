@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,17 @@ def list_threads() -> set[int]:
     """Return the ids of the threads of this process, of which each has its own priority and cores on Linux; 0, for this one, elsewhere."""
     tasks = Path("/proc/self/task")
     return {int(task.name) for task in tasks.iterdir()} if tasks.exists() else {0}
+
+
+def change_threads(change: Callable[[int], object]) -> None:
+    """Call `change` with the id of each thread of this process; a change is one that threads inherit from those that start them."""
+    done = set[int]()
+    # Until there is none that was started meanwhile by one whose turn came later.
+    while threads := list_threads() - done:
+        for thread in threads:
+            with suppress(ProcessLookupError):
+                change(thread)
+        done |= threads
 
 
 class ServerCores:
@@ -69,12 +81,5 @@ def set_cores(cores: AbstractSet[int]) -> None:
     Raises:
         OSError: the system refuses it.
     """
-    if sys.platform != "linux":
-        return
-    done = set[int]()
-    # Until there is none that was started meanwhile by one whose turn came later.
-    while threads := list_threads() - done:
-        for thread in threads:
-            with suppress(ProcessLookupError):
-                os.sched_setaffinity(thread, cores)
-        done |= threads
+    if sys.platform == "linux":
+        change_threads(lambda thread: os.sched_setaffinity(thread, cores))

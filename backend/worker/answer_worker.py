@@ -25,7 +25,7 @@ from backend.api.answer_process import (
 )
 from backend.api.conversation_turns import TurnSlots
 from backend.api.request_pools import RequestPools
-from backend.api.server_cores import FEW_CORES, list_cores, list_threads
+from backend.api.server_cores import FEW_CORES, change_threads, list_cores
 from backend.api.turn_maker import TurnMaker
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
@@ -84,20 +84,13 @@ def _leave_one_core() -> None:
 
 
 def _lower_priority() -> None:
-    """Let other processes take the processor first. Threads inherit that from those that start them.
+    """Let other processes take the processor first. Threads inherit that from those that start them."""
 
-    One that has not been lowered yet may start another meanwhile: all are looked at again until none is left.
-    """
-    while urgent := [thread for thread in list_threads() if _is_urgent(thread)]:
-        for thread in urgent:
-            with suppress(ProcessLookupError):
-                os.setpriority(os.PRIO_PROCESS, thread, NICENESS)
+    def lower(thread: int) -> None:
+        niceness = max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread))
+        os.setpriority(os.PRIO_PROCESS, thread, niceness)
 
-
-def _is_urgent(thread: int) -> bool:
-    with suppress(ProcessLookupError):
-        return os.getpriority(os.PRIO_PROCESS, thread) < NICENESS
-    return False
+    change_threads(lower)
 
 
 def _exit_on_sigterm(number: int, frame: object) -> None:

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from backend.api import server_cores
 from backend.worker import answer_worker
 
 
@@ -25,7 +26,7 @@ def test_a_thread_that_begins_while_others_are_lowered_is_lowered_too(
             priorities.setdefault(3, priorities[2])
         priorities[thread] = niceness
 
-    monkeypatch.setattr(answer_worker, "list_threads", lambda: {*priorities, 4})
+    monkeypatch.setattr(server_cores, "list_threads", lambda: {*priorities, 4})
     monkeypatch.setattr(os, "getpriority", get)
     monkeypatch.setattr(os, "setpriority", lower)
     answer_worker._lower_priority()
