@@ -106,7 +106,7 @@ class ConversationTurns:
         start_process: StartProcess | None = None,
     ) -> None:
         self._listener = TurnListener(database, self._hear, self._look_all)
-        self.news = TurnNotifications(self._listener.request)
+        self.news = TurnNotifications(self._listener.ensure_listening)
         self.followers = _FollowerThreads(pools.followers_waiting_line)
         """In which those who follow answers look at them; between two looks they wait without a thread."""
         self._slots = TurnSlots(pools.answers)

@@ -24,7 +24,7 @@ def list_threads() -> set[int]:
     return {int(task.name) for task in tasks.iterdir()} if tasks.exists() else {0}
 
 
-def change_threads(change: Callable[[int], object]) -> None:
+def for_each_thread(change: Callable[[int], object]) -> None:
     """Call `change` with the id of each thread of this process; a change is one that threads inherit from those that start them."""
     done = set[int]()
     # Until there is none that was started meanwhile by one whose turn came later.
@@ -82,4 +82,4 @@ def set_cores(cores: AbstractSet[int]) -> None:
         OSError: the system refuses it.
     """
     if sys.platform == "linux":
-        change_threads(lambda thread: os.sched_setaffinity(thread, cores))
+        for_each_thread(lambda thread: os.sched_setaffinity(thread, cores))

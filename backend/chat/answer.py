@@ -19,7 +19,7 @@ from backend.chat.extractive.answer import (
     AnswerSentence,
     ExtractiveAnswer,
     extract_answer,
-    keep_speaking_of,
+    keep_sentences_about,
     quote_passage,
     show_subject,
 )
@@ -196,7 +196,7 @@ def _find_sentences(
     found = extract(question)
     if not follow_up.subject:
         return found
-    kept = keep_speaking_of(found, follow_up.subject)
+    kept = keep_sentences_about(found, follow_up.subject)
     return kept if kept.sentences else show_subject(kept, extract(follow_up.subject))
 
 

@@ -60,7 +60,7 @@ class TurnListener:
         self._listening = threading.Event()
         self._closing = threading.Event()
 
-    def request(self) -> bool:
+    def ensure_listening(self) -> bool:
         """Ask for notifications for a while from now on, and return whether they come already. With SQLite they never do."""
         if self._database().engine.name != "postgresql":
             return False

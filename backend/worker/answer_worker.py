@@ -25,7 +25,7 @@ from backend.api.answer_process import (
 )
 from backend.api.conversation_turns import TurnSlots
 from backend.api.request_pools import RequestPools
-from backend.api.server_cores import FEW_CORES, change_threads, list_cores
+from backend.api.server_cores import FEW_CORES, for_each_thread, list_cores
 from backend.api.turn_maker import TurnMaker
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
@@ -90,7 +90,7 @@ def _lower_priority() -> None:
         niceness = max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread))
         os.setpriority(os.PRIO_PROCESS, thread, niceness)
 
-    change_threads(lower)
+    for_each_thread(lower)
 
 
 def _exit_on_sigterm(number: int, frame: object) -> None:

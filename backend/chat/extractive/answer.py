@@ -110,7 +110,7 @@ def extract_answer(
     return ExtractiveAnswer(sentences, _find_closest(scored, sentences))
 
 
-def keep_speaking_of(answer: ExtractiveAnswer, subject: str) -> ExtractiveAnswer:
+def keep_sentences_about(answer: ExtractiveAnswer, subject: str) -> ExtractiveAnswer:
     """Return the answer without the sentences that say nothing of `subject`; they stay among the closest.
 
     A sentence speaks of what it or its headings name with most of its words; where none does, of what its passage names.

@@ -42,7 +42,7 @@ class _Process:
         )
 
     def listen(self) -> None:
-        wait_for(self.listener.request)
+        wait_for(self.listener.ensure_listening)
 
     def hear(self) -> int | str:
         return self.heard.get(timeout=SOON)
@@ -165,7 +165,7 @@ def test_news_hold_the_id_alone(database: Database, url: str) -> None:
 
 
 def test_many_requests_share_one_connection(process: _Process, database: Database) -> None:
-    threads = [threading.Thread(target=process.listener.request) for _ in range(20)]
+    threads = [threading.Thread(target=process.listener.ensure_listening) for _ in range(20)]
     for each in threads:
         each.start()
     for each in threads:
@@ -192,7 +192,7 @@ def test_without_a_request_the_thread_ends_and_another_one_begins_with_the_next(
     wait_for(lambda: not _list_threads())
     wait_for(lambda: _count_listening(database) == 0)
     monkeypatch.setattr(turn_listener, "IDLE_SECONDS", SOON)
-    assert not process.listener.request()
+    assert not process.listener.ensure_listening()
     process.listen()
     with database.writing() as connection:
         send_news(connection, [LAST])
@@ -204,7 +204,7 @@ def test_the_thread_ends_with_the_process(process: _Process, database: Database)
     process.listener.close(SOON)
     assert not _list_threads()
     wait_for(lambda: _count_listening(database) == 0)
-    assert not process.listener.request()
+    assert not process.listener.ensure_listening()
     assert not _list_threads()
 
 
@@ -215,7 +215,7 @@ def test_the_process_does_not_wait_until_a_lost_connection_is_tried_again(
     monkeypatch.setattr(turn_listener, "LONGEST_PAUSE", 600.0)
     process.listen()
     _cut_off(database)
-    wait_for(lambda: not process.listener.request())
+    wait_for(lambda: not process.listener.ensure_listening())
     process.listener.close(SOON)
     assert not _list_threads()
 
@@ -242,9 +242,9 @@ def test_a_lost_connection_is_tried_again_and_logged_once(
     assert process.changes.get(timeout=SOON) is None
     with _closed_to_new_connections(postgresql, database):
         _cut_off(database)
-        wait_for(lambda: not process.listener.request())
+        wait_for(lambda: not process.listener.ensure_listening())
         wait_for(lambda: len(attempts) >= 5)
-        assert not process.listener.request()
+        assert not process.listener.ensure_listening()
     process.listen()
     # What was stored meanwhile is told by none, so that all are to look: when news come no more, and when they come again.
     assert [process.changes.get(timeout=SOON) for _ in range(2)] == [None, None]
@@ -293,7 +293,7 @@ def test_the_pauses_grow(lost: int, seconds: float) -> None:
 def test_sqlite_has_no_news(tmp_path: Path) -> None:
     with closing(_Process(sqlite_in(tmp_path))) as process:
         message = begin(process.database).answer.id
-        assert not process.listener.request()
+        assert not process.listener.ensure_listening()
         store(process.database, message, text_portion(message, 1, "One "), None, NOW)
-        assert not process.listener.request()
+        assert not process.listener.ensure_listening()
         assert not _list_threads()
