@@ -136,6 +136,8 @@ def test_a_sync_of_one_process_is_followed_and_seen_by_the_other(tmp_path: Path)
                 1,
             )
             assert (last_of_second.name, last_of_second.data) == ("done", report)
+            audit = first.get("/api/admin/audit").raise_for_status().json()
+            assert [entry["action"] for entry in audit] == ["sync", "add"]
             found = second.post("/api/search", json={"query": "Paragraph 117"}).json()
             assert found["results"]
 

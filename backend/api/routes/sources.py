@@ -103,8 +103,8 @@ def sync_source(
     """
     source = sources.get(name)
     when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
-    if not state.sync_runs.running(name):
-        _check_not_running(sources.database, name, state.sync_runs.other_servers())
+    others = state.sync_runs.other_servers()
+    if not state.sync_runs.running(name) and not _is_synced_by(others, sources.database, name):
         sources.record_sync(name, when_empty)
     run = state.sync_runs.begin(source, when_empty)
     follower = SourceFollower(request, state.authenticator, sources.database, source)
@@ -124,8 +124,14 @@ def list_all_failures(
     return sources.list_all_failures(source, limit)
 
 
-def _check_not_running(database: Database, name: str, but: Collection[Process]) -> None:
-    """Check that no process works on the source, but these, whose runs can be followed."""
+def _is_synced_by(others: Collection[Process], database: Database, name: str) -> bool:
+    """Return whether one of these processes works on the source, so that its run is followed.
+
+    Raises Problem: 409, a process does whose runs cannot be followed.
+    """
     run = runs.latest(database, name).get(name)
-    if run and is_going_on(run) and run.holder not in but:
+    if run is None or not is_going_on(run):
+        return False
+    if run.holder not in others:
         raise Problem(problem(409, f"{run.description}.", "Wait until it is done, or stop it."))
+    return True
