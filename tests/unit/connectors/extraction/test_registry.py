@@ -15,6 +15,8 @@ from tests.support.files import email, pdf, slides, word_document, workbook
 FILES = {
     "a.txt": b"hello",
     "a.json": b'{"a": 1}',
+    "a.yaml": b"a: 1",
+    "a.xml": b"<a>hello</a>",
     "a.md": b"# hello",
     "a.html": b"<p>hello",
     "a.csv": b"a,b\n1,2",
@@ -25,6 +27,10 @@ FILES = {
     "a.xlsx": workbook({"s": [["hello"]]}),
     "a.eml": email("hello", "text"),
 }
+
+
+def test_every_format_has_a_file_here() -> None:
+    assert {detect_media_type(name, data) for name, data in FILES.items()} == set(registry._READERS)
 
 
 @pytest.mark.parametrize("name", FILES)
