@@ -1,24 +1,11 @@
-"""Who looks after a source: a person who is an admin or a source manager, or all admins; and what follows from it."""
+"""Who may look after a source: a person who is an admin or a source manager."""
 
 from backend.access.people import normalize_email
 from backend.access.roles import Role
 from backend.store import people
 from backend.store.database import Database
 from backend.store.people import Person
-from connectors.connector import FindObjection, allow_all
 from connectors.errors import ConflictError
-
-
-def limit_owner(
-    database: Database, owner_id: int | None, find_objection: FindObjection
-) -> FindObjection:
-    """Return what is objected to in a source of this owner: for the admins, or one of them, nothing.
-
-    Whose the source is decides, not who saves or runs it.
-    """
-    owner = None if owner_id is None else people.find(database, owner_id)
-    is_of_admin = owner_id is None or (owner is not None and owner.role == Role.ADMIN)
-    return allow_all if is_of_admin else find_objection
 
 
 def find_new_owner(database: Database, email: str) -> Person:

@@ -99,7 +99,7 @@ def create_app(
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     current = CurrentContainer(container)
-    keeper = FileKeeper(lambda: current.container.file_index)
+    keeper = FileKeeper(lambda: current.container.sources.file_index)
     # Files that a server before this one took and did not read.
     warmup = Warmup(current.parts(), current.reopen_if_switched, keeper.wake)
     server_metrics = Metrics(current, warmup, processes)
@@ -113,7 +113,8 @@ def create_app(
         current=current,
         warmup=warmup,
         sync_runs=SyncRunRegistry(
-            lambda: current.container, processes.other_servers if processes else no_other_servers
+            lambda: current.container.sources,
+            processes.other_servers if processes else no_other_servers,
         ),
         answer_html=answer_html,
         find_translation=find_translation,

@@ -177,7 +177,7 @@ async def get_chat(request: Request) -> ChatService:
 
 
 async def get_web_sessions(request: Request) -> WebSessions:
-    return (await get_container(request)).web_sessions
+    return (await get_container(request)).web.sessions
 
 
 async def get_search(request: Request) -> SearchService:
@@ -208,7 +208,7 @@ async def get_web_search_service(
     state: AppStateDependency, asker: AskerDependency
 ) -> WebSearchService:
     """Return what admins do to web search, also while the index is not ready: it does not need it."""
-    return state.current.container.web_search_service(asker.actor)
+    return state.current.container.web.service(asker.actor)
 
 
 WebSearchServiceDependency = Annotated[WebSearchService, Depends(get_web_search_service)]
@@ -256,14 +256,14 @@ def choose_sources(asker: Asker) -> SourceChoice:
 async def get_source_service(
     container: ContainerDependency, asker: AskerDependency
 ) -> SourceService:
-    return SourceService.of(container, asker.actor, choose_sources(asker))
+    return SourceService.of(container.sources, asker.actor, choose_sources(asker))
 
 
 async def get_set_service(state: AppStateDependency, asker: AskerDependency) -> DocumentSetService:
     """Return the service, also while the index is not ready: only to count documents takes that."""
     container = state.current.container
     return DocumentSetService(
-        container.database, container.count_documents, asker.actor, choose_sources(asker)
+        container.database, container.engine.count_selected, asker.actor, choose_sources(asker)
     )
 
 

@@ -16,11 +16,11 @@ from typing import TypeAlias
 
 from backend.api.followed_run import find_run_of, follow_run
 from backend.api.server_sent_events import BROKEN, Event, Events
-from backend.container import Container
 from backend.schemas.run import ProgressEvent, SyncReport
 from backend.sources.status_text import describe_progress
 from backend.store.runs import Process
 from backend.store.sources import Source
+from backend.sync.due_work import SyncParts
 from backend.sync.foreground_run import sync
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.pipeline import EmptyListing
@@ -145,10 +145,10 @@ class SyncRunRegistry:
     """The runs of this process, and those of others that are followed."""
 
     def __init__(
-        self, container: Callable[[], Container], other_servers: OtherServers = no_other_servers
+        self, find_parts: Callable[[], SyncParts], other_servers: OtherServers = no_other_servers
     ) -> None:
         self.other_servers = other_servers
-        self._container = container
+        self._find_parts = find_parts
         self._lock = threading.Lock()
         self._runs: dict[str, SyncRun] = {}
 
@@ -169,18 +169,18 @@ class SyncRunRegistry:
         self, source: Source, when_empty: EmptyListing
     ) -> Generator[Progress | Report, None, None]:
         """Sync the source, or follow the process that does."""
-        container = self._container()
-        run = find_run_of(container.database, source.name, self.other_servers())
+        parts = self._find_parts()
+        run = find_run_of(parts.database, source.name, self.other_servers())
         if run is None:
             try:
-                yield from _sync(container, source, when_empty)
+                yield from _sync(parts, source, when_empty)
                 return
             except TemporarilyUnavailableError:
                 # Perhaps another process began between the look and this.
-                run = find_run_of(container.database, source.name, self.other_servers())
+                run = find_run_of(parts.database, source.name, self.other_servers())
                 if run is None:
                     raise
-        yield from follow_run(container.database, run.id)
+        yield from follow_run(parts.database, run.id)
 
     def stop(self, seconds: float) -> None:
         """Stop all runs after their current step; wait at most so many seconds."""
@@ -197,7 +197,7 @@ class SyncRunRegistry:
 
 
 def _sync(
-    container: Container, source: Source, when_empty: EmptyListing
+    parts: SyncParts, source: Source, when_empty: EmptyListing
 ) -> Generator[Progress | Report, None, None]:
-    connector, pipeline = container.connector(source), container.pipeline(source)
-    yield from sync(container.database, source, connector, pipeline, when_empty)
+    connector, pipeline = parts.connector(source), parts.pipeline(source)
+    yield from sync(parts.database, source, connector, pipeline, when_empty)

@@ -50,13 +50,13 @@ class CurrentContainer:
     def observe_web(self, observer: CacheObserver) -> None:
         """Tell of look-ups in the caches of web sessions, in this container and those that follow it."""
         self._web_observers.append(observer)
-        self.container.web_sessions.add_observer(observer)
+        self.container.web.sessions.add_observer(observer)
 
     def parts(self) -> tuple[Part, ...]:
         """Each after those that it needs; of the container at the time when it is made."""
         return (
             Part("home", lambda: self.container.home),
-            Part("database", lambda: (self.container.database, self.container.ledger)),
+            Part("database", lambda: (self.container.database, self.container.sources.ledger)),
             # The name of the model may be read from the index: where that does not answer, the model is not
             # to blame.
             Part("index engine", lambda: _ask_engine(self.container.engine)),
@@ -86,7 +86,7 @@ class CurrentContainer:
         """Replace the container by one of the same home, of which nothing is opened yet."""
         self.container = self.container.reopen()
         for observer in self._web_observers:
-            self.container.web_sessions.add_observer(observer)
+            self.container.web.sessions.add_observer(observer)
 
 
 class Warmup:

@@ -85,7 +85,7 @@ def ask_in_terminal(
         owner=owner,
         files=tuple(map(_context_file, files)),
         today=date.today(),
-        mode=mode.parse_permitted(lambda: container.web_sessions.is_on),
+        mode=mode.parse_permitted(lambda: container.web.sessions.is_on),
         assistant=read_default_settings(container.database),
     )
     done = _print_events(container, turn, files, console)

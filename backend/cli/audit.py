@@ -59,7 +59,7 @@ def audit(
             since=command_line.parse_moment(since, "--since"),
             until=command_line.parse_end(until, "--until"),
         )
-        service = SourceService.of(command_line.open_home())
+        service = SourceService.of(command_line.open_home().sources)
         if export is not None:
             command_line.print_lines(export_audit(service.iterate_audit(which), export))
             return

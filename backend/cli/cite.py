@@ -63,7 +63,7 @@ def cite(
         )
         sources = reader.read_sources(source)
         deadline = Deadline.after(_BUILDING_SECONDS)
-        built = build_references(text, sources, container.embedder_with_languages, style, deadline)
+        built = build_references(text, sources, container.embedding.with_languages, style, deadline)
         if as_json:
             command_line.print_model(ReferencesResponse.from_built(built))
         else:
@@ -100,9 +100,9 @@ class _SourceReader:
     def _read_pages(self, addresses: Sequence[str]) -> Iterator[tuple[str, CitableSource]]:
         if not addresses:
             return
-        with self.container.browser:
+        with self.container.web.browser:
             deadline = Deadline.after(_READING_SECONDS)
-            outcomes = self.container.page_reader.read_all(addresses, deadline)
+            outcomes = self.container.web.page_reader.read_all(addresses, deadline)
         for address, outcome in zip(addresses, outcomes, strict=True):
             yield address, make_page_source(self._check_page(outcome))
 

@@ -271,7 +271,11 @@ def readers(tokens: list[str] | None) -> "Readers":
 
 def resolve_asker(container: "Container", own: "Readers", tokens: list[str] | None) -> "Readers":
     """Return what who asks may read as of now: the owner of the machine, unless `--as` names tokens of somebody else."""
-    return container.resolve_readers(own) if tokens else container.resolve_readers_of_owner(own)
+    return (
+        container.home_database.resolve_readers(own)
+        if tokens
+        else container.home_database.resolve_readers_of_owner(own)
+    )
 
 
 def find_owner(container: "Container", tokens: list[str] | None) -> "ConversationOwner | None":

@@ -11,11 +11,14 @@ from rich.console import Console
 from backend.cli import command_line
 from backend.cli.ask import ask_in_terminal, note_model
 from backend.cli.sync import print_sync_report, show_progress
+from backend.composition.index import EmbeddingModel
 from backend.container import Container
 from backend.sample import handbook
 from backend.settings import variable
 from backend.store import sources
+from backend.store.database import Database
 from backend.store.sources import Source
+from backend.sync.due_work import SyncParts
 from backend.sync.foreground_run import sync
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
@@ -45,9 +48,9 @@ def run_demo(container: Container, console: Console) -> None:
         _timed(spent, "model"),
         console.status("Loading the model (the first time: converting it)"),
     ):
-        _warm(container)
+        _warm(container.embedding)
     with _timed(spent, "sync"):
-        _sync(container, console)
+        _sync(container.sources, console)
     for number, question in enumerate(QUESTIONS, start=1):
         console.print()
         console.print(question, style="bold cyan", markup=False)
@@ -69,18 +72,16 @@ def _timed(spent: dict[str, float], part: str) -> Iterator[None]:
     spent[part] = time.perf_counter() - began
 
 
-def _warm(container: Container) -> None:
+def _warm(embedding: EmbeddingModel) -> None:
     """Convert the model if that was never done, and learn what it understands."""
-    container.embedding.language_support.language("English")
+    embedding.language_support.language("English")
 
 
-def _sync(container: Container, console: Console) -> None:
-    source = _source(container)
+def _sync(parts: SyncParts, console: Console) -> None:
+    source = _source(parts.database)
+    connector, pipeline = parts.connector(source), parts.pipeline(source)
     with show_progress(console) as bars:
-        steps = sync(
-            container.database, source, container.connector(source), container.pipeline(source)
-        )
-        for step in steps:
+        for step in sync(parts.database, source, connector, pipeline):
             if isinstance(step, Report):
                 report = step
             else:
@@ -88,10 +89,10 @@ def _sync(container: Container, console: Console) -> None:
     print_sync_report(console, source.name, report, None)
 
 
-def _source(container: Container) -> Source:
+def _source(database: Database) -> Source:
     """The handbook's source; added if it is not there."""
     settings = {"path": str(handbook())}
-    for source in sources.list_sources(container.database):
+    for source in sources.list_sources(database):
         if source.settings.get("path") == settings["path"]:
             return source
         if source.name == NAME:
@@ -99,7 +100,7 @@ def _source(container: Container) -> Source:
                 f"There is a source named {NAME!r} already, of another folder. Run the demo in a home"
                 f" of its own: {variable('home')}=/tmp/quarry-demo {_this_command()} demo"
             )
-    return sources.add(container.database, NAME, "folder", settings)
+    return sources.add(database, NAME, "folder", settings)
 
 
 def _this_command() -> str:

@@ -62,7 +62,7 @@ def run_checks(container: Container) -> Sequence[DoctorCheck]:
         ("index", lambda: check_index(container)),
         ("language model", lambda: _check_language_model(container.chat)),
         ("workers", lambda: _check_workers(settings, container.database)),
-        ("identity provider", lambda: check_provider(container.openid_provider)),
+        ("identity provider", lambda: check_provider(container.sign_in.openid_provider)),
         ("calculations", lambda: check_calculations(container.calculation_sandbox)),
     ]
     unused = {
@@ -125,7 +125,7 @@ def _run_check(name: str, check: Callable[[], DoctorCheck]) -> DoctorCheck:
 
 
 def _check_settings(container: Container) -> DoctorCheck:
-    _ = container.source_limits
+    _ = container.sources.limits
     changed = sorted(variable(field) for field in container.settings.model_fields_set)
     return DoctorCheck(
         name="settings",

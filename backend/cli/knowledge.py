@@ -73,7 +73,10 @@ def search(
     """Search what was found, the nearest first."""
     with command_line.cli_errors(as_json):
         opened = _open()
-        places, model = _find_places(conversation, project), opened.container.sentence_model
+        places, model = (
+            _find_places(conversation, project),
+            opened.container.embedding.sentence_model,
+        )
         _print(opened, opened.service.search(query, places, model, _SEARCH_LIMIT), as_json)
 
 

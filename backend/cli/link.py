@@ -25,7 +25,7 @@ def link(
 
     with command_line.cli_errors(as_json=False):
         container = command_line.open_home()
-        if not container.machine_secret_file.exists():
+        if not container.sign_in.machine_secret_file.exists():
             raise ActionRequiredError(
                 f"No quarry serve has run with the home {container.home} yet. Start it; it prints a link."
             )
@@ -34,4 +34,4 @@ def link(
                 "People sign in to this Quarry: open it in a browser. A link of the machine lets nobody in."
             )
         address = f"[{host}]" if ":" in host else host
-        print(make_link(f"http://{address}:{port}", container.machine_secret))
+        print(make_link(f"http://{address}:{port}", container.sign_in.machine_secret))

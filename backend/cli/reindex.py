@@ -198,7 +198,7 @@ def get_status(container: Container) -> ReindexStatus:
         building=_describe_version(building),
         running=_is_running(container.home),
         documents=_count(index_versions.open_build_writer()),
-        total=sum(map(container.ledger.count, container.ledger.sources())),
+        total=sum(map(container.sources.ledger.count, container.sources.ledger.sources())),
     )
 
 
@@ -229,7 +229,7 @@ def _resolve_model(model: str) -> str:
 def _build(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
     index_version = container.engine.version
     writer = container.engine.versions.start_build(index_version)
-    reindexing = Reindexer(container.embedding.embedder, writer, container.ledger, pace)
+    reindexing = Reindexer(container.embedding.embedder, writer, container.sources.ledger, pace)
     return reindexing.run(
         partial(hold_all_sources, container.database, KIND),
         partial(_activate, container, index_version),
@@ -248,7 +248,7 @@ def _finish_switch(container: Container) -> RebuildResult:
     container.engine.versions.activate(container.engine.version)
     with hold_all_sources(container.database, KIND) as go_on:
         Reindexer(
-            container.embedding.embedder, container.engine.writer, container.ledger
+            container.embedding.embedder, container.engine.writer, container.sources.ledger
         ).update_chunk_counts(go_on)
     return _NOTHING_DONE
 

@@ -89,7 +89,7 @@ def research(
 
 def _check_setup(container: Container, web: bool) -> None:
     """Raises ConflictError, NotConfiguredError."""
-    if web and not container.web_sessions.is_on:
+    if web and not container.web.sessions.is_on:
         raise ConflictError(SWITCHED_OFF)
     if container.chat.model is None:
         raise NotConfiguredError(NO_MODEL)

@@ -97,7 +97,7 @@ class _Server(Server):
         self._container = current.container
         settings = self._container.settings
         engine = Engine(
-            lambda: current.container,
+            lambda: current.container.sources,
             bound=StallLimit(still=timedelta(minutes=settings.still_minutes)),
             measure=self.state.metrics.stages,
         )
@@ -169,14 +169,14 @@ def serve(
     asker = command_line.readers(readers)
     with command_line.cli_errors(as_json=False):
         container = command_line.open_home()
-        _ = container.source_limits  # a mistake in it is said now, not to a source manager
+        _ = container.sources.limits  # a mistake in it is said now, not to a source manager
         try:
             listening = plan_listening(host, container.settings)
         except InvalidInputError as error:
             raise typer.BadParameter(str(error), param_hint="--host") from error
         bound = open_listener(listening.address, port)
         level = logging.DEBUG if debug else logging.INFO
-        owner = Owner(container.machine_secret, asker)
+        owner = Owner(container.sign_in.machine_secret, asker)
         if processes == 1:
             run_server(container, bound, owner, listening, command_line.console(), level)
         else:

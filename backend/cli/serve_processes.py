@@ -123,7 +123,7 @@ def run_sync_worker(processes: ServerProcesses) -> None:
     watch_parent(stopping.set)
     containers = ContainerProvider(settings)
     engine = Engine(
-        containers,
+        lambda: containers().sources,
         bound=StallLimit(still=timedelta(minutes=settings.still_minutes)),
         measure=StageMetrics(),
     )

@@ -92,7 +92,7 @@ def make_app(
     routes.mount(app)
     if site is None:
         mount_link(app, owner.secret, container.database)
-    provider = container.openid_provider
+    provider = container.sign_in.openid_provider
     settings = provider.settings if provider else None
     passwords, queue = Passwords(), PasswordQueue()
     sign_in = SignInPages(container, cookies, passwords, queue, settings)

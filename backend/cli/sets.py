@@ -176,7 +176,7 @@ def _draft(
 
 
 def _open_service(container: Container) -> DocumentSetService:
-    return DocumentSetService(container.database, container.count_documents)
+    return DocumentSetService(container.database, container.engine.count_selected)
 
 
 def _apply_all(container: Container) -> None:

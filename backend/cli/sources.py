@@ -212,7 +212,7 @@ def retry(
 def _service() -> "SourceService":
     from backend.sources.service import SourceService
 
-    return SourceService.of(command_line.open_home())
+    return SourceService.of(command_line.open_home().sources)
 
 
 def _run(action: "Callable[[SourceService], SourceActionResponse]", as_json: bool) -> None:

@@ -82,9 +82,10 @@ def _sync_one(
     from indexing.ingestion.progress import Report
 
     def synced(container: "Container") -> Report:
-        source, report = stored.find(container.database, name), Report()
-        connector, pipeline = container.connector(source), container.pipeline(source)
-        for step in run(container.database, source, connector, pipeline, when_empty):
+        parts, report = container.sources, Report()
+        source = stored.find(parts.database, name)
+        connector, pipeline = parts.connector(source), parts.pipeline(source)
+        for step in run(parts.database, source, connector, pipeline, when_empty):
             if isinstance(step, Report):
                 report = step
             else:

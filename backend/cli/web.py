@@ -86,7 +86,7 @@ def search(
     """Search the web as a question would: show the results, who answered, and who failed."""
     with command_line.cli_errors(as_json):
         deadline = Deadline.after(TEST_SECONDS)
-        web = command_line.open_home().web_search
+        web = command_line.open_home().web.search
         outcome = web.search(query, limit, freshness, language, deadline)
         found = WebOutcomeResponse.from_outcome(outcome)
         if as_json:
@@ -98,7 +98,7 @@ def search(
 
 
 def _service() -> WebSearchService:
-    return command_line.open_home().web_search_service(OWNER)
+    return command_line.open_home().web.service(OWNER)
 
 
 def _read_list(given: Sequence[str] | None) -> list[str] | None:

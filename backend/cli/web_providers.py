@@ -220,7 +220,7 @@ def limit(
 
 
 def _service() -> WebSearchService:
-    return command_line.open_home().web_search_service(OWNER)
+    return command_line.open_home().web.service(OWNER)
 
 
 def _change(name: str, change: ProviderChange, as_json: bool) -> None:

@@ -23,9 +23,9 @@ def read(
     """Read a page of the web: its title, its date, its language, and what it says."""
     with command_line.cli_errors(as_json):
         url = address.strip() if "://" in address else f"https://{address.strip()}"
-        home = command_line.open_home()
-        with home.browser:
-            _print(home.page_reader.read(url, Deadline.after(_SECONDS)), as_json)
+        web = command_line.open_home().web
+        with web.browser:
+            _print(web.page_reader.read(url, Deadline.after(_SECONDS)), as_json)
 
 
 def _print(outcome: PageOutcome, as_json: bool) -> None:

@@ -46,7 +46,7 @@ def worker(
     )
     with command_line.cli_errors(as_json=False):
         container = command_line.open_home()
-        _ = container.source_limits  # a mistake in its settings is said now, not in a run
+        _ = container.sources.limits  # a mistake in its settings is said now, not in a run
         supervise_workers.supervise_workers(container.settings, plan)
 
 

@@ -1,1 +1,1 @@
-"""Chooses and opens the parts that need several settings: embedding model, index, search, chat."""
+"""Chooses and opens the parts of a home, in one class for each group: the index, sources, the web, chat and so on."""

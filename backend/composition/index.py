@@ -17,11 +17,12 @@ from connectors.closing import Closing
 from indexing.index.protocols import LABEL_SIGN
 
 if TYPE_CHECKING:
+    from backend.chat.text_nearness import SentenceModel
     from backend.evaluation.evaluation import EvaluationDependencies, OpenIndex, OpenWriter
     from connectors.access import Readers
     from indexing.chunking.chunk import Chunk, ChunkRange
     from indexing.embedding.embedder import Embedder
-    from indexing.embedding.language_support import Understanding
+    from indexing.embedding.language_support import EmbedderWithLanguages, Understanding
     from indexing.embedding.vector_cache import VectorCache
     from indexing.index.protocols import (
         Facets,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         Index,
         IndexQuery,
         IndexWriter,
+        Selection,
     )
     from indexing.index.spelling import Corrections, SpellingQuery
     from indexing.index.versions import IndexVersion, IndexVersions
@@ -50,7 +52,8 @@ class EmbeddingModel:
 
     settings: Settings
     home: Path
-    active_version: Callable[[], "IndexVersion | None"]
+    find_versions: Callable[[], "IndexVersions"]
+    """Of the index, the active one of which names the model it was built with."""
 
     @property
     def folder(self) -> Path:
@@ -71,7 +74,7 @@ class EmbeddingModel:
         from connectors.errors import NotConfiguredError
 
         settings = self.settings
-        active = None if self.is_set else self.active_version()
+        active = None if self.is_set else self.find_versions().active()
         if active and active.embedder.precision == "remote" and settings.embedding_url is None:
             raise NotConfiguredError(
                 f"The index was built with {active.model_name}, a model behind an endpoint. Set"
@@ -117,6 +120,20 @@ class EmbeddingModel:
         from indexing.embedding.language_support import understanding_of
 
         return understanding_of(self.embedder, self.folder)
+
+    @property
+    def with_languages(self) -> "EmbedderWithLanguages":
+        """The embedder, and the languages that it understands."""
+        from indexing.embedding.language_support import EmbedderWithLanguages
+
+        return EmbedderWithLanguages(self.embedder, self.language_support)
+
+    @property
+    def sentence_model(self) -> "SentenceModel":
+        """Embeds questions and short texts alike."""
+        from backend.chat.text_nearness import SentenceModel
+
+        return SentenceModel(self.sentence_vectors, self.language_support)
 
 
 @dataclass(frozen=True)
@@ -174,6 +191,10 @@ class IndexEngine:
         """Raises NotConfiguredError: the index was built with another model than is set."""
         with self._current_version():
             return self.versions.open_writer(self.version)
+
+    def count_selected(self, selections: "Sequence[Selection]") -> int:
+        """Count documents of the index, whoever may read them: for those who look after it."""
+        return self.writer.count(selections)
 
     def close(self) -> None:
         """Close the index, if it was opened for search. What writes it holds nothing open."""

@@ -49,26 +49,23 @@ class ChosenModels:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredModels:
-    """Where admins keep models: a database, and what decrypts the keys."""
-
-    database: "Database"
-    open_vault: "Callable[[], Vault]"
-
-
 class LanguageModels:
     """The language models of a home. What an admin changes counts from the next turn on.
 
     Args:
-        find_stored: None where there is no database yet.
+        find_database: returns None where there is no database yet; none is created to look for models.
+        open_vault: decrypts the keys of the models in it.
     """
 
     def __init__(
-        self, settings: Settings, find_stored: "Callable[[], StoredModels | None]"
+        self,
+        settings: Settings,
+        find_database: "Callable[[], Database | None]",
+        open_vault: "Callable[[], Vault]",
     ) -> None:
         self._settings = settings
-        self._find_stored = find_stored
+        self._find_database = find_database
+        self._open_vault = open_vault
         self._connected: dict[ModelSettings, LanguageModel] = {}
         self._opened: dict[StoredModel, ModelSettings] = {}
         """With their keys decrypted, of models that were used."""
@@ -114,8 +111,8 @@ class LanguageModels:
         """Return the models of the database by name."""
         from backend.store import language_models
 
-        stored = self._find_stored()
-        return [] if stored is None else language_models.list_models(stored.database)
+        database = self._find_database()
+        return [] if database is None else language_models.list_models(database)
 
     def open_model(self, name: str) -> "LanguageModel":
         """Return a model of the database, or that of the settings, to try it.
@@ -127,13 +124,13 @@ class LanguageModels:
         from backend.chat.llm.stored_models import make_settings, open_key
         from backend.store import language_models
 
-        stored, usual = self._find_stored(), self.settings_model
-        if stored is None or (usual and usual.shown_name == name and self._is_free(name)):
+        database, usual = self._find_database(), self.settings_model
+        if database is None or (usual and usual.shown_name == name and self._is_free(name)):
             if usual is None or usual.shown_name != name:
                 raise language_models.is_missing(name)
             return self._connect(usual)
-        model = language_models.find(stored.database, name)
-        return self._connect(make_settings(model, open_key(model, stored.open_vault)))
+        model = language_models.find(database, name)
+        return self._connect(make_settings(model, open_key(model, self._open_vault)))
 
     def _is_free(self, name: str) -> bool:
         return all(one.name != name for one in self.list_stored())
@@ -163,15 +160,15 @@ class LanguageModels:
         from backend.chat.passages import PassagesReason
         from backend.store.people import NOBODY
 
-        stored = self._find_stored()
-        if stored is None:
+        database = self._find_database()
+        if database is None:
             return None
         own, shared = self._settings.llm_person_tokens, self._settings.llm_total_tokens
         live = self._live.by_person()
-        used, total = self._sum_of_day(stored.database, person_id, live)
+        used, total = self._sum_of_day(database, person_id, live)
         if own and used >= own and person_id != NOBODY:
             return PassagesReason.BUDGET_USED
-        if _is_group_budget_used(stored.database, person_id, live):
+        if _is_group_budget_used(database, person_id, live):
             return PassagesReason.GROUP_BUDGET_USED
         return PassagesReason.SHARED_BUDGET_USED if shared and total >= shared else None
 
@@ -202,11 +199,11 @@ class LanguageModels:
     def _record(self, person_id: int, meter: "UsageMeter") -> None:
         from backend.store import model_usage
 
-        stored = self._find_stored()
-        if stored is None:
+        database = self._find_database()
+        if database is None:
             return
         try:
-            model_usage.add(stored.database, person_id, _today(), meter.read())
+            model_usage.add(database, person_id, _today(), meter.read())
         except TemporarilyUnavailableError as error:
             # The answer is there; it is not taken back because it was not counted.
             LOG.warning("Tokens were not counted: %s", error)
@@ -215,13 +212,12 @@ class LanguageModels:
         """Return what a model of the database is reached by; its key is decrypted once, and anew when it was changed."""
         from backend.chat.llm.stored_models import make_settings, open_key
 
-        stored = self._find_stored()
-        if model is None or stored is None:
+        if model is None:
             return None
         if (opened := self._opened.get(model)) is not None:
             return opened
         try:
-            settings = make_settings(model, open_key(model, stored.open_vault))
+            settings = make_settings(model, open_key(model, self._open_vault))
         except NotConfiguredError as error:
             # Its endpoint then refuses the turn, as it would a wrong key, and the fallback takes over.
             LOG.warning("The key of the model %s is not used: %s", model.name, error)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from backend.store.database import Database
     from backend.store.research_runs import ResearchRun
     from backend.web_search.web_session import WebSession
-    from indexing.embedding.language_support import EmbedderWithLanguages
     from indexing.index.protocols import Filters
 
 NO_MODEL = "Research needs a language model. Set one: quarry models add"
@@ -113,7 +112,7 @@ class ResearchParts:
             index=index,
             open_search=open_search,
             web=web,
-            embedding=self._find_embedding(),
+            embedding=self.chat.engine.embedding.with_languages,
             sentence_embedder=self.chat.engine.embedding.sentence_vectors,
             person_id=find_person_id(run),
             resolve_assistant=RunAssistant(self.chat, self.database, run).resolve,
@@ -122,12 +121,6 @@ class ResearchParts:
             infer=self.chat.inference.infer_from_message,
             search_seconds=self.chat.settings.search_seconds,
         )
-
-    def _find_embedding(self) -> "EmbedderWithLanguages":
-        from indexing.embedding.language_support import EmbedderWithLanguages
-
-        embedding = self.chat.engine.embedding
-        return EmbedderWithLanguages(embedding.embedder, embedding.language_support)
 
     def find_rights(self, run: "ResearchRun") -> "RunRights":
         """Return what reads the rights of the owner of a run anew, each time it is asked."""

@@ -47,14 +47,14 @@ class HomeContainer:
 
     def open_web(self) -> WebSearch:
         with self._lock:
-            return self._check_open().web_search
+            return self._check_open().web.search
 
     def find_readers(self) -> Readers:
         """Return what the asker may read as of now."""
         container = self.get()
         if self._own is not None:
-            return container.resolve_readers(self._own)
-        return container.resolve_readers_of_owner(Readers.of())
+            return container.home_database.resolve_readers(self._own)
+        return container.home_database.resolve_readers_of_owner(Readers.of())
 
     def reopen(self) -> None:
         """Open the index anew, unless another thread has done so since it was replaced."""

@@ -12,8 +12,8 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-from backend.access.source_owners import find_new_owner, limit_owner
-from backend.container import Container
+from backend.access.source_owners import find_new_owner
+from backend.composition.sources import SourceParts, limit_owner
 from backend.schemas.run import RunResponse
 from backend.schemas.source import (
     AuditEntryResponse,
@@ -84,15 +84,9 @@ class SourceService:
 
     @classmethod
     def of(
-        cls, container: Container, actor: Actor = audit.OWNER, choice: SourceChoice = EVERY_SOURCE
+        cls, parts: SourceParts, actor: Actor = audit.OWNER, choice: SourceChoice = EVERY_SOURCE
     ) -> Self:
-        return cls(
-            container.database,
-            lambda: container.vault,
-            container.find_source_objection,
-            actor,
-            choice,
-        )
+        return cls(parts.open_database(), parts.open_vault, parts.find_objection, actor, choice)
 
     def get(self, name: str) -> Source:
         return self._find(self.database, name)

@@ -64,7 +64,9 @@ def knowledge_page(
     dropped: Annotated[int, Query(ge=0, le=_HIGHEST)] = 0,
 ) -> Response:
     if q.strip():
-        found = KnowledgePage(knowledge.search(q, None, container.sentence_model, _LISTED), None)
+        found = KnowledgePage(
+            knowledge.search(q, None, container.embedding.sentence_model, _LISTED), None
+        )
     else:
         position = None if before is None else ItemPosition(*read_position(before))
         found = knowledge.list_page(None, position, _LISTED)

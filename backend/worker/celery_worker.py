@@ -156,7 +156,7 @@ class WorkerProcess:
             register_process_metrics(metrics.registry)
             serve_metrics(*config.metrics, metrics.registry)
         engine = Engine(
-            self._containers,
+            lambda: self._containers().sources,
             stopping=self._stopping,
             notifier=self._notifier,
             bound=StallLimit(still=timedelta(minutes=settings.still_minutes), stuck=self._stuck),

@@ -68,7 +68,7 @@ class ContainerProvider:
             if active is not None and active.embedder != container.engine.version.embedder:
                 container = container.reopen()
             # Opened here, once, before several threads use them.
-            for part in (container.database, container.ledger, container.engine.writer):
+            for part in (container.database, container.sources.ledger, container.engine.writer):
                 del part
             self._container = container
         return container

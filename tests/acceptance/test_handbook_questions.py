@@ -74,7 +74,7 @@ def asked_of(container: Container, questions: Path) -> list[Asked]:
 
 
 def ask(container: Container, question: dict[str, object]) -> Asked:
-    readers = container.resolve_readers(Readers.of(*strings(question["as"])))
+    readers = container.home_database.resolve_readers(Readers.of(*strings(question["as"])))
     turn = ChatTurn(
         message=str(question["question"]),
         readers=readers,

@@ -63,7 +63,7 @@ def proofs(place: Path, url: str) -> Proofs:
     values = {"home": place / "state", "models": MODEL_CACHE}
     container = Container(Settings.model_validate(values))
     with closing(container.database):
-        return dict(_make_proofs(container.database, container.machine_secret))
+        return dict(_make_proofs(container.database, container.sign_in.machine_secret))
 
 
 def _make_proofs(

@@ -55,7 +55,12 @@ def home(tmp_path: Path) -> Home:
     )
     source = sources.add(container.database, "wiki", "folder", {"path": str(folder)})
     assert list(
-        sync(container.database, source, container.connector(source), container.pipeline(source))
+        sync(
+            container.database,
+            source,
+            container.sources.connector(source),
+            container.sources.pipeline(source),
+        )
     )
     container.close()
     return made

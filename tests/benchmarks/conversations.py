@@ -192,7 +192,7 @@ def measure_opening(server: Server, times: int) -> float:
             find_sources=frozenset,
         ),
         projects=ProjectService(database=server.database, owner=OWNER),
-        files=FileKeeper(lambda: server.container.file_index),
+        files=FileKeeper(lambda: server.container.sources.file_index),
     )
     lengths = (SHORT, LONG)
     ids = {length: write_conversation(server.database, length) for length in lengths}
@@ -216,7 +216,10 @@ def open_server(folder: Path, url: str) -> Server:
     container = Container(settings)
     source = sources.add(container.database, "handbook", "folder", {"path": str(handbook())})
     steps = sync(
-        container.database, source, container.connector(source), container.pipeline(source)
+        container.database,
+        source,
+        container.sources.connector(source),
+        container.sources.pipeline(source),
     )
     assert list(steps)
     return Server(container)

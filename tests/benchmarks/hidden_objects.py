@@ -123,7 +123,7 @@ def serve_people(folder: Path) -> Iterator[tuple[dict[Role, httpx.Client], Hidde
         ApiTokenService(database, owner=ann).create(
             "token-of-ann", [TokenScope.SEARCH], timedelta(days=1)
         )
-        cookie = AccountCookies.of_machine(Container(settings).machine_secret).session
+        cookie = AccountCookies.of_machine(Container(settings).sign_in.machine_secret).session
         begun = [begin_session(database, person, Visitor()) for person in (bob, sam)]
         with (
             open_client(server.url, cookie, begun[0]) as member,

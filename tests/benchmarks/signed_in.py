@@ -117,7 +117,7 @@ def serve_both(
         ]
         container = Container(Settings(home=signed, models=Path(MODEL_CACHE)))
         account = fill_accounts(container.database)
-        cookies = AccountCookies.of_machine(container.machine_secret)
+        cookies = AccountCookies.of_machine(container.sign_in.machine_secret)
         yield running[0], running[1], account, cookies
 
 

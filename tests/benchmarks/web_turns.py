@@ -146,13 +146,13 @@ def open_world(folder: Path) -> Iterator[World]:
             llm_model="scripted",
         )
         container = Container(settings)
-        service = container.web_search_service(OWNER)
+        service = container.web.service(OWNER)
         service.add("tavily", engine.settings(desk.url), {"key": SECRET}, "desk")
         service.change_rules(RulesChange(is_on=True))
         fetcher = PageFetcher(AllowedNetworks(hosts=frozenset({PAGE_HOST})), _resolve)
         embedding = container.engine.embedding
         web = WebSessions(
-            container.web_search,
+            container.web.search,
             lambda: PageReader(fetcher),
             lambda: container.database,
             lambda: EmbedderWithLanguages(embedding.embedder, embedding.language_support),

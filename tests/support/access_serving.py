@@ -51,9 +51,9 @@ def _serve(path: Path, container: Container) -> Iterator[World]:
 def _serve_container(path: Path, container: Container) -> Iterator[World]:
     empty = path / "empty"
     empty.mkdir()
-    owner = Owner(container.machine_secret, Readers.of(f"user:{email_of(SERVICE)}"))
+    owner = Owner(container.sign_in.machine_secret, Readers.of(f"user:{email_of(SERVICE)}"))
     app = make_app(container, owner, Listening(address="127.0.0.1"))
-    cookies = AccountCookies.of_machine(container.machine_secret)
+    cookies = AccountCookies.of_machine(container.sign_in.machine_secret)
     with TestClient(app, base_url=ADDRESS, follow_redirects=False) as client:
         assert app.state.app_state.warmup.ready.wait(60)
         yield World(container, app, client, cookies, empty)
@@ -82,7 +82,7 @@ def _sync_folder(container: Container, folder: Path, source: str) -> None:
     (folder / "access.yaml").write_text(rules)
     added = sources.add(container.database, source, "folder", {"path": str(folder)})
     _define_sets(container, added.name)
-    connector, pipeline = container.connector(added), container.pipeline(added)
+    connector, pipeline = container.sources.connector(added), container.sources.pipeline(added)
     assert list(sync(container.database, added, connector, pipeline))
 
 

@@ -115,7 +115,7 @@ class World:
         return Actor(name, MappingProxyType(self._prove(name)))
 
     def _prove(self, name: str) -> dict[str, str]:
-        secret = self.container.machine_secret
+        secret = self.container.sign_in.machine_secret
         match name.split():
             case ["nobody"]:
                 return {}

@@ -76,6 +76,13 @@ class KeptContainer(Container):
     def index_writer(self) -> IndexWriter:
         return self.engine.writer
 
+    @property
+    def ledger(self) -> Ledger:
+        return self.sources.ledger
+
+    def connector(self, source: Source) -> Connector:
+        return self.sources.connector(source)
+
 
 class Site(Protocol):
     """Where a trial takes place, and who works there."""

@@ -69,7 +69,7 @@ def research_web(folder: Path) -> Iterator[ResearchWeb]:
         running = stack.enter_context(serve(engine))
         container = make_container(folder / "home", llm_url=model.base_url, llm_model="scripted")
         allowed = AllowedNetworks(hosts=frozenset({SITE}))
-        container.page_reader = PageReader(PageFetcher(allowed, _resolve))
+        vars(container.web)["page_reader"] = PageReader(PageFetcher(allowed, _resolve))
         connected(container, documents)
         switch_on(container, running)
         world = ResearchWeb(container, model, engine, web)

@@ -57,7 +57,7 @@ class HeldModel:
 @contextmanager
 def serve(container: Container) -> Iterator[Api]:
     """A server process of people with accounts, from when it is ready until it has stopped."""
-    secret = container.machine_secret
+    secret = container.sign_in.machine_secret
     cookies = AccountCookies.of_machine(secret)
     accounts = AccountPresence(lambda: people.has_people(container.database))
     authenticator = make_authenticator(container, Owner(secret, Readers.of()), cookies, accounts)

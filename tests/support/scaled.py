@@ -98,7 +98,7 @@ class Scaled:
         return runs.latest(self.database).get(SOURCE)
 
     def held(self) -> int:
-        return self.container.ledger.count(SOURCE)
+        return self.container.sources.ledger.count(SOURCE)
 
     def is_done(self, documents: int) -> bool:
         """Whether so many documents are indexed, and nothing goes on."""
@@ -112,7 +112,7 @@ class Scaled:
 
     def check(self, documents: int) -> None:
         """That ledger and index agree, document by document. Raises AssertionError."""
-        entries = list(self.container.ledger.scan(SOURCE, ""))
+        entries = list(self.container.sources.ledger.scan(SOURCE, ""))
         assert len(entries) == documents
         assert entries == list(self.container.engine.writer.scan())
 

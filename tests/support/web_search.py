@@ -38,7 +38,7 @@ def _read_query(request: ReceivedRequest) -> str:
 
 
 def switch_on(container: Container, engine: RunningService) -> None:
-    service = container.web_search_service(OWNER)
+    service = container.web.service(OWNER)
     service.add("searxng", {"api_url": engine.url, "private_hosts": ["127.0.0.1"]})
     service.change_rules(RulesChange(is_on=True))
 

@@ -186,7 +186,7 @@ _CHANGED = problem(
 def _file(container: Container, document: Document) -> BufferedReader | None:
     """Return the file of a document; None where there is none, or its source may not read it any more."""
     try:
-        connector = container.connector(sources.find(container.database, document.source))
+        connector = container.sources.connector(sources.find(container.database, document.source))
     except (InvalidInputError, NotFoundError):
         # Files of people's own are of no source that is connected.
         return None

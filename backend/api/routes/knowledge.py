@@ -89,7 +89,7 @@ def list_knowledge(
     """What you may not read all sources of is not there: it is neither listed nor counted. Without a place, all that is yours and that of your projects."""
     places = None if place is None else (place,)
     if query.strip():
-        found = knowledge.search(query, places, container.sentence_model, limit)
+        found = knowledge.search(query, places, container.embedding.sentence_model, limit)
         return KnowledgeResponse(items=_show(knowledge, found), next=None)
     position = None if before is None else ItemPosition(*read_position(before))
     page = knowledge.list_page(places, position, limit)

@@ -131,7 +131,7 @@ def build_text_references(
     deadline = Deadline.after(seconds, context.cancel_token)
     sources = _read_sources(body.sources, container.database, readers)
     built = build_references(
-        body.text, sources, container.embedder_with_languages, body.style, deadline
+        body.text, sources, container.embedding.with_languages, body.style, deadline
     )
     if body.document_ids:
         gate = _open_gate(container, readers_now(), deadline)

@@ -81,7 +81,7 @@ class AnsweringService:
         self._database = container.database
         self._news = TurnNotifications()
         self._runner = TurnRunner(lambda: self._database, _hold_no_slot, self._news.announce)
-        self._files = FileKeeper(lambda: container.file_index)
+        self._files = FileKeeper(lambda: container.sources.file_index)
         self._steps: dict[int | None, str] = {}
         """What is being done for the questions that are being answered, by their ids."""
 

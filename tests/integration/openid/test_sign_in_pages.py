@@ -54,7 +54,7 @@ class Browser:
     """A browser with cookies of its own, at a Quarry that is the same for all of a test."""
 
     def __init__(self, container: Container, program: ProviderProgram) -> None:
-        owner = Owner(container.machine_secret, Readers.of())
+        owner = Owner(container.sign_in.machine_secret, Readers.of())
         app = make_app(container, owner, Listening(address="127.0.0.1"))
         self.client = TestClient(app, base_url=ADDRESS, follow_redirects=False)
         self._container, self._program = container, program
@@ -69,7 +69,9 @@ class Browser:
         return self.client.get(self.go(subject))
 
     def who(self) -> Person | None:
-        session = self.client.cookies.get(self._container.machine_secret.name_cookie("account"))
+        session = self.client.cookies.get(
+            self._container.sign_in.machine_secret.name_cookie("account")
+        )
         return find_person(self._container.database, session) if session else None
 
     def email(self) -> str | None:
@@ -245,7 +247,7 @@ def test_nothing_of_a_sign_in_is_logged(
     kept = dict(browser.client.cookies)
     browser.client.get(back)
     browser.client.get(back)
-    session = browser.client.cookies[container.machine_secret.name_cookie("account")]
+    session = browser.client.cookies[container.sign_in.machine_secret.name_cookie("account")]
     lines = [
         JsonFormatter().format(record)
         for record in caplog.records

@@ -81,7 +81,7 @@ def test_each_leg_names_the_same_best(
 ) -> None:
     """At least 90 % is required; with the same words and exact vectors it is nearly 100 %."""
     asked = [restrict_to_leg(query, leg) for query in queries]
-    readers = local.resolve_readers(ASKERS["everything"])
+    readers = local.home_database.resolve_readers(ASKERS["everything"])
     found = compare_rankings(pair.local, pair.cluster, asked, readers)
     assert average_overlap(found) >= 0.99
 
@@ -90,7 +90,7 @@ def test_exact_matches_are_the_same_every_time(
     pair: Pair, queries: Sequence[IndexQuery], local: Container
 ) -> None:
     asked = [query for query in queries if query.exact]
-    readers = local.resolve_readers(ASKERS["everything"])
+    readers = local.home_database.resolve_readers(ASKERS["everything"])
     assert len(asked) >= 8
     for each in compare_rankings(pair.local, pair.cluster, asked, readers):
         one, other = (
@@ -105,7 +105,7 @@ def test_exact_matches_are_the_same_every_time(
 def test_everybody_sees_the_same_documents(
     pair: Pair, queries: Sequence[IndexQuery], local: Container, asker: str
 ) -> None:
-    readers = local.resolve_readers(ASKERS[asker])
+    readers = local.home_database.resolve_readers(ASKERS[asker])
     for query in queries[:20]:
         wide = IndexQuery(text=query.text, vector=query.vector, alpha=1.0, size=400)
         (mine,) = pair.local.find([wide], readers, Deadline.after(60)).rankings
@@ -134,7 +134,7 @@ def test_facets_of_a_search_are_alike(pair: Pair, local: Container) -> None:
 
 def test_raw_evidence_compares(pair: Pair, queries: Sequence[IndexQuery], local: Container) -> None:
     """Answers are declined by raw scores, which must not depend on the index engine."""
-    readers = local.resolve_readers(ASKERS["everything"])
+    readers = local.home_database.resolve_readers(ASKERS["everything"])
     for each in compare_rankings(pair.local, pair.cluster, queries, readers):
         theirs = {hit.chunk.key: hit.evidence for hit in each.other}
         for hit in each.one:

@@ -114,7 +114,7 @@ class ModesWorld:
         """Have the model, the rules and the memories of a scenario, with empty logs."""
         self.clear_logs()
         self.play(scenario)
-        service = self.container.web_search_service(OWNER)
+        service = self.container.web.service(OWNER)
         service.change_rules(replace(DEFAULT_RULES, **scenario.rules))
         broken = self._ask_broken_first() if scenario.is_engine_broken else nullcontext()
         sees = self._see_pictures() if scenario.sees_pictures else nullcontext()
@@ -148,7 +148,7 @@ class ModesWorld:
     def _ask_broken_first(self) -> Iterator[None]:
         engine = SearxngWorld()
         engine.instead = reply_text("broken", status=500)
-        service = self.container.web_search_service(OWNER)
+        service = self.container.web.service(OWNER)
         with serve(engine) as running:
             local = {"api_url": running.url, "private_hosts": ["127.0.0.1"]}
             service.add("searxng", local, name=BROKEN)
@@ -228,11 +228,11 @@ def modes_world(folder: Path) -> Iterator[ModesWorld]:
         web = stack.enter_context(local_web())
         engine = stack.enter_context(serve(WordSearxng(fill_in_pages(web))))
         container = make_container(folder / "home", llm_url=model.base_url, llm_model="scripted")
-        container.page_reader = PageReader(PageFetcher(web.allowed, web.resolve))
+        vars(container.web)["page_reader"] = PageReader(PageFetcher(web.allowed, web.resolve))
         connected(container, folder / "wiki")
         switch_on(container, engine)
         # All scenarios together ask more often than the usual limit of a minute lets them.
-        container.web_search_service(OWNER).edit("searxng", ProviderChange(per_minute=600))
+        container.web.service(OWNER).edit("searxng", ProviderChange(per_minute=600))
         seeing = replace(SEEING, base_url=model.base_url)
         language_models.add(container.database, seeing, None)
         client = stack.enter_context(client_of(container, FINANCE))

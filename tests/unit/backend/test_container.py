@@ -15,6 +15,7 @@ from backend.container import Container, find_held_beyond_tokens
 from backend.settings import DEFAULT_MODEL, Settings
 from backend.store import groups, tables
 from backend.store.audit import OWNER
+from backend.web_search.browser.browser_reader import BrowserReader
 from connectors.access import Access, Readers
 from connectors.errors import ActionRequiredError, DamagedDataError
 from indexing.index.versions import IndexVersionReplacedError
@@ -167,12 +168,49 @@ def test_what_the_owner_may_hold_is_asked_of_a_database_that_is_opened_once(
 
     monkeypatch.setattr(sqlite3, "connect", count)
     own = Readers.of("public")
-    assert container.resolve_readers_of_owner(own) == own
+    assert container.home_database.resolve_readers_of_owner(own) == own
     assert len(opened) == 1
 
 
 def test_the_settings_say_which_browser_and_how_much_memory(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, browser_path=Path("/opt/chromium"), browser_megabytes=600)
-    with Container(settings).browser as browser:
+    with Container(settings).web.browser as browser:
         assert browser._configured == Path("/opt/chromium")
         assert browser._limits.memory_bytes == 600 << 20
+
+
+def test_groups_of_parts_are_opened_without_a_home_or_a_database_being_created(
+    tmp_path: Path,
+) -> None:
+    container = Container(Settings(home=tmp_path / "home"))
+    assert container.sign_in.openid_provider is None
+    with container.web.browser:
+        assert not container.home_database.set_url
+    _ = container.sources
+    assert list(tmp_path.iterdir()) == []
+    assert container.sources.limits.home == tmp_path / "home"
+    assert not container.web.sessions.is_on
+    assert list((tmp_path / "home").iterdir()) == []
+
+
+def test_what_was_opened_of_the_web_is_closed_with_the_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[BrowserReader] = []
+
+    def close(browser: BrowserReader) -> None:
+        closed.append(browser)
+
+    monkeypatch.setattr(BrowserReader, "close", close)
+    container = Container(Settings(home=tmp_path))
+    _ = container.web
+    container.close()
+    assert closed == []
+    browser = container.web.browser
+    container.close()
+    assert closed == [browser]
+
+
+def test_the_container_stays_small() -> None:
+    members = [name for name in vars(Container) if not name.startswith("__")]
+    assert len(members) <= 25, "a class in backend/composition groups what belongs together"

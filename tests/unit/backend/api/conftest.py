@@ -60,7 +60,10 @@ def make_container(home: Path, **settings: object) -> Container:
 def connected(container: Container, folder: Path) -> None:
     source = sources.add(container.database, SOURCE, "folder", {"path": str(folder)})
     steps = sync(
-        container.database, source, container.connector(source), container.pipeline(source)
+        container.database,
+        source,
+        container.sources.connector(source),
+        container.sources.pipeline(source),
     )
     assert list(steps)
 
@@ -100,7 +103,7 @@ def api(container: Container, *tokens: str) -> Api:
 
 def owner(container: Container, *tokens: str) -> MachineAuthenticator:
     return MachineAuthenticator(
-        container.machine_secret,
+        container.sign_in.machine_secret,
         Readers.of(*tokens),
         lambda given: find_valid_token(container.database, given),
     )
@@ -109,7 +112,7 @@ def owner(container: Container, *tokens: str) -> MachineAuthenticator:
 def authorization(app: Api) -> dict[str, str]:
     """The header that programs of the owner send."""
     state: AppState = app.state.app_state
-    return {"Authorization": f"Bearer {state.current.container.machine_secret.value}"}
+    return {"Authorization": f"Bearer {state.current.container.sign_in.machine_secret.value}"}
 
 
 def list_requests(app: Api) -> Iterator[tuple[str, str, Permission | None]]:

@@ -60,14 +60,14 @@ def ask_every_route(world: World, headers: Mapping[str, str]) -> dict[str, int]:
 
 
 def test_a_stranger_reaches_what_is_open_to_anyone_and_nothing_else(world: World) -> None:
-    for name, headers in make_strangers(world.container.machine_secret).items():
+    for name, headers in make_strangers(world.container.sign_in.machine_secret).items():
         for route, status in ask_every_route(world, headers).items():
             is_open = ROUTES[route].permission is Permission.ANYONE
             assert is_open or status == 401, (name, route)
 
 
 def test_whoever_has_the_secret_reaches_all_but_accounts(world: World) -> None:
-    secret = world.container.machine_secret
+    secret = world.container.sign_in.machine_secret
     by_token = ask_every_route(world, {"authorization": f"Bearer {secret.value}"})
     assert ask_every_route(world, session_of(secret)) == by_token
     for route, status in by_token.items():

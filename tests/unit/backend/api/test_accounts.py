@@ -77,7 +77,7 @@ def container(tmp_path_factory: pytest.TempPathFactory) -> Container:
 
 @pytest.fixture(scope="module")
 def cookies(container: Container) -> AccountCookies:
-    return AccountCookies.of_machine(container.machine_secret)
+    return AccountCookies.of_machine(container.sign_in.machine_secret)
 
 
 @pytest.fixture(scope="module")
@@ -89,12 +89,12 @@ def app(container: Container, cookies: AccountCookies) -> Iterator[Api]:
 
 
 def make_app(container: Container, cookies: AccountCookies, queue: PasswordQueue) -> Api:
-    owner = Owner(container.machine_secret, Readers.of())
+    owner = Owner(container.sign_in.machine_secret, Readers.of())
     accounts = AccountPresence(lambda: people.has_people(container.database))
     authenticator = make_authenticator(container, owner, cookies, accounts)
     app = create_app(container, authenticator, error_page=pages.error_page)
     pages.mount(app)
-    mount_link(app, container.machine_secret, container.database)
+    mount_link(app, container.sign_in.machine_secret, container.database)
     SignInPages(container, cookies, CHEAP, queue).mount(app)
     PasswordResetPages(container, cookies, CHEAP, queue).mount(app)
     return app
@@ -158,7 +158,7 @@ def test_nobody_reaches_what_is_not_open_to_anyone(
     gone = Browser(app, container, cookies, GONE)
     PeopleService(container.database).disable(GONE)
     disabled = Browser(app, container, cookies, GONE)
-    secret = container.machine_secret
+    secret = container.sign_in.machine_secret
     machine = TestClient(app, base_url=ADDRESS, follow_redirects=False)
     machine.cookies.set(secret.cookie_name, secret.make_session())
     by_secret = TestClient(
@@ -667,7 +667,7 @@ def test_a_session_is_no_bearer_and_a_token_no_session(
 
 
 def test_the_link_of_the_machine_lets_nobody_in(stranger: TestClient, container: Container) -> None:
-    code = container.machine_secret.make_link_code()
+    code = container.sign_in.machine_secret.make_link_code()
     opened = stranger.get("/link", params={"code": code}, headers=PAGE)
     assert (opened.status_code, opened.headers["location"]) == (303, "/sign-in")
     assert "set-cookie" not in opened.headers
@@ -709,7 +709,7 @@ def test_an_error_of_the_database_tells_nothing_secret(
     caplog.set_level(logging.DEBUG)
     person = add_person(empty.database, ANN, Role.ADMIN)
     code = PeopleService(empty.database).invite(BOB, Role.MEMBER)
-    cookies = AccountCookies.of_machine(empty.machine_secret)
+    cookies = AccountCookies.of_machine(empty.sign_in.machine_secret)
     client = TestClient(make_app(empty, cookies, PasswordQueue()), base_url=ADDRESS)
     assert _sign_in(client, ANN, "wrong").status_code == 401
     with empty.database.engine.begin() as connection:
@@ -741,15 +741,15 @@ def empty(tmp_path: Any) -> Container:
 
 
 def test_without_accounts_the_machine_answers_its_owner(empty: Container) -> None:
-    cookies = AccountCookies.of_machine(empty.machine_secret)
+    cookies = AccountCookies.of_machine(empty.sign_in.machine_secret)
     client = TestClient(make_app(empty, cookies, PasswordQueue()), base_url=ADDRESS)
     assert client.get("/sign-in", headers=PAGE).status_code == 401
     assert "quarry link" in client.get("/sign-in", headers=PAGE).text
     assert _sign_in(client, ANN).status_code == 401
-    owner = bearer(empty.machine_secret.value)
+    owner = bearer(empty.sign_in.machine_secret.value)
     assert client.post("/sign-out", headers=owner).status_code == 403
     assert client.get("/metrics", headers=owner).status_code == 200
-    code = empty.machine_secret.make_link_code()
+    code = empty.sign_in.machine_secret.make_link_code()
     assert client.get("/link", params={"code": code}, follow_redirects=False).status_code == 303
     assert client.get("/metrics").status_code == 200
     # The first account is made while the server runs: from the next request on it is another one.

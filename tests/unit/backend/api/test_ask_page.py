@@ -65,5 +65,5 @@ def test_examples_are_of_documents_that_the_asker_may_read(container: Container)
     assert "What does “Parental leave” say?" in shown
     assert all("Salary" not in one for one in shown)
     assert "What does “Salary bands” say?" in list_examples(
-        container.database, container.resolve_readers(Readers.of("group:finance"))
+        container.database, container.home_database.resolve_readers(Readers.of("group:finance"))
     )

@@ -77,7 +77,7 @@ def app(container: Container) -> Iterator[Api]:
     """The whole server, ready."""
     app = api(container)
     pages.mount(app)
-    mount_link(app, container.machine_secret, container.database)
+    mount_link(app, container.sign_in.machine_secret, container.database)
     with TestClient(app, base_url=ADDRESS):
         assert app.state.app_state.warmup.ready.wait(60)
         yield app
@@ -92,7 +92,9 @@ def stranger(app: Api) -> TestClient:
 @pytest.fixture
 def browser(stranger: TestClient, container: Container) -> TestClient:
     """One that has opened a link."""
-    assert _open_link(stranger, container.machine_secret.make_link_code()).status_code == 303
+    assert (
+        _open_link(stranger, container.sign_in.machine_secret.make_link_code()).status_code == 303
+    )
     return stranger
 
 
@@ -164,7 +166,7 @@ def test_a_program_is_told_what_to_send(stranger: TestClient) -> None:
 def test_a_program_is_known_by_the_secret(
     stranger: TestClient, container: Container, scheme: str
 ) -> None:
-    known = {"authorization": f"{scheme} {container.machine_secret.value}"}
+    known = {"authorization": f"{scheme} {container.sign_in.machine_secret.value}"}
     assert stranger.get("/api/sources", headers=known).status_code == 200
     assert stranger.post("/api/search", json=SEARCH, headers=known).status_code == 200
 
@@ -177,7 +179,7 @@ def test_any_other_header_proves_nothing(
     browser: TestClient, container: Container, authorization: str
 ) -> None:
     """Not even beside a session that is valid: what a client says of itself has to be true."""
-    secret = container.machine_secret
+    secret = container.sign_in.machine_secret
     given = authorization.format(
         secret=secret.value, link=secret.make_link_code(), session=secret.make_session()
     )
@@ -187,7 +189,7 @@ def test_any_other_header_proves_nothing(
 def test_the_secret_is_read_from_the_header_alone(
     stranger: TestClient, container: Container
 ) -> None:
-    secret = container.machine_secret
+    secret = container.sign_in.machine_secret
     for name in ("code", "token", "secret", "access_token"):
         assert stranger.get("/api/sources", params={name: secret.value}).status_code == 401
     assert _open_link(stranger, secret.value).status_code == 401
@@ -196,20 +198,20 @@ def test_the_secret_is_read_from_the_header_alone(
 def test_a_link_begins_a_session_and_leaves_the_address(
     stranger: TestClient, container: Container
 ) -> None:
-    code = container.machine_secret.make_link_code()
+    code = container.sign_in.machine_secret.make_link_code()
     opened = _open_link(stranger, code)
     assert (opened.status_code, opened.headers["location"]) == (303, "/")
     cookie = opened.headers["set-cookie"]
     assert re.search(r"; HttpOnly; Max-Age=2592000; Path=/; SameSite=lax$", cookie)
     assert code not in cookie
-    assert container.machine_secret.value not in cookie
+    assert container.sign_in.machine_secret.value not in cookie
     assert opened.headers["cache-control"] == "no-store"
     assert opened.headers["referrer-policy"] == "same-origin"
     assert stranger.get("/api/sources").status_code == 200
 
 
 def test_a_link_lets_one_browser_in(app: Api, container: Container) -> None:
-    code = container.machine_secret.make_link_code()
+    code = container.sign_in.machine_secret.make_link_code()
     other = TestClient(app, base_url=ADDRESS, follow_redirects=False)
     assert _open_link(other, code).status_code == 303
     third = TestClient(app, base_url=ADDRESS, follow_redirects=False)
@@ -224,7 +226,7 @@ def test_a_link_lets_one_browser_in(app: Api, container: Container) -> None:
 
 
 def test_of_browsers_that_open_a_link_at_once_one_is_let_in(app: Api, container: Container) -> None:
-    code = container.machine_secret.make_link_code()
+    code = container.sign_in.machine_secret.make_link_code()
     browsers = [TestClient(app, base_url=ADDRESS, follow_redirects=False) for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda browser: _open_link(browser, code), browsers))
@@ -234,7 +236,7 @@ def test_of_browsers_that_open_a_link_at_once_one_is_let_in(app: Api, container:
 def test_the_audit_tells_once_that_a_link_was_opened_and_from_where(
     stranger: TestClient, container: Container
 ) -> None:
-    code, before = container.machine_secret.make_link_code(), _list_opened(container)
+    code, before = container.sign_in.machine_secret.make_link_code(), _list_opened(container)
     for _ in range(2):
         _open_link(stranger, code)
     _open_link(stranger, "x" * 150)
@@ -248,7 +250,7 @@ def _list_opened(container: Container) -> list[AuditEntry]:
 
 
 def test_a_link_leads_nowhere_else(stranger: TestClient, container: Container) -> None:
-    code = container.machine_secret.make_link_code()
+    code = container.sign_in.machine_secret.make_link_code()
     elsewhere = {"code": code, "next": "//evil.example", "url": "https://evil.example"}
     opened = stranger.get("/link", params=elsewhere, headers={"host": "localhost:8321"})
     assert opened.headers["location"] == "/"
@@ -263,7 +265,7 @@ def test_another_link_lets_nobody_in(stranger: TestClient, code: str) -> None:
 
 def test_a_session_that_somebody_chose_is_none(stranger: TestClient, container: Container) -> None:
     """Fixation: a cookie that was set before does not become a session, and opening a link replaces it."""
-    secret = container.machine_secret
+    secret = container.sign_in.machine_secret
     stranger.cookies.set(secret.cookie_name, "chosen")
     assert stranger.get("/api/sources").status_code == 401
     opened = _open_link(stranger, secret.make_link_code())
@@ -271,7 +273,7 @@ def test_a_session_that_somebody_chose_is_none(stranger: TestClient, container: 
 
 
 def test_a_session_ends(stranger: TestClient, container: Container) -> None:
-    secret = container.machine_secret
+    secret = container.sign_in.machine_secret
     ended = secret.make_session(datetime.now(UTC) - SESSION_LIFETIME)
     stranger.cookies.set(secret.cookie_name, ended)
     assert stranger.get("/api/sources").status_code == 401
@@ -298,7 +300,7 @@ def test_a_page_of_the_session_may_change_something(browser: TestClient) -> None
 def test_without_the_proof_of_its_page_a_session_changes_nothing(
     browser: TestClient, container: Container, method: str
 ) -> None:
-    secret = container.machine_secret
+    secret = container.sign_in.machine_secret
     foreign = secret.csrf_token(secret.make_session())
     for proof in ({}, {"x-csrf-token": ""}, {"x-csrf-token": foreign}):
         refused = browser.request(method, "/api/search", json=SEARCH, headers=proof)
@@ -316,7 +318,7 @@ class NoRoutes(list[BaseRoute]):
 def test_a_request_with_its_proof_is_let_in_without_a_look_at_all_routes(
     container: Container,
 ) -> None:
-    secret = container.machine_secret
+    secret = container.sign_in.machine_secret
     session = secret.make_session()
     headers = {
         "cookie": f"{secret.cookie_name}={session}",
@@ -403,7 +405,7 @@ def test_a_token_is_read_from_the_header_alone(
     token = tokens.create("header", TokenScope, A_WEEK)
     assert stranger.get("/api/sources", params={"token": token}).status_code == 401
     assert _open_link(stranger, token).status_code == 401
-    stranger.cookies.set(container.machine_secret.cookie_name, token)
+    stranger.cookies.set(container.sign_in.machine_secret.cookie_name, token)
     assert stranger.get("/api/sources").status_code == 401
 
 

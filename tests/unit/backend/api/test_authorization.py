@@ -43,7 +43,7 @@ def _whole(container: Container) -> FastAPI:
     """The API with the pages on it, as it is served."""
     app = api(container)
     pages.mount(app)
-    mount_link(app, container.machine_secret, container.database)
+    mount_link(app, container.sign_in.machine_secret, container.database)
     return app
 
 

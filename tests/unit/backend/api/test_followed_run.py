@@ -103,7 +103,7 @@ def test_a_server_follows_the_run_of_another_and_begins_none(
 ) -> None:
     run = _begin(container, this_process())
     _report_progress(container, run, 4)
-    syncs = SyncRunRegistry(lambda: container, lambda: {this_process()})
+    syncs = SyncRunRegistry(lambda: container.sources, lambda: {this_process()})
     followed = syncs.begin(source, EmptyListing.REFUSE)
     event = asyncio.run(_first_event(followed))
     assert isinstance(event.data, ProgressEvent)
@@ -124,7 +124,7 @@ async def _first_event(run: SyncRun) -> Event:
 
 def test_following_ends_with_the_server(container: Container, source: Source) -> None:
     _begin(container, this_process())
-    syncs = SyncRunRegistry(lambda: container, lambda: {this_process()})
+    syncs = SyncRunRegistry(lambda: container.sources, lambda: {this_process()})
     syncs.begin(source, EmptyListing.REFUSE)
     assert syncs.unfinished() == [SOURCE]
     syncs.stop(SOON)

@@ -110,9 +110,11 @@ class World:
         answer = self.program.post("/api/documents", json=body)
         assert answer.json()["accepted"] == len(numbers), answer.text
         source = sources.find(self.container.database, SOURCE)
-        pipeline = self.container.pipeline(source)
+        pipeline = self.container.sources.pipeline(source)
         assert list(
-            sync(self.container.database, source, self.container.connector(source), pipeline)
+            sync(
+                self.container.database, source, self.container.sources.connector(source), pipeline
+            )
         )
         self.reports |= {report.number: report for report in written}
 
@@ -232,8 +234,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             add_person(container.database, email_of(name))
         for group in GROUPS:
             GroupService(container.database).create(group)
-        SourceService.of(container).add("ingest", {}, name=SOURCE)
-        owner = Owner(container.machine_secret, Readers.of())
+        SourceService.of(container.sources).add("ingest", {}, name=SOURCE)
+        owner = Owner(container.sign_in.machine_secret, Readers.of())
         app = make_app(container, owner, Listening(address="127.0.0.1"))
         stack.enter_context(TestClient(app, base_url=ADDRESS))
         assert app.state.app_state.warmup.ready.wait(60)

@@ -36,7 +36,7 @@ def empty(tmp_path: Path) -> Container:
 def client(empty: Container, monkeypatch: pytest.MonkeyPatch) -> TestClient:
     monkeypatch.setattr(server, "Passwords", lambda: CHEAP)
     listening = Listening(address="0.0.0.0", public_address=PublicAddress(URL))
-    owner = Owner(empty.machine_secret, Readers.of())
+    owner = Owner(empty.sign_in.machine_secret, Readers.of())
     app = make_app(empty, owner, listening)
     return TestClient(app, base_url=URL, follow_redirects=False)
 
@@ -82,7 +82,7 @@ def test_browsers_are_told_to_use_tls_alone(client: TestClient) -> None:
 
 
 def test_the_secret_of_the_machine_admits_nobody(client: TestClient, empty: Container) -> None:
-    secret = empty.machine_secret
+    secret = empty.sign_in.machine_secret
     code = secret.make_link_code()
     assert client.get("/link", params={"code": code}).status_code == 401
     by_secret = {"authorization": f"Bearer {secret.value}"}

@@ -71,8 +71,8 @@ def bob(containers: list[Container]) -> Credentials:
 
 class Server:
     def __init__(self, container: Container) -> None:
-        self._cookie = AccountCookies.of_machine(container.machine_secret)
-        owner = Owner(container.machine_secret, Readers.of())
+        self._cookie = AccountCookies.of_machine(container.sign_in.machine_secret)
+        owner = Owner(container.sign_in.machine_secret, Readers.of())
         accounts = AccountPresence(lambda: people.has_people(container.database))
         self._authenticator: Authenticator = make_authenticator(
             container, owner, self._cookie, accounts

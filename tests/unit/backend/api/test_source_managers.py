@@ -74,7 +74,7 @@ def container(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Contain
 
 @pytest.fixture(scope="module")
 def cookies(container: Container) -> AccountCookies:
-    return AccountCookies.of_machine(container.machine_secret)
+    return AccountCookies.of_machine(container.sign_in.machine_secret)
 
 
 @pytest.fixture(scope="module")
@@ -339,11 +339,11 @@ def test_a_path_that_leads_elsewhere_later_is_not_read(
     body = {"kind": "folder", "name": "moving", "settings": {"path": str(place)}}
     assert sam.post(LIST, json=body).status_code == 201
     source = sources.find(container.database, "moving")
-    assert container.connector(source).source == "moving"
+    assert container.sources.connector(source).source == "moving"
     place.rmdir()
     place.symlink_to(shared.parent / "secret")
     with pytest.raises(InvalidInputError, match="leads out of it"):
-        container.connector(source)
+        container.sources.connector(source)
     (content, *_) = sam.post(f"{LIST}/moving/test").json()
     assert (content["works"], "QUARRY_SOURCE_ROOTS" in content["fault"]) == (False, True)
 
@@ -354,11 +354,11 @@ def test_who_is_no_admin_any_more_reads_the_server_no_more(
     person = add_person(container.database, "former@example.com", Role.ADMIN)
     secret = {"path": str(shared.parent / "secret")}
     source = sources.add(container.database, "former", "folder", secret, owner_id=person.id)
-    assert container.connector(source).source == "former"
+    assert container.sources.connector(source).source == "former"
     for role in (Role.SOURCE_MANAGER, Role.MEMBER):
         PeopleService(container.database).set_role(person.email, role)
         with pytest.raises(InvalidInputError, match="QUARRY_SOURCE_ROOTS"):
-            container.connector(source)
+            container.sources.connector(source)
 
 
 # The credentials of others.
@@ -389,7 +389,7 @@ def test_nobody_sends_the_credential_of_another_elsewhere(sam: TestClient, ann: 
 def test_a_source_may_not_be_given_to_who_may_not_reach_it(
     container: Container, shared: Path
 ) -> None:
-    service = SourceService.of(container)
+    service = SourceService.of(container.sources)
     service.add("folder", {"path": str(shared.parent / "secret")}, name="given")
     with pytest.raises(ConflictError, match="QUARRY_SOURCE_ROOTS"):
         service.set_owner("given", SAM)

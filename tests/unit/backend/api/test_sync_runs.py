@@ -152,7 +152,7 @@ def full(tmp_path: Path) -> tuple[Container, Source]:
 
 def test_a_second_start_joins_the_first(full: tuple[Container, Source]) -> None:
     container, source = full
-    syncs = SyncRunRegistry(lambda: container)
+    syncs = SyncRunRegistry(lambda: container.sources)
     first = syncs.begin(source, EmptyListing.REFUSE)
     second = syncs.begin(source, EmptyListing.REFUSE)
     assert second is first
@@ -165,7 +165,7 @@ def test_a_second_start_joins_the_first(full: tuple[Container, Source]) -> None:
 
 def test_a_stopped_run_is_recorded_and_gone_on_with(full: tuple[Container, Source]) -> None:
     container, source = full
-    syncs = SyncRunRegistry(lambda: container)
+    syncs = SyncRunRegistry(lambda: container.sources)
     syncs.begin(source, EmptyListing.REFUSE)
     syncs.stop(SOON)
     state = runs.latest(container.database)[SOURCE].state
@@ -173,7 +173,7 @@ def test_a_stopped_run_is_recorded_and_gone_on_with(full: tuple[Container, Sourc
     run = syncs.begin(source, EmptyListing.REFUSE)
     run.join(SOON)
     assert runs.latest(container.database)[SOURCE].state == "done"
-    assert container.ledger.count(SOURCE) == 6
+    assert container.sources.ledger.count(SOURCE) == 6
 
 
 def _begun_elsewhere(container: Container, holder: Process) -> None:

@@ -16,7 +16,7 @@ def test_the_server_counts_for_the_container_that_it_has_now(tmp_path: Path) -> 
     metrics = Metrics(current, Warmup(current.parts()))
     current.observe_web(metrics)
     for _ in range(2):
-        current.container.web_sessions.looked_up_in_web_cache("search", "miss")
+        current.container.web.sessions.looked_up_in_web_cache("search", "miss")
         current.reopen()
     assert 'quarry_web_cache_lookups_total{kind="search",outcome="miss"} 2.0' in (
         metrics.render().decode()

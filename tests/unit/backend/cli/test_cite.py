@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from backend.cli import app
-from backend.container import Container
+from backend.composition.web import WebParts
 from backend.web_search.page_fetcher import PageFetcher
 from backend.web_search.page_reader import PageReader
 from tests.support.local_web import LocalWeb, local_web
@@ -22,7 +22,7 @@ OTHER = "Nobody has ever said this sentence about the weather in the mountains o
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalWeb]:
     with local_web() as served:
         reader = PageReader(PageFetcher(served.allowed, served.resolve))
-        monkeypatch.setattr(Container, "page_reader", reader)
+        monkeypatch.setattr(WebParts, "page_reader", reader)
         yield served
 
 

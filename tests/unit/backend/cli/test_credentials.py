@@ -128,7 +128,7 @@ def test_a_source_without_a_credential_needs_no_key(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     made = open_container(tmp_path, "this is no key")
     source = sources.add(made.database, "desk", "folder", {"path": str(tmp_path / "files")})
-    made.connector(source)
+    made.sources.connector(source)
 
 
 def test_a_stored_credential_is_not_read_without_its_key(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_errors_and_logs_of_the_database_hold_no_credential(
 def test_a_credential_that_does_not_fit_its_source_is_not_reported(tmp_path: Path) -> None:
     made = with_sources(tmp_path)
     with pytest.raises(ActionRequiredError, match="wiki are not valid: token") as reported:
-        made.connector(sources.find(made.database, "wiki"))
+        made.sources.connector(sources.find(made.database, "wiki"))
     assert TOKEN not in "".join(traceback.format_exception(reported.value))
 
 
@@ -178,7 +178,7 @@ def test_the_settings_tell_neither_keys_nor_the_password_of_the_database(tmp_pat
     output = f"{settings!r} {settings.model_dump_json()}"
     assert key not in output
     assert "hunter2" not in output
-    assert Container(settings).database_url == url
+    assert Container(settings).home_database.url == url
 
 
 def test_a_credential_is_kept_changed_or_taken_away(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_where_one_key_is_unknown_nothing_is_changed(tmp_path: Path) -> None:
 def test_keys_of_providers_of_web_search_are_encrypted_anew_too(tmp_path: Path) -> None:
     old, new = new_key(), new_key()
     made = open_container(tmp_path, old)
-    made.web_search_service(OWNER).add("tavily", {}, {"key": TOKEN})
+    made.web.service(OWNER).add("tavily", {}, {"key": TOKEN})
     assert rotate_key(open_container(tmp_path, new, old)) == 1
-    (provider,) = open_container(tmp_path, new).web_search_service(OWNER).list_providers()
+    (provider,) = open_container(tmp_path, new).web.service(OWNER).list_providers()
     assert open_credential(provider.values, lambda: Vault([new])) == {"key": TOKEN}

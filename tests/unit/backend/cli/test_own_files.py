@@ -41,7 +41,7 @@ def container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Conta
         user_files.add(container.database, OWNER, new, 9)
         upload = waiting_uploads.claim(container.database, this_process(), is_dead)
         assert upload is not None
-        read_upload(container.file_index, upload)
+        read_upload(container.sources.file_index, upload)
         yield container
 
 

@@ -70,7 +70,10 @@ class Desk:
         container = container or self.container()
         source = sources.find(container.database, "desk")
         steps = sync(
-            container.database, source, container.connector(source), container.pipeline(source)
+            container.database,
+            source,
+            container.sources.connector(source),
+            container.sources.pipeline(source),
         )
         *_, report = steps
         assert isinstance(report, Report)
@@ -128,7 +131,7 @@ def test_a_file_that_is_uploaded_during_the_switch_is_in_the_new_index(
 ) -> None:
     monkeypatch.setattr(file_keeper, "FIRST_PAUSE", 0.01)
     database = desk.container().database
-    keeper = FileKeeper(lambda: desk.container().file_index)
+    keeper = FileKeeper(lambda: desk.container().sources.file_index)
     files = FileService(database, OWNER, keeper)
     reindexer, opened = commands._activate, list[str]()
 
@@ -185,7 +188,7 @@ def test_a_sync_after_such_a_crash_cuts_and_counts_and_embeds_nothing(
     for _ in range(2):
         report = desk.sync(desk.container(tokens=64))
         assert (report.restored, report.embedded) == (0, 0)
-    entries = {each.id: each.chunks for each in desk.container().ledger.scan("desk", "")}
+    entries = {each.id: each.chunks for each in desk.container().sources.ledger.scan("desk", "")}
     held = {each.id: each.chunks for each in desk.container(tokens=64).engine.writer.scan()}
     assert entries == held
     assert held["desk:long.md"] > 1
@@ -280,7 +283,7 @@ def test_a_setting_that_names_the_former_model_is_pointed_out(desk: Desk) -> Non
 
 def test_what_could_not_be_built_is_named_and_read_again_by_the_next_sync(desk: Desk) -> None:
     lose_texts(desk.container().database, "desk:short.md")
-    assert desk.container().ledger.document("desk:long.md") is not None
+    assert desk.container().sources.ledger.document("desk:long.md") is not None
     done = last(commands.change_model(desk.container(), "second", RateLimit()))
     assert [each.document_id for each in done.missing] == ["desk:short.md"]
     assert documents(desk.container()) == 1

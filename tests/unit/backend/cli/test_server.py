@@ -182,6 +182,6 @@ def test_a_client_is_not_blamed_while_the_application_does_not_read_on() -> None
 def test_the_server_limits_requests(tmp_path: Path) -> None:
     container = Container(Settings(home=tmp_path))
     listening = Listening(address="127.0.0.1")
-    owner = Owner(container.machine_secret, Readers.of())
+    owner = Owner(container.sign_in.machine_secret, Readers.of())
     config = Server(make_app(container, owner, listening), listening).config
     assert config.http is TimedRequestProtocol

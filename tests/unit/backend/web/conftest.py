@@ -33,9 +33,9 @@ def container(tmp_path: Path) -> Container:
 def browse(container: Container, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Makes a browser with a session of a person."""
     monkeypatch.setattr(server, "Passwords", lambda: CHEAP)
-    owner = Owner(container.machine_secret, Readers.of())
+    owner = Owner(container.sign_in.machine_secret, Readers.of())
     app = make_app(container, owner, Listening(address="127.0.0.1"))
-    cookie = AccountCookies.of_machine(container.machine_secret).session
+    cookie = AccountCookies.of_machine(container.sign_in.machine_secret).session
 
     def make(email: str) -> TestClient:
         person = people.get_by_email(container.database, email)

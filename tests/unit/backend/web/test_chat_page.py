@@ -90,7 +90,7 @@ def test_the_switch_of_the_web_can_be_used_once_an_admin_has_switched_it_on(
 ) -> None:
     off = "The web is switched off. An admin can switch it on."
     assert off in bob.get(path).text
-    service = container.web_search_service(OWNER)
+    service = container.web.service(OWNER)
     service.change_rules(RulesChange(is_on=True))
     try:
         page = bob.get(path).text

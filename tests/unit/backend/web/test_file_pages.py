@@ -109,7 +109,7 @@ def test_the_page_of_a_file_says_whose_it_is(
         access=make_file_access(ConversationOwner(ann), file),
         version="1",
     )
-    container.file_index.store(document)
+    container.sources.file_index.store(document)
     page, now = f"/document/{document.id}", datetime.now(UTC)
     assert clients[BOB].get(page).status_code == 404
     values = AssistantValues(name="Desk", visibility=Visibility.ALL)

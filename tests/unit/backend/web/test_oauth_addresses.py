@@ -26,7 +26,7 @@ def container(tmp_path: Path) -> Container:
 
 
 def _serve(container: Container, listening: Listening, address: str) -> TestClient:
-    owner = Owner(container.machine_secret, Readers.of())
+    owner = Owner(container.sign_in.machine_secret, Readers.of())
     app = make_app(container, owner, listening)
     return TestClient(app, base_url=address, follow_redirects=False)
 
@@ -46,7 +46,7 @@ def machine(container: Container) -> TestClient:
 def test_without_accounts_no_program_is_connected(
     machine: TestClient, container: Container
 ) -> None:
-    owner = {"authorization": f"Bearer {container.machine_secret.value}"}
+    owner = {"authorization": f"Bearer {container.sign_in.machine_secret.value}"}
     for headers in ({}, owner):
         for path in (
             OF_SERVER,

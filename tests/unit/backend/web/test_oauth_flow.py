@@ -53,7 +53,7 @@ def container(tmp_path_factory: pytest.TempPathFactory) -> Container:
 @pytest.fixture(scope="module")
 def app(container: Container) -> Iterator[Api]:
     """The whole server, ready."""
-    owner = Owner(container.machine_secret, Readers.of())
+    owner = Owner(container.sign_in.machine_secret, Readers.of())
     made = make_app(container, owner, Listening(address="127.0.0.1"))
     with TestClient(made, base_url=ADDRESS):
         assert made.state.app_state.warmup.ready.wait(60)
@@ -74,7 +74,9 @@ def _sign_in(app: Api, container: Container, email: str) -> TestClient:
     )
     proof = {"x-csrf-token": make_csrf_token(session)}
     browser = TestClient(app, base_url=ADDRESS, follow_redirects=False, headers=proof)
-    browser.cookies.set(AccountCookies.of_machine(container.machine_secret).session, session)
+    browser.cookies.set(
+        AccountCookies.of_machine(container.sign_in.machine_secret).session, session
+    )
     return browser
 
 

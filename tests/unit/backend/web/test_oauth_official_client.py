@@ -60,7 +60,7 @@ def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
 
 @pytest.fixture(scope="module")
 def url(container: Container) -> Iterator[str]:
-    owner = Owner(container.machine_secret, Readers.of())
+    owner = Owner(container.sign_in.machine_secret, Readers.of())
     with run_app(make_app(container, owner, Listening(address="127.0.0.1"))) as address:
         yield address
 
@@ -70,7 +70,7 @@ def browser(url: str, container: Container) -> Iterator[httpx2.Client]:
     """In which Ann has signed in."""
     person = people.get_by_email(container.database, ANN)
     session = begin_session(container.database, person, Visitor())
-    cookie = AccountCookies.of_machine(container.machine_secret).session
+    cookie = AccountCookies.of_machine(container.sign_in.machine_secret).session
     with httpx2.Client(base_url=url, cookies={cookie: session}, timeout=60) as made:
         yield made
 

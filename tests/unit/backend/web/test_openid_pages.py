@@ -82,7 +82,9 @@ def browser(container: Container, admin: Person) -> TestClient:
 
 def open_browser(container: Container) -> TestClient:
     app = make_app(
-        container, Owner(container.machine_secret, Readers.of()), Listening(address="127.0.0.1")
+        container,
+        Owner(container.sign_in.machine_secret, Readers.of()),
+        Listening(address="127.0.0.1"),
     )
     return TestClient(app, base_url=ADDRESS, follow_redirects=False)
 
@@ -106,7 +108,7 @@ def trouble(response: Response) -> str:
 
 def who(browser: TestClient, container: Container) -> str | None:
     """The address of the person who is signed in."""
-    session = browser.cookies.get(container.machine_secret.name_cookie("account"))
+    session = browser.cookies.get(container.sign_in.machine_secret.name_cookie("account"))
     person = find_person(container.database, session) if session else None
     assert (browser.get("/sign-in").status_code == 303) == (person is not None)
     return person.email if person else None
@@ -114,7 +116,7 @@ def who(browser: TestClient, container: Container) -> str | None:
 
 def sign_in_otherwise(browser: TestClient, container: Container, person: Person) -> None:
     session = begin_session(container.database, person, Visitor())
-    browser.cookies.set(container.machine_secret.name_cookie("account"), session)
+    browser.cookies.set(container.sign_in.machine_secret.name_cookie("account"), session)
 
 
 def test_the_sign_in_page_offers_the_provider(browser: TestClient) -> None:
@@ -149,7 +151,7 @@ def test_the_attempt_is_sealed_in_the_cookie(browser: TestClient) -> None:
 
 def test_the_session_of_before_has_ended(browser: TestClient, container: Container) -> None:
     sign_in(browser)
-    cookie = container.machine_secret.name_cookie("account")
+    cookie = container.sign_in.machine_secret.name_cookie("account")
     before = browser.cookies[cookie]
     sign_in(browser)
     assert browser.cookies[cookie] != before
@@ -262,7 +264,9 @@ def test_linking_needs_the_proof_of_the_session_and_its_own_person(
         == 403
     )
     sign_in_otherwise(browser, container, admin)
-    token = make_csrf_token(browser.cookies[container.machine_secret.name_cookie("account")])
+    token = make_csrf_token(
+        browser.cookies[container.sign_in.machine_secret.name_cookie("account")]
+    )
     other = browser.post("/sign-in/openid/link", data={**fields, "csrf_token": token})
     assert other.status_code == 409
     nonsense = {"identity": "nonsense", "csrf_token": token}
@@ -361,7 +365,7 @@ def test_it_is_accepted_for_who_was_invited_whoever_is_signed_in(
 ) -> None:
     sign_in_otherwise(browser, container, admin)
     answer = accept(browser, invite(container))
-    session = answer.cookies[container.machine_secret.name_cookie("account")]
+    session = answer.cookies[container.sign_in.machine_secret.name_cookie("account")]
     person = find_person(container.database, session)
     assert person
     assert person.email == "ann@example.com"

@@ -51,7 +51,7 @@ def container(tmp_path_factory: pytest.TempPathFactory, model: HeldModel) -> Ite
 
 @pytest.fixture(scope="module")
 def app(container: Container) -> Iterator[Api]:
-    owner = Owner(container.machine_secret, Readers.of())
+    owner = Owner(container.sign_in.machine_secret, Readers.of())
     app = make_app(container, owner, Listening(address="127.0.0.1"))
     with ready(app):
         yield app
@@ -64,7 +64,7 @@ def _browser(app: Api, container: Container, email: str) -> TestClient:
     )
     client = TestClient(app, base_url=ADDRESS, follow_redirects=False)
     client.headers["x-csrf-token"] = make_csrf_token(session)
-    client.cookies.set(AccountCookies.of_machine(container.machine_secret).session, session)
+    client.cookies.set(AccountCookies.of_machine(container.sign_in.machine_secret).session, session)
     return client
 
 

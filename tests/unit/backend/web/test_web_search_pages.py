@@ -59,7 +59,7 @@ def test_a_kind_that_there_is_not_shows_the_first_form(admin: TestClient) -> Non
 def test_providers_are_shown_in_their_order_without_their_keys(
     container: Container, admin: TestClient
 ) -> None:
-    service = container.web_search_service(OWNER)
+    service = container.web.service(OWNER)
     service.add("tavily", {}, {"key": SECRET}, "first")
     service.add("searxng", {"api_url": "https://s.example.com"}, {}, "second")
     service.edit("second", ProviderChange(is_enabled=False))
@@ -80,7 +80,7 @@ def test_providers_are_shown_in_their_order_without_their_keys(
 
 
 def test_a_provider_has_a_form_with_its_settings(container: Container, admin: TestClient) -> None:
-    service = container.web_search_service(OWNER)
+    service = container.web.service(OWNER)
     service.add("searxng", {"api_url": "https://s.example.com"}, {}, "desk")
     service.edit("desk", ProviderChange(per_minute=9))
     shown = admin.get("/web-provider/desk").text
@@ -103,7 +103,7 @@ def test_the_page_is_in_chinese_where_that_is_chosen(admin: TestClient) -> None:
 
 def test_members_reach_none_of_it(container: Container, browse: Any) -> None:
     bob = browse(BOB)
-    container.web_search_service(OWNER).add("tavily", {}, {"key": SECRET}, "desk")
+    container.web.service(OWNER).add("tavily", {}, {"key": SECRET}, "desk")
     for path in ("/web-search", "/web-search/providers", "/web-provider/desk"):
         assert bob.get(path).status_code == 403
     there, missing = bob.get("/web-provider/desk"), bob.get("/web-provider/none")

@@ -30,7 +30,7 @@ def container(tmp_path: Path) -> Container:
 
 @pytest.fixture
 def service(container: Container) -> WebSearchService:
-    return container.web_search_service(ANN)
+    return container.web.service(ANN)
 
 
 def entries(service: WebSearchService) -> list[tuple[str, str, dict[str, Any]]]:
@@ -222,7 +222,7 @@ def test_searches_go_the_way_that_admins_set(
     with serve(first) as one, serve(second) as two:
         service.add("tavily", first.settings(one.url), KEY)
         service.add("searxng", second.settings(two.url))
-        web = container.web_search
+        web = container.web.search
 
         def ask() -> str | None:
             return web.search("leave", 5, None, None, Deadline.after(20)).answered_by
@@ -254,7 +254,7 @@ def test_searches_go_the_way_that_admins_set(
 
 def test_without_a_database_the_web_is_off_and_none_is_made(tmp_path: Path) -> None:
     empty = Container(Settings.model_validate({"home": tmp_path}))
-    assert not empty.web_search.is_on
+    assert not empty.web.search.is_on
     assert not list(tmp_path.rglob("*.db"))
 
 
@@ -264,7 +264,7 @@ def test_a_credential_that_cannot_be_opened_is_a_failure(
     service.add("tavily", {}, KEY, "desk")
     (key_file,) = tmp_path.rglob("credentials.key")
     key_file.unlink()
-    again = container.reopen().web_search_service(ANN)
+    again = container.reopen().web.service(ANN)
     (attempt,) = again.test("desk", "leave", Deadline.after(5)).attempts
     assert attempt.failure is not None
     assert attempt.failure.kind is FailureKind.SETTINGS

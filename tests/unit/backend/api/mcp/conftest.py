@@ -91,7 +91,7 @@ def office(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[O
 
 
 def make_server(container: Container) -> Api:
-    owner = Owner(container.machine_secret, Readers.of())
+    owner = Owner(container.sign_in.machine_secret, Readers.of())
     return make_app(container, owner, Listening(address="127.0.0.1"))
 
 

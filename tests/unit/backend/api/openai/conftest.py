@@ -81,7 +81,7 @@ def office(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[O
         add_person(database, BOB)
         GroupService(database).create("finance")
         GroupService(database).add_member("finance", ANN)
-        owner = Owner(container.machine_secret, Readers.of())
+        owner = Owner(container.sign_in.machine_secret, Readers.of())
         app = make_app(container, owner, Listening(address="127.0.0.1"))
         with run_app(app) as url, closing(container.database):
             yield Office(url, container, model)

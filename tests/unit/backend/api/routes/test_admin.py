@@ -175,7 +175,7 @@ def test_a_credential_that_no_key_opens_is_reported_by_a_test(
 def test_runs_failures_and_trying_again(http: TestClient, fresh: Container) -> None:
     _add(http)
     assert http.post(f"{WIKI}/retry", json={}).status_code == 409
-    fresh.ledger.save(
+    fresh.sources.ledger.save(
         [Failed(document_id="wiki:a", source="wiki", item="a.md", link=None, reason="it is empty")]
     )
     run = run_transitions.begin(fresh.database, "wiki", "incremental", this_process(), is_gone)

@@ -72,14 +72,17 @@ def _add_source(container: Container, folder: Path, name: str, reader: str) -> N
     (folder / "access.yaml").write_text(f'rules:\n  - match: "**"\n    readers: [{reader}]\n')
     source = sources.add(container.database, name, "folder", {"path": str(folder)})
     steps = sync(
-        container.database, source, container.connector(source), container.pipeline(source)
+        container.database,
+        source,
+        container.sources.connector(source),
+        container.sources.pipeline(source),
     )
     assert list(steps)
 
 
 @pytest.fixture(scope="module")
 def app(container: Container) -> Iterator[Api]:
-    secret = container.machine_secret
+    secret = container.sign_in.machine_secret
     accounts = AccountPresence(lambda: people.has_people(container.database))
     authenticator = make_authenticator(
         container, Owner(secret, Readers.of()), AccountCookies.of_machine(secret), accounts

@@ -113,7 +113,7 @@ def app(modelled: Container) -> Iterator[Api]:
 @contextmanager
 def _serve(container: Container) -> Iterator[Api]:
     """A server process, from when it is ready until it has stopped."""
-    secret = container.machine_secret
+    secret = container.sign_in.machine_secret
     cookies = AccountCookies.of_machine(secret)
     accounts = AccountPresence(lambda: people.has_people(container.database))
     owner = Owner(secret, Readers.of())

@@ -132,7 +132,7 @@ def test_a_set_is_counted_as_it_is_now(container: Container, tmp_path: Path) -> 
     _add(container, {"name": "All", "sources": [SOURCE]})
     (tmp_path / "files" / "new.md").write_text("# New\n\nA page that is new.\n")
     source = sources.find(container.database, SOURCE)
-    connector, pipeline = container.connector(source), container.pipeline(source)
+    connector, pipeline = container.sources.connector(source), container.sources.pipeline(source)
     assert list(sync(container.database, source, connector, pipeline))
     with client_of(container) as client:
         assert client.get(f"{SETS}/All").json()["count"] == 7

@@ -533,7 +533,7 @@ def test_an_answer_that_rests_on_a_deleted_file_is_withheld(
 
 
 def test_what_a_dead_process_left_is_swept(modelled: Container, bob: TestClient) -> None:
-    index = modelled.file_index
+    index = modelled.sources.file_index
     file = _add(bob, b"Left behind.\n", "left.txt")
     owner = ConversationOwner(people.get_by_email(modelled.database, BOB).id)
     user_files.mark_for_removal(modelled.database, owner, file["id"])

@@ -63,7 +63,7 @@ def _prepare(container: Container, folder: Path) -> Container:
 
 def _service_of(container: Container, email: str) -> SourceService:
     person = people.get_by_email(container.database, email)
-    return SourceService.of(container, choice=SourcesOf(person.id))
+    return SourceService.of(container.sources, choice=SourcesOf(person.id))
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,10 @@ def _take(client: TestClient, *documents: object) -> Any:
 def _sync(container: Container, name: str = SOURCE) -> None:
     source = sources.find(container.database, name)
     steps = sync(
-        container.database, source, container.connector(source), container.pipeline(source)
+        container.database,
+        source,
+        container.sources.connector(source),
+        container.sources.pipeline(source),
     )
     assert list(steps)
 
@@ -186,7 +189,7 @@ def test_all_that_is_said_of_a_document_is_kept(
     assert (shown["title"], shown["link"]) == ("Ticket whole", "https://tickets.example.com/1")
     assert shown["updated_at"] == "2026-03-02T08:30:00Z"
     assert [one["text"] for one in shown["sections"]] == ["The whole story.", "Its end."]
-    document = container.ledger.document("tickets:whole")
+    document = container.sources.ledger.document("tickets:whole")
     assert document
     assert document.metadata == {"tags": ("saws", "blades")}
     assert [(one.name, one.email) for one in document.owners] == [("Ann Lee", "ann@example.com")]
@@ -201,7 +204,7 @@ def test_markdown_and_html_are_read_as_such(sam: TestClient, container: Containe
     )
     _sync(container)
     for name, heading in (("mark", "Blades"), ("hyper", "Saws")):
-        document = container.ledger.document(f"tickets:{name}")
+        document = container.sources.ledger.document(f"tickets:{name}")
         assert document
         assert document.sections[0].place.heading_path == (heading,)
 
@@ -229,11 +232,15 @@ def test_a_new_version_is_never_shown_to_those_who_might_read_the_former_one_alo
     _sync(container)
     _take(sam, _document("turned", "The vorpal gear is public now.", readers=["public"]))
     source = sources.find(container.database, SOURCE)
-    listed = {one.document_id: one.access for one in list_documents(container.connector(source))}
+    listed = {
+        one.document_id: one.access for one in list_documents(container.sources.connector(source))
+    }
     assert listed["tickets:turned"].to_json() == OF_BOB
     _sync(container)
     assert _found(eve, "vorpal gear") == {"tickets:turned"}
-    listed = {one.document_id: one.access for one in list_documents(container.connector(source))}
+    listed = {
+        one.document_id: one.access for one in list_documents(container.sources.connector(source))
+    }
     assert listed["tickets:turned"].to_json() == ["public"]
 
 

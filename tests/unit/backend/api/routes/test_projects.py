@@ -64,7 +64,7 @@ def container(
 
 @pytest.fixture(scope="module")
 def app(container: Container) -> Iterator[Api]:
-    secret = container.machine_secret
+    secret = container.sign_in.machine_secret
     accounts = AccountPresence(lambda: people.has_people(container.database))
     authenticator = make_authenticator(
         container, Owner(secret, Readers.of()), AccountCookies.of_machine(secret), accounts

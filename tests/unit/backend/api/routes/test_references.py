@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.api.routes.references import LONGEST_SOURCES
+from backend.composition.index import EmbeddingModel
 from backend.container import Container
 from backend.store import sources
 from backend.sync.foreground_run import sync
@@ -50,7 +51,10 @@ def container(tmp_path: Path, folder: Path) -> Container:
 def synced(container: Container) -> None:
     source = sources.find(container.database, "wiki")
     steps = sync(
-        container.database, source, container.connector(source), container.pipeline(source)
+        container.database,
+        source,
+        container.sources.connector(source),
+        container.sources.pipeline(source),
     )
     assert list(steps)
 
@@ -157,9 +161,9 @@ def interrupt(
     container: Container, monkeypatch: pytest.MonkeyPatch, happen: Callable[[], object]
 ) -> None:
     understood = replace(
-        container.embedder_with_languages, embedder=InterruptedEmbedder(happen=happen)
+        container.embedding.with_languages, embedder=InterruptedEmbedder(happen=happen)
     )
-    monkeypatch.setattr(Container, "embedder_with_languages", understood)
+    monkeypatch.setattr(EmbeddingModel, "with_languages", understood)
 
 
 def test_a_document_that_is_withdrawn_meanwhile_is_not_quoted(

@@ -63,7 +63,12 @@ def modelled(
     (shed / "crane.md").write_text(SHED)
     source = sources.add(container.database, "shed", "folder", {"path": str(shed)})
     assert list(
-        sync(container.database, source, container.connector(source), container.pipeline(source))
+        sync(
+            container.database,
+            source,
+            container.sources.connector(source),
+            container.sources.pipeline(source),
+        )
     )
     add_person(container.database, "ann@example.com", Role.ADMIN)
     for email in (BOB, CID):

@@ -592,7 +592,9 @@ def test_the_index_has_the_labels_of_what_holds_a_file(
     file = _give(bob, project)
     document = file["document_id"]
     _wait_for(lambda: _has_label(modelled, document, project, BOB))
-    assigned = modelled.ledger.assign_sets([SelectedDocument(document, frozenset(), frozenset())])
+    assigned = modelled.sources.ledger.assign_sets(
+        [SelectedDocument(document, frozenset(), frozenset())]
+    )
     assert assigned.projects == {document: frozenset({_id(project)})}
     # The index is rebuilt, and may have missed it.
     file_labels.mark_all_due(modelled.database)
@@ -629,11 +631,11 @@ def test_a_file_from_before_is_shared_once_it_is_in_a_project(
 ) -> None:
     """Its document names nobody but its uploader, until it is added."""
     file = _add(bob, PLAN + b"Before.\n", "before.md")
-    stored = modelled.ledger.document(file["document_id"])
+    stored = modelled.sources.ledger.document(file["document_id"])
     assert stored
     person = people.get_by_email(modelled.database, BOB).id
     before = replace(stored, access=Access.to([f"external:files:person/{person}"]))
-    modelled.file_index.amend(before, frozenset(), frozenset())
+    modelled.sources.file_index.amend(before, frozenset(), frozenset())
     assert bob.put(f"{project}/files/{file['id']}").status_code == 200
     _wait_for(lambda: _opens(cat, file))
 

@@ -132,7 +132,7 @@ def make_worlds(container: Container, folder: Path) -> Iterator[World]:
 
 @contextmanager
 def _serve(container: Container) -> Iterator[Api]:
-    secret = container.machine_secret
+    secret = container.sign_in.machine_secret
     cookies = AccountCookies.of_machine(secret)
     accounts = AccountPresence(lambda: people.has_people(container.database))
     owner = Owner(secret, Readers.of())

@@ -36,7 +36,7 @@ class World:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> World:
     container = make_container(tmp_path_factory.mktemp("accounts"))
-    database, secret = container.database, container.machine_secret
+    database, secret = container.database, container.sign_in.machine_secret
     sources.add(database, "hub", "folder", {"path": "/srv/hub"})
     names = {"account/octocat": "Octo Cat", "account/hubot": "hubot"}
     save_groups(database, "hub", dict.fromkeys(names, ()), names)

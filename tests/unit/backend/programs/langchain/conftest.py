@@ -48,7 +48,7 @@ class Company:
 
     @property
     def web(self) -> WebSearchService:
-        return self.container.web_search_service(OWNER)
+        return self.container.web.service(OWNER)
 
     @property
     def web_queries(self) -> list[str]:
@@ -68,7 +68,8 @@ def open_company(folder: Path) -> Iterator[Company]:
         settings = Settings(home=folder / "home", embedding_url=embedding.url)
         container = Container(settings)
         source = sources.add(container.database, "docs", "folder", {"path": str(folder / "docs")})
-        connector, pipeline = container.connector(source), container.pipeline(source)
+        parts = container.sources
+        connector, pipeline = parts.connector(source), parts.pipeline(source)
         assert list(sync(container.database, source, connector, pipeline))
         company = Company(settings, container, embedding, engine, web_server)
         company.web.add("tavily", engine.settings(web_server.url), {"key": SECRET}, "desk")

@@ -38,7 +38,7 @@ def upload_quay(company: Company) -> None:
     user_files.add(company.container.database, OWNER, new, 9)
     upload = waiting_uploads.claim(company.container.database, this_process(), is_dead)
     assert upload is not None
-    read_upload(company.container.file_index, upload)
+    read_upload(company.container.sources.file_index, upload)
 
 
 def finds_quay(home: OpenedHome) -> bool:
