@@ -28,13 +28,14 @@ from backend.chat.chat_state import ChatStateContainer
 from backend.chat.document_addresses import SourceAddresses
 from backend.chat.turn import ChatTurn
 from backend.chat.turn_settings import read_default_settings
-from backend.container import Container
+from backend.composition.chat import ChatService
 from backend.conversations.assistant_service import AssistantUser
 from backend.programs.bounded_work import run_bounded
 from backend.programs.mcp.answers import describe_problem
 from backend.programs.mcp.asker import DocumentAccess, McpAsker, ResearchNews, ToolError
 from backend.schemas.mcp_tool import ResearchArguments
 from backend.store.conversations import ConversationOwner
+from backend.store.database import Database
 from backend.store.people import NOBODY
 from connectors.access import Readers
 from indexing.runtime.deadline import Deadline
@@ -60,7 +61,8 @@ class HttpAsker:
 
     request: Request
     asker: Asker
-    container: Container
+    chat: ChatService
+    database: Database
     state: AppState
     context: RequestContext
 
@@ -89,14 +91,14 @@ class HttpAsker:
         return f"{self.state.find_server(self.request)}/api/research/{research_id}"
 
     async def read_documents(self, work: Callable[[DocumentAccess], Found]) -> Found:
-        deadline = self.container.chat.search.deadline(self.context.cancel_token)
+        deadline = self.chat.search.deadline(self.context.cancel_token)
         async with self._slot(self.state.pools.searches):
             return await run_bounded(lambda bounded: work(self._open(bounded)), deadline)
 
     def _open(self, deadline: Deadline) -> DocumentAccess:
-        database, own, owner = self.container.database, self.asker.readers, self.asker.owner
+        database, own, owner = self.database, self.asker.readers, self.asker.owner
         return DocumentAccess(
-            search=self.container.chat.search,
+            search=self.chat.search,
             database=database,
             find_readers=self._find_readers,
             find_readers_to_open=lambda: resolve_to_open(database, own, owner),
@@ -105,10 +107,10 @@ class HttpAsker:
         )
 
     def _find_readers(self) -> Readers:
-        return resolve_with_own_files(self.container.database, self.asker.readers, self.asker.owner)
+        return resolve_with_own_files(self.database, self.asker.readers, self.asker.owner)
 
     async def answer(self, question: str) -> AsyncGenerator[BaseModel, None]:
-        deadline = Deadline.after(self.container.chat.seconds, self.context.cancel_token)
+        deadline = Deadline.after(self.chat.seconds, self.context.cancel_token)
         async with self._slot(self.state.pools.answers):
             with deadline.ended_with_block() as bounded:
                 begin = await to_thread.run_sync(self._prepare, question, bounded)
@@ -118,7 +120,7 @@ class HttpAsker:
                             yield event.data
 
     def _prepare(self, question: str, deadline: Deadline) -> Callable[[], SentEvents]:
-        chat, database, person = self.container.chat, self.container.database, self.asker.person
+        chat, database, person = self.chat, self.database, self.asker.person
         turn = ChatTurn(
             message=question,
             readers=self._find_readers(),
@@ -147,9 +149,9 @@ class HttpAsker:
                     yield one
 
     def _make_starter(self, owner: ConversationOwner) -> ResearchStarter:
-        database = self.container.database
+        database = self.database
         return ResearchStarter(
-            chat=self.container.chat,
+            chat=self.chat,
             database=database,
             owner=owner,
             assistant_user=AssistantUser(

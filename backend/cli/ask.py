@@ -36,6 +36,7 @@ from backend.chat.turn_settings import ModeName, RequestedMode, read_default_set
 from backend.cli import command_line
 from backend.cli.answer_output import print_general_knowledge, print_references, print_uncited
 from backend.cli.command_line import As, Json, to_safe_text
+from backend.composition.chat import ChatService
 from backend.container import Container
 from backend.schemas.answer import AnswerResponse
 from backend.schemas.web_lookup import ReadPageResponse
@@ -88,7 +89,7 @@ def ask_in_terminal(
         mode=mode.parse_permitted(lambda: container.web.sessions.is_on),
         assistant=read_default_settings(container.database),
     )
-    done = _print_events(container, turn, files, console)
+    done = _print_events(container.chat, turn, files, console)
     seconds = time.perf_counter() - began
     if console and done.cut:
         console.print(_CUT, style="yellow")
@@ -101,11 +102,11 @@ def ask_in_terminal(
 
 
 def _print_events(
-    container: Container, turn: ChatTurn, files: Sequence[Document], console: Console | None
+    chat: ChatService, turn: ChatTurn, files: Sequence[Document], console: Console | None
 ) -> AnswerDone:
-    has_model = container.chat.model is not None
+    has_model = chat.model is not None
     shows_text = console is not None and has_model
-    for event in container.chat.answer(turn, files, ChatStateContainer()):
+    for event in chat.answer(turn, files, ChatStateContainer()):
         match event:
             case AnswerDone():
                 if console and shows_text:
@@ -207,9 +208,9 @@ def _format_heading(passage: QuotedPassage) -> str:
     return f"{passage.title} › {passage.place}" if passage.place else passage.title
 
 
-def note_model(container: Container, console: Console) -> None:
+def note_model(chat: ChatService, console: Console) -> None:
     """Say how to have answers written where no language model writes them."""
-    if container.chat.model is None:
+    if chat.model is None:
         console.print()
         console.print("[dim]To have answers written, set a language model: quarry models add[/dim]")
 
@@ -296,15 +297,17 @@ def ask(
             lambda container: ask_in_terminal(
                 container,
                 question,
-                command_line.resolve_asker(container, own, readers),
+                command_line.resolve_asker(container.home_database, own, readers),
                 file or [],
                 console,
                 chosen,
                 # Passages are shown without memories.
-                command_line.find_owner(container, readers) if container.chat.model else None,
+                command_line.find_owner(container.database, readers)
+                if container.chat.model
+                else None,
             ),
         )
         if console is None:
             command_line.print_model(AnswerResponse.from_answer(question, done, seconds))
         else:
-            note_model(container, console)
+            note_model(container.chat, console)

@@ -59,7 +59,9 @@ def cite(
         text = _read_text(file, as_json)
         container = command_line.open_home()
         reader = _SourceReader(
-            container, lambda: command_line.resolve_asker(container, own, readers), as_json
+            container,
+            lambda: command_line.resolve_asker(container.home_database, own, readers),
+            as_json,
         )
         sources = reader.read_sources(source)
         deadline = Deadline.after(_BUILDING_SECONDS)

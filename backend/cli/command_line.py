@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from backend.container import Container
+    from backend.container import Container, HomeDatabase
     from backend.store.conversations import ConversationOwner
+    from backend.store.database import Database
     from connectors.access import Readers
 
 Done = TypeVar("Done")
@@ -269,22 +270,18 @@ def readers(tokens: list[str] | None) -> "Readers":
         raise typer.BadParameter(str(error), param_hint="--as") from error
 
 
-def resolve_asker(container: "Container", own: "Readers", tokens: list[str] | None) -> "Readers":
+def resolve_asker(known: "HomeDatabase", own: "Readers", tokens: list[str] | None) -> "Readers":
     """Return what who asks may read as of now: the owner of the machine, unless `--as` names tokens of somebody else."""
-    return (
-        container.home_database.resolve_readers(own)
-        if tokens
-        else container.home_database.resolve_readers_of_owner(own)
-    )
+    return known.resolve_readers(own) if tokens else known.resolve_readers_of_owner(own)
 
 
-def find_owner(container: "Container", tokens: list[str] | None) -> "ConversationOwner | None":
+def find_owner(database: "Database", tokens: list[str] | None) -> "ConversationOwner | None":
     """Return whose conversations and memories the asker's are: the owner's of the machine, who has them only where there
     are no accounts, unless `--as` names tokens of somebody else."""
     from backend.store.conversations import ConversationOwner
     from backend.store.people import has_people
 
-    return None if tokens or has_people(container.database) else ConversationOwner(None)
+    return None if tokens or has_people(database) else ConversationOwner(None)
 
 
 class LazyGroup(TyperGroup):

@@ -6,9 +6,9 @@ import typer
 
 from backend.cli import command_line
 from backend.cli.command_line import Json
-from backend.container import Container
 from backend.store import audit, language_models, sources, web_search
-from backend.store.credential_vault import new_key
+from backend.store.credential_vault import Vault, new_key
+from backend.store.database import Database
 from indexing.text.normalization import pluralize
 
 app = typer.Typer(
@@ -25,7 +25,8 @@ def rotate(as_json: Json = False) -> None:
     this home, and restart these. After this command the older keys can be removed.
     """
     with command_line.cli_errors(as_json):
-        count = rotate_key(command_line.open_home())
+        container = command_line.open_home()
+        count = rotate_key(container.database, container.vault)
         if as_json:
             command_line.print_json({"resealed": count})
         else:
@@ -40,16 +41,16 @@ def key() -> None:
     sys.stdout.write(f"{new_key()}\n")
 
 
-def rotate_key(container: Container) -> int:
+def rotate_key(database: Database, vault: Vault) -> int:
     """Encrypt every credential and every key of a model with the newest key, and return how many.
 
     Raises:
         ActionRequiredError: no key decrypts one of them; then none is changed.
     """
-    rotate = container.vault.rotate
-    with container.database.transaction() as database:
-        credentials = sources.reencrypt_credentials(database, rotate)
-        keys = language_models.reencrypt_keys(database, rotate)
-        count = credentials + keys + web_search.reencrypt_credentials(database, rotate)
-        audit.record(database, "rotate_key", "credentials:all", {"resealed": count})
+    rotate = vault.rotate
+    with database.transaction() as transaction:
+        credentials = sources.reencrypt_credentials(transaction, rotate)
+        keys = language_models.reencrypt_keys(transaction, rotate)
+        count = credentials + keys + web_search.reencrypt_credentials(transaction, rotate)
+        audit.record(transaction, "rotate_key", "credentials:all", {"resealed": count})
         return count

@@ -56,7 +56,7 @@ def run_demo(container: Container, console: Console) -> None:
         console.print(question, style="bold cyan", markup=False)
         with _timed(spent, f"answer {number}"):
             ask_in_terminal(container, question, Readers.of(), (), console)
-    note_model(container, console)
+    note_model(container.chat, console)
     console.print()
     timings = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in spent.items())
     console.print(timings, style="dim", markup=False)

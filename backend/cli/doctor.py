@@ -12,7 +12,7 @@ from backend.chat.llm.client import make_complete
 from backend.cli import command_line
 from backend.cli.command_line import Json, to_safe_text
 from backend.composition.chat import ChatService
-from backend.composition.index import EmbeddingModel
+from backend.composition.index import EmbeddingModel, IndexEngine
 from backend.container import Container
 from backend.research.calculations.sandbox import CalculationSandbox, FailedCalculation
 from backend.schemas.base import dump_all
@@ -59,7 +59,7 @@ def run_checks(container: Container) -> Sequence[DoctorCheck]:
         ("model", lambda: _check_model(container.embedding)),
         ("languages", lambda: _check_languages(container.embedding.language_support)),
         ("opensearch", lambda: check_cluster(engine.cluster_health())),
-        ("index", lambda: check_index(container)),
+        ("index", lambda: check_index(container.database, engine)),
         ("language model", lambda: _check_language_model(container.chat)),
         ("workers", lambda: _check_workers(settings, container.database)),
         ("identity provider", lambda: check_provider(container.sign_in.openid_provider)),
@@ -195,14 +195,14 @@ def _check_languages(support: Understanding) -> DoctorCheck:
     )
 
 
-def check_index(container: Container) -> DoctorCheck:
-    stored = sum(documents.count_by_source(container.database).values())
+def check_index(database: Database, engine: IndexEngine) -> DoctorCheck:
+    stored = sum(documents.count_by_source(database).values())
     indexed = chunks = 0
-    for document in container.engine.writer.scan():
+    for document in engine.writer.scan():
         indexed += 1
         chunks += document.chunks
     advice = None
-    if (building := container.engine.versions.building()) is not None:
+    if (building := engine.versions.building()) is not None:
         advice = (
             f"an index for {building.model_name} is unfinished: quarry reindex continues it,"
             " quarry reindex --abandon removes it"
@@ -211,7 +211,7 @@ def check_index(container: Container) -> DoctorCheck:
         advice = (
             f"the database has {pluralize(stored, 'document')}; to update the index: quarry sync"
         )
-    elif not container.engine.versions.has_current_words():
+    elif not engine.versions.has_current_words():
         advice = (
             "its words were made by an earlier version of Quarry, which stemmed English alone; to make them again"
             " without embedding anything: quarry reindex --words"
@@ -219,7 +219,7 @@ def check_index(container: Container) -> DoctorCheck:
     return DoctorCheck(
         name="index",
         state="warning" if advice else "ok",
-        detail=f"{pluralize(indexed, 'document')}, {pluralize(chunks, 'chunk')} in {container.engine.location}",
+        detail=f"{pluralize(indexed, 'document')}, {pluralize(chunks, 'chunk')} in {engine.location}",
         advice=advice,
     )
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from backend.cli import command_line
 from backend.cli.command_line import Json
-from backend.container import Container
+from backend.composition.index import IndexEngine
 from backend.evaluation import corpus
 from backend.evaluation.dataset import MalformedDatasetError
 from backend.evaluation.evaluation import EvaluationReport, run_evaluation
@@ -19,7 +19,7 @@ from connectors.errors import ActionRequiredError
 
 
 def evaluate(
-    container: Container, dataset: Path, limit: int | None, console: Console
+    engine: IndexEngine, dataset: Path, limit: int | None, console: Console
 ) -> EvaluationReport:
     """Score a dataset, with bars on the console.
 
@@ -45,7 +45,7 @@ def evaluate(
             bars.update(task, completed=progress.done, total=progress.total, visible=True)
 
         try:
-            return run_evaluation(dataset, container.engine.evaluation_parts(), limit, tell)
+            return run_evaluation(dataset, engine.evaluation_parts(), limit, tell)
         except MalformedDatasetError as error:
             raise ActionRequiredError(str(error)) from error
 
@@ -74,7 +74,7 @@ def run(
     """Score keyword, vector, hybrid and the whole search on a judged set."""
     with command_line.cli_errors(as_json):
         report = evaluate(
-            command_line.open_home(), dataset, limit, command_line.console(sys.stderr)
+            command_line.open_home().engine, dataset, limit, command_line.console(sys.stderr)
         )
         if as_json:
             command_line.print_json(report.as_json())

@@ -8,7 +8,7 @@ import typer
 from backend.chat.readable_ids import make_own_memories
 from backend.cli import command_line
 from backend.cli.command_line import As, Json
-from backend.container import Container
+from backend.composition.chat import ChatService
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.feedback import FeedbackReview
 from backend.evaluation.dataset import MalformedDatasetError
@@ -20,6 +20,7 @@ from backend.evaluation.judged_questions import (
 from backend.store.answer_feedback import Rating
 from backend.store.audit import OWNER
 from backend.store.conversations import ConversationOwner
+from backend.store.database import Database
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 from indexing.runtime.deadline import Deadline
@@ -52,9 +53,11 @@ def export(
     with command_line.cli_errors(as_json):
         own = command_line.readers(reader)
         container = command_line.open_home()
-        readers = command_line.resolve_asker(container, own, reader)
-        owner = command_line.find_owner(container, reader)
-        questions = _open_review(container, readers, owner).list_judged(rating)
+        readers = command_line.resolve_asker(container.home_database, own, reader)
+        owner = command_line.find_owner(container.database, reader)
+        questions = _open_review(container.chat, container.database, readers, owner).list_judged(
+            rating
+        )
         if folder is None:
             command_line.print_lines(one.to_line() for one in questions)
             return
@@ -66,16 +69,15 @@ def export(
 
 
 def _open_review(
-    container: Container, readers: Readers, owner: ConversationOwner | None
+    chat: ChatService, database: Database, readers: Readers, owner: ConversationOwner | None
 ) -> FeedbackReview:
-    chat = container.chat
     gate = AnswerGate(
         index=chat.engine.index,
         readers=readers,
-        own_memories=make_own_memories(container.database, owner),
+        own_memories=make_own_memories(database, owner),
         deadline=Deadline.after(chat.settings.search_seconds),
     )
-    return FeedbackReview(database=container.database, gate=gate, actor=OWNER)
+    return FeedbackReview(database=database, gate=gate, actor=OWNER)
 
 
 def _report(folder: Path, written: WrittenDataset, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from backend.chat.readable_ids import make_own_memories
 from backend.cli import command_line
 from backend.cli.command_line import Json, to_safe_text
-from backend.container import Container
+from backend.composition.index import EmbeddingModel
 from backend.conversations.answer_gate import AnswerGate
 from backend.research.kept_knowledge import ImportReport, KeptItem, Staleness
 from backend.research.knowledge_gate import KnowledgeGate
@@ -73,10 +73,7 @@ def search(
     """Search what was found, the nearest first."""
     with command_line.cli_errors(as_json):
         opened = _open()
-        places, model = (
-            _find_places(conversation, project),
-            opened.container.embedding.sentence_model,
-        )
+        places, model = _find_places(conversation, project), opened.embedding.sentence_model
         _print(opened, opened.service.search(query, places, model, _SEARCH_LIMIT), as_json)
 
 
@@ -181,14 +178,14 @@ def import_file(
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    container: Container
+    embedding: EmbeddingModel
     service: KnowledgeService
 
 
 def _open() -> _Opened:
     """Raises ConflictError: there are accounts, and each person's findings are for those who may read their sources."""
     container = command_line.open_home()
-    owner = command_line.find_owner(container, None)
+    owner = command_line.find_owner(container.database, None)
     if owner is None:
         raise ConflictError(
             "There are accounts here, and what was found is for each person to see: they see and change it on the page /knowledge."
@@ -196,13 +193,13 @@ def _open() -> _Opened:
     database, chat = container.database, container.chat
     answers = AnswerGate(
         index=chat.engine.index,
-        readers=command_line.resolve_asker(container, Readers.of(), None),
+        readers=command_line.resolve_asker(container.home_database, Readers.of(), None),
         own_memories=make_own_memories(database, owner),
         deadline=Deadline.after(chat.settings.search_seconds),
     )
     web_age = timedelta(days=chat.settings.knowledge_web_days)
     gate = KnowledgeGate(database=database, asker=owner, answers=answers, web_age=web_age)
-    return _Opened(container, KnowledgeService(database=database, owner=owner, gate=gate))
+    return _Opened(container.embedding, KnowledgeService(database=database, owner=owner, gate=gate))
 
 
 def _find_places(

@@ -4,7 +4,7 @@ import logging
 import threading
 
 from backend.chat.readable_ids import make_own_memories
-from backend.container import Container
+from backend.composition.research import ResearchParts
 from backend.conversations.turn_notifications import TurnNotifications
 from backend.programs.home_container import HomeContainer
 from backend.research.runs.learned_items import keep_learned
@@ -27,14 +27,13 @@ GRACE_SECONDS = 3.0
 _LOOK_SECONDS = 0.5
 
 
-def make_stepper(container: Container, rights: RunRights) -> RunStepper:
+def make_stepper(parts: ResearchParts, rights: RunRights) -> RunStepper:
     """Return what works on a run within these rights, and gives its place to nobody."""
-    parts, database = container.research, container.database
     return RunStepper(
         open_dependencies=parts.open,
         find_rights=lambda _: rights,
         is_awaited=lambda _: False,
-        keep_learned=lambda run, record: keep_learned(database, run, record),
+        keep_learned=lambda run, record: keep_learned(parts.database, run, record),
     )
 
 
@@ -100,7 +99,7 @@ class LocalResearchWorkers:
         try:
             if self._stopping.is_set():
                 journal.interrupt.cancel()
-            work_on(claimed, journal, make_stepper(self._home.get(), rights))
+            work_on(claimed, journal, make_stepper(self._home.get().research, rights))
         finally:
             with self._lock:
                 self._journals.discard(journal)

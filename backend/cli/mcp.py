@@ -27,7 +27,7 @@ from backend.chat.turn_settings import read_default_settings
 from backend.cli import command_line
 from backend.cli.command_line import As
 from backend.cli.local_research_workers import OWNER, LocalResearchWorkers
-from backend.container import Container
+from backend.composition.chat import ChatService
 from backend.conversations.assistant_service import AssistantUser
 from backend.programs.bounded_work import run_bounded
 from backend.programs.home_container import HomeContainer
@@ -38,6 +38,7 @@ from backend.programs.mcp.stdio_transport import serve_stdio
 from backend.research.runs.service import OpenedResearch
 from backend.schemas.mcp_tool import ResearchArguments
 from backend.store import audit
+from backend.store.database import Database
 from backend.store.people import NOBODY
 from indexing.index.versions import IndexVersionReplacedError
 from indexing.runtime.deadline import CancelToken, Deadline
@@ -147,7 +148,7 @@ class HomeAsker:
     def _answer(self, question: str, deadline: Deadline) -> Generator[ChatEvent, None, None]:
         self.home.reopen()
         container = self.home.get()
-        turn = self._make_turn(container, question, deadline)
+        turn = self._make_turn(container.chat, container.database, question, deadline)
         watch = RightsWatch(
             readers_now=self.home.find_readers,
             index=container.chat.engine.index,
@@ -156,16 +157,18 @@ class HomeAsker:
         )
         yield from follow_watched(watch, container.chat.answer(turn, (), ChatStateContainer()))
 
-    def _make_turn(self, container: Container, question: str, deadline: Deadline) -> ChatTurn:
+    def _make_turn(
+        self, chat: ChatService, database: Database, question: str, deadline: Deadline
+    ) -> ChatTurn:
         return ChatTurn(
             message=question,
             readers=self.home.find_readers(),
             deadline=deadline,
             person_id=NOBODY,
             # Passages are shown without memories.
-            owner=command_line.find_owner(container, self.tokens) if container.chat.model else None,
+            owner=command_line.find_owner(database, self.tokens) if chat.model else None,
             today=date.today(),
-            assistant=read_default_settings(container.database),
+            assistant=read_default_settings(database),
         )
 
     async def research(self, asked: ResearchArguments) -> AsyncGenerator[ResearchNews, None]:

@@ -71,7 +71,7 @@ def remove(memory_id: MemoryId, as_json: Json = False) -> None:
 def _open_service() -> MemoryService:
     """Raises ConflictError: there are accounts, and each person's memories are theirs alone."""
     container = command_line.open_home()
-    owner = command_line.find_owner(container, None)
+    owner = command_line.find_owner(container.database, None)
     if owner is None:
         raise ConflictError(
             "There are accounts here, and what is remembered belongs to each person alone: they see and change it on the page /memories."

@@ -12,6 +12,7 @@ import typer
 
 from backend.cli import command_line, rebuild_output
 from backend.cli.command_line import Json
+from backend.composition.index import IndexEngine
 from backend.container import Container
 from backend.schemas.index import (
     IndexVersionResponse,
@@ -20,12 +21,14 @@ from backend.schemas.index import (
     ReindexReport,
     ReindexStatus,
 )
-from backend.settings import variable
+from backend.settings import Settings, variable
 from backend.store import document_sets, file_labels
+from backend.store.database import Database
 from backend.sync.maintenance_lock import hold_all_sources, lock_index
 from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.index.protocols import IndexWriter
 from indexing.index.versions import IndexVersion
+from indexing.ingestion.ledger import Ledger
 from indexing.rebuild.copy_index import copy_missing
 from indexing.rebuild.events import RateLimit, RebuildEvent, RebuildProgress, RebuildResult
 from indexing.rebuild.reindex import Reindexer
@@ -70,13 +73,13 @@ def reindex(
     with command_line.cli_errors(as_json):
         container, console = command_line.open_home(), command_line.console()
         if status:
-            found = get_status(container)
+            found = get_status(container.engine, container.sources.ledger)
             if as_json:
                 command_line.print_model(found)
             else:
                 rebuild_output.print_status(console, found)
         elif abandon:
-            removed = abandon_build(container)
+            removed = abandon_build(container.engine)
             if as_json:
                 command_line.print_model(removed)
             else:
@@ -91,12 +94,12 @@ def reindex(
                 steps = renew_words(container, pace)
             else:
                 steps = continue_build(container, pace)
-            _run_reindex(container, steps, as_json)
+            _run_reindex(container.engine, steps, as_json)
 
 
-def _run_reindex(container: Container, steps: Iterator[RebuildEvent], as_json: bool) -> None:
+def _run_reindex(engine: IndexEngine, steps: Iterator[RebuildEvent], as_json: bool) -> None:
     with rebuild_output.show_progress(command_line.console(sys.stderr)) as progress:
-        done = to_report(container, progress.follow_reindex(steps))
+        done = to_report(engine, progress.follow_reindex(steps))
     if as_json:
         command_line.print_model(done)
     else:
@@ -139,14 +142,14 @@ def renew_words(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]
             yield _NOTHING_DONE
             return
         current = container.with_model(active.model_name)
-        copied = yield from _copy_index(current)
+        copied = yield from _copy_index(current.engine)
         for event in _build(current, pace):
             yield replace(event, copied=copied) if isinstance(event, RebuildResult) else event
 
 
-def _copy_index(container: Container) -> Generator[RebuildEvent, None, int]:
+def _copy_index(engine: IndexEngine) -> Generator[RebuildEvent, None, int]:
     """Copy what the index that is being built lacks, and return the number of documents."""
-    versions, version = container.engine.versions, container.engine.version
+    versions, version = engine.versions, engine.version
     began, documents = time.monotonic(), 0
     for step in copy_missing(versions.open_writer(version), versions.start_build(version)):
         documents, elapsed = step.documents, time.monotonic() - began
@@ -177,33 +180,33 @@ def continue_build(container: Container, pace: RateLimit) -> Iterator[RebuildEve
         yield from _build(container.with_model(building.model_name), pace)
 
 
-def abandon_build(container: Container) -> ReindexAbandoned:
+def abandon_build(engine: IndexEngine) -> ReindexAbandoned:
     """Remove the build that was begun, and return what it was.
 
     Raises:
         TemporarilyUnavailableError: another process works on it; stop that first.
     """
-    with lock_index(container.home):
-        building = container.engine.versions.building()
-        container.engine.versions.discard_build()
+    with lock_index(engine.home):
+        building = engine.versions.building()
+        engine.versions.discard_build()
     return ReindexAbandoned(abandoned=_describe_version(building))
 
 
-def get_status(container: Container) -> ReindexStatus:
+def get_status(engine: IndexEngine, ledger: Ledger) -> ReindexStatus:
     """Raises IndexVersionReplacedError: the index version was switched while it was read."""
-    index_versions = container.engine.versions
+    index_versions = engine.versions
     active, building = index_versions.active(), index_versions.building()
     return ReindexStatus(
         active=_describe_version(active),
         building=_describe_version(building),
-        running=_is_running(container.home),
+        running=_is_running(engine.home),
         documents=_count(index_versions.open_build_writer()),
-        total=sum(map(container.sources.ledger.count, container.sources.ledger.sources())),
+        total=sum(map(ledger.count, ledger.sources())),
     )
 
 
-def to_report(container: Container, done: RebuildResult) -> ReindexReport:
-    active = container.engine.versions.active()
+def to_report(engine: IndexEngine, done: RebuildResult) -> ReindexReport:
+    active = engine.versions.active()
     return ReindexReport(
         model=active.model_name if active else "",
         documents=done.documents,
@@ -216,7 +219,7 @@ def to_report(container: Container, done: RebuildResult) -> ReindexReport:
             for each in done.missing
         ),
         seconds=round(done.seconds, 3),
-        advice=_advice(container, active),
+        advice=_advice(engine.settings, active),
     )
 
 
@@ -232,15 +235,15 @@ def _build(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
     reindexing = Reindexer(container.embedding.embedder, writer, container.sources.ledger, pace)
     return reindexing.run(
         partial(hold_all_sources, container.database, KIND),
-        partial(_activate, container, index_version),
+        partial(_activate, container.database, container.engine, index_version),
     )
 
 
-def _activate(container: Container, index_version: IndexVersion) -> None:
+def _activate(database: Database, engine: IndexEngine, index_version: IndexVersion) -> None:
     # What was updated of sets and files while the new version was built, it may have missed.
-    document_sets.reapply_all(container.database)
-    file_labels.mark_all_due(container.database)
-    container.engine.versions.activate(index_version)
+    document_sets.reapply_all(database)
+    file_labels.mark_all_due(database)
+    engine.versions.activate(index_version)
 
 
 def _finish_switch(container: Container) -> RebuildResult:
@@ -277,9 +280,8 @@ def _is_running(home: Path) -> bool:
         return True
 
 
-def _advice(container: Container, active: IndexVersion | None) -> str | None:
+def _advice(settings: Settings, active: IndexVersion | None) -> str | None:
     """Warn where the settings name another model for the next command."""
-    settings = container.settings
     if active is None or "embedding_model" not in settings.model_fields_set:
         return None
     if _resolve_model(settings.embedding_model) == active.model_name:

@@ -11,8 +11,8 @@ from backend.cli import command_line
 from backend.cli.command_line import As, Json
 from backend.cli.local_research_workers import OWNER
 from backend.cli.research_run import TerminalResearch
+from backend.composition.chat import ChatService
 from backend.composition.research import NO_MODEL
-from backend.container import Container
 from backend.research.record.budget import MOST_MINUTES, ResearchBudget
 from backend.research.record.request import ResearchRequest
 from backend.schemas.research import ResearchReportResponse
@@ -63,7 +63,7 @@ def research(
         raise typer.BadParameter("search company knowledge, the web, or both")
     with command_line.cli_errors(as_json):
         container = command_line.open_home()
-        _check_setup(container, web)
+        _check_setup(container.chat, web)
         request = ResearchRequest(
             question=question,
             uses_documents=knowledge,
@@ -75,10 +75,10 @@ def research(
         holders = FileHolders(project_id=project, assistant_id=assistant)
 
         def resolve_readers() -> Readers:
-            asker = command_line.resolve_asker(container, own, readers)
+            asker = command_line.resolve_asker(container.home_database, own, readers)
             return resolve_in(container.database, asker, OWNER, holders)
 
-        terminal = TerminalResearch(container, resolve_readers, holders=holders)
+        terminal = TerminalResearch(container.research, resolve_readers, holders=holders)
         report = terminal.carry_out(request, own, asks)
         if as_json:
             command_line.print_model(ResearchReportResponse.from_report(report))
@@ -87,9 +87,9 @@ def research(
             command_line.console().print(text, soft_wrap=True)
 
 
-def _check_setup(container: Container, web: bool) -> None:
+def _check_setup(chat: ChatService, web: bool) -> None:
     """Raises ConflictError, NotConfiguredError."""
-    if web and not container.web.sessions.is_on:
+    if web and not chat.find_web().is_on:
         raise ConflictError(SWITCHED_OFF)
-    if container.chat.model is None:
+    if chat.model is None:
         raise NotConfiguredError(NO_MODEL)

@@ -14,7 +14,7 @@ from backend.chat.readable_ids import make_own_memories
 from backend.cli import command_line
 from backend.cli.local_research_workers import OWNER, make_stepper
 from backend.cli.research_output import list_lines
-from backend.container import Container
+from backend.composition.research import ResearchParts
 from backend.conversations.turn_events import EncodedEvent
 from backend.research.events import ResearchEvent
 from backend.research.record.final_report import FinalReport
@@ -40,7 +40,7 @@ _LOOK_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class TerminalResearch:
-    container: Container
+    parts: ResearchParts
     resolve_readers: Callable[[], Readers]
     """Of whoever is at the terminal, also where there are accounts."""
     console: Console = field(default_factory=lambda: command_line.console(sys.stderr))
@@ -78,7 +78,7 @@ class TerminalResearch:
 
     @property
     def _database(self) -> Database:
-        return self.container.database
+        return self.parts.database
 
     def _follow(self, run_id: str, claimed: ClaimedResearch | None) -> FinalReport:
         while True:
@@ -97,7 +97,7 @@ class TerminalResearch:
 
     def _work_on(self, claimed: ClaimedResearch) -> None:
         journal = RunJournal(lambda: self._database, claimed, self._encode, lambda _: None)
-        work_on(claimed, journal, make_stepper(self.container, self._rights))
+        work_on(claimed, journal, make_stepper(self.parts, self._rights))
 
     @property
     def _rights(self) -> RunRights:

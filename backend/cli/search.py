@@ -104,7 +104,7 @@ def search(
         ) -> tuple[SearchRequest, GroupedRanking, float]:
             service, narrowed = container.chat.search, filters
             began, deadline = time.perf_counter(), service.deadline()
-            asker = command_line.resolve_asker(container, own, readers)
+            asker = command_line.resolve_asker(container.home_database, own, readers)
             if person:
                 known = resolve_people(service.index, person, asker, deadline)
                 narrowed = replace(filters, people=known)

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -37,6 +38,7 @@ from backend.cli.listening import Listening, find_public_address
 from backend.container import Container
 from backend.settings import Settings
 from backend.store.api_tokens import ApiToken
+from backend.store.database import Database
 from backend.store.people import Person, has_people
 from backend.web import routes, urls
 from backend.web.account_pages import AccountPages
@@ -77,8 +79,12 @@ def make_app(
     site = listening.public_address
     cookies = AccountCookies.of_site() if site else AccountCookies.of_machine(owner.secret)
     # Whoever reaches it over the network has an account: the secret of the machine is for this machine.
-    accounts = AccountPresence(lambda: site is not None or has_people(container.database))
-    authenticator = make_authenticator(container, owner, cookies, accounts)
+
+    def open_database() -> Database:
+        return container.database
+
+    accounts = AccountPresence(lambda: site is not None or has_people(open_database()))
+    authenticator = make_authenticator(open_database, owner, cookies, accounts)
     app = create_app(
         container,
         authenticator,
@@ -95,21 +101,33 @@ def make_app(
     provider = container.sign_in.openid_provider
     settings = provider.settings if provider else None
     passwords, queue = Passwords(), PasswordQueue()
-    sign_in = SignInPages(container, cookies, passwords, queue, settings)
+    sign_in = SignInPages(open_database, cookies, passwords, queue, settings)
     sign_in.mount(app)
-    AccountPages(container, cookies, passwords, queue).mount(app)
-    PasswordResetPages(container, cookies, passwords, queue).mount(app)
+    AccountPages(open_database, cookies, passwords, queue).mount(app)
+    PasswordResetPages(open_database, cookies, passwords, queue).mount(app)
     if provider is not None:
         cookie = "__Host-quarry-openid" if site else owner.secret.name_cookie("openid")
-        OpenIdPages(container, cookies, sign_in, provider, CodeFlow(provider), cookie).mount(app)
+        pages = OpenIdPages(
+            open_database,
+            lambda: container.vault,
+            cookies,
+            sign_in,
+            provider,
+            CodeFlow(provider),
+            cookie,
+        )
+        pages.mount(app)
     return app
 
 
 def make_authenticator(
-    container: Container, owner: Owner, cookies: AccountCookies, accounts: AccountPresence
+    open_database: Callable[[], Database],
+    owner: Owner,
+    cookies: AccountCookies,
+    accounts: AccountPresence,
 ) -> AccountAuthenticator:
     def find_token(given: str) -> tuple[ApiToken, Person | None] | None:
-        return find_valid_token(container.database, given)
+        return find_valid_token(open_database(), given)
 
     return AccountAuthenticator(
         machine=MachineAuthenticator(owner.secret, owner.readers, find_token),
@@ -118,10 +136,10 @@ def make_authenticator(
         accounts=accounts,
         find_token=find_token,
         find_grant=lambda given, resource: find_valid_access_token(
-            container.database, given, resource
+            open_database(), given, resource
         ),
-        find_session_person=lambda session: find_session_person(container.database, session),
-        find_readers=lambda person: find_own_readers(container.database, person),
+        find_session_person=lambda session: find_session_person(open_database(), session),
+        find_readers=lambda person: find_own_readers(open_database(), person),
     )
 
 
@@ -240,7 +258,7 @@ def announce(console: Console, bound: socket.socket, owner: Owner, container: Co
     if has_people(container.database):
         lines = ("It answers people who have signed in, and their programs. Ctrl-C ends it.",)
     elif site:
-        lines = _set_up(url, container)
+        lines = _set_up(url, container.database)
     if site:
         lines += (f"It listens at {_url(bound).partition('://')[2]}.",)
     for line in lines:
@@ -250,8 +268,8 @@ def announce(console: Console, bound: socket.socket, owner: Owner, container: Co
         console.print(note, markup=False, soft_wrap=True)
 
 
-def _set_up(url: str, container: Container) -> tuple[str, ...]:
-    link = urls.make_link(url, "/invitation", PeopleService(container.database).set_up())
+def _set_up(url: str, database: Database) -> tuple[str, ...]:
+    link = urls.make_link(url, "/invitation", PeopleService(database).set_up())
     return (
         f"Make the first account by this link, which is valid once, for an hour: {link}",
         "It answers nobody else until then. Ctrl-C ends it.",

@@ -11,11 +11,13 @@ from rich.table import Table
 
 from backend.cli import command_line
 from backend.cli.command_line import Json, to_safe_text
+from backend.composition.index import IndexEngine
 from backend.container import Container
 from backend.schemas.base import dump_all
 from backend.schemas.document_set import DocumentSetResponse
 from backend.sources.document_sets import DocumentSetService, SetDraft
 from backend.store import document_set_jobs, document_sets
+from backend.store.database import Database
 from backend.sync.document_set_updates import DocumentSetUpdater, is_held
 
 _LOOK_SECONDS = 0.2
@@ -84,7 +86,7 @@ def add(
         container = command_line.open_home()
         _open_service(container).add(draft)
         if not background:
-            _apply_all(container)
+            _apply_all(container.database, container.engine)
         _report(container, name, as_json)
 
 
@@ -117,7 +119,7 @@ def edit(
         )
         service.change(name, draft)
         if not background:
-            _apply_all(container)
+            _apply_all(container.database, container.engine)
         _report(container, draft.name, as_json)
 
 
@@ -148,7 +150,7 @@ def remove(name: Name, background: Background = False, as_json: Json = False) ->
         container = command_line.open_home()
         _open_service(container).remove(name)
         if not background:
-            _apply_all(container)
+            _apply_all(container.database, container.engine)
         if as_json:
             command_line.print_json({"name": name, "done": "is removed"})
         else:
@@ -179,16 +181,16 @@ def _open_service(container: Container) -> DocumentSetService:
     return DocumentSetService(container.database, container.engine.count_selected)
 
 
-def _apply_all(container: Container) -> None:
+def _apply_all(database: Database, engine: IndexEngine) -> None:
     """Update the documents of all sets that were changed. What a worker holds is waited for."""
-    if not document_set_jobs.is_due(container.database):
+    if not document_set_jobs.is_due(database):
         return
     columns = (TextColumn("updating documents"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=command_line.console(sys.stderr), transient=True) as bars:
         task = bars.add_task("", total=None)
 
         def show_progress() -> None:
-            progress = [one.progress for one in document_sets.list_sets(container.database)]
+            progress = [one.progress for one in document_sets.list_sets(database)]
             under_way = [each for each in progress if not each.is_applied]
             bars.update(
                 task,
@@ -196,8 +198,8 @@ def _apply_all(container: Container) -> None:
                 total=sum(each.total or 0 for each in under_way) or None,
             )
 
-        worker = DocumentSetUpdater(container.database, container.engine.writer, show_progress)
-        while document_set_jobs.is_due(container.database) and not is_held(container.database):
+        worker = DocumentSetUpdater(database, engine.writer, show_progress)
+        while document_set_jobs.is_due(database) and not is_held(database):
             if not worker.apply_next():
                 show_progress()
                 time.sleep(_LOOK_SECONDS)

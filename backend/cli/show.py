@@ -28,7 +28,7 @@ def show(
     with command_line.cli_errors(as_json):
         container = command_line.open_home()
         database = container.database
-        asker = command_line.resolve_asker(container, own, readers)
+        asker = command_line.resolve_asker(container.home_database, own, readers)
         found = find_named(database, document, asker, as_json)
         if found is None:
             command_line.fail(f"There is no document {document!r} that you may read.", as_json)

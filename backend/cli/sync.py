@@ -27,6 +27,7 @@ from indexing.text.normalization import pluralize
 if TYPE_CHECKING:
     from backend.container import Container
     from backend.store.database import Database
+    from backend.sync.due_work import SyncParts
     from indexing.ingestion.pipeline import EmptyListing
 
 
@@ -81,9 +82,8 @@ def _sync_one(
     from indexing.ingestion.listings import DeletionNeedsApprovalError
     from indexing.ingestion.progress import Report
 
-    def synced(container: "Container") -> Report:
-        parts, report = container.sources, Report()
-        source = stored.find(parts.database, name)
+    def synced(parts: "SyncParts") -> Report:
+        source, report = stored.find(parts.database, name), Report()
         connector, pipeline = parts.connector(source), parts.pipeline(source)
         for step in run(parts.database, source, connector, pipeline, when_empty):
             if isinstance(step, Report):
@@ -95,7 +95,7 @@ def _sync_one(
     report, error = Report(), None
     try:
         _record_sync(container.database, name, when_empty)
-        report = command_line.retry_on_index_switch(container, synced)
+        report = command_line.retry_on_index_switch(container, lambda home: synced(home.sources))
     except DeletionNeedsApprovalError as failure:
         error = f"{failure} To decide: quarry sources decision {name}"
     except (ActionRequiredError, TemporarilyUnavailableError) as failure:

@@ -12,7 +12,7 @@ from backend.access.roles import Role
 from backend.cli import command_line, source_accounts
 from backend.cli.command_line import Json, to_safe_text
 from backend.cli.listening import find_public_address
-from backend.container import Container
+from backend.settings import Settings
 from backend.store.invitations import Invitation
 from backend.store.people import Person
 from backend.web import urls
@@ -45,7 +45,7 @@ def invite(
     with command_line.cli_errors(as_json):
         container = command_line.open_home()
         code = PeopleService(container.database).invite(email, role)
-        link = urls.make_link(_find_server(container, host, port), "/invitation", code)
+        link = urls.make_link(_find_server(container.settings, host, port), "/invitation", code)
         if as_json:
             command_line.print_json({"email": email, "role": role, "link": link})
         else:
@@ -68,7 +68,7 @@ def reset_password(
     with command_line.cli_errors(as_json):
         container = command_line.open_home()
         code = PasswordResetService(container.database).begin(email)
-        link = urls.make_link(_find_server(container, host, port), "/password-reset", code)
+        link = urls.make_link(_find_server(container.settings, host, port), "/password-reset", code)
         if as_json:
             command_line.print_json({"email": email, "link": link})
         else:
@@ -157,9 +157,9 @@ def release_address(email: Email, as_json: Json = False) -> None:
         _report(email, "may be given to somebody else", as_json)
 
 
-def _find_server(container: Container, host: str, port: int) -> str:
+def _find_server(settings: Settings, host: str, port: int) -> str:
     """Return the address of the server, of which there is none to ask."""
-    address, name = find_public_address(container.settings), f"[{host}]" if ":" in host else host
+    address, name = find_public_address(settings), f"[{host}]" if ":" in host else host
     return address.url if address else f"http://{name}:{port}"
 
 

@@ -1,5 +1,6 @@
 """The page of a person's own account: sessions, password, connected programs, accounts at sources, API tokens."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -17,8 +18,8 @@ from backend.access.source_accounts import OwnSourceAccounts
 from backend.api.account_authentication import AccountCookies
 from backend.api.authorization import Asker, AskerDependency, Permission, get_person, requires
 from backend.api.languages import parse_language
-from backend.container import Container
 from backend.store import api_tokens
+from backend.store.database import Database
 from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.templates import page
 from connectors.errors import ConflictError, InvalidInputError
@@ -31,7 +32,7 @@ _OF_MANAGERS = (*_OF_READERS, TokenScope.INGEST)
 
 @dataclass(frozen=True, slots=True)
 class AccountPages:
-    container: Container
+    open_database: Callable[[], Database]
     cookies: AccountCookies
     passwords: Passwords
     queue: PasswordQueue
@@ -95,7 +96,7 @@ class AccountPages:
     def disconnect_program(self, asker: AskerDependency, form: FormDependency) -> Response:
         number = form.get("grant", "")
         grant_id = int(number) if _is_id(number) else 0
-        disconnect(self.container.database, get_person(asker), grant_id, asker.actor)
+        disconnect(self.open_database(), get_person(asker), grant_id, asker.actor)
         return RedirectResponse(ACCOUNT, 303)
 
     @requires(Permission.ACCOUNT)
@@ -143,9 +144,9 @@ class AccountPages:
             "sessions": account.list_sessions(),
             "identities": account.list_identities(),
             "current": digest(request.cookies[self.cookies.session]),
-            "tokens": api_tokens.list_of_person(self.container.database, account.person.id),
+            "tokens": api_tokens.list_of_person(self.open_database(), account.person.id),
             "source_accounts": self._source_accounts(asker).list_accounts(),
-            "programs": list_programs(self.container.database, account.person),
+            "programs": list_programs(self.open_database(), account.person),
             "scopes": list_scopes(asker),
             "shortest": SHORTEST,
             "trouble": trouble,
@@ -155,13 +156,13 @@ class AccountPages:
         return page(request, "account.html", "", values, 422 if trouble else 200)
 
     def _account(self, asker: Asker) -> OwnAccount:
-        return OwnAccount(self.container.database, get_person(asker), asker.actor)
+        return OwnAccount(self.open_database(), get_person(asker), asker.actor)
 
     def _source_accounts(self, asker: Asker) -> OwnSourceAccounts:
-        return OwnSourceAccounts(self.container.database, get_person(asker), asker.actor)
+        return OwnSourceAccounts(self.open_database(), get_person(asker), asker.actor)
 
     def _tokens(self, asker: Asker) -> ApiTokenService:
-        return ApiTokenService(self.container.database, asker.actor, get_person(asker))
+        return ApiTokenService(self.open_database(), asker.actor, get_person(asker))
 
 
 def list_scopes(asker: Asker) -> tuple[TokenScope, ...]:

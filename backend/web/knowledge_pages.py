@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from backend.api.authorization import Permission, requires
-from backend.api.dependencies import ContainerDependency
+from backend.api.dependencies import ChatDependency
 from backend.api.knowledge_dependencies import KnowledgeDependency
 from backend.api.list_positions import LONGEST_POSITION, format_position, read_position
 from backend.api.problem_details import from_error
@@ -57,7 +57,7 @@ class ShownItem:
 def knowledge_page(
     request: Request,
     knowledge: KnowledgeDependency,
-    container: ContainerDependency,
+    chat: ChatDependency,
     q: Annotated[str, Query(max_length=LONGEST_QUERY)] = "",
     before: Annotated[str | None, Query(max_length=LONGEST_POSITION)] = None,
     added: Annotated[int | None, Query(ge=0, le=_HIGHEST)] = None,
@@ -65,7 +65,7 @@ def knowledge_page(
 ) -> Response:
     if q.strip():
         found = KnowledgePage(
-            knowledge.search(q, None, container.embedding.sentence_model, _LISTED), None
+            knowledge.search(q, None, chat.engine.embedding.sentence_model, _LISTED), None
         )
     else:
         position = None if before is None else ItemPosition(*read_position(before))

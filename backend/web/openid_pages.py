@@ -29,8 +29,9 @@ from backend.api.account_authentication import AccountCookies
 from backend.api.authentication import read_address
 from backend.api.authorization import AskerDependency, Permission, find_asker, requires
 from backend.api.request_context import get_request_context
-from backend.container import Container
 from backend.store import identities
+from backend.store.credential_vault import Vault
+from backend.store.database import Database
 from backend.store.people import Person
 from backend.web.forms import FormDependency
 from backend.web.sign_in import Code, Next, SignInPages, check_next
@@ -85,7 +86,8 @@ Kept = TypeVar("Kept", _KeptAttempt, _KeptIdentity)
 
 @dataclass(frozen=True, slots=True)
 class OpenIdPages:
-    container: Container
+    open_database: Callable[[], Database]
+    open_vault: Callable[[], Vault]
     cookies: AccountCookies
     sign_in: SignInPages
     provider: Provider
@@ -152,7 +154,7 @@ class OpenIdPages:
         if person is None or kept.person_id != person.id or kept.expires_at <= datetime.now(UTC):
             raise ConflictError("This page is too old, or of another account. Sign in again.")
         if person.password_hash is not None:
-            account = OwnAccount(self.container.database, person, asker.actor)
+            account = OwnAccount(self.open_database(), person, asker.actor)
             try:
                 await self.sign_in.queue.run(
                     asker.actor.address,
@@ -181,7 +183,7 @@ class OpenIdPages:
 
     def _begin(self, redirect_uri: str, following: str, invitation: str) -> Response:
         if invitation:
-            PeopleService(self.container.database).find_invitation(invitation)
+            PeopleService(self.open_database()).find_invitation(invitation)
         address, attempt = self.flow.begin(redirect_uri, datetime.now(UTC))
         following = check_next(following)
         kept = _KeptAttempt(attempt=attempt, following=following, invitation=invitation)
@@ -207,7 +209,7 @@ class OpenIdPages:
         now = datetime.now(UTC)
         end = kept.attempt.begun_at + ATTEMPT_LIFETIME
         if not identities.finish_attempt(
-            self.container.database, digest(kept.attempt.state), now, end
+            self.open_database(), digest(kept.attempt.state), now, end
         ):
             raise SignInRefusedError("This sign-in was already completed. Sign in again.")
         identity = self.flow.finish(response, kept.attempt, now)
@@ -225,7 +227,7 @@ class OpenIdPages:
         return self.sign_in.redirect_signed_in(signed_in, following)
 
     def _begin_session(self, request: Request, person: Person) -> SignedIn:
-        service = SignInService(self.container.database, self.sign_in.passwords)
+        service = SignInService(self.open_database(), self.sign_in.passwords)
         issuer = self.provider.settings.issuer
         return service.begin(person, self.cookies.read_visitor(request), issuer=issuer)
 
@@ -280,18 +282,18 @@ class OpenIdPages:
 
     def _accounts(self, request: Request) -> ProviderAccounts:
         domains = self.provider.settings.domains
-        return ProviderAccounts(self.container.database, domains, read_address(request))
+        return ProviderAccounts(self.open_database(), domains, read_address(request))
 
     def _name_cookie(self, state: str) -> str:
         return f"{self.cookie}-{digest(state)[:8]}"
 
     def _seal(self, kept: BaseModel) -> str:
-        return self.container.vault.seal(kept.model_dump(mode="json"))
+        return self.open_vault().seal(kept.model_dump(mode="json"))
 
     def _open(self, kind: type[Kept], sealed: str) -> Kept:
         """Raises SignInRefusedError: it was not sealed here, or for something else."""
         try:
-            return kind.model_validate(self.container.vault.open(sealed))
+            return kind.model_validate(self.open_vault().open(sealed))
         except (NotConfiguredError, ValidationError) as error:
             raise SignInRefusedError(
                 "This browser began another sign-in. Sign in again."

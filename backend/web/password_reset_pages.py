@@ -1,5 +1,6 @@
 """The page on which somebody chooses another password, by a link that an admin has made."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from anyio import to_thread
@@ -13,8 +14,8 @@ from backend.access.sign_in import DEVICE_LIFETIME
 from backend.api.account_authentication import AccountCookies
 from backend.api.authentication import read_address
 from backend.api.authorization import Permission, requires
-from backend.container import Container
 from backend.store.audit import Actor
+from backend.store.database import Database
 from backend.store.people import Person
 from backend.web.account_pages import read_own_tokens
 from backend.web.forms import NO_FORM, Form, FormDependency
@@ -27,7 +28,7 @@ PASSWORD_RESET = "/password-reset"
 
 @dataclass(frozen=True, slots=True)
 class PasswordResetPages:
-    container: Container
+    open_database: Callable[[], Database]
     cookies: AccountCookies
     passwords: Passwords
     queue: PasswordQueue
@@ -61,9 +62,7 @@ class PasswordResetPages:
         return answer
 
     def _service(self, request: Request) -> PasswordResetService:
-        return PasswordResetService(
-            self.container.database, Actor("visitor", read_address(request))
-        )
+        return PasswordResetService(self.open_database(), Actor("visitor", read_address(request)))
 
 
 def _render(

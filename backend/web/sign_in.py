@@ -1,6 +1,7 @@
 """The pages by which people come in and go out: sign-in, sign-out, and accepting an invitation."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlencode
@@ -19,9 +20,9 @@ from backend.api.authentication import CHALLENGE
 from backend.api.authorization import AskerDependency, Permission, find_asker, requires
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import get_request_context
-from backend.container import Container
 from backend.store import audit
 from backend.store.audit import Actor
+from backend.store.database import Database
 from backend.store.invitations import Invitation
 from backend.web.forms import FormDependency
 from backend.web.templates import page
@@ -62,7 +63,7 @@ Code = Annotated[str, Query(max_length=200)]
 
 @dataclass(frozen=True, slots=True)
 class SignInPages:
-    container: Container
+    open_database: Callable[[], Database]
     cookies: AccountCookies
     passwords: Passwords
     queue: PasswordQueue
@@ -90,7 +91,7 @@ class SignInPages:
         if not get_request_context(request.scope).has_accounts:
             raise _no_accounts()
         email, following = form.get("email", ""), form.get("next", "/")
-        service = SignInService(self.container.database, self.passwords)
+        service = SignInService(self.open_database(), self.passwords)
         visitor = self.cookies.read_visitor(request)
         result = await self.queue.run(
             visitor.address,
@@ -111,7 +112,7 @@ class SignInPages:
 
     @requires(Permission.ACCOUNT)
     def sign_out(self, request: Request, asker: AskerDependency) -> Response:
-        database = self.container.database
+        database = self.open_database()
         with database.transaction() as transaction:
             end_session(transaction, request.cookies[self.cookies.session])
             audit.record(transaction, "sign_out", asker.actor.name, {}, asker.actor)
@@ -141,13 +142,13 @@ class SignInPages:
         return self.redirect_signed_in(signed_in, "/")
 
     def _accept(self, code: str, chosen: AccountDetails, visitor: Visitor) -> SignedIn:
-        database = self.container.database
+        database = self.open_database()
         people = PeopleService(database, Actor("visitor", visitor.address))
         person = people.accept_invitation(code, chosen, self.passwords)
         return SignInService(database, self.passwords).begin(person, visitor)
 
     def _find_invitation(self, code: str) -> Invitation:
-        return PeopleService(self.container.database).find_invitation(code)
+        return PeopleService(self.open_database()).find_invitation(code)
 
     def render(
         self,

@@ -60,7 +60,9 @@ def serve(container: Container) -> Iterator[Api]:
     secret = container.sign_in.machine_secret
     cookies = AccountCookies.of_machine(secret)
     accounts = AccountPresence(lambda: people.has_people(container.database))
-    authenticator = make_authenticator(container, Owner(secret, Readers.of()), cookies, accounts)
+    authenticator = make_authenticator(
+        lambda: container.database, Owner(secret, Readers.of()), cookies, accounts
+    )
     app = create_app(container, authenticator)
     with TestClient(app, base_url="http://127.0.0.1:8321"):
         assert app.state.app_state.warmup.ready.wait(60)

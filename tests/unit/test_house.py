@@ -171,6 +171,37 @@ def test_dataclasses_are_frozen() -> None:
     assert offenders == []
 
 
+def test_functions_take_a_whole_container_only_for_several_of_its_parts() -> None:
+    offenders = [
+        f"{path}: {function.name}"
+        for path in SOURCES
+        for function in _functions(path)
+        for argument in (*function.args.args, *function.args.kwonlyargs)
+        if _is_container(argument) and _uses_one_part(function, argument.arg)
+    ]
+    assert offenders == [], "a function that uses one part is given that part"
+
+
+def _is_container(argument: ast.arg) -> bool:
+    return argument.annotation is not None and "Container" in {
+        node.id if isinstance(node, ast.Name) else node.value
+        for node in ast.walk(argument.annotation)
+        if isinstance(node, ast.Name | ast.Constant)
+    }
+
+
+def _uses_one_part(function: ast.AST, name: str) -> bool:
+    """Whether a function uses at most one part of an argument, and hands it on as a whole to nobody."""
+    nodes = list(ast.walk(function))
+    parts = {
+        node.value: node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    uses = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+    return all(node in parts for node in uses) and len({parts[node] for node in uses}) < 2
+
+
 def _code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Lines of the function's statements, its docstring left out."""
     body = function.body[1:] if ast.get_docstring(function) else function.body

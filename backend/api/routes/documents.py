@@ -26,10 +26,13 @@ from backend.api.dependencies import (
 )
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import CancelTokenDependency
+from backend.composition.sources import SourceParts
 from backend.container import Container
 from backend.schemas.document import DocumentListResponse, DocumentResponse, DocumentSummary
+from backend.settings import Settings
 from backend.store import documents as stored
 from backend.store import sources
+from backend.store.database import Database
 from backend.store.documents import StoredDocument
 from connectors.access import Readers
 from connectors.connector import ProvidesOriginal
@@ -89,11 +92,11 @@ def document_original(
     cancel_token: CancelTokenDependency,
 ) -> Response:
     """Only as it was when it was last synced: who may read a newer one is not known yet."""
-    found = find(container, document_id, readers)
+    found = find(container.database, document_id, readers)
     if found is None:
         # A document may be named so. No source has both: a file is no folder.
         return _show_named(document_id + _ENDING, readers, container, find_readers, cancel_token)
-    file = _file(container, found.document)
+    file = _file(container.sources, found.document)
     if file is None:
         raise Problem(_CHANGED)
     return _download(file, found.document)
@@ -116,14 +119,14 @@ def page_image(
 ) -> Response:
     """Only of the file as it was when it was last synced."""
     name = f"{document_id}/pages/{number}"
-    if find(container, name, readers) is not None:
+    if find(container.database, name, readers) is not None:
         return _show_named(name, readers, container, find_readers, cancel_token)
-    found = find(container, document_id, readers)
+    found = find(container.database, document_id, readers)
     if found is None or not _PAGE_NUMBER.fullmatch(number):
         raise _no_document()
     if found.document.media_type != registry.PDF:
         raise Problem(problem(404, "This document is not a PDF file."))
-    image = _render_page(container, found.document, int(number))
+    image = _render_page(container.sources, found.document, int(number))
     return Response(image, media_type=IMAGE_TYPE)
 
 
@@ -140,13 +143,13 @@ def show_document(
     cancel_token: CancelTokenDependency,
 ) -> DocumentResponse:
     """404 for what does not exist, and for what you may not read."""
-    found = find(container, document_id, readers)
+    found = find(container.database, document_id, readers)
     if found is None:
         raise _no_document()
     chunk_range = ChunkRange(document_id, 0, found.chunks)
-    deadline = _deadline(container, cancel_token)
+    deadline = _deadline(container.settings, cancel_token)
     (chunks,) = container.engine.index.chunks([chunk_range], readers, deadline)
-    file = _file(container, found.document)
+    file = _file(container.sources, found.document)
     if file is not None:
         file.close()
     who = find_readers.find(found.document.access)
@@ -165,13 +168,13 @@ def _show_named(
     return Response(shown.model_dump_json(), media_type="application/json")
 
 
-def find(container: Container, document_id: str, readers: Readers) -> StoredDocument | None:
+def find(database: Database, document_id: str, readers: Readers) -> StoredDocument | None:
     """The one way by which a document is had; see above."""
-    return stored.find(container.database, document_id, readers)
+    return stored.find(database, document_id, readers)
 
 
-def _deadline(container: Container, cancel_token: CancelToken) -> Deadline:
-    return Deadline.after(container.settings.search_seconds, cancel_token)
+def _deadline(settings: Settings, cancel_token: CancelToken) -> Deadline:
+    return Deadline.after(settings.search_seconds, cancel_token)
 
 
 def _no_document() -> Problem:
@@ -183,10 +186,10 @@ _CHANGED = problem(
 )
 
 
-def _file(container: Container, document: Document) -> BufferedReader | None:
+def _file(parts: SourceParts, document: Document) -> BufferedReader | None:
     """Return the file of a document; None where there is none, or its source may not read it any more."""
     try:
-        connector = container.sources.connector(sources.find(container.database, document.source))
+        connector = parts.connector(sources.find(parts.database, document.source))
     except (InvalidInputError, NotFoundError):
         # Files of people's own are of no source that is connected.
         return None
@@ -195,13 +198,13 @@ def _file(container: Container, document: Document) -> BufferedReader | None:
     return connector.original(document.id, document.version)
 
 
-def _render_page(container: Container, document: Document, number: int) -> bytes:
-    file = _file(container, document)
+def _render_page(parts: SourceParts, document: Document, number: int) -> bytes:
+    file = _file(parts, document)
     if file is None:
         raise Problem(_CHANGED)
     with file:
         try:
-            return render_page(file, number, container.settings.search_seconds)
+            return render_page(file, number, parts.settings.search_seconds)
         except ExtractionError as error:
             raise Problem(problem(404, f"This page cannot be shown: {error}.")) from error
 

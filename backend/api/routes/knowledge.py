@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
-from backend.api.dependencies import ContainerDependency
+from backend.api.dependencies import ChatDependency
 from backend.api.knowledge_dependencies import KnowledgeDependency, PlaceDependency
 from backend.api.list_positions import LONGEST_POSITION, format_position, read_position
 from backend.research.kept_knowledge import KeptItem
@@ -79,7 +79,7 @@ class CorrectionBody(BaseModel):
 def list_knowledge(
     knowledge: KnowledgeDependency,
     place: PlaceDependency,
-    container: ContainerDependency,
+    chat: ChatDependency,
     query: Annotated[
         str, Query(max_length=LONGEST_QUERY, description="Only what speaks to this, nearest first")
     ] = "",
@@ -89,7 +89,7 @@ def list_knowledge(
     """What you may not read all sources of is not there: it is neither listed nor counted. Without a place, all that is yours and that of your projects."""
     places = None if place is None else (place,)
     if query.strip():
-        found = knowledge.search(query, places, container.embedding.sentence_model, limit)
+        found = knowledge.search(query, places, chat.engine.embedding.sentence_model, limit)
         return KnowledgeResponse(items=_show(knowledge, found), next=None)
     position = None if before is None else ItemPosition(*read_position(before))
     page = knowledge.list_page(places, position, limit)

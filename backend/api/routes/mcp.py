@@ -6,7 +6,12 @@ from starlette.types import Receive, Scope, Send
 
 from backend.access.oauth.resources import ProtectedResource
 from backend.api.authorization import AskerDependency, Permission, requires
-from backend.api.dependencies import AppStateDependency, ContainerDependency, takes_turns_itself
+from backend.api.dependencies import (
+    AppStateDependency,
+    ChatDependency,
+    DatabaseDependency,
+    takes_turns_itself,
+)
 from backend.api.mcp_asker import HttpAsker
 from backend.api.request_context import RequestContextDependency
 from backend.programs.mcp.http_transport import HttpTransport
@@ -32,12 +37,18 @@ class McpResponse(Response):
 async def answer_mcp(
     request: Request,
     asker: AskerDependency,
-    container: ContainerDependency,
+    chat: ChatDependency,
+    database: DatabaseDependency,
     state: AppStateDependency,
     context: RequestContextDependency,
 ) -> Response:
     """Answer one message, with the rights that its sender has now."""
     HttpAsker(
-        request=request, asker=asker, container=container, state=state, context=context
+        request=request,
+        asker=asker,
+        chat=chat,
+        database=database,
+        state=state,
+        context=context,
     ).attach()
     return McpResponse(state.mcp)

@@ -19,7 +19,6 @@ from backend.api.problem_details import Problem, problem
 from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
 from backend.chat.rights_watch import ReadersNow
-from backend.container import Container
 from backend.conversations.answer_gate import AnswerGate
 from backend.research.citable_source import (
     CitableSource,
@@ -33,6 +32,7 @@ from backend.store import documents
 from backend.store.database import Database
 from connectors.access import Readers
 from connectors.errors import InvalidInputError
+from indexing.index.protocols import Index
 from indexing.runtime.deadline import Deadline
 
 router = APIRouter()
@@ -134,18 +134,18 @@ def build_text_references(
         body.text, sources, container.embedding.with_languages, body.style, deadline
     )
     if body.document_ids:
-        gate = _open_gate(container, readers_now(), deadline)
+        gate = _open_gate(container.engine.index, readers_now(), deadline)
         if not gate.allows(body.document_ids):
             raise Problem(_NO_DOCUMENT)
     return ReferencesResponse.from_built(built)
 
 
-def _open_gate(container: Container, readers: Readers | None, deadline: Deadline) -> AnswerGate:
+def _open_gate(index: Index, readers: Readers | None, deadline: Deadline) -> AnswerGate:
     if readers is None:
         raise Problem(_ASKER_GONE, CHALLENGE)
     # Memories are no sources here: the ids are those of documents alone.
     return AnswerGate(
-        index=container.engine.index,
+        index=index,
         readers=readers,
         own_memories=lambda _: frozenset(),
         deadline=deadline,

@@ -6,6 +6,7 @@ from backend.container import Container
 from backend.programs.slack.service import SlackTokens, connect
 from backend.programs.slack.web_api import BotIdentity, SlackApi, SlackCallError
 from backend.schemas.system import DoctorCheck
+from backend.store.database import Database
 from backend.store.people import list_people
 from connectors.errors import NotConfiguredError, QuarryError
 
@@ -37,7 +38,7 @@ def check_bot(container: Container) -> Iterator[DoctorCheck]:
     yield _state_workspace(identity)
     yield _try("scopes", lambda: _check_scopes(api))
     yield _try("socket mode", lambda: _check_socket(api, tokens))
-    yield _check_accounts(container)
+    yield _check_accounts(container.database)
 
 
 def _state_workspace(identity: BotIdentity) -> DoctorCheck:
@@ -76,8 +77,8 @@ def _check_socket(api: SlackApi, tokens: SlackTokens) -> DoctorCheck:
     return DoctorCheck(name="socket mode", state="ok", detail="the token of the app is accepted")
 
 
-def _check_accounts(container: Container) -> DoctorCheck:
-    active = [one for one in list_people(container.database) if one.disabled_at is None]
+def _check_accounts(database: Database) -> DoctorCheck:
+    active = [one for one in list_people(database) if one.disabled_at is None]
     if active:
         return DoctorCheck(name="accounts", state="ok", detail=f"{len(active)} active")
     return DoctorCheck(

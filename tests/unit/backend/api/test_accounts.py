@@ -91,12 +91,12 @@ def app(container: Container, cookies: AccountCookies) -> Iterator[Api]:
 def make_app(container: Container, cookies: AccountCookies, queue: PasswordQueue) -> Api:
     owner = Owner(container.sign_in.machine_secret, Readers.of())
     accounts = AccountPresence(lambda: people.has_people(container.database))
-    authenticator = make_authenticator(container, owner, cookies, accounts)
+    authenticator = make_authenticator(lambda: container.database, owner, cookies, accounts)
     app = create_app(container, authenticator, error_page=pages.error_page)
     pages.mount(app)
     mount_link(app, container.sign_in.machine_secret, container.database)
-    SignInPages(container, cookies, CHEAP, queue).mount(app)
-    PasswordResetPages(container, cookies, CHEAP, queue).mount(app)
+    SignInPages(lambda: container.database, cookies, CHEAP, queue).mount(app)
+    PasswordResetPages(lambda: container.database, cookies, CHEAP, queue).mount(app)
     return app
 
 

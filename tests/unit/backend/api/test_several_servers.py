@@ -75,7 +75,7 @@ class Server:
         owner = Owner(container.sign_in.machine_secret, Readers.of())
         accounts = AccountPresence(lambda: people.has_people(container.database))
         self._authenticator: Authenticator = make_authenticator(
-            container, owner, self._cookie, accounts
+            lambda: container.database, owner, self._cookie, accounts
         )
 
     def find_askers(self, bob: Credentials) -> tuple[Asker | None, Asker | None]:

@@ -63,6 +63,10 @@ def opened(home: Path, *keys: str) -> dict[str, object]:
     }
 
 
+def _rotate_key(made: Container) -> int:
+    return rotate_key(made.database, made.vault)
+
+
 WHOLE = {"wiki": f"{TOKEN} of wiki", "tickets": f"{TOKEN} of tickets"}
 
 
@@ -70,7 +74,7 @@ def test_after_a_rotation_the_new_key_is_enough(tmp_path: Path) -> None:
     old, new = new_key(), new_key()
     with_sources(tmp_path, old)
     rotated = open_container(tmp_path, new, old)
-    assert rotate_key(rotated) == 2
+    assert _rotate_key(rotated) == 2
     entry = audit.list_entries(rotated.database)[0]
     assert (entry.action, entry.actor, entry.detail) == ("rotate_key", "owner", {"resealed": 2})
     assert opened(tmp_path, new) == WHOLE
@@ -80,12 +84,12 @@ def test_after_a_rotation_the_new_key_is_enough(tmp_path: Path) -> None:
 
 def test_a_rotation_may_be_repeated(tmp_path: Path) -> None:
     made = with_sources(tmp_path)
-    assert [rotate_key(made) for _ in range(3)] == [2, 2, 2]
+    assert [_rotate_key(made) for _ in range(3)] == [2, 2, 2]
     assert opened(tmp_path) == WHOLE
 
 
 def test_without_credentials_there_is_nothing_to_rotate(tmp_path: Path) -> None:
-    assert rotate_key(open_container(tmp_path)) == 0
+    assert _rotate_key(open_container(tmp_path)) == 0
 
 
 def test_a_rotation_that_cannot_open_one_changes_none(tmp_path: Path) -> None:
@@ -95,7 +99,7 @@ def test_a_rotation_that_cannot_open_one_changes_none(tmp_path: Path) -> None:
     sources.edit(made.database, "wiki", {"path": "/srv"}, foreign)
     before = sources.list_sources(made.database)
     with pytest.raises(ActionRequiredError, match=r"'wiki': .* Nothing was changed"):
-        rotate_key(open_container(tmp_path, new, old))
+        _rotate_key(open_container(tmp_path, new, old))
     assert sources.list_sources(made.database) == before
 
 
@@ -207,7 +211,7 @@ def test_keys_of_language_models_are_encrypted_anew_too(tmp_path: Path) -> None:
     old, new = new_key(), new_key()
     made = with_sources(tmp_path, old)
     made.model_service(OWNER).add(MODEL, TOKEN, frozenset())
-    assert rotate_key(open_container(tmp_path, new, old)) == 3
+    assert _rotate_key(open_container(tmp_path, new, old)) == 3
     (model,) = language_models.list_models(made.database)
     assert open_key(model, lambda: Vault([new])) == TOKEN
 
@@ -217,7 +221,7 @@ def test_where_one_key_is_unknown_nothing_is_changed(tmp_path: Path) -> None:
     made = with_sources(tmp_path, old)
     open_container(tmp_path, other).model_service(OWNER).add(MODEL, TOKEN, frozenset())
     with pytest.raises(ActionRequiredError, match="cannot be decrypted"):
-        rotate_key(open_container(tmp_path, new, old))
+        _rotate_key(open_container(tmp_path, new, old))
     assert opened(tmp_path, old) == WHOLE
     (model,) = language_models.list_models(made.database)
     assert open_key(model, lambda: Vault([other])) == TOKEN
@@ -227,6 +231,6 @@ def test_keys_of_providers_of_web_search_are_encrypted_anew_too(tmp_path: Path) 
     old, new = new_key(), new_key()
     made = open_container(tmp_path, old)
     made.web.service(OWNER).add("tavily", {}, {"key": TOKEN})
-    assert rotate_key(open_container(tmp_path, new, old)) == 1
+    assert _rotate_key(open_container(tmp_path, new, old)) == 1
     (provider,) = open_container(tmp_path, new).web.service(OWNER).list_providers()
     assert open_credential(provider.values, lambda: Vault([new])) == {"key": TOKEN}

@@ -11,11 +11,14 @@ from sqlalchemy import select
 from backend.access.readers import add_own_files
 from backend.cli import reindex as commands
 from backend.cli.doctor import check_index
+from backend.composition.index import IndexEngine
 from backend.container import Container
 from backend.files import file_keeper
 from backend.files.file_keeper import FileKeeper
 from backend.files.file_service import FileService
 from backend.files.file_types import UploadedFile
+from backend.schemas.index import ReindexStatus
+from backend.schemas.system import DoctorCheck
 from backend.settings import Settings
 from backend.store import sources
 from backend.store.database import Database
@@ -101,6 +104,14 @@ def documents(container: Container) -> int:
     return sum(container.engine.index.facets(Filters(), PUBLIC, soon()).sources.values())
 
 
+def _check_index(container: Container) -> DoctorCheck:
+    return check_index(container.database, container.engine)
+
+
+def _get_status(container: Container) -> ReindexStatus:
+    return commands.get_status(container.engine, container.sources.ledger)
+
+
 def test_a_home_is_changed_to_another_model(desk: Desk) -> None:
     before = desk.container()
     assert documents(before) == 2
@@ -135,12 +146,12 @@ def test_a_file_that_is_uploaded_during_the_switch_is_in_the_new_index(
     files = FileService(database, OWNER, keeper)
     reindexer, opened = commands._activate, list[str]()
 
-    def upload_and_switch(container: Container, version: IndexVersion) -> None:
+    def upload_and_switch(shared: Database, engine: IndexEngine, version: IndexVersion) -> None:
         """The new index has been compared with the ledger for the last time."""
         file = files.upload(UploadedFile("plan.md", b"# Plan\n\nThe office moves to Nantmoor.\n"))
         wait_for(lambda: _tries(database) > 1 or files.get(file.id).status == "ready")
         opened.append(file.id)
-        reindexer(container, version)
+        reindexer(shared, engine, version)
 
     monkeypatch.setattr(commands, "_activate", upload_and_switch)
     last(commands.change_model(desk.container(), "second", RateLimit()))
@@ -211,14 +222,14 @@ def test_words_are_made_again_without_embedding(desk: Desk, server: EmbeddingSer
     (file,) = (desk.path / "state" / "index").glob("*/index.db")
     with closing(connect_writer(file.parent)) as connection, transaction(connection):
         write_meta(connection, "analysis", ENGLISH.fingerprint)
-    assert "quarry reindex --words" in (check_index(desk.container()).advice or "")
+    assert "quarry reindex --words" in (_check_index(desk.container()).advice or "")
     desk.note("short", "Leave is 26 days.")
     before, asked = desk.container(), len(server.requests)
     done = last(commands.renew_words(desk.container(), RateLimit()))
     assert (done.copied, done.documents, done.missing) == (3, 0, ())
     passages = [each["input"] for each in server.requests[asked:] if each["input"] != ["dimension"]]
     assert passages == []
-    assert check_index(desk.container()).advice is None
+    assert _check_index(desk.container()).advice is None
     assert desk.sync(before).embedded == 1
     assert last(commands.renew_words(desk.container(), RateLimit())).copied == 0
 
@@ -237,15 +248,15 @@ def test_a_damaged_index_is_built_anew(desk: Desk) -> None:
 def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> None:
     with pytest.raises(ActionRequiredError, match="quarry reindex --model MODEL"):
         list(commands.continue_build(desk.container(), RateLimit()))
-    assert commands.abandon_build(desk.container()).abandoned is None
+    assert commands.abandon_build(desk.container().engine).abandoned is None
     for end in ("abandon", "go on"):
         steps = commands.change_model(desk.container(), "second", RateLimit())
         next(steps)
-        assert commands.get_status(desk.container()).running
+        assert _get_status(desk.container()).running
         with pytest.raises(TemporarilyUnavailableError, match="Another process"):
-            commands.abandon_build(desk.container())
+            commands.abandon_build(desk.container().engine)
         steps.close()  # type: ignore[attr-defined]
-        found = commands.get_status(desk.container())
+        found = _get_status(desk.container())
         assert found.active is not None
         assert found.building is not None
         assert (found.active.model, found.building.model) == ("first", "second")
@@ -253,10 +264,10 @@ def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> Non
         with pytest.raises(ActionRequiredError, match=r"model second .* is being built"):
             list(commands.change_model(desk.container(), "third", RateLimit()))
         if end == "abandon":
-            given_up = commands.abandon_build(desk.container()).abandoned
+            given_up = commands.abandon_build(desk.container().engine).abandoned
             assert given_up is not None
             assert given_up.model == "second"
-            assert commands.get_status(desk.container()).building is None
+            assert _get_status(desk.container()).building is None
         else:
             assert last(commands.continue_build(desk.container(), RateLimit())).documents == 2
     assert desk.container().embedding.name == "second"
@@ -274,9 +285,9 @@ def test_a_second_process_is_refused(desk: Desk) -> None:
 
 def test_a_setting_that_names_the_former_model_is_pointed_out(desk: Desk) -> None:
     done = last(commands.change_model(desk.container(), "second", RateLimit()))
-    assert commands.to_report(desk.container(), done).advice is None
-    assert commands.to_report(desk.container().with_model("second"), done).advice is None
-    advice = commands.to_report(desk.container().with_model("first"), done).advice
+    assert commands.to_report(desk.container().engine, done).advice is None
+    assert commands.to_report(desk.container().with_model("second").engine, done).advice is None
+    advice = commands.to_report(desk.container().with_model("first").engine, done).advice
     assert advice is not None
     assert "QUARRY_EMBEDDING_MODEL is set to first" in advice
 

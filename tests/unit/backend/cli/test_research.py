@@ -124,7 +124,7 @@ def _ask_back(values: Json, request: Request) -> Reply:
 def _terminal(container: Container) -> tuple[TerminalResearch, io.StringIO]:
     shown = io.StringIO()
     console = Console(file=shown, color_system=None, width=200)
-    return TerminalResearch(container, lambda: PUBLIC, console), shown
+    return TerminalResearch(container.research, lambda: PUBLIC, console), shown
 
 
 def test_the_plan_is_chosen_from_at_the_terminal(

@@ -67,7 +67,10 @@ def app(container: Container) -> Iterator[Api]:
     secret = container.sign_in.machine_secret
     accounts = AccountPresence(lambda: people.has_people(container.database))
     authenticator = make_authenticator(
-        container, Owner(secret, Readers.of()), AccountCookies.of_machine(secret), accounts
+        lambda: container.database,
+        Owner(secret, Readers.of()),
+        AccountCookies.of_machine(secret),
+        accounts,
     )
     app = create_app(container, authenticator)
     with TestClient(app, base_url=ADDRESS):

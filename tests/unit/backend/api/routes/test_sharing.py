@@ -136,7 +136,9 @@ def _serve(container: Container) -> Iterator[Api]:
     cookies = AccountCookies.of_machine(secret)
     accounts = AccountPresence(lambda: people.has_people(container.database))
     owner = Owner(secret, Readers.of())
-    app = create_app(container, make_authenticator(container, owner, cookies, accounts))
+    app = create_app(
+        container, make_authenticator(lambda: container.database, owner, cookies, accounts)
+    )
     with TestClient(app, base_url=ADDRESS):
         assert app.state.app_state.warmup.ready.wait(60)
         yield app
