@@ -158,8 +158,8 @@ class Settings(BaseSettings):
     llm_person_tokens: int = Field(
         default=0,
         ge=0,
-        description="Tokens of language models that each person may use a day (UTC), read and written together;"
-        " answers that are being written when they are used up are written to their end; 0: any number",
+        description="Tokens of language models that each person without a budget of their own may use a day (UTC), read and"
+        " written together; answers that are being written when they are used up are written to their end; 0: any number",
     )
     llm_total_tokens: int = Field(
         default=0,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from backend.access.own_readers import make_group_token
 from backend.access.people import audit_name, normalize_email
+from backend.access.token_budgets import check_tokens
 from backend.store import audit, group_budgets, group_members, people
 from backend.store.audit import Actor
 from backend.store.database import Database
@@ -18,8 +19,6 @@ from backend.store.group_members import Group
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 
 LONGEST_NAME = 100
-MOST_TOKENS = 10**15
-"""Of a budget of a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +92,7 @@ class GroupService:
             InvalidInputError: it is no number of tokens.
             ConflictError: the group is a provider's.
         """
-        if not 0 <= tokens <= MOST_TOKENS:
-            raise InvalidInputError(
-                f"A budget is a whole number of tokens up to {MOST_TOKENS:,}; 0 is no limit."
-            )
+        check_tokens(tokens)
         with self._find_own(name) as (database, group):
             before = group_budgets.read(database, group.id)
             if tokens != before:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from backend.access.passwords import Passwords, check_password
 from backend.access.random_secrets import digest, make_random_secret
 from backend.access.roles import Role
+from backend.access.token_budgets import check_tokens
 from backend.store import (
     api_tokens,
     audit,
@@ -16,6 +17,7 @@ from backend.store import (
     oauth_grants,
     password_resets,
     people,
+    person_budgets,
     sessions,
 )
 from backend.store.audit import Actor
@@ -234,6 +236,24 @@ class PeopleService:
             if not former_emails.remove(database, email):
                 raise NotFoundError(f"Nobody had the address {email} before.")
             audit.record(database, "release_email", audit_name(email), {}, self.actor)
+
+    def set_token_budget(self, email: str, tokens: int) -> Person:
+        """Let a person use so many tokens of language models a day, instead of as many as anybody; 0: as anybody.
+
+        Raises:
+            NotFoundError: there is no account of this address.
+            InvalidInputError: it is no number of tokens.
+        """
+        check_tokens(tokens)
+        with self._find(email) as (database, person):
+            before = person_budgets.read(database, person.id)
+            if tokens != before:
+                person_budgets.change(database, person.id, tokens)
+                details = {"before": before or None, "after": tokens or None}
+                audit.record(
+                    database, "set_token_budget", audit_name(person.email), details, self.actor
+                )
+            return person
 
     @contextmanager
     def _find(self, email: str) -> Iterator[tuple[Database, Person]]:

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from backend.access.groups import MOST_TOKENS, GroupService
+from backend.access.groups import GroupService
+from backend.access.token_budgets import MOST_TOKENS
 from backend.chat.llm.model_check import CHECK_SECONDS, check_model
 from backend.chat.llm.stored_models import SMALLEST_WINDOW, ModelChange
 from backend.cli import command_line

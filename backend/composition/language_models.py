@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from backend.store.credential_vault import Vault
     from backend.store.database import Database
     from backend.store.language_models import StoredModel
+    from backend.store.model_usage import OwnUse
     from indexing.embedding.token_counting import CountTokens
 
 LOG = logging.getLogger("quarry.language_model")
@@ -163,25 +164,25 @@ class LanguageModels:
         database = self._find_database()
         if database is None:
             return None
-        own, shared = self._settings.llm_person_tokens, self._settings.llm_total_tokens
+        general, shared = self._settings.llm_person_tokens, self._settings.llm_total_tokens
         live = self._live.by_person()
-        used, total = self._sum_of_day(database, person_id, live)
-        if own and used >= own and person_id != NOBODY:
+        own, total = self._sum_of_day(database, person_id)
+        budget = own.budget or (general if person_id != NOBODY else 0)
+        if budget and own.tokens + live.get(person_id, 0) >= budget:
             return PassagesReason.BUDGET_USED
         if _is_group_budget_used(database, person_id, live):
             return PassagesReason.GROUP_BUDGET_USED
-        return PassagesReason.SHARED_BUDGET_USED if shared and total >= shared else None
+        is_used = shared and total + sum(live.values()) >= shared
+        return PassagesReason.SHARED_BUDGET_USED if is_used else None
 
-    def _sum_of_day(
-        self, database: "Database", person_id: int, live: Mapping[int, int]
-    ) -> tuple[int, int]:
-        """Return the tokens of today of a person, and of all; nothing is read where neither is limited."""
+    def _sum_of_day(self, database: "Database", person_id: int) -> "tuple[OwnUse, int]":
+        """Return what a person has used today, and the tokens of all; both are summed only where a budget needs them."""
         from backend.store import model_usage
 
-        if not (self._settings.llm_person_tokens or self._settings.llm_total_tokens):
-            return 0, 0
-        used, total = model_usage.sum_of_day(database, person_id, _today())
-        return used + live.get(person_id, 0), total + sum(live.values())
+        if self._settings.llm_person_tokens or self._settings.llm_total_tokens:
+            return model_usage.sum_of_day(database, person_id, _today())
+        found = model_usage.find_budgeted(database, person_id, _today())
+        return found or model_usage.OwnUse(0, None), 0
 
     @contextmanager
     def metering(self, person_id: int) -> "Iterator[UsageMeter]":

@@ -1,4 +1,4 @@
-"""JSON of language models, of a try of one, of what people used of them, and of the budgets of groups."""
+"""JSON of language models, of a try of one, of what people used of them, and of the budgets of groups and people."""
 
 from collections.abc import Iterable
 from datetime import date
@@ -137,6 +137,19 @@ class GroupBudgetResponse(Schema):
     """Of all members together on a day of UTC; 0: no limit."""
     used: int
     """Today, by those who are members now; what is being answered is not counted yet."""
+
+
+class PersonBudgetResponse(Schema):
+    """How many tokens a person with a budget of their own may use on a day, and has used today."""
+
+    model_config = with_example(email="ann@example.com", name="Ann", tokens=500_000, used=12_300)
+
+    email: str
+    name: str
+    tokens: int
+    """On a day of UTC; 0: no budget of their own, but that of everybody, if one is set."""
+    used: int
+    """Today; what is being answered is not counted yet."""
 
 
 class ModelUsageResponse(Schema):

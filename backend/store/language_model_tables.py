@@ -47,3 +47,11 @@ group_budgets = Table(
     Column("group_id", ForeignKey("groups.id", ondelete="CASCADE"), primary_key=True),
     Column("tokens", BigInteger, nullable=False),  # of all its members on a day of UTC
 )
+
+# Only people who have a budget of their own.
+person_budgets = Table(
+    "person_budgets",
+    metadata,
+    Column("person_id", ForeignKey("people.id", ondelete="CASCADE"), primary_key=True),
+    Column("tokens", BigInteger, nullable=False),  # on a day of UTC
+)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, case, delete, func, literal, selec
 from sqlalchemy.dialects import postgresql, sqlite
 
 from backend.store.database import Database, inserting
-from backend.store.language_model_tables import model_usage
+from backend.store.language_model_tables import model_usage, person_budgets
 from backend.store.tables import people
 
 DAYS_KEPT = 400
@@ -60,6 +60,15 @@ class PersonDay:
     email: str | None
     """None: nobody's."""
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnUse:
+    """What a person has used on a day, and may use."""
+
+    tokens: int
+    budget: int | None
+    """None: no budget of their own."""
 
 
 def add(database: Database, person_id: int, day: date, used: Mapping[str, TokenCounts]) -> None:
@@ -116,17 +125,42 @@ def _forget(connection: Connection, last: date) -> None:
 
 
 _TOKENS = model_usage.c.input_tokens + model_usage.c.output_tokens
+_BUDGETS = select(person_budgets.c.tokens).where(
+    person_budgets.c.person_id == bindparam("person_id")
+)
+# Built once: every question asks one of them.
 _SUM_OF_DAY = select(
+    _BUDGETS.scalar_subquery(),
     func.sum(case((model_usage.c.person_id == bindparam("person_id"), _TOKENS), else_=0)),
     func.sum(_TOKENS),
 ).where(model_usage.c.day == bindparam("day"))
+_OF_BUDGETED = _BUDGETS.add_columns(
+    select(func.sum(_TOKENS))
+    .where(
+        model_usage.c.day == bindparam("day"),
+        model_usage.c.person_id == bindparam("person_id"),
+    )
+    .scalar_subquery()
+)
 
 
-def sum_of_day(database: Database, person_id: int, day: date) -> tuple[int, int]:
-    """Return the tokens that a person has used on a day, and those that all have used."""
+def sum_of_day(database: Database, person_id: int, day: date) -> tuple[OwnUse, int]:
+    """Return what a person has used on a day, and the tokens that all have used."""
     with database.reading() as connection:
-        own, total = connection.execute(_SUM_OF_DAY, {"person_id": person_id, "day": day}).one()
-    return int(own or 0), int(total or 0)
+        found = connection.execute(_SUM_OF_DAY, {"person_id": person_id, "day": day}).one()
+    budget, own, total = found
+    return OwnUse(int(own or 0), budget), int(total or 0)
+
+
+def find_budgeted(database: Database, person_id: int, day: date) -> OwnUse | None:
+    """Return what a person with a budget of their own has used on a day; None, after one look-up, for anybody else."""
+    with database.reading() as connection:
+        which = {"person_id": person_id, "day": day}
+        found = connection.execute(_OF_BUDGETED, which).one_or_none()
+    if found is None:
+        return None
+    budget, own = found
+    return OwnUse(int(own or 0), budget)
 
 
 def list_since(database: Database, since: date, most: int | None = None) -> list[ModelUsage]:

@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from backend.access.groups import MOST_TOKENS, GroupService
+from backend.access.groups import GroupService
+from backend.access.token_budgets import MOST_TOKENS
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
     AccountDatabaseDependency,

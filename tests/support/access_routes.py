@@ -215,6 +215,8 @@ _FOR_WHO_SETS_MODELS = {
     "POST /models/budget": answers(_ADMIN, found=422, form={}),
     "GET /api/admin/token-budgets": answers(_ADMIN),
     "PUT /api/admin/token-budgets/{group_id}": answers(_ADMIN, Kind.GROUP, json={"tokens": 5}),
+    "GET /api/admin/person-token-budgets": answers(_ADMIN),
+    "PUT /api/admin/person-token-budgets": answers(_ADMIN, found=422, json={}),
     "GET /api/admin/models": answers(_ADMIN),
     "POST /api/admin/models": answers(_ADMIN, found=422, json={}),
     f"PATCH {_MODEL}": answers(_ADMIN, Kind.MODEL, json={}),

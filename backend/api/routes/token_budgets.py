@@ -1,4 +1,4 @@
-"""`/api/admin/token-budgets`: how many tokens of language models the members of each group may use on a day."""
+"""How many tokens of language models the members of each group (`/api/admin/token-budgets`), and single people, may use on a day."""
 
 from datetime import UTC, datetime
 from typing import Annotated, TypeAlias
@@ -6,16 +6,19 @@ from typing import Annotated, TypeAlias
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.access.groups import MOST_TOKENS, GroupService
+from backend.access.groups import GroupService
+from backend.access.people import PeopleService
+from backend.access.token_budgets import MOST_TOKENS
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AccountDatabaseDependency
-from backend.schemas.language_model import GroupBudgetResponse
-from backend.store import group_budgets, group_members
+from backend.schemas.language_model import GroupBudgetResponse, PersonBudgetResponse
+from backend.store import group_budgets, group_members, person_budgets
 from backend.store.database import Database
 from connectors.errors import NotFoundError
 
 router = APIRouter()
 _ALL = "/api/admin/token-budgets"
+_OF_PEOPLE = "/api/admin/person-token-budgets"
 _MOST_ID = 2**31 - 1
 GroupId: TypeAlias = Annotated[int, Path(ge=1, le=_MOST_ID)]
 
@@ -27,6 +30,19 @@ class GroupBudgetBody(BaseModel):
 
     tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS)] = Field(
         description="Of all its members together on a day of UTC; 0: no limit"
+    )
+
+
+class PersonBudgetBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"examples": [{"email": "ann@example.com", "tokens": 500_000}]},
+    )
+
+    email: str = Field(max_length=254, description="Of the person")
+    tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS)] = Field(
+        description="On a day of UTC, in the place of what everybody has; 0: the same as everybody"
     )
 
 
@@ -55,6 +71,29 @@ def set_token_budget(
         raise _is_missing()
     GroupService(database, asker.actor).set_token_budget(group.name, body.tokens)
     return _find(database, group_id)
+
+
+@router.get(
+    _OF_PEOPLE,
+    summary="List the people with a budget of tokens of their own, and what is used of each",
+)
+@requires(Permission.ADMIN)
+def list_person_budgets(database: AccountDatabaseDependency) -> list[PersonBudgetResponse]:
+    """For everybody else the budget of `QUARRY_LLM_PERSON_TOKENS` counts, if one is set."""
+    today = datetime.now(UTC).date()
+    found = person_budgets.list_people(database, today)
+    return [PersonBudgetResponse.model_validate(one) for one in found]
+
+
+@router.put(_OF_PEOPLE, summary="Set or end a person's own budget of tokens")
+@requires(Permission.ADMIN)
+def set_person_budget(
+    body: PersonBudgetBody, asker: AskerDependency, database: AccountDatabaseDependency
+) -> PersonBudgetResponse:
+    """It counts from the next question on, with what was used today already. 404 where there is no account of this address."""
+    person = PeopleService(database, asker.actor).set_token_budget(body.email, body.tokens)
+    found = person_budgets.find(database, person.id, datetime.now(UTC).date())
+    return PersonBudgetResponse.model_validate(found)
 
 
 def _find(database: Database, group_id: int) -> GroupBudgetResponse:

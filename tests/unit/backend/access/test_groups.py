@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.access.groups import MOST_TOKENS, GroupService, get_group, normalize_group_name
+from backend.access.groups import GroupService, get_group, normalize_group_name
 from backend.access.openid.accounts import ProviderAccounts
 from backend.access.openid.claims import Identity
 from backend.access.own_readers import find_own_readers, make_group_token
 from backend.access.people import PeopleService
 from backend.access.roles import Role
+from backend.access.token_budgets import MOST_TOKENS
 from backend.store import audit, group_budgets, group_members, identities, people
 from backend.store.audit import Actor
 from backend.store.database import Database

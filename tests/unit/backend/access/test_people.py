@@ -18,7 +18,8 @@ from backend.access.people import (
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session
-from backend.store import audit, invitations, people
+from backend.access.token_budgets import MOST_TOKENS
+from backend.store import audit, invitations, people, person_budgets
 from backend.store.audit import Actor
 from backend.store.database import Database
 from connectors.access import Readers
@@ -309,6 +310,26 @@ def test_who_has_no_account_cannot_be_changed(service: PeopleService) -> None:
     for change in (service.disable, service.enable, service.verify):
         with pytest.raises(NotFoundError):
             change("nobody@example.com")
+
+
+def test_a_budget_of_a_person_is_audited_with_what_was_before(service: PeopleService) -> None:
+    person = add_person(service.database, "ann@example.com", Role.ADMIN)
+    before = audit.list_entries(service.database, limit=1)[0].id
+    for tokens in (1_000, 1_000, 2_000, 0, 0):
+        assert service.set_token_budget(" Ann@example.com", tokens) == person
+        assert person_budgets.read(service.database, person.id) == tokens
+    entries = [one for one in audit.list_entries(service.database) if one.id > before]
+    assert [(one.action, one.subject, dict(one.detail)) for one in reversed(entries)] == [
+        ("set_token_budget", "user:ann@example.com", {"before": None, "after": 1_000}),
+        ("set_token_budget", "user:ann@example.com", {"before": 1_000, "after": 2_000}),
+        ("set_token_budget", "user:ann@example.com", {"before": 2_000, "after": None}),
+    ]
+    assert {one.actor for one in entries} == {"user:root@example.com"}
+    for tokens in (-1, MOST_TOKENS + 1):
+        with pytest.raises(InvalidInputError, match="whole number"):
+            service.set_token_budget("ann@example.com", tokens)
+    with pytest.raises(NotFoundError):
+        service.set_token_budget("nobody@example.com", 5)
 
 
 def test_an_invitation_is_withdrawn(service: PeopleService) -> None:

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backend.access.groups import GroupService
+from backend.access.people import PeopleService
 from backend.access.roles import Role
 from backend.chat.llm.messages import Usage
 from backend.chat.llm.stored_models import ModelChange
@@ -35,6 +36,7 @@ from indexing.runtime.deadline import Deadline
 from tests.support.accounts import add_person
 from tests.support.language_models import add_model
 from tests.support.scripted_model import Say, ScriptedModel
+from tests.support.statements import noted_statements
 
 URL = "https://llm.example.com/v1"
 ANN, BOB, EVE = "ann@example.com", "bob@example.com", "eve@example.com"
@@ -253,9 +255,75 @@ def test_turns_under_way_count_for_the_next_ones(container: Container) -> None:
         assert models.find_used_budget(bob) is None
         second.follow("large", partial(Usage, 800, 100))
         assert models.find_used_budget(bob) is PassagesReason.SHARED_BUDGET_USED
-    used, total = model_usage.sum_of_day(database, ann, datetime.now(UTC).date())
-    assert used == total == 1_000
+    own, total = model_usage.sum_of_day(database, ann, datetime.now(UTC).date())
+    assert own.tokens == total == 1_000
     assert models.find_used_budget(bob) is PassagesReason.SHARED_BUDGET_USED
+
+
+def test_a_budget_of_their_own_takes_the_place_of_the_general_one(container: Container) -> None:
+    database, models = container.database, container.language_models
+    for email in (ANN, BOB):
+        add_person(database, email, Role.ADMIN)
+    ann, bob = (people.get_by_email(database, email).id for email in (ANN, BOB))
+    today = datetime.now(UTC).date()
+    for person in (ann, bob):
+        model_usage.add(database, person, today, {"large": HALF})
+    service = PeopleService(database)
+    # Lower than the 100 of everybody: with 50 it is used up, for nobody else.
+    service.set_token_budget(ANN, 50)
+    assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
+    assert models.find_used_budget(bob) is None
+    service.set_token_budget(ANN, 51)
+    assert models.find_used_budget(ann) is None
+    # Higher than it.
+    model_usage.add(database, ann, today, {"large": HALF})
+    service.set_token_budget(ANN, 101)
+    assert models.find_used_budget(ann) is None
+    with models.metering(ann) as meter:
+        meter.follow("large", partial(Usage, 1, 0))
+        assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
+    service.set_token_budget(ANN, 500)
+    assert models.find_used_budget(ann) is None
+    # It is not beyond that of a group, nor of all.
+    _add_group(container, "sales", 90, ANN)
+    assert models.find_used_budget(ann) is PassagesReason.GROUP_BUDGET_USED
+    GroupService(database).delete("sales")
+    model_usage.add(database, NOBODY, today, {"large": TokenCounts(input_tokens=900, calls=1)})
+    assert models.find_used_budget(ann) is PassagesReason.SHARED_BUDGET_USED
+    service.set_token_budget(ANN, 0)
+    assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
+
+
+def test_a_budget_of_a_person_counts_where_the_settings_limit_nobody(unlimited: Container) -> None:
+    database, models = unlimited.database, unlimited.language_models
+    ann, bob = (add_person(database, email, Role.ADMIN).id for email in (ANN, BOB))
+    today = datetime.now(UTC).date()
+    for person in (ann, bob):
+        model_usage.add(database, person, today - timedelta(days=1), {"large": HALF + HALF})
+        model_usage.add(database, person, today, {"large": HALF, "small": HALF})
+    PeopleService(database).set_token_budget(ANN, 101)
+    assert models.find_used_budget(ann) is None
+    with models.metering(ann) as meter:
+        meter.follow("large", partial(Usage, 1, 0))
+        assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
+    PeopleService(database).set_token_budget(ANN, 100)
+    assert models.find_used_budget(ann) is PassagesReason.BUDGET_USED
+    assert models.find_used_budget(bob) is None
+    PeopleService(database).set_token_budget(ANN, 0)
+    assert models.find_used_budget(ann) is None
+
+
+@pytest.mark.parametrize("limits", [{}, {"llm_person_tokens": 9}, {"llm_total_tokens": 9}])
+def test_all_budgets_cost_a_question_two_statements(
+    tmp_path: Path, database_url: str, limits: dict[str, int]
+) -> None:
+    """One for the groups of the asker, and one for their own budget, that of the settings and all sums."""
+    container = _open(tmp_path, database_url, **limits)
+    with closing(container.database) as database:
+        ann = add_person(database, ANN, Role.ADMIN).id
+        with noted_statements(database.engine) as noted:
+            assert container.language_models.find_used_budget(ann) is None
+        assert len([one for one in noted if one.startswith("SELECT")]) == 2
 
 
 def _add_group(container: Container, name: str, tokens: int, *members: str) -> None:

@@ -131,11 +131,11 @@ def test_a_migration_is_logged_and_the_making_of_a_database_is_not(
     assert caplog.messages == []
     with closing(Database(create_engine_for(empty_url))) as database:
         with database.writing() as connection:
-            connection.execute(text("DROP TABLE group_budgets"))
-            connection.execute(text("UPDATE alembic_version SET version_num = '0044'"))
+            connection.execute(text("DROP TABLE person_budgets"))
+            connection.execute(text("UPDATE alembic_version SET version_num = '0045'"))
         with closing(open_database(empty_url)):
             pass
-    assert caplog.messages == [f"The database was migrated from version 0044 to {LATEST}."]
+    assert caplog.messages == [f"The database was migrated from version 0045 to {LATEST}."]
 
 
 def test_tokens_of_before_are_of_no_person_and_stay_valid(empty_url: str) -> None:

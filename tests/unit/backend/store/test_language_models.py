@@ -11,7 +11,7 @@ from backend.access.roles import Role
 from backend.store import language_models, model_usage, people
 from backend.store.database import Database, open_database
 from backend.store.language_models import ModelRole, ModelValues
-from backend.store.model_usage import DAYS_KEPT, TokenCounts
+from backend.store.model_usage import DAYS_KEPT, OwnUse, TokenCounts
 from backend.store.people import NOBODY
 from connectors.errors import ConflictError, NotFoundError
 from tests.support.accounts import add_person
@@ -106,8 +106,9 @@ def test_tokens_add_up_by_day_person_and_model(database: Database) -> None:
     model_usage.add(database, NOBODY, TODAY, {"large": used})
     model_usage.add(database, ann.id, TODAY - timedelta(days=1), {"large": used})
     model_usage.add(database, ann.id, TODAY, {})
-    assert model_usage.sum_of_day(database, ann.id, TODAY) == (440, 550)
-    assert model_usage.sum_of_day(database, ann.id, TODAY + timedelta(days=1)) == (0, 0)
+    assert model_usage.sum_of_day(database, ann.id, TODAY) == (OwnUse(440, None), 550)
+    tomorrow = TODAY + timedelta(days=1)
+    assert model_usage.sum_of_day(database, ann.id, tomorrow) == (OwnUse(0, None), 0)
     found = model_usage.list_since(database, TODAY)
     rows = {(one.email, one.model): one.counts for one in found}
     assert rows == {
@@ -173,7 +174,7 @@ def test_turns_that_end_at_once_are_all_counted(database: Database) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert model_usage.sum_of_day(database, NOBODY, TODAY) == (80, 80)
+    assert model_usage.sum_of_day(database, NOBODY, TODAY) == (OwnUse(80, None), 80)
 
 
 def test_counts_are_forgotten_when_they_are_kept_no_longer(database: Database) -> None:

@@ -1,19 +1,26 @@
-"""`/api/admin/token-budgets`: the budgets of groups, for admins alone."""
+"""`/api/admin/token-budgets` and `/api/admin/person-token-budgets`: the budgets of groups and of people, for admins alone."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import insert
 
-from backend.access.groups import MOST_TOKENS, GroupService, get_group
+from backend.access.groups import GroupService, get_group
+from backend.access.roles import Role
+from backend.access.token_budgets import MOST_TOKENS
 from backend.container import Container
-from backend.store import audit
+from backend.store import audit, model_usage
+from backend.store.model_usage import TokenCounts
 from backend.store.tables import groups
+from tests.support.accounts import add_person
 from tests.unit.backend.api.conftest import client_of, make_container
 
 BUDGETS = "/api/admin/token-budgets"
+OF_PEOPLE = "/api/admin/person-token-budgets"
+ANN = "ann@example.com"
 
 
 @pytest.fixture
@@ -64,3 +71,44 @@ def test_what_is_no_budget_is_refused(
     group = get_group(container.database, "hr").id
     assert client.put(f"{BUDGETS}/{group}", json=body).status_code == 422
     assert client.get(BUDGETS).json()[0]["tokens"] == 0
+
+
+def test_budgets_of_people_are_set_changed_listed_and_ended(
+    container: Container, client: TestClient
+) -> None:
+    database = container.database
+    ann = add_person(database, ANN, Role.ADMIN)
+    used = {"large": TokenCounts(input_tokens=60, output_tokens=10, calls=1)}
+    model_usage.add(database, ann.id, datetime.now(UTC).date(), used)
+    assert client.get(OF_PEOPLE).json() == []
+    expected = {"email": ANN, "name": ann.name, "tokens": 500, "used": 70}
+    changed = client.put(OF_PEOPLE, json={"email": " Ann@example.com", "tokens": 500})
+    assert (changed.status_code, changed.json()) == (200, expected)
+    assert client.get(OF_PEOPLE).json() == [expected]
+    (entry,) = audit.list_entries(database, limit=1)
+    assert (entry.action, entry.subject) == ("set_token_budget", f"user:{ANN}")
+    assert dict(entry.detail) == {"before": None, "after": 500}
+    ended = client.put(OF_PEOPLE, json={"email": ANN, "tokens": 0})
+    assert ended.json() == expected | {"tokens": 0}
+    assert client.get(OF_PEOPLE).json() == []
+    # Those of groups are what they were.
+    assert client.get(BUDGETS).json() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"email": "nobody@example.com", "tokens": 5}, 404),
+        ({"email": "nobody", "tokens": 5}, 422),
+        ({"email": ANN}, 422),
+        ({"email": ANN, "tokens": -1}, 422),
+        ({"email": ANN, "tokens": MOST_TOKENS + 1}, 422),
+        ({"email": ANN, "tokens": 5, "name": "Ann"}, 422),
+    ],
+)
+def test_what_is_no_budget_of_a_person_is_refused(
+    container: Container, client: TestClient, body: dict[str, object], status: int
+) -> None:
+    add_person(container.database, ANN, Role.ADMIN)
+    assert client.put(OF_PEOPLE, json=body).status_code == status
+    assert client.get(OF_PEOPLE).json() == []
