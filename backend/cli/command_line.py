@@ -232,6 +232,14 @@ def print_json(value: object) -> None:
     sys.stdout.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", document) + "\n")
 
 
+def print_done(name: str, what: str, as_json: bool) -> None:
+    """Say what was done to something of a name."""
+    if as_json:
+        print_json({"name": name, "done": what})
+    else:
+        console().print(to_safe_text(f"{name} {what}."))
+
+
 def print_model(value: "BaseModel") -> None:
     print_json(value.model_dump(mode="json"))
 

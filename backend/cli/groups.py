@@ -63,7 +63,7 @@ def delete(name: Name, as_json: Json = False) -> None:
     """Delete a group: nobody holds its reader token any more."""
     with command_line.cli_errors(as_json):
         _open_service().delete(name)
-        _say(name, "is deleted", as_json)
+        command_line.print_done(name, "is deleted", as_json)
 
 
 @app.command()
@@ -71,7 +71,7 @@ def add(name: Name, email: Email, as_json: Json = False) -> None:
     """Add a person to a group."""
     with command_line.cli_errors(as_json):
         _open_service().add_member(name, email)
-        _say(name, f"has the member {email}", as_json)
+        command_line.print_done(name, f"has the member {email}", as_json)
 
 
 @app.command()
@@ -79,7 +79,7 @@ def remove(name: Name, email: Email, as_json: Json = False) -> None:
     """Remove a person from a group."""
     with command_line.cli_errors(as_json):
         _open_service().remove_member(name, email)
-        _say(name, f"no longer has the member {email}", as_json)
+        command_line.print_done(name, f"no longer has the member {email}", as_json)
 
 
 def _open_service() -> GroupService:
@@ -91,13 +91,6 @@ def _report(group: Group, as_json: bool) -> None:
         command_line.print_json(_to_json(group))
     else:
         print(make_group_token(group.name))
-
-
-def _say(name: str, what: str, as_json: bool) -> None:
-    if as_json:
-        command_line.print_json({"name": name, "done": what})
-    else:
-        command_line.console().print(to_safe_text(f"{name} {what}."))
 
 
 def _print_groups(groups: Sequence[Group], as_json: bool) -> None:

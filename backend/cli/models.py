@@ -1,4 +1,4 @@
-"""`quarry models`: the language models that write answers, what they were used for, and budgets of groups."""
+"""`quarry models`: the language models that write answers, and what they were used for."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -7,23 +7,20 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from backend.access.groups import GroupService
-from backend.access.token_budgets import MOST_TOKENS
 from backend.chat.llm.model_check import CHECK_SECONDS, check_model
 from backend.chat.llm.stored_models import SMALLEST_WINDOW, ModelChange
-from backend.cli import command_line
+from backend.cli import command_line, token_budgets
 from backend.cli.command_line import Json, to_safe_text
 from backend.cli.source_input import read_secret, read_variable
 from backend.schemas.base import dump_all
 from backend.schemas.language_model import (
-    GroupBudgetResponse,
     ModelCheckResponse,
     ModelResponse,
     ModelUsageResponse,
     list_models,
     price_usage,
 )
-from backend.store import group_budgets, language_models, model_usage
+from backend.store import language_models, model_usage
 from backend.store.audit import OWNER
 from backend.store.language_models import ModelRole, ModelValues
 from indexing.runtime.deadline import Deadline
@@ -32,6 +29,7 @@ app = typer.Typer(
     help="Set the language models that write answers, and see what they were used for.",
     no_args_is_help=True,
 )
+app.add_typer(token_budgets.app)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the model.")]
 _KEY_FILE = "--key-file"
@@ -104,7 +102,7 @@ def add(
     key = _read_key(key_file, key_env)
     with command_line.cli_errors(as_json):
         command_line.open_home().model_service(OWNER).add(values, key, roles)
-        _say(name, "is added", as_json)
+        command_line.print_done(name, "is added", as_json)
         if not roles and not as_json:
             command_line.console().print(
                 to_safe_text(f"To have it write the answers: quarry models use {name} --as default")
@@ -182,7 +180,7 @@ def edit(
         roles = _change_roles(language_models.find(container.database, name).roles, wanted)
         change = ModelChange(values=values, key=key, roles=roles)
         container.model_service(OWNER).change(name, change)
-        _say(name, "is changed", as_json)
+        command_line.print_done(name, "is changed", as_json)
 
 
 def _change_roles(
@@ -228,7 +226,7 @@ def remove(name: Name, as_json: Json = False) -> None:
     """Remove a model. The next question is answered without it."""
     with command_line.cli_errors(as_json):
         command_line.open_home().model_service(OWNER).remove(name)
-        _say(name, "is removed", as_json)
+        command_line.print_done(name, "is removed", as_json)
 
 
 @app.command()
@@ -246,7 +244,7 @@ def use(
     """Use a model from the next question on."""
     with command_line.cli_errors(as_json):
         command_line.open_home().model_service(OWNER).use(name, role)
-        _say(name, f"is the {role} model", as_json)
+        command_line.print_done(name, f"is the {role} model", as_json)
 
 
 @app.command()
@@ -270,57 +268,12 @@ def usage(
             command_line.console().print("No tokens were used in this time.")
 
 
-@app.command()
-def budgets(as_json: Json = False) -> None:
-    """List the groups with a budget of tokens, and what their members used of it today (UTC)."""
-    with command_line.cli_errors(as_json):
-        today = datetime.now(UTC).date()
-        stored = group_budgets.list_groups(command_line.open_home().database, today)
-        found = [GroupBudgetResponse.model_validate(one) for one in stored if one.tokens]
-        if as_json:
-            command_line.print_json(dump_all(found))
-        elif found:
-            _print_budgets(found)
-        else:
-            command_line.console().print(
-                "No group has a budget. To set one: quarry models budget GROUP TOKENS"
-            )
-
-
-@app.command()
-def budget(
-    group: Annotated[str, typer.Argument(metavar="GROUP", help="Name of a group.")],
-    tokens: Annotated[
-        int,
-        typer.Argument(
-            min=0,
-            max=MOST_TOKENS,
-            metavar="TOKENS",
-            help="Of all its members together on a day (UTC); 0: no limit.",
-        ),
-    ],
-    as_json: Json = False,
-) -> None:
-    """Limit the tokens that the members of a group may use on a day, all together."""
-    with command_line.cli_errors(as_json):
-        changed = GroupService(command_line.open_home().database).set_token_budget(group, tokens)
-        what = f"has {tokens:,} tokens a day" if tokens else "has no limit of tokens"
-        _say(changed.name, what, as_json)
-
-
 def _read_key(file: str | None, variable: str | None) -> str | None:
     if file is not None and variable is not None:
         raise typer.BadParameter("give --key-file or --key-env, not both", param_hint=_KEY_FILE)
     if variable is not None:
         return read_variable(variable)
     return None if file is None else read_secret("Key", _KEY_FILE, file)
-
-
-def _say(name: str, what: str, as_json: bool) -> None:
-    if as_json:
-        command_line.print_json({"name": name, "done": what})
-    else:
-        command_line.console().print(to_safe_text(f"{name} {what}."))
 
 
 def _print_models(models: Sequence[ModelResponse]) -> None:
@@ -343,15 +296,6 @@ def _print_models(models: Sequence[ModelResponse]) -> None:
         command_line.console().print(
             "The default is from the settings (QUARRY_LLM_MODEL), since the database has none."
         )
-
-
-def _print_budgets(found: Sequence[GroupBudgetResponse]) -> None:
-    table = Table("group", "members", "used today", "tokens a day", box=None, header_style="dim")
-    for one in found:
-        table.add_row(
-            to_safe_text(one.name), f"{one.members:,}", f"{one.used:,}", f"{one.tokens:,}"
-        )
-    command_line.console().print(table)
 
 
 def _list_abilities(model: ModelResponse) -> Iterator[str]:

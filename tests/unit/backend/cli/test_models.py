@@ -1,18 +1,21 @@
-"""`quarry models`: add, edit, list, test, use, remove, usage."""
+"""`quarry models`: add, edit, list, test, use, remove, usage, budgets."""
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from backend.access.roles import Role
 from backend.cli import app
 from backend.store import model_usage
 from backend.store.database import open_database
 from backend.store.model_usage import TokenCounts
 from backend.store.people import NOBODY
+from tests.support.accounts import add_person
 from tests.support.databases import sqlite_in
 from tests.support.scripted_model import Call, Refuse, Reply, Request, Say, ScriptedModel, ToolUse
 
@@ -241,3 +244,31 @@ def test_a_group_is_given_a_budget_and_loses_it(cli: CliRunner) -> None:
     assert refused.exit_code == 1
     assert "no group none" in json.loads(refused.output)["error"]
     assert cli.invoke(app, ["models", "budget", "sales", "many"]).exit_code == 2
+
+
+def test_a_person_is_given_a_budget_of_their_own_and_loses_it(
+    cli: CliRunner, tmp_path: Path
+) -> None:
+    assert "quarry models person-budget EMAIL TOKENS" in _run(cli, "person-budgets")
+    with closing(open_database(sqlite_in(tmp_path))) as database:
+        add_person(database, "ann@example.com", Role.ADMIN)
+    said = _run(cli, "person-budget", "Ann@example.com", "2000000")
+    assert said == "ann@example.com has 2,000,000 tokens a day.\n"
+    (found,) = json.loads(_run(cli, "person-budgets", "--json"))
+    assert found == {"email": "ann@example.com", "name": "Ann", "tokens": 2_000_000, "used": 0}
+    assert "2,000,000" in _run(cli, "person-budgets")
+    # Those of groups stay apart.
+    assert json.loads(_run(cli, "budgets", "--json")) == []
+    said = _run(cli, "person-budget", "ann@example.com", "0")
+    assert said == "ann@example.com has no budget of their own.\n"
+    assert json.loads(_run(cli, "person-budgets", "--json")) == []
+    refused = cli.invoke(app, ["models", "person-budget", "bob@example.com", "5", "--json"])
+    assert refused.exit_code == 1
+    assert "no account of bob@example.com" in json.loads(refused.output)["error"]
+    assert cli.invoke(app, ["models", "person-budget", "ann@example.com", "many"]).exit_code == 2
+
+
+def test_budgets_are_commands_beside_those_of_models(cli: CliRunner) -> None:
+    shown = _run(cli, "--help")
+    for command in ("add", "usage", "budget", "budgets", "person-budget", "person-budgets"):
+        assert f" {command} " in shown
