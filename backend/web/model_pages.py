@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from backend.access.groups import GroupService
+from backend.access.people import PeopleService
 from backend.access.token_budgets import MOST_TOKENS
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
@@ -26,7 +27,7 @@ from backend.schemas.language_model import (
     list_models,
     price_usage,
 )
-from backend.store import group_budgets, language_models, model_usage
+from backend.store import group_budgets, language_models, model_usage, person_budgets
 from backend.store.database import Database
 from backend.store.language_models import ModelRole, ModelValues
 from backend.web.bar_chart import HEIGHT
@@ -154,6 +155,25 @@ def set_group_budget(
     return RedirectResponse(f"{MODELS}#budgets-title", 303)
 
 
+@router.post("/models/person-budget")
+@requires(Permission.ADMIN)
+def set_person_budget(
+    request: Request,
+    asker: AskerDependency,
+    models: LanguageModelsDependency,
+    database: AccountDatabaseDependency,
+    form: FormDependency,
+) -> Response:
+    try:
+        tokens = _read_whole_number(form.get("tokens", ""), "A budget")
+        PeopleService(database, asker.actor).set_token_budget(form.get("email", ""), tokens)
+    except (InvalidInputError, NotFoundError) as error:
+        shown = _show_usage(request, models, database, UsagePeriod.WEEK)
+        values = {**_EMPTY, **shown, "entered": form, "trouble": str(error)}
+        return page(request, "models.html", "people", values, 422)
+    return RedirectResponse(f"{MODELS}#person-budgets-title", 303)
+
+
 def _show_usage(
     request: Request, models: LanguageModels, database: Database, period: UsagePeriod
 ) -> dict[str, object]:
@@ -170,6 +190,8 @@ def _show_usage(
         "periods": [one.value for one in UsagePeriod],
         "smallest": SMALLEST_WINDOW,
         "groups": group_budgets.list_groups(database, days[-1]),
+        "people": person_budgets.list_people(database, days[-1]),
+        "entered": {},
         "most_tokens": MOST_TOKENS,
     }
 

@@ -213,6 +213,7 @@ _FOR_WHO_SETS_MODELS = {
     "POST /model/{name}/test": answers(_ADMIN, Kind.MODEL, 422),
     "POST /model/{name}/remove": answers(_ADMIN, Kind.MODEL, 303),
     "POST /models/budget": answers(_ADMIN, found=422, form={}),
+    "POST /models/person-budget": answers(_ADMIN, found=422, form={}),
     "GET /api/admin/token-budgets": answers(_ADMIN),
     "PUT /api/admin/token-budgets/{group_id}": answers(_ADMIN, Kind.GROUP, json={"tokens": 5}),
     "GET /api/admin/person-token-budgets": answers(_ADMIN),

@@ -237,8 +237,9 @@ def test_setting_budgets_of_groups(
     with browser.new_context(**LOOKS[look]) as context:  # type: ignore[arg-type]
         page = context.new_page()
         _sign_in(page, server, "/models")
-        page.get_by_label("Group", exact=True).select_option(f"research-{look}")
-        page.get_by_label("Tokens a day").focus()
+        section = page.get_by_role("region", name="Budgets of groups")
+        section.get_by_label("Group", exact=True).select_option(f"research-{look}")
+        section.get_by_label("Tokens a day").focus()
         page.keyboard.type("250000")
         page.keyboard.press("Enter")
         row = page.get_by_role("row").filter(has=page.get_by_role("link", name=f"research-{look}"))
@@ -247,3 +248,29 @@ def test_setting_budgets_of_groups(
         remove = f"Remove the budget of research-{look}"
         page.get_by_role("button", name=remove).press("Enter")
         expect(page.get_by_role("link", name=f"research-{look}")).to_have_count(0)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.usefixtures("first_account")
+def test_setting_budgets_of_people(
+    browser: Browser, server: Serving, pictures: Path, look: str
+) -> None:
+    with browser.new_context(**LOOKS[look]) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        _sign_in(page, server, "/models")
+        section = page.get_by_role("region", name="Budgets of people")
+        section.get_by_label("Address of somebody").focus()
+        page.keyboard.type("nobody@example.com")
+        page.keyboard.press("Tab")
+        page.keyboard.type("250000")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("There is no account of nobody")
+        address = section.get_by_label("Address of somebody")
+        expect(address).to_have_value("nobody@example.com")
+        address.fill("ann@example.com")
+        page.keyboard.press("Enter")
+        row = section.get_by_role("row").filter(has_text="ann@example.com")
+        expect(row).to_contain_text("250,000")
+        _check(page, pictures / f"person-budgets-{look}.png")
+        page.get_by_role("button", name="Remove the budget of ann@example.com").press("Enter")
+        expect(section.get_by_role("table")).to_have_count(0)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from html import escape
 from typing import Any
 
 import pytest
@@ -221,6 +222,7 @@ def test_members_reach_none_of_it(container: Container, browse: Any) -> None:
     assert bob.get("/models").status_code == 403
     assert bob.get("/model/large").status_code == 403
     assert bob.post("/models", data=FORM | {"name": "x"}).status_code == 403
+    assert bob.post("/models/person-budget", data={"email": BOB, "tokens": "5"}).status_code == 403
     for action in ("", "/test", "/remove"):
         assert bob.post(f"/model/large{action}", data=FORM).status_code == 403
     # One that is not there is refused alike.
@@ -268,3 +270,49 @@ def test_what_is_no_budget_is_said(
     assert refused.status_code == 422
     assert said in refused.text
     assert "Table of budgets" not in admin.get("/models").text
+
+
+def test_a_person_is_given_a_budget_of_their_own_and_loses_it(
+    container: Container, admin: TestClient
+) -> None:
+    bob = people.get_by_email(container.database, BOB)
+    used = {"large": TokenCounts(input_tokens=1_200, output_tokens=34, calls=1)}
+    model_usage.add(container.database, bob.id, datetime.now(UTC).date(), used)
+    assert "Table of budgets of people" not in admin.get("/models").text
+    form = {"email": BOB.upper(), "tokens": "2000000"}
+    set_at = admin.post("/models/person-budget", data=form).headers["location"]
+    assert set_at == "/models#person-budgets-title"
+    (entry, *_) = audit.list_entries(container.database)
+    assert (entry.action, entry.actor) == ("set_token_budget", f"user:{ANN}")
+    assert (entry.subject, dict(entry.detail)) == (
+        f"user:{BOB}",
+        {"before": None, "after": 2_000_000},
+    )
+    shown = admin.get("/models").text
+    section = shown[shown.index('id="person-budgets-title"') : shown.index('id="usage-title"')]
+    for text in ("1,234", "2,000,000", f'href="/person/{bob.id}"', f"Remove the budget of {BOB}"):
+        assert text in section
+    admin.post("/models/person-budget", data=form | {"tokens": "0"})
+    assert "Table of budgets of people" not in admin.get("/models").text
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"email": BOB, "tokens": "many"}, "A budget is a number"),
+        ({"email": BOB, "tokens": "1" + "0" * 16}, "A budget is a whole number of tokens"),
+        ({"email": "<b>nobody", "tokens": "5"}, "This is not an e-mail address"),
+        ({"email": "nobody@example.com", "tokens": "5"}, "There is no account of nobody"),
+        ({}, "A budget is a number"),
+    ],
+)
+def test_what_is_no_budget_of_a_person_is_said_and_kept_to_be_corrected(
+    admin: TestClient, form: dict[str, str], said: str
+) -> None:
+    refused = admin.post("/models/person-budget", data=form)
+    assert refused.status_code == 422
+    assert said in refused.text
+    for entered in form.values():
+        assert f'value="{escape(entered)}"' in refused.text
+    assert "<b>nobody" not in refused.text
+    assert "Table of budgets of people" not in admin.get("/models").text

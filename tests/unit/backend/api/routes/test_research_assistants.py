@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.access.groups import GroupService
+from backend.access.people import PeopleService
 from backend.access.roles import Role
 from backend.api.app import Api
 from backend.composition.research import find_person_id
@@ -254,15 +255,25 @@ def test_a_run_is_taken_up_with_the_reason_where_a_budget_is_used_up(
     today = datetime.now(UTC).date()
     used = {"scripted": TokenCounts(input_tokens=10, calls=1)}
     model_usage.add(modelled.database, find_person_id(run), today, used)
+    refusal = ResearchRefusal(
+        "The tokens of language models for today are used up.",
+        "Start this research again tomorrow.",
+    )
     groups.set_token_budget("yard", 10)
     try:
         with modelled.research.open(run, own) as opened:
-            assert opened.refusal == ResearchRefusal(
-                "The tokens of language models for today are used up.",
-                "Start this research again tomorrow.",
-            )
+            assert opened.refusal == refusal
     finally:
         groups.remove_member("yard", BOB)
+    service = PeopleService(modelled.database)
+    service.set_token_budget(BOB, 10)
+    try:
+        with modelled.research.open(run, own) as opened:
+            assert opened.refusal == refusal
+    finally:
+        service.set_token_budget(BOB, 0)
+    with modelled.research.open(run, own) as opened:
+        assert opened.refusal is None
 
 
 def test_somebody_elses_assistant_and_one_that_never_was_are_answered_alike(
