@@ -53,6 +53,14 @@ class ProjectService:
         except NotFoundError:
             return ""
 
+    def find_changed_instructions(self, project_id: str, instructions: str | None) -> str:
+        """Return what would be said to the language model if the instructions were changed; None leaves them. Nothing is kept.
+
+        Raises as `change`.
+        """
+        stored = self._get_own(project_id).instructions
+        return stored if instructions is None else _clean_instructions(instructions)
+
     def create(self, name: str, instructions: str) -> Project:
         """Raises InvalidInputError."""
         name, instructions = _clean(name, instructions)
@@ -182,5 +190,9 @@ class ProjectService:
 def _clean(name: str, instructions: str) -> tuple[str, str]:
     return (
         check_line(name, "The name", LONGEST_NAME),
-        check_text(instructions, "The instructions", LONGEST_INSTRUCTIONS),
+        _clean_instructions(instructions),
     )
+
+
+def _clean_instructions(instructions: str) -> str:
+    return check_text(instructions, "The instructions", LONGEST_INSTRUCTIONS)

@@ -111,6 +111,8 @@ ROUTES_OF_PROJECTS = {
     f"PATCH {_PROJECT}#joined": answers_people(Kind.JOINED_PROJECT, 403, json=_DEPOT),
     f"DELETE {_PROJECT}": answers_people(Kind.PROJECT, 204),
     f"DELETE {_PROJECT}#joined": answers_people(Kind.JOINED_PROJECT, 403),
+    f"POST {_PROJECT}/try": answers_people(Kind.PROJECT, json=_FIRST),
+    f"POST {_PROJECT}/try#joined": answers_people(Kind.JOINED_PROJECT, 403, json=_FIRST),
     f"GET {_PROJECT}/members": answers_people(Kind.PROJECT),
     f"GET {_PROJECT}/members#joined": answers_people(Kind.JOINED_PROJECT),
     f"POST {_PROJECT}/members": answers_people(Kind.PROJECT, json=_BOB),

@@ -84,6 +84,15 @@ class AskBody(ModeBody):
     )
 
 
+class TriedQuestion(BaseModel):
+    """What is asked of settings that are not saved."""
+
+    question: Question
+    history: tuple[MessageBody, ...] = Field(
+        default=(), max_length=MOST_MESSAGES, description="What was said before, oldest first"
+    )
+
+
 def read_history(history: Iterable[MessageBody]) -> tuple[ChatMessage, ...]:
     return tuple(ChatMessage(one.role, one.text) for one in history)
 

@@ -1,29 +1,18 @@
 """`/api/assistants`: instructions, a scope and a model under a name, to ask with."""
 
 from collections.abc import Set
-from datetime import date
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from starlette.responses import Response
 
 from backend.api import openapi
-from backend.api.answer_streams import AnswerStream
-from backend.api.authorization import AskerDependency, Permission, requires
-from backend.api.dependencies import (
-    AppStateDependency,
-    AssistantId,
-    AssistantIdField,
-    AssistantsDependency,
-    ChatDependency,
-    DatabaseDependency,
-    ReadersDependency,
-)
-from backend.api.request_context import RequestContextDependency
-from backend.api.routes.ask import MOST_MESSAGES, MessageBody, Question, read_history
+from backend.api.authorization import Permission, requires
+from backend.api.dependencies import AssistantId, AssistantIdField, AssistantsDependency
+from backend.api.routes.ask import TriedQuestion, read_history
 from backend.api.server_sent_events import EventStream
-from backend.chat.turn import ChatTurn
+from backend.api.try_outs import TryOutDependency
 from backend.conversations.assistant_values import (
     HIGHEST_TEMPERATURE,
     LONGEST_DESCRIPTION,
@@ -35,8 +24,6 @@ from backend.conversations.assistant_values import (
 )
 from backend.schemas.assistant import AssistantResponse, AssistantsResponse
 from backend.store.assistants import AssistantValues, Visibility
-from backend.store.people import NOBODY
-from indexing.runtime.deadline import Deadline
 
 router = APIRouter()
 _ALL = "/api/assistants"
@@ -135,7 +122,7 @@ class ChangeAssistantBody(BaseModel):
         }
 
 
-class TryAssistantBody(BaseModel):
+class TryAssistantBody(TriedQuestion):
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
@@ -148,10 +135,6 @@ class TryAssistantBody(BaseModel):
         default=None, description="The one that is changed; null for a new one"
     )
     assistant: ChangeAssistantBody
-    question: Question
-    history: tuple[MessageBody, ...] = Field(
-        default=(), max_length=MOST_MESSAGES, description="What was said before, oldest first"
-    )
 
 
 @router.get(_ALL, summary="List the assistants that you may use")
@@ -181,29 +164,12 @@ def create_assistant(
 )
 @requires(Permission.ASK)
 def try_assistant(
-    body: TryAssistantBody,
-    request: Request,
-    asker: AskerDependency,
-    readers: ReadersDependency,
-    chat: ChatDependency,
-    database: DatabaseDependency,
-    assistants: AssistantsDependency,
-    state: AppStateDependency,
-    context: RequestContextDependency,
+    body: TryAssistantBody, assistants: AssistantsDependency, try_out: TryOutDependency
 ) -> EventStream:
     """Server-sent events as those of POST /api/ask. Nothing is kept. What is left out is as the assistant has it."""
-    context.query = body.question
     changes = body.assistant.read(except_for={"visibility", "groups"})
-    turn = ChatTurn(
-        message=body.question,
-        readers=readers,
-        deadline=Deadline.after(chat.seconds, context.cancel_token),
-        person_id=asker.person.id if asker.person else NOBODY,
-        history=read_history(body.history),
-        today=date.today(),
-        assistant=assistants.find_changed_settings(body.assistant_id, changes),
-    )
-    return AnswerStream(request, state, chat, database).open(turn, asker)
+    settings = assistants.find_changed_settings(body.assistant_id, changes)
+    return try_out.open(body.question, read_history(body.history), settings)
 
 
 @router.get(_ONE, summary="Return an assistant")

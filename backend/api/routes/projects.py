@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from backend.api import conversation_responses as responses
+from backend.api import openapi
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.conversation_dependencies import (
     FOLLOWING,
@@ -19,9 +20,11 @@ from backend.api.conversation_dependencies import (
     ProjectIdField,
     ProjectsDependency,
 )
-from backend.api.dependencies import AppStateDependency
+from backend.api.dependencies import AppStateDependency, AssistantsDependency
 from backend.api.followed_answer import open_stream
+from backend.api.routes.ask import TriedQuestion, read_history
 from backend.api.server_sent_events import EventStream
+from backend.api.try_outs import TryOutDependency
 from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS, LONGEST_NAME
 from backend.conversations.project_service import ProjectService
 from backend.schemas.conversation import ConversationResponse, OpenedConversationResponse
@@ -32,6 +35,7 @@ from backend.schemas.project import (
     ProjectResponse,
     ProjectsResponse,
 )
+from backend.store.assistants import DEFAULT_ID
 from backend.store.projects import Project
 
 router = APIRouter()
@@ -72,6 +76,20 @@ class ChangeProjectBody(BaseModel):
     )
 
     name: Name | None = None
+    instructions: Instructions | None = None
+
+
+class TryProjectBody(TriedQuestion):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {"instructions": "The depot opens in May.", "question": "When does it open?"}
+            ]
+        },
+    )
+
     instructions: Instructions | None = None
 
 
@@ -125,6 +143,28 @@ def change_project(
     project_id: ProjectId, body: ChangeProjectBody, projects: ProjectsDependency
 ) -> ProjectResponse:
     return _show(projects, projects.change(project_id, body.name, body.instructions))
+
+
+@router.post(
+    f"{_ONE}/try",
+    status_code=200,
+    response_class=EventStream,
+    responses={200: openapi.describe_stream(openapi.ANSWER_EVENTS)},
+    summary="Ask with instructions of a project that are not saved",
+)
+@requires(Permission.ASK)
+def try_project(
+    project_id: ProjectId,
+    body: TryProjectBody,
+    projects: ProjectsDependency,
+    assistants: AssistantsDependency,
+    try_out: TryOutDependency,
+) -> EventStream:
+    """Server-sent events as those of POST /api/ask. The default assistant answers as it does in the project, with its files. Nothing is
+    kept. Instructions that are left out, or null, are as the project has them."""
+    instructions = projects.find_changed_instructions(project_id, body.instructions)
+    settings = assistants.find_settings(DEFAULT_ID).in_project(project_id, instructions)
+    return try_out.open(body.question, read_history(body.history), settings)
 
 
 @router.delete(_ONE, status_code=204, summary="Delete a project")

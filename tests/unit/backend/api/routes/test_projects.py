@@ -18,6 +18,7 @@ from backend.api.app import Api, create_app
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
+from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS
 from backend.store import people
 from connectors.access import Readers
 from tests.support.accounts import add_person
@@ -235,6 +236,7 @@ def test_a_project_of_others_and_a_missing_one_are_the_same(
             ann.get(path),
             ann.patch(path, json={"name": "x"}),
             ann.delete(path),
+            ann.post(f"{path}/try", json={"question": LEAVE}),
             ann.get(f"{path}/members"),
             ann.post(f"{path}/members", json={"email": ANN}),
             ann.delete(f"{path}/members/1"),
@@ -259,6 +261,7 @@ def test_members_may_leave_and_change_nothing(clients: dict[str, TestClient]) ->
     assert member["email"] == EVE
     assert eve.patch(f"{BASE}/{project}", json={"name": "x"}).status_code == 403
     assert eve.delete(f"{BASE}/{project}").status_code == 403
+    assert eve.post(f"{BASE}/{project}/try", json={"question": LEAVE}).status_code == 403
     assert eve.delete(f"{BASE}/{project}/members/{member['id']}").status_code == 204
     assert eve.get(f"{BASE}/{project}").status_code == 404
     changed = bob.patch(f"{BASE}/{project}", json={"name": "Yard"}).json()
@@ -288,6 +291,46 @@ def test_its_instructions_reach_the_model_of_those_who_are_in_it(
     assert model.requests
     assert not any("The depot opens in May." in one.text for one in model.requests)
     bob.delete(f"{BASE}/{project}")
+
+
+def test_unsaved_instructions_are_tried_as_in_the_project_and_nothing_is_kept(
+    clients: dict[str, TestClient], model: ScriptedModel
+) -> None:
+    bob = clients[BOB]
+    project = _make(bob, instructions="The depot opens in May.")
+    before = bob.get("/api/conversations").json()
+
+    def try_out(**instructions: str | None) -> str:
+        """Return the rules with which the model answers."""
+        model.requests.clear()
+        body = {"question": LEAVE, **instructions}
+        tried = bob.post(f"{BASE}/{project}/try", json=body)
+        assert OPEN in tried.text
+        assert "event: done" in tried.text
+        return _read_rules(model)
+
+    assert '{"instructions_of_the_project": "It opens in June."}' in try_out(
+        instructions=" It opens in June. "
+    )
+    assert "instructions_of_the_project" not in try_out(instructions="")
+    assert try_out() == try_out(instructions=None)
+    assert bob.get("/api/conversations").json() == before
+    assert bob.get(f"{BASE}/{project}/conversations").json()["conversations"] == []
+    assert bob.get(f"{BASE}/{project}").json()["instructions"] == "The depot opens in May."
+    as_stored = try_out()
+    model.requests.clear()
+    _ask(bob, project, LEAVE)
+    assert as_stored == _read_rules(model)
+    too_long = {"question": LEAVE, "instructions": "x" * (LONGEST_INSTRUCTIONS + 1)}
+    assert bob.post(f"{BASE}/{project}/try", json=too_long).status_code == 422
+    bob.delete(f"{BASE}/{project}")
+
+
+def _read_rules(model: ScriptedModel) -> str:
+    """Return the first message of the request that had the sources."""
+    answering = next(one for one in model.requests if one.has_sources)
+    rules: str = answering.messages[0]["content"]
+    return rules
 
 
 @pytest.mark.deep("slow")

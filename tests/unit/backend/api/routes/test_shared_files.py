@@ -26,7 +26,7 @@ from indexing.index.protocols import Amend, Filters, SelectedDocument
 from indexing.runtime.deadline import Deadline
 from tests.support.accounts import add_person
 from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
-from tests.support.serving import Event
+from tests.support.serving import Event, events
 from tests.unit.backend.api.conftest import ADDRESS
 from tests.unit.backend.api.routes.test_conversations import _follow, _open, _serve
 from tests.unit.backend.api.routes.test_files import (
@@ -243,8 +243,8 @@ def test_the_files_of_a_disabled_account_leave_its_projects_until_it_is_enabled(
 
     server.play(disable_meanwhile)
     begun = bob.post(BASE, json=QUESTION | {"project_id": _id(project)}).json()
-    events = f"{BASE}/{begun['conversation']['id']}/messages/{begun['answer']['id']}/events"
-    streamed = bob.get(events).text
+    address = f"{BASE}/{begun['conversation']['id']}/messages/{begun['answer']['id']}/events"
+    streamed = bob.get(address).text
     assert "Nantmoor" not in streamed
     assert '"status":403' in streamed
     assert (_names(bob, project), _opens(bob, file)) == ([], False)
@@ -551,6 +551,36 @@ def test_a_question_that_is_not_kept_has_the_files_of_its_assistant(
     assert f'"document_id":"{file["document_id"]}"' in asked.text
     tried = QUESTION | {"assistant": {}, "assistant_id": _id(desk)}
     assert file["document_id"] in bob.post("/api/assistants/try", json=tried).text
+
+
+def test_a_question_that_is_tried_in_a_project_has_its_files_as_one_that_is_asked(
+    bob: TestClient,
+    cat: TestClient,
+    ann: TestClient,
+    project: str,
+    server: ScriptedModel,
+    modelled: Container,
+) -> None:
+    server.play(_cite)
+    file = _give(cat, project)
+
+    def try_out(client: TestClient) -> Any:
+        return client.post(f"{project}/try", json=QUESTION)
+
+    tried = list(events(try_out(bob).text.splitlines()))
+    assert tried[0].data == GIVEN
+    assert tried[-1].data["answer"]["citations"][0]["document_id"] == file["document_id"]
+    # Cat may read them, not change the project; for Ann there is none.
+    assert (try_out(cat).status_code, try_out(ann).status_code) == (403, 404)
+    window = modelled.settings.llm_window
+    _give(cat, project, PLAN + b"Nantmoor sleeps. " * (window // 2), "long.md")
+    tried = list(events(try_out(bob).text.splitlines()))
+    assert tried[0].data["use"] == "scope"
+    assert tried[0].data["sentence"].startswith("Only the files of this project are searched")
+    assert file["document_id"] in _found(tried)
+    (member,) = bob.get(f"{project}/members").json()["members"]
+    assert bob.delete(f"{project}/members/{member['id']}").status_code == 204
+    assert file["document_id"] not in try_out(bob).text
 
 
 def test_a_search_with_an_assistant_finds_its_files_as_its_answers_do(
