@@ -17,6 +17,7 @@ from backend.api.conversation_dependencies import (
 )
 from backend.api.conversation_responses import make_opened
 from backend.api.dependencies import AppStateDependency
+from backend.api.routes.ask import LONGEST_QUESTION
 from backend.chat.passages import TEXTS_INSTEAD
 from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS, LONGEST_NAME
 from backend.conversations.failed_steps import describe_failed_step
@@ -161,6 +162,7 @@ def _show_project(
         "entered": form,
         "longest": LONGEST_NAME,
         "most": LONGEST_INSTRUCTIONS,
+        "longest_question": LONGEST_QUESTION,
         "trouble": trouble,
     }
     return page(request, "project.html", "chat", values, 422 if trouble else 200)

@@ -1,12 +1,8 @@
 // The editor of an assistant, with a try-out of what stands in it beside it.
-import { watchCards } from "./cards.js";
-import { copied } from "./copying.js";
 import { translate } from "./messages.js";
-import { tooLong } from "./question_length.js";
-import { Problem, send, stream } from "./stream.js";
+import { Problem, send } from "./stream.js";
 import { replaceControls } from "./text.js";
-import { isSending } from "./thread.js";
-import { Turn } from "./turn.js";
+import { watchTryOut } from "./try_out.js";
 
 const element = (id) => document.getElementById(id);
 const form = element("assistant");
@@ -91,60 +87,8 @@ element("deleting")?.addEventListener("close", () => {
   if (element("deleting").returnValue === "delete") attempt(() => send("DELETE", one));
 });
 
-// The try-out.
-
-let turn = null;
-let underway = null;
-
-async function ask(question) {
-  underway?.abort();
-  const mine = (underway = new AbortController());
-  element("turn").hidden = false;
-  turn = new Turn(element("turn"), question);
-  busy(true);
-  say(translate("Searching"));
-  try {
-    const body = { assistant_id: id, assistant: values(), question };
-    for await (const { name, data } of stream("/api/assistants/try", body, mine.signal)) turn.hear(name, data);
-    if (!turn.answer) throw new Problem({ title: translate("The answer ended before it was complete"), advice: translate("Ask again.") });
-    turn.end("done");
-    say(turn.outcome);
-  } catch (error) {
-    if (mine.signal.aborted) turn.end("stopped", translate("Stopped"));
-    else if (error instanceof Problem) turn.fail(error);
-    else throw error;
-    say(mine.signal.aborted ? translate("Stopped") : "");
-  } finally {
-    if (mine === underway) busy(false);
-  }
-}
-
-function busy(is) {
-  element("stop").hidden = !is;
-  element("go").hidden = is;
-}
-
-function say(text) {
-  element("status").textContent = text;
-}
-
-function submit() {
-  const question = element("q").value.trim();
-  if (question && !refuse(lacking() || tooLong(question, Number(element("ask").dataset.longest)))) ask(question);
-}
-
-element("ask").addEventListener("submit", (event) => {
-  event.preventDefault();
-  submit();
-});
-element("q").addEventListener("keydown", (event) => {
-  if (!isSending(event)) return;
-  event.preventDefault();
-  submit();
-});
-element("stop").addEventListener("click", () => underway?.abort());
-const copy = element("turn").querySelector("[data-part='copy']");
-copy.addEventListener("click", async () => say(await copied(turn, copy)));
-addEventListener("pagehide", () => underway?.abort());
-watchCards(element("turn"), element("card"), (chip) => turn?.facts(chip));
+watchTryOut(
+  () => ({ assistant_id: id, assistant: values() }),
+  () => !refuse(lacking()),
+);
 enable();

@@ -211,10 +211,10 @@ export function fileChips(files = []) {
   });
 }
 
-/** What became of the files of a question, with the way to search everything. */
+/** What became of the files of a question, with the way to search everything; what is not kept has none. */
 export function showScope(node, given) {
   node.hidden = !given?.sentence;
   node.querySelector("span").textContent = replaceControls(translateSentence(given?.sentence ?? ""));
-  node.querySelector("[data-everything]").hidden = given?.use !== "scope";
-  node.querySelector("[data-only-files]").hidden = given?.use !== "everything";
+  for (const button of node.querySelectorAll("[data-everything]")) button.hidden = given?.use !== "scope";
+  for (const button of node.querySelectorAll("[data-only-files]")) button.hidden = given?.use !== "everything";
 }

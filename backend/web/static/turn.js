@@ -101,6 +101,7 @@ export class Turn {
     this.part("thinking").lastElementChild.textContent = "";
     this.part("work").open = true;
     this.part("answer").setAttribute("aria-busy", "true");
+    this.files(null);
     this.step("search", translate("Searching"));
   }
 

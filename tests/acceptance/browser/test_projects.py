@@ -5,12 +5,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.support.accounts import PASSWORD
 from tests.support.browser import Watched, check_looks
 from tests.support.home import Home
-from tests.support.scripted_model import Call, Reply, Request, Say, ScriptedModel, ToolUse
+from tests.support.scripted_model import (
+    Call,
+    Manner,
+    Reply,
+    Request,
+    Say,
+    ScriptedModel,
+    ToolUse,
+)
 from tests.support.serving import Serving, serving
 
 ANN, BOB = "ann@example.com", "bob@example.com"
@@ -24,10 +32,14 @@ FILES = {
     ),
 }
 RULES = "The depot opens in May."
+SLOWLY = "slowly"
+"""A question with this word is never answered to the end."""
 
 
 def script(request: Request) -> Reply:
     asked = SECRET if SECRET in request.text else OPEN
+    if request.has_sources and SLOWLY in request.text:
+        return Say("It is 26 weeks [1].", manner=Manner(stall_after=2))
     if request.has_sources:
         told = " The depot was told." if RULES in request.text else ""
         return Say(("It is band five [1]." if asked == SECRET else "It is 26 weeks [1].") + told)
@@ -61,14 +73,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 
 @contextmanager
-def _signed_in(browser: Browser, server: Serving, email: str) -> Iterator[Page]:
-    with browser.new_context(viewport={"width": 1280, "height": 860}) as context:
+def _signed_in(browser: Browser, server: Serving, email: str, locale: str = "en") -> Iterator[Page]:
+    size: ViewportSize = {"width": 1280, "height": 860}
+    with browser.new_context(viewport=size, locale=locale) as context:
         watched = Watched(context.new_page(), server.url)
         page = watched.open("/chat")
-        page.get_by_label("E-mail address").fill(email)
-        page.get_by_label("Password").fill(PASSWORD)
+        page.locator("input[type=email]").fill(email)
+        page.locator("input[type=password]").fill(PASSWORD)
         page.keyboard.press("Enter")
-        expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+        expect(page.locator(".signed-in button")).to_be_visible()
         yield page
         # What is refused is answered with 422, which the browser reports.
         assert [one for one in watched.wrong if "422" not in one] == []
@@ -173,3 +186,88 @@ def test_a_conversation_is_moved_into_a_project_and_followed_there(
         expect(ann.locator("#project")).to_be_hidden()
         bob.goto(project)
         expect(bob.get_by_role("link", name=OPEN)).to_have_count(0)
+
+
+def _make(page: Page, server: Serving, name: str, instructions: str = "") -> str:
+    page.goto(f"{server.url}/projects")
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_label("Instructions").fill(instructions)
+    page.get_by_role("button", name="Make project").click()
+    expect(page.get_by_role("heading", name=name)).to_be_visible()
+    return page.url
+
+
+def _try(page: Page, instructions: str, question: str) -> None:
+    """By the keyboard, once the script of the page has run."""
+    expect(page.locator("[data-unwired]")).to_have_count(0)
+    page.get_by_label("Instructions").fill(instructions)
+    box = page.get_by_label("Question", exact=True)
+    box.fill(question)
+    box.press("Enter")
+
+
+def test_the_owner_tries_instructions_before_they_are_saved(
+    browser: Browser, server: Serving, pictures: Path
+) -> None:
+    with _signed_in(browser, server, ANN) as ann:
+        project = _make(ann, server, "Quay", "Written in verse.")
+        ann.get_by_label("Address of a colleague").fill(BOB)
+        ann.get_by_role("button", name="Add", exact=True).click()
+        tried, said = ann.get_by_role("group", name="Answer"), ann.get_by_text("The answer is")
+        _try(ann, RULES, OPEN)
+        expect(said).to_have_text("The answer is complete. 1 citation.")
+        expect(tried).to_contain_text("It is 26 weeks 1. The depot was told.")
+        tried.locator(".cite").first.focus()
+        ann.keyboard.press("Shift+Tab")
+        ann.keyboard.press("Tab")
+        expect(ann.locator("#card")).to_contain_text("There are 26 weeks of leave.")
+        ann.keyboard.press("Escape")
+        check_looks(ann, pictures, "project-try-out")
+        _try(ann, "", OPEN)
+        expect(said).to_have_text("The answer is complete. 1 citation.")
+        expect(tried).not_to_contain_text("The depot was told.")
+        # Nothing is kept of it, neither what was tried nor what was asked.
+        ann.reload()
+        expect(ann.get_by_label("Instructions")).to_have_value("Written in verse.")
+        expect(ann.get_by_text("Nothing was asked in it yet.")).to_be_visible()
+        expect(tried).to_be_hidden()
+    with _signed_in(browser, server, BOB) as bob:
+        bob.goto(project)
+        expect(bob.get_by_role("button", name="Leave project")).to_be_visible()
+        expect(bob.get_by_role("heading", name="Try it")).to_have_count(0)
+    with _signed_in(browser, server, ANN, "zh-CN") as ann:
+        ann.goto(project)
+        expect(ann.get_by_role("heading", name="试用")).to_be_visible()
+        expect(ann.locator(".trial")).to_contain_text("不会留下任何记录。")
+        ask = ann.get_by_role("button", name="提问", exact=True)
+        expect(ask).to_be_enabled()
+        ann.locator("#q").fill(OPEN)
+        ask.press("Enter")
+        expect(ann.locator("#status")).to_have_text("回答已完成，共 1 处引用。")
+        check_looks(ann, pictures, "project-try-out-chinese")
+
+
+def test_what_is_tried_is_stopped_replaced_and_refused(browser: Browser, server: Serving) -> None:
+    with _signed_in(browser, server, ANN) as ann:
+        _make(ann, server, "Jetty")
+        tried, status = ann.get_by_role("group", name="Answer"), ann.locator("#status")
+        _try(ann, RULES, f"{OPEN} Say it {SLOWLY}.")
+        expect(tried.locator(".answer")).to_contain_text("It is")
+        ann.get_by_role("button", name="Stop").press("Enter")
+        expect(status).to_have_text("Stopped")
+        expect(ann.get_by_role("button", name="Ask", exact=True)).to_be_focused()
+        # Another question takes the place of one that is answered.
+        _try(ann, RULES, f"{OPEN} Say it {SLOWLY}.")
+        expect(tried.locator(".answer")).to_contain_text("It is")
+        _try(ann, RULES, OPEN)
+        expect(status).to_have_text("The answer is complete. 1 citation.")
+        expect(tried).not_to_contain_text("Stopped")
+        # What cannot be asked says why, and stays.
+        _try(ann, RULES, "x" * 8_001)
+        expect(ann.get_by_role("alert")).to_have_text(
+            "The question has 8,001 characters. At most 8,000 are allowed."
+        )
+        ann.get_by_label("Instructions").evaluate("(box) => box.removeAttribute('maxlength')")
+        _try(ann, "x" * 8_001, OPEN)
+        expect(ann.get_by_role("alert")).to_contain_text("There is no answer")
+        expect(ann.get_by_label("Question", exact=True)).to_have_value(OPEN)

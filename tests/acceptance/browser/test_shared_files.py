@@ -156,6 +156,14 @@ def test_three_files_of_a_project_fit_and_thirty_become_the_scope(
         ann.get_by_role("button", name="Remove plan-2.md").press("Enter")
         _is_ready(ann, 29)
         expect(ann.locator("[data-files] button").first).to_be_focused()
+        # What is tried beside the instructions has the files that the project has.
+        ann.get_by_label("Question", exact=True).fill(QUESTION)
+        ann.get_by_role("button", name="Ask", exact=True).click()
+        expect(ann.locator("#status")).to_have_text(re.compile(r"The answer is complete\."))
+        expect(ann.locator("#turn .scope")).to_contain_text(
+            "Only the files of this project are searched"
+        )
+        check_looks(ann, pictures, "shared-files-tried")
         # Who leaves takes along what they added, and reads no answer that rests on what others did.
         ann.get_by_role("button", name=f"Remove {BOB}").click()
         _is_ready(ann, 2)

@@ -86,6 +86,9 @@ def test_what_one_may_do_is_offered(container: Container, clients: dict[str, Tes
     assert ("Delete project" in ann, "Leave project" in ann) == (True, False)
     assert ("Delete project" in bob, "Leave project" in bob) == (False, True)
     assert "Address of a colleague" not in bob
+    # Who may change it tries what they change.
+    for given in (f'data-address="/api/projects/{project}/try"', "project_editor.js"):
+        assert (given in ann, given in bob) == (True, False)
 
 
 def test_it_is_said_before_that_files_leave_with_those_who_leave(
