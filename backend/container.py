@@ -204,7 +204,7 @@ class Container:
 class HomeDatabase:
     """The database of a home as it is known before it is opened.
 
-    A search asks this, and loads no store: only `find` and what it answers for open the database.
+    A search asks this, and loads no store: the database is opened only where it has to be.
     """
 
     set_url: str | None
