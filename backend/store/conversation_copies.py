@@ -5,6 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, insert, update
 
+from backend.store import answer_texts
 from backend.store.conversation_tables import conversations, messages
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
@@ -54,4 +55,6 @@ def _copy_message(
     }
     added = insert(messages).values(row).returning(messages.c.id)
     copied: int = connection.execute(added).scalar_one()
+    if not is_question:
+        answer_texts.insert_text(connection, copied, message.text)
     return copied

@@ -52,6 +52,25 @@ messages = Table(
     sqlite_autoincrement=True,
 )
 
+# What answers say, as it is searched. A table of its own, so that a search of titles and questions reads none of it.
+answer_texts = Table(
+    "answer_texts",
+    metadata,
+    Column(
+        "message_id",
+        ForeignKey("messages.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column(
+        "conversation_id",
+        ForeignKey("conversations.id", ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+    ),
+    Column("folded_text", Text, nullable=False),
+)
+
 # What a language model is told in the place of older messages: of the path down to this one, which it includes.
 message_summaries = Table(
     "message_summaries",

@@ -1,9 +1,9 @@
 """Conversations. Each belongs to a person, or to the owner of a machine without accounts; everybody else's do not exist."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NewType, TypeAlias
+from typing import Any, Literal, NewType, TypeAlias
 
 from sqlalchemy import (
     ColumnElement,
@@ -26,6 +26,7 @@ from indexing.text.normalization import fold, is_storable
 
 TitleBy: TypeAlias = Literal["words", "model", "person"]
 """`words`: the first ones of its first question."""
+ListState: TypeAlias = Literal["archived", "active"]
 ModelTitle = NewType("ModelTitle", str)
 """What a language model wrote of a question alone."""
 
@@ -51,6 +52,10 @@ class Conversation:
     project_id: str | None
     running: bool
     """Whether an answer of it is being written."""
+
+    @property
+    def position(self) -> "ListPosition":
+        return ListPosition(self.updated_at, self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,10 @@ _COLUMNS = (
 )
 
 
+NEWEST_FIRST = (conversations.c.updated_at.desc(), conversations.c.id.desc())
+"""The order of the list."""
+
+
 def missing() -> NotFoundError:
     """Another person's and a missing one give the same error."""
     return NotFoundError("There is no such conversation.")
@@ -93,6 +102,11 @@ def of_owner(owner: ConversationOwner) -> ColumnElement[bool]:
     if owner.person_id is None:
         return conversations.c.person_id.is_(None)
     return conversations.c.person_id == owner.person_id
+
+
+def is_in(state: ListState) -> ColumnElement[bool]:
+    archived = conversations.c.archived_at.is_not(None)
+    return archived if state == "archived" else ~archived
 
 
 def is_owned(owner: ConversationOwner, conversation_id: str) -> ColumnElement[bool]:
@@ -135,23 +149,34 @@ def list_page(
     database: Database,
     owner: ConversationOwner,
     *,
-    state: Literal["archived", "active"],
+    state: ListState,
     words: Sequence[str],
     before: ListPosition | None,
     limit: int,
 ) -> list[Conversation]:
     """Return those in which each word stands in the title or in a question, the last used one first."""
-    archived = conversations.c.archived_at.is_not(None)
-    query = select(*_COLUMNS).where(of_owner(owner))
-    query = query.where(archived if state == "archived" else ~archived)
+    query = select(*_COLUMNS).where(of_owner(owner), is_in(state))
     if not all(map(is_storable, words)):
         return []
     query = query.where(*map(_holds, words))
     if before is not None:
-        query = query.where(_is_after(before))
-    query = query.order_by(conversations.c.updated_at.desc(), conversations.c.id.desc())
+        query = query.where(is_after(before))
+    return _list(database, query, limit)
+
+
+def list_these(
+    database: Database, owner: ConversationOwner, ids: Collection[str], limit: int
+) -> list[Conversation]:
+    """Return those of the conversations with these ids that the owner has, the last used one first."""
+    return _list(
+        database, select(*_COLUMNS).where(of_owner(owner), conversations.c.id.in_(ids)), limit
+    )
+
+
+def _list(database: Database, query: Select[Any], limit: int) -> list[Conversation]:
+    ordered = query.order_by(*NEWEST_FIRST).limit(limit)
     with database.reading() as connection:
-        return [Conversation(**row) for row in connection.execute(query.limit(limit)).mappings()]
+        return [Conversation(**row) for row in connection.execute(ordered).mappings()]
 
 
 def _holds(word: str) -> ColumnElement[bool]:
@@ -163,7 +188,7 @@ def _holds(word: str) -> ColumnElement[bool]:
     return or_(conversations.c.folded_title.contains(folded, autoescape=True), asked)
 
 
-def _is_after(position: ListPosition) -> ColumnElement[bool]:
+def is_after(position: ListPosition) -> ColumnElement[bool]:
     """Whether a conversation follows this position in the list, which begins with the newest."""
     same = conversations.c.updated_at == position.updated_at
     earlier = conversations.c.updated_at < position.updated_at

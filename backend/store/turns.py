@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from backend.store import runs
+from backend.store import answer_texts, runs
 from backend.store.conversation_tables import conversations, messages, turn_events, turns
 from backend.store.conversations import IS_OWNED, ConversationOwner
 from backend.store.database import Database
@@ -236,6 +236,7 @@ def _end(connection: Connection, ending: Ending, now: datetime) -> None:
             losses=list(map(dict, ending.losses)) or None,
         )
     )
+    answer_texts.insert_text(connection, ending.message_id, ending.text)
     connection.execute(
         update(turns).where(turns.c.message_id == ending.message_id).values(ended_at=now)
     )

@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 
 from backend.access.roles import Role
 from backend.store import conversations
+from backend.store.conversation_tables import answer_texts as answer_table
 from backend.store.conversation_tables import messages as message_table
 from backend.store.conversation_tables import turn_events as event_table
 from backend.store.conversation_tables import turns as turn_table
@@ -67,6 +68,7 @@ def test_each_word_is_looked_for_in_titles_and_questions(database: Database) -> 
     ask(database, begun.question.conversation_id, begun.answer.id, "50 % of what_ÜBER?")
     begin(database, "travel")
 
+    # Answers are found by `answer_texts`, whose hits are checked.
     def finds(*words: str) -> int:
         return len(_list(database, *words))
 
@@ -135,7 +137,7 @@ def test_nothing_is_left_of_a_conversation_that_is_deleted(database: Database) -
     with database.reading() as connection:
         held = [
             connection.scalar(select(func.count()).select_from(table))
-            for table in (message_table, turn_table, event_table)
+            for table in (message_table, answer_table, turn_table, event_table)
         ]
-    assert held == [2, 1, 1]
+    assert held == [2, 1, 1, 1]
     assert store(database, follow_up.answer.id, None, None, START) is TurnState.ENDED

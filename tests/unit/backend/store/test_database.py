@@ -131,8 +131,8 @@ def test_a_migration_is_logged_and_the_making_of_a_database_is_not(
     assert caplog.messages == []
     with closing(Database(create_engine_for(empty_url))) as database:
         with database.writing() as connection:
-            connection.execute(text("DROP TABLE person_budgets"))
-            connection.execute(text("UPDATE alembic_version SET version_num = '0045'"))
+            connection.execute(text("DROP TABLE answer_texts"))
+            connection.execute(text("UPDATE alembic_version SET version_num = '0046'"))
         with closing(open_database(empty_url)):
             pass
     assert caplog.messages == [f"The database was migrated from version 0045 to {LATEST}."]
@@ -193,6 +193,35 @@ def test_members_of_projects_of_before_stay_in_them(empty_url: str) -> None:
             assert (member.email, member.person_id) == ("ann@example.com", 7)
             (joined,) = projects.list_of(after, ConversationOwner(7))
             assert joined.id == "depot"
+
+
+def test_answers_of_before_are_found_by_what_they_say(empty_url: str) -> None:
+    said = ("Die Übergabe ist [[1]](https://wiki.test/torque).", "", "not yet ended")
+    with closing(Database(create_engine_for(empty_url))) as before:
+        with before.writing() as connection:
+            config = Config(attributes={"connection": connection})
+            config.set_main_option("script_location", str(MIGRATIONS))
+            command.upgrade(config, "0045")
+            connection.execute(
+                text(
+                    "INSERT INTO conversations (id, title, title_by, folded_title, created_at, updated_at) VALUES"
+                    " ('c', 'T', 'words', 't', '2026-11-01 00:00:00+00:00', '2026-11-01 00:00:00+00:00')"
+                )
+            )
+            for number, (answer, status) in enumerate(
+                zip(said, ("finished", "failed", "running"), strict=True), start=1
+            ):
+                connection.execute(
+                    text(
+                        "INSERT INTO messages (id, conversation_id, role, text, status, created_at, document_ids)"
+                        " VALUES (:id, 'c', 'assistant', :text, :status, '2026-11-01 00:00:00+00:00', '[]')"
+                    ),
+                    {"id": number, "text": answer, "status": status},
+                )
+        with closing(open_database(empty_url)) as after:
+            (found,) = rows(after, "answer_texts")
+    folded = "'die ubergabe ist [[1]].'"
+    assert found == {"message_id": "1", "conversation_id": "'c'", "folded_text": folded}
 
 
 def rows(database: Database, table: str) -> list[dict[str, object]]:
