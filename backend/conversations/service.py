@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, Self
+from typing import Self
 
 from backend.chat.turn_settings import AssistantSettings
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.answer_redaction import redact
 from backend.conversations.assistant_service import AssistantService
+from backend.conversations.conversation_search import ConversationSearch
 from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.new_turn import NewTurn, TurnProcess, Turns
 from backend.conversations.project_service import ProjectService
@@ -17,7 +18,7 @@ from backend.conversations.titles import make_title
 from backend.files.file_keeper import FileKeeper
 from backend.store import conversations, messages, new_messages, summaries, turns, user_files
 from backend.store.assistants import DEFAULT_ID
-from backend.store.conversations import Conversation, ConversationOwner, ListPosition
+from backend.store.conversations import Conversation, ConversationOwner, ListPosition, ListState
 from backend.store.database import Database
 from backend.store.messages import Message
 from backend.store.new_messages import Begun, ConversationSetting, NewQuestion, Writer
@@ -81,26 +82,17 @@ class ConversationService:
 
     def list_page(
         self,
-        state: Literal["archived", "active"],
+        state: ListState,
         query: str,
         before: ListPosition | None,
         limit: int,
     ) -> ConversationPage:
-        """Return those in which each word of a query stands in the title or in a question, the newest first."""
+        """Return those that the words of a query find (see `ConversationSearch`), the last used one first."""
         end_interrupted(self.database)
-        found = conversations.list_page(
-            self.database,
-            self.owner,
-            state=state,
-            words=query.split(),
-            before=before,
-            limit=limit + 1,
-        )
+        search = ConversationSearch(database=self.database, owner=self.owner, gate=self.gate)
+        found = search.list_page(state, query.split(), before, limit + 1)
         page = found[:limit]
-        is_last = len(found) <= limit
-        return ConversationPage(
-            page, None if is_last else ListPosition(page[-1].updated_at, page[-1].id)
-        )
+        return ConversationPage(page, None if len(found) <= limit else page[-1].position)
 
     def get(self, conversation_id: str) -> Conversation:
         return conversations.get(self.database, self.owner, conversation_id)

@@ -150,8 +150,9 @@ def list_conversations(
     ] = None,
     query: Annotated[str, Query(max_length=_LONGEST_QUERY)] = "",
 ) -> ConversationsResponse:
-    """The last used one first. A query finds conversations in which each of its words stands in the title or in a question;
-    answers are not searched."""
+    """The last used one first. A query finds conversations in which each of its words stands in the title, in a question or in an
+    answer. Answers are searched in the 2,000 conversations that were used last; one that rests on a document that you may not read now
+    is not found."""
     position = responses.find_position(before)
     found = conversations.list_page("archived" if archived else "active", query, position, limit)
     return responses.make_page(found)

@@ -236,9 +236,26 @@ class Company:
             yield Look(
                 reader, "/api/conversations", 200, words, params={"query": query}, count=found
             )
-        # Nobody finds a conversation by what its answer says.
-        by_answer = {"query": talk.word("answer")}
-        yield Look(reader, "/api/conversations", 200, params=by_answer, count=("conversations", 0))
+        # By what its answer says, who may read that now finds it, in their own alone.
+        hits = [one for one in own if one is talk and self.may_read(reader, one)]
+        for query in (talk.word("answer"), f"{talk.title} {talk.word('answer')}"):
+            yield Look(
+                reader,
+                "/api/conversations",
+                200,
+                {one.title for one in hits},
+                params={"query": query},
+                count=("conversations", len(hits)),
+            )
+        readable = [one for one in own if self.may_read(reader, one)]
+        yield Look(
+            reader,
+            "/api/conversations",
+            200,
+            {one.title for one in readable},
+            params={"query": "by answer"},
+            count=("conversations", len(readable)),
+        )
         path, status = f"/api/conversations/{talk.id}", 200 if is_own else 404
         shown = self.words_of(reader, talk, "answer") if is_own else set()
         yield Look(reader, f"{path}/export", status, shown)

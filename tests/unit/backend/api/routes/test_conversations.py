@@ -663,6 +663,28 @@ def test_conversations_are_named_archived_and_found(bob: TestClient, writer: Wri
     assert following["conversations"][0]["id"] != page["conversations"][0]["id"]
 
 
+def test_an_answer_is_found_while_its_sources_may_be_read(
+    ann: TestClient, bob: TestClient, writer: Writer, groups: GroupService
+) -> None:
+    writer.answer = Say("The torquetum is in band five [1].")
+    conversation, _ = _answered(bob, "Which band?")
+
+    def found(client: TestClient, query: str) -> Any:
+        return client.get(BASE, params={"query": query}).json()
+
+    (hit,) = found(bob, "TORQUETUM which")["conversations"]
+    assert (hit["id"], hit["title"]) == (conversation, "Which band?")
+    nothing: dict[str, object] = {"conversations": [], "next": None}
+    assert found(bob, "torquetu_") == found(bob, "%torquetum") == nothing
+    groups.remove_member("finance", BOB)
+    assert found(bob, "torquetum") == found(bob, "torquetum which") == nothing
+    groups.add_member("finance", BOB)
+    assert found(bob, "torquetum")["conversations"] == [hit]
+    groups.add_member("finance", ANN)
+    assert found(ann, "torquetum") == nothing
+    groups.remove_member("finance", ANN)
+
+
 def test_the_owner_of_a_machine_without_accounts_has_conversations(container: Container) -> None:
     """Without a language model, too."""
     with client_of(container) as owner:
