@@ -135,7 +135,7 @@ def test_a_migration_is_logged_and_the_making_of_a_database_is_not(
             connection.execute(text("UPDATE alembic_version SET version_num = '0046'"))
         with closing(open_database(empty_url)):
             pass
-    assert caplog.messages == [f"The database was migrated from version 0045 to {LATEST}."]
+    assert caplog.messages == [f"The database was migrated from version 0046 to {LATEST}."]
 
 
 def test_tokens_of_before_are_of_no_person_and_stay_valid(empty_url: str) -> None:
