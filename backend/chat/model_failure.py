@@ -1,4 +1,4 @@
-"""Where the language model fails, leave the passages that were found, and one sentence."""
+"""Where a language model is gone or fails: say so, and of one that fails leave the passages that were found."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from backend.chat.extractive.answer import extract_answer
 from backend.chat.intent.search_plan import Queries, Searches, SearchPlan
 from backend.chat.passages import REASON_TEXTS, PassagesReason, PassagesShown, QuotedPassage
 from backend.chat.turn import ChatTurn
-from backend.search.events import FirstResults, FusedResults, SectionsSelected
+from backend.search.events import FirstResults, FusedResults, SectionsSelected, StepFailed
 from backend.search.follow_ups import resolve_follow_up
 from backend.search.models import DocumentNumbers, InferenceSection
 from backend.search.sections import MAX_SECTIONS
@@ -28,6 +28,15 @@ from indexing.runtime.deadline import Deadline
 
 PASSAGES_SECONDS = 10.0
 """Time to choose passages, even if the model has used all that the answer had."""
+ASSISTANT_MODEL = "assistant_model"
+"""The step that is lost where an assistant names a model that was removed."""
+
+
+def report_missing_model(name: str, other: str) -> StepFailed:
+    return StepFailed(
+        ASSISTANT_MODEL,
+        f"The language model “{name}” is no longer available. “{other}” answers instead.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

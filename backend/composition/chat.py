@@ -184,6 +184,7 @@ class ChatService:
         Files that do not fit the model's window, or that no model reads, are searched instead of the index.
         """
         from backend.chat.answer import answer_from_sentences
+        from backend.chat.model_failure import report_missing_model
         from backend.chat.passages import PassagesReason
         from backend.search.models import DocumentNumbers
 
@@ -197,6 +198,8 @@ class ChatService:
         if chosen is None and (objection := _object_to_answer(turn)):
             yield state.fail(objection)
             return
+        if chosen and chosen.missing is not None:
+            yield report_missing_model(chosen.missing, chosen.answering.settings.shown_name)
         fits = not _exceeds_window(turn.files, models)
         with self._index_for(() if fits else files, assistant.scope) as index:
             if chosen is None:

@@ -39,6 +39,8 @@ class ChosenModels:
     """For queries, the selection and the judging of claims; may be the one that answers."""
     fallback: "ChatModel | None"
     """Takes over where the answering one fails before its first token."""
+    missing: str | None = None
+    """The name of the one that was to answer, where there is none of this name any more."""
 
     def metered(self, meter: "UsageMeter", count_tokens: "CountTokens") -> "ChosenModels":
         from backend.chat.llm.metering import MeteredModel
@@ -47,6 +49,7 @@ class ChosenModels:
             MeteredModel(self.answering, meter, count_tokens),
             MeteredModel(self.fast, meter, count_tokens),
             MeteredModel(self.fallback, meter, count_tokens) if self.fallback else None,
+            self.missing,
         )
 
 
@@ -104,6 +107,7 @@ class LanguageModels:
             self._connect(answering).with_temperature(temperature),
             self._connect(fast),
             self._connect(fallback) if fallback else None,
+            name if named is None else None,
         )
         self._forget_all_but(stored, {answering, fast, fallback, self.settings_model})
         return chosen

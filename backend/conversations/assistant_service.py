@@ -72,6 +72,8 @@ class ShownAssistant:
     """Whether it searches a part of the documents only."""
     finds_nothing: bool
     """Whether this part is empty for the asker: they may read nothing of its sources, or its document sets are gone."""
+    model_removed: bool
+    """Whether there is no language model any more of the name that it has: the default one answers instead."""
     may_change: bool
     created_at: datetime
     updated_at: datetime
@@ -117,7 +119,7 @@ class AssistantService:
         """
         before = _NEW if assistant_id is None else self._find(assistant_id, self.database).values
         values = replace(before, **changes, visibility=Visibility.MINE)
-        settings = make_settings(self._validate(values, changes))
+        settings = make_settings(self._validate(values, changes, before))
         return replace(settings, holders=_make_holders(assistant_id))
 
     def create(self, values: AssistantValues) -> ShownAssistant:
@@ -129,7 +131,7 @@ class AssistantService:
         owner = self.user.owner
         if owner is None:
             raise AssistantRefusedError("Assistants belong to people; a service token has none.")
-        values = self._validate(values, {"sources": values.sources, "sets": values.sets})
+        values = self._validate(values, {"sources": values.sources, "sets": values.sets}, _NEW)
         with self.database.transaction() as database:
             added = assistants.add(database, owner, values, datetime.now(UTC))
             self._record(database, "add_assistant", added, values, values)
@@ -160,7 +162,7 @@ class AssistantService:
                 "Of the default assistant, its description, instructions and starters can be changed, not"
                 f" {', '.join(sorted(others))}. Make an assistant of your own for that."
             )
-        return self._validate(replace(stored.values, **changes), changes)
+        return self._validate(replace(stored.values, **changes), changes, stored.values)
 
     def delete(self, assistant_id: str) -> None:
         """Delete an assistant; conversations with it stay.
@@ -207,7 +209,9 @@ class AssistantService:
         is_shared = found.values.visibility is not Visibility.MINE
         return self._is_mine(found) or (is_shared and self.user.is_admin)
 
-    def _validate(self, values: AssistantValues, changes: Mapping[str, Any]) -> AssistantValues:
+    def _validate(
+        self, values: AssistantValues, changes: Mapping[str, Any], before: AssistantValues
+    ) -> AssistantValues:
         """Check the values, of which these were given now; document sets are kept by their labels."""
         if values.visibility is not Visibility.MINE and not self.user.is_admin:
             raise AssistantRefusedError(
@@ -218,7 +222,8 @@ class AssistantService:
             check_sources(given, self._sources)
         if changes.get("sets"):
             values = replace(values, sets=find_labels(values.sets, self.set_names))
-        if values.model is not None:
+        # One that was removed stays until another is chosen: its absence is said with each answer.
+        if values.model is not None and values.model != before.model:
             self._check_model(values.model)
         if unknown := assistants.list_unknown_groups(self.database, values.groups):
             raise InvalidInputError(f"There is no group {unknown[0]}.")
@@ -228,6 +233,10 @@ class AssistantService:
         stored = language_models.list_models(self.database)
         if all(one.name != name for one in stored):
             raise InvalidInputError(f"There is no language model named {name}.")
+
+    @cached_property
+    def _models(self) -> frozenset[str]:
+        return frozenset(one.name for one in language_models.list_models(self.database))
 
     @cached_property
     def _sources(self) -> frozenset[str]:
@@ -259,6 +268,7 @@ class AssistantService:
             is_mine=self._is_mine(found),
             is_limited=bool(found.values.sources or found.values.sets),
             finds_nothing=self._finds_nothing(found.values),
+            model_removed=values.model is not None and values.model not in self._models,
             may_change=may_change,
             created_at=found.created_at,
             updated_at=found.updated_at,

@@ -17,6 +17,7 @@ NAMES: Mapping[str, str] = MappingProxyType(
         "web": "the web",
         "memory": "what you asked Quarry to remember",
         "language_model": "the chosen language model",
+        "assistant_model": "the language model of this assistant",
         "follow_up": "what was said before",
         "history": "the earliest messages of this conversation",
     }

@@ -23,6 +23,7 @@ class AssistantResponse(Schema):
         limited=True,
         finds_nothing=False,
         model=None,
+        model_removed=False,
         temperature=0.2,
         searches=True,
         allowed_domains=["example.com"],
@@ -56,6 +57,8 @@ class AssistantResponse(Schema):
     """Whether it finds none of the documents that it is limited to: all of that is gone, or of sources of which you may read nothing."""
     model: str | None
     """Null for the default language model."""
+    model_removed: bool
+    """Whether the language model was removed: the default one answers instead, and each answer says so."""
     temperature: float | None
     """Null for that of the model."""
     searches: bool
@@ -88,6 +91,7 @@ class AssistantResponse(Schema):
             limited=shown.is_limited,
             finds_nothing=shown.finds_nothing,
             model=values.model,
+            model_removed=shown.model_removed,
             temperature=values.temperature,
             searches=values.searches,
             allowed_domains=values.allowed_domains,

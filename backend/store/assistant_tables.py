@@ -16,8 +16,9 @@ assistants = Table(
     Column("starters", JSON, nullable=False),
     Column("sources", JSON, nullable=False),  # names; an empty list limits nothing
     Column("sets", JSON, nullable=False),  # as the sources
-    # NULL: the default model. One that is removed is replaced by it.
+    # NULL: the default model, which also answers in the place of one that is removed.
     Column("model_id", ForeignKey("language_models.id", ondelete="SET NULL")),
+    Column("removed_model", Text),  # its name, once it is removed
     Column("temperature", Float),  # NULL: that of the model
     Column("searches", Boolean, nullable=False),
     Column("allowed_domains", JSON(none_as_null=True)),  # of the web; NULL limits nothing

@@ -56,7 +56,7 @@ class AssistantValues:
     sets: tuple[str, ...] = ()
     """The document sets that are searched; none: all documents."""
     model: str | None = None
-    """The name of a language model; None for the default one."""
+    """The name of a language model, also of one that was removed; None for the default one."""
     temperature: float | None = None
     """None for that of the model."""
     searches: bool = True
@@ -87,7 +87,7 @@ _SELECT = (
     select(
         assistants,
         SHOWN_NAME.label("owner_name"),
-        language_models.c.name.label("model"),
+        func.coalesce(language_models.c.name, assistants.c.removed_model).label("model"),
     )
     .outerjoin(people, people.c.id == assistants.c.person_id)
     .outerjoin(language_models, language_models.c.id == assistants.c.model_id)
@@ -156,6 +156,7 @@ def _is_of(owner: ConversationOwner) -> Any:
 
 def _to_row(connection: Connection, values: AssistantValues, now: datetime) -> dict[str, object]:
     wanted = select(language_models.c.id).where(language_models.c.name == values.model)
+    model_id = None if values.model is None else connection.scalar(wanted)
     return {
         "name": values.name,
         "description": values.description,
@@ -163,7 +164,8 @@ def _to_row(connection: Connection, values: AssistantValues, now: datetime) -> d
         "starters": list(values.starters),
         "sources": list(values.sources),
         "sets": list(values.sets),
-        "model_id": None if values.model is None else connection.scalar(wanted),
+        "model_id": model_id,
+        "removed_model": values.model if model_id is None else None,
         "temperature": values.temperature,
         "searches": values.searches,
         "allowed_domains": list(values.allowed_domains) or None,

@@ -47,7 +47,7 @@ from connectors.errors import (
 from indexing.text.normalization import is_storable
 
 LOG = logging.getLogger("quarry.store")
-LATEST = "0047"
+LATEST = "0048"
 """The migration that `tables.py` describes."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"

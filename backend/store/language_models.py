@@ -8,6 +8,7 @@ from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from backend.store import model_usage
+from backend.store.assistant_tables import assistants
 from backend.store.database import Database, inserting
 from backend.store.language_model_tables import language_models, model_roles
 from connectors.errors import ConflictError, NotFoundError
@@ -118,7 +119,11 @@ def change(database: Database, model_id: int, values: ModelValues, sealed_key: s
 
 
 def remove(database: Database, model_id: int) -> None:
+    """Remove a model. Assistants that name it keep its name, so that their answers can say what is missing."""
+    name = select(language_models.c.name).where(language_models.c.id == model_id)
+    named = update(assistants).where(assistants.c.model_id == model_id)
     with database.writing() as connection:
+        connection.execute(named.values(removed_model=name.scalar_subquery()))
         connection.execute(delete(model_roles).where(model_roles.c.model_id == model_id))
         connection.execute(delete(language_models).where(language_models.c.id == model_id))
 

@@ -5,7 +5,7 @@ import { entry, quoted, showReferences } from "./cited.js";
 import { Live } from "./live.js";
 import { pluralize, translate } from "./messages.js";
 import { passageNodes } from "./passages.js";
-import { translateSentence } from "./sentences.js";
+import { joinSentences, translateSentence } from "./sentences.js";
 import { Problem } from "./stream.js";
 import { hostOf, sourceLink } from "./source_kinds.js";
 import { replaceControls, make } from "./text.js";
@@ -24,12 +24,13 @@ const HELP = {
   web: translate("the web"),
   memory: translate("what you asked Quarry to remember"),
   language_model: translate("the chosen language model"),
+  assistant_model: translate("the language model of this assistant"),
   follow_up: translate("what was said before"),
   history: translate("the earliest messages of this conversation"),
 };
 
-/** What the asker should know, beside the steps: an answer may be of something else than was meant. */
-const OF_CONVERSATION = new Set(["follow_up", "history"]);
+/** What the asker should know, beside the steps: an answer may be of something else, or by somebody else, than was meant. */
+const SAID_BESIDE = new Set(["follow_up", "history", "assistant_model"]);
 
 const HEARD = {
   files: (turn, data) => turn.files(data),
@@ -185,9 +186,10 @@ export class Turn {
   lost({ step, reason }) {
     const said = translate("Done without {help}: {reason}", { help: HELP[step] ?? replaceControls(step), reason: replaceControls(translateSentence(reason)) });
     this.step(`lost ${step}`, said, "lost");
-    if (!OF_CONVERSATION.has(step)) return;
-    this.part("aside").textContent = said;
-    this.part("aside").hidden = false;
+    if (!SAID_BESIDE.has(step)) return;
+    const aside = this.part("aside");
+    aside.textContent = aside.hidden ? said : joinSentences(aside.textContent, said);
+    aside.hidden = false;
   }
 
   reasoning({ text }) {

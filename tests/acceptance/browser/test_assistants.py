@@ -266,3 +266,27 @@ def test_a_question_that_is_too_long_is_not_tried(browser: Browser, server: Serv
             "The question has 8,001 characters. At most 8,000 are allowed."
         )
         expect(ann.get_by_label("Question", exact=True)).to_have_value("x" * 8_001)
+
+
+def test_an_answer_says_beside_it_that_the_model_of_its_assistant_was_removed(
+    browser: Browser, server: Serving, model: ScriptedModel
+) -> None:
+    with _signed_in(browser, server, ANN) as ann:
+        other = {"name": "other", "base_url": model.base_url, "model": "scripted-other"}
+        _send(ann, "POST", "/api/admin/models", other)
+        made = _send(ann, "POST", "/api/assistants", {"name": "Other desk", "model": "other"})
+        _send(ann, "DELETE", "/api/admin/models/other")
+        ann.goto(f"{server.url}/assistants/{made['id']}")
+        expect(ann.get_by_label("Language model")).to_have_value("other")
+        expect(ann.locator("#model-removed")).to_contain_text("other is no longer available.")
+        ann.get_by_label("Description").fill("As before.")
+        ann.get_by_role("button", name="Save").click()
+        expect(ann.get_by_role("heading", name="Assistants")).to_be_visible()
+        ann.goto(f"{server.url}/chat?assistant={made['id']}")
+        ann.get_by_role("textbox", name="Your question").fill(QUESTION)
+        ann.keyboard.press("Enter")
+        expect(ann.get_by_role("status")).to_have_text(COMPLETE)
+        said = "The language model “other” is no longer available. “scripted” answers instead."
+        expect(ann.locator(".aside")).to_contain_text(said)
+        ann.reload()
+        expect(ann.locator(".aside")).to_contain_text(said)

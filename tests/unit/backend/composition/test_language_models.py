@@ -133,6 +133,7 @@ def test_an_assistant_names_the_model_that_answers(container: Container) -> None
         "large",
         1.0,
     )
+    assert (gone.missing, named.missing, usual.missing) == ("removed", None, None)
 
 
 def test_models_that_were_changed_are_let_go(container: Container) -> None:

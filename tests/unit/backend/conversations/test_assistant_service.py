@@ -296,6 +296,25 @@ def test_models_and_groups_have_to_exist(ann: AssistantService) -> None:
     assert ann.create(replace(MINE, model="large", temperature=0.0)).values.model == "large"
 
 
+def test_a_model_that_is_removed_stays_named_until_another_is_chosen(ann: AssistantService) -> None:
+    for name in ("large", "small"):
+        language_models.add(ann.database, make_values(name, "https://llm.example.com/v1"), None)
+    made = ann.create(replace(MINE, model="large"))
+    assert not made.model_removed
+    language_models.remove(ann.database, language_models.find(ann.database, "large").id)
+    fresh = replace(ann)
+    shown = fresh.get(made.id)
+    assert (shown.values.model, shown.model_removed) == ("large", True)
+    assert fresh.find_settings(made.id).model == "large"
+    assert fresh.find_changed_settings(made.id, {"model": "large"}).model == "large"
+    kept = fresh.change(made.id, {"model": "large", "description": "As before"})
+    assert (kept.values.model, kept.model_removed) == ("large", True)
+    with pytest.raises(InvalidInputError, match="no language model named large"):
+        fresh.create(replace(MINE, model="large"))
+    changed = fresh.change(made.id, {"model": "small"})
+    assert (changed.values.model, changed.model_removed) == ("small", False)
+
+
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [

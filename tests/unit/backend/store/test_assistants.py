@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -72,7 +73,7 @@ def test_values_are_kept_and_changed(database: Database) -> None:
     assert assistants.find(database, "\0") is None
 
 
-def test_the_model_is_followed_when_it_is_renamed_and_replaced_when_it_is_removed(
+def test_the_model_is_followed_when_it_is_renamed_and_keeps_its_name_when_it_is_removed(
     database: Database,
 ) -> None:
     language_models.add(database, make_values("large", URL), None)
@@ -81,8 +82,28 @@ def test_the_model_is_followed_when_it_is_renamed_and_replaced_when_it_is_remove
     model = language_models.find(database, "large")
     language_models.change(database, model.id, make_values("larger", URL), None)
     assert _find(database, added).values.model == "larger"
+    usual = assistants.add(database, OWNER, AssistantValues(name="Two"), START)
     language_models.remove(database, model.id)
+    found = _find(database, added).values
+    assert (found.model, _find(database, usual).values.model) == ("larger", None)
+    assistants.change(database, added, replace(found, name="Three"), START)
+    assert _find(database, added).values.model == "larger"
+    assistants.change(database, added, replace(found, model=None), START)
     assert _find(database, added).values.model is None
+
+
+def test_a_model_that_is_added_again_is_followed_from_the_next_change_on(
+    database: Database,
+) -> None:
+    language_models.add(database, make_values("large", URL), None)
+    values = AssistantValues(name="One", model="large")
+    added = assistants.add(database, OWNER, values, START)
+    language_models.remove(database, language_models.find(database, "large").id)
+    language_models.add(database, make_values("large", URL), None)
+    assistants.change(database, added, values, START)
+    again = language_models.find(database, "large")
+    language_models.change(database, again.id, make_values("larger", URL), None)
+    assert _find(database, added).values.model == "larger"
 
 
 def test_the_groups_are_followed_when_they_are_renamed_or_deleted(database: Database) -> None:

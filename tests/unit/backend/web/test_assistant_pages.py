@@ -10,11 +10,12 @@ from fastapi.testclient import TestClient
 from backend.access.groups import GroupService
 from backend.api.app import Api
 from backend.container import Container
-from backend.store import assistants, document_sets, people
+from backend.store import assistants, document_sets, language_models, people
 from backend.store.assistants import AssistantValues, Visibility
 from backend.store.conversations import ConversationOwner
 from backend.store.document_sets import SetValues
 from tests.support.conversations import START
+from tests.support.language_models import make_values
 from tests.unit.backend.api.conftest import ready
 from tests.unit.backend.web.conftest import ANN, BOB
 
@@ -99,6 +100,22 @@ def test_nothing_that_is_set_is_markup(
             assert "<script>alert" not in page
             assert "</textarea>&#34;" not in page
             assert ESCAPED in page
+
+
+def test_a_model_that_was_removed_is_named(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    for name in ("large", "small"):
+        values = make_values(name, "https://llm.example.com/v1")
+        language_models.add(container.database, values, None)
+    made = _add(container, ANN, model="large", visibility=Visibility.ALL)
+    assert "no longer available" not in clients[ANN].get(f"/assistants/{made}").text
+    found = language_models.find(container.database, "large")
+    language_models.remove(container.database, found.id)
+    editor, details = (clients[one].get(f"/assistants/{made}").text for one in (ANN, BOB))
+    assert '<option value="large" selected>large (no longer available)</option>' in editor
+    assert "The language model <bdi>large</bdi> is no longer available." in editor
+    assert "<bdi>large</bdi> (no longer available; the default one answers instead)" in details
 
 
 def test_a_chat_begins_with_the_starters_of_the_default_one(

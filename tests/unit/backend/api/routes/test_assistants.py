@@ -305,6 +305,46 @@ def test_instructions_model_and_temperature_reach_the_model(
     bob.delete(f"{BASE}/{made['id']}")
 
 
+def _list_losses(streamed: list[Event]) -> list[Any]:
+    """What was said of the model of the assistant."""
+    lost = [one.data for one in streamed if one.name == "lost"]
+    return [one for one in lost if one["step"] == "assistant_model"]
+
+
+@pytest.mark.usefixtures("models")
+def test_an_answer_says_that_the_model_of_its_assistant_was_removed(
+    bob: TestClient, container: Container, model: ScriptedModel
+) -> None:
+    made = _make(bob, model="other")
+    assert made["model_removed"] is False
+    container.model_service(OWNER).remove("other")
+    conversation, _, streamed = _begin(bob, made["id"])
+    loss = {
+        "step": "assistant_model",
+        "reason": "The language model “other” is no longer available. “usual” answers instead.",
+    }
+    assert _list_losses(streamed) == [loss]
+    assert streamed[-1].data["answer"]["model"] == "usual"
+    opened = bob.get(f"/api/conversations/{conversation}").json()
+    assert loss in opened["messages"][-1]["losses"]
+    for asked in (
+        _ask(bob, assistant=made["id"]),
+        _read(
+            bob.post(
+                f"{BASE}/try",
+                json={"assistant_id": made["id"], "assistant": {}, "question": QUESTION},
+            ).text
+        ),
+    ):
+        assert _list_losses(asked) == [loss]
+    shown = bob.get(f"{BASE}/{made['id']}").json()
+    assert (shown["model"], shown["model_removed"]) == ("other", True)
+    bob.patch(f"{BASE}/{made['id']}", json={"model": None})
+    assert _list_losses(_ask(bob, assistant=made["id"])) == []
+    bob.delete(f"{BASE}/{made['id']}")
+    add_model(container, "other", model.base_url, model="scripted-other")
+
+
 def test_an_assistant_that_does_not_search_needs_a_model(
     bob: TestClient, container: Container, model: ScriptedModel
 ) -> None:
