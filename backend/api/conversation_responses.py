@@ -1,5 +1,6 @@
 """Conversations as they are returned: of an answer that is withheld, nothing."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from backend.api.answer_events import AnswerHtml
@@ -16,6 +17,7 @@ from backend.schemas.answer import AnswerResponse
 from backend.schemas.conversation import (
     ConversationResponse,
     ConversationsResponse,
+    MessagePlaceResponse,
     MessageResponse,
     OpenedConversationResponse,
     QuestionBegunResponse,
@@ -26,6 +28,7 @@ from backend.schemas.search import FiltersBody, StepFailedEvent
 from backend.schemas.system import ProblemDetails
 from backend.schemas.turn_mode import ModeBody, load_mode
 from backend.store.conversations import ListPosition
+from backend.store.messages import MessagePlace
 
 _NOTICES = {"stopped": STOPPED, "interrupted": INTERRUPTED}
 
@@ -43,11 +46,14 @@ def find_position(given: str | None) -> ListPosition | None:
     return None if given is None else ListPosition(*read_position(given))
 
 
-def make_opened(opened: OpenedConversation, answer_html: AnswerHtml) -> OpenedConversationResponse:
+def make_opened(
+    opened: OpenedConversation, answer_html: AnswerHtml, newer: Sequence[MessagePlace] = ()
+) -> OpenedConversationResponse:
     return OpenedConversationResponse(
         conversation=ConversationResponse.from_conversation(opened.conversation),
         messages=tuple(make_message(one, answer_html) for one in opened.messages),
         earlier=opened.earlier,
+        newer=tuple(map(MessagePlaceResponse.model_validate, newer)),
     )
 
 

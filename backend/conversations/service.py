@@ -20,7 +20,7 @@ from backend.store import conversations, messages, new_messages, summaries, turn
 from backend.store.assistants import DEFAULT_ID
 from backend.store.conversations import Conversation, ConversationOwner, ListPosition, ListState
 from backend.store.database import Database
-from backend.store.messages import Message
+from backend.store.messages import Message, MessagePlace
 from backend.store.new_messages import Begun, ConversationSetting, NewQuestion, Writer
 from backend.store.user_files import UserFile
 from connectors.errors import InvalidInputError
@@ -116,6 +116,14 @@ class ConversationService:
         return OpenedConversation(
             conversation, shown, shown[0].message.id if len(path) > limit else None
         )
+
+    def list_newer(self, conversation_id: str, message_id: int) -> list[MessagePlace]:
+        """Return where the messages stand that were made after one, on whichever path.
+
+        Raises:
+            NotFoundError
+        """
+        return messages.list_newer(self.database, self.get(conversation_id).id, message_id)
 
     def read_of(self, author: ConversationOwner, conversation_id: str) -> OpenedConversation:
         """Return what somebody else sees of a conversation of its author: by the gate, what they may read themselves.

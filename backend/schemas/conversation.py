@@ -159,11 +159,18 @@ class MessageResponse(Schema):
     rewrite: bool | None = None
 
 
+class MessagePlaceResponse(Schema):
+    id: int
+    parent_id: int | None
+    """Those of one parent are versions of each other; null for first questions."""
+
+
 class OpenedConversationResponse(Schema):
     model_config = with_example(
         conversation={**_CONVERSATION, "running": False},
         messages=[_QUESTION, _FINISHED],
         earlier=None,
+        newer=[],
     )
 
     conversation: ConversationResponse
@@ -171,6 +178,8 @@ class OpenedConversationResponse(Schema):
     """Questions and answers of one path through the tree, in their order."""
     earlier: int | None
     """Given as `before`, it returns those that stand before these; null at the beginning."""
+    newer: tuple[MessagePlaceResponse, ...] = ()
+    """Where `known` is given: all messages that were made after it, also those of other paths."""
 
 
 class QuestionBegunResponse(Schema):

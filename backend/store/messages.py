@@ -51,6 +51,14 @@ class Message:
     """Steps that an answer was written without: `step` and `reason` of each."""
 
 
+@dataclass(frozen=True, slots=True)
+class MessagePlace:
+    """Where a message stands in the tree."""
+
+    id: int
+    parent_id: int | None
+
+
 def read_question_text(message: Message) -> QuestionText:
     """Return what its asker wrote.
 
@@ -137,6 +145,16 @@ def find_newest_below(database: Database, message: Message) -> int:
                 below.add(row.id)
                 newest = row.id
     return newest
+
+
+def list_newer(database: Database, conversation_id: str, message_id: int) -> list[MessagePlace]:
+    """Return where the messages of a conversation stand that were made after one, in the order in which they were made."""
+    query = select(messages.c.id, messages.c.parent_id).order_by(messages.c.id)
+    newer = (messages.c.conversation_id == conversation_id) & (messages.c.id > message_id)
+    with database.reading() as connection:
+        return [
+            MessagePlace(row.id, row.parent_id) for row in connection.execute(query.where(newer))
+        ]
 
 
 def find_siblings(database: Database, path: Sequence[Message]) -> dict[int, tuple[int, ...]]:

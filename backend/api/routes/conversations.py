@@ -192,10 +192,19 @@ def open_conversation(
         int | None, Query(ge=1, le=HIGHEST, description="Only what stands before this message")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_MESSAGES)] = 50,
+    known: Annotated[
+        int | None,
+        Query(
+            ge=1,
+            le=HIGHEST,
+            description="The newest message that you have: `newer` lists those made since",
+        ),
+    ] = None,
 ) -> OpenedConversationResponse:
     """The last messages of the path, in their order. An answer that rests on a document that you may not read now is withheld."""
     opened = conversations.open(conversation_id, leaf, before, limit)
-    return responses.make_opened(opened, state.answer_html)
+    newer = () if known is None else conversations.list_newer(conversation_id, known)
+    return responses.make_opened(opened, state.answer_html, newer)
 
 
 @router.patch(_ONE, summary="Rename a conversation, archive it, or choose the path that is shown")

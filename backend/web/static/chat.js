@@ -5,6 +5,7 @@ import { ChatAssistant } from "./chat_assistant.js";
 import { chosenProject, showProject } from "./chat_project.js";
 import { beginConversation, changeConversation, eventsUrl, postQuestion, readConversation, regenerate, stopAnswer } from "./conversation_api.js";
 import { ConversationList } from "./conversation_list.js";
+import { joined, newestOf, readEnd } from "./conversation_path.js";
 import { Drafts } from "./drafts.js";
 import { watchDrawer } from "./drawer.js";
 import { FeedbackButtons } from "./feedback.js";
@@ -36,6 +37,8 @@ const LOOK_AGAIN = 1_000;
 
 let conversation = null;
 let messages = [];
+/** The newest message of the conversation, as it was read last: of later ones the next reading tells. */
+let known = null;
 let opened = 0;
 /** How often this page has asked something in the conversation: what was read before is out of date. */
 let changes = 0;
@@ -116,7 +119,7 @@ async function open() {
   } else {
     list.mark(id);
     await attempt(async () => {
-      const found = await readConversation(id).catch((error) => missing(error, mine));
+      const found = await readEnd(id, messages, known).catch((error) => missing(error, mine));
       if (mine !== opened || !found) return;
       shown(found);
       if (isOther) modes.follow(messages.findLast((message) => message.role === "user") ?? {});
@@ -131,6 +134,7 @@ function leave() {
   followed.clear();
   conversation = null;
   messages = [];
+  known = null;
   thread.show([]);
   say("");
 }
@@ -146,9 +150,11 @@ function missing(error, mine) {
   element("opening").hidden = element("ask").hidden = true;
 }
 
-/** Take over a page of messages as the server has them. */
+/** Take over the end of the path as the server has it; what was shown before it stays. */
 function shown(found) {
-  show(found.conversation, found.messages, found.earlier);
+  known = newestOf(found);
+  const { messages: path, earlier } = joined(messages, element("earlier").dataset.before, found);
+  show(found.conversation, path, earlier);
 }
 
 function show(one, path, earlier = element("earlier").dataset.before) {
@@ -190,15 +196,15 @@ function settle(id, status) {
   busy();
 }
 
-/** Read the conversation that is open once more; again where more was asked in it meanwhile. */
-async function refresh() {
+/** Read the conversation that is open once more, down from the message `wanted` if one is; again where more was asked in it meanwhile. */
+async function refresh(wanted) {
   const { id } = conversation;
   const mine = opened;
   await attempt(async () => {
     let found, before;
     do {
       before = changes;
-      found = await readConversation(id);
+      found = await readEnd(id, messages, known, wanted);
       if (mine !== opened || conversation?.id !== id) return;
     } while (before !== changes);
     shown(found);
@@ -297,7 +303,7 @@ function changed(one, path) {
 function choose(id, name) {
   return attempt(async () => {
     await changeConversation(conversation.id, { leaf_id: id });
-    await refresh();
+    await refresh(id);
     others.postMessage(conversation.id);
     const chosen = element("thread").querySelector(`[data-message="${id}"]`);
     const button = chosen?.querySelector(`[data-part="${name}"]`);
@@ -317,7 +323,8 @@ async function showEarlier() {
   const height = document.documentElement.scrollHeight;
   await attempt(async () => {
     const found = await readConversation(id, { before: element("earlier").dataset.before });
-    if (conversation?.id !== id) return;
+    // Another path may be shown by now.
+    if (conversation?.id !== id || found.messages.at(-1)?.id !== messages[0]?.parent_id) return;
     show(conversation, [...found.messages, ...messages], found.earlier ?? "");
     scrollBy(0, document.documentElement.scrollHeight - height);
   });

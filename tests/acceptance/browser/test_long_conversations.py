@@ -180,3 +180,70 @@ def test_an_edited_question_keeps_its_filters(opens: Opens, server: Serving) -> 
     (question, _) = server.client.get(path).json()["messages"]
     assert question["text"] == "How long is leave now?"
     assert question["filters"]["sources"] == ["handbook"]
+
+
+def _open_back_to(page: Page, question: str) -> Locator:
+    """Show earlier messages until this question is among them, and return it."""
+    asked = page.locator(".message.asked").filter(has=page.get_by_text(question, exact=True))
+    messages = page.locator(".message")
+    expect(messages.last).to_be_visible()
+    while asked.count() == 0:
+        before = messages.count()
+        page.locator("#earlier").click()
+        expect(messages).not_to_have_count(before)
+    return asked
+
+
+def test_what_was_loaded_stays_and_two_tabs_show_the_same_branch(
+    opens: Opens, home: Home, server: Serving
+) -> None:
+    conversation = _store_long_conversation(home.path)
+    path = f"/chat/{conversation}"
+    with opens(server.url) as watched:
+        page = watched.open(path)
+        other = page.context.new_page()
+        other.goto(f"{server.url}{path}")
+        asked, elsewhere = (_open_back_to(one, "Question 60") for one in (page, other))
+        _ask(page, "Behind all others?")
+        for one in (page, other):
+            expect(one.locator(".message.asked").last).to_contain_text("Behind all others?")
+        for found in (asked, elsewhere):
+            expect(found).to_be_visible()
+
+        asked.get_by_role("button", name="Edit").press("Enter")
+        page.get_by_label("Edit your question").fill("Question 60 in other words")
+        page.get_by_label("Edit your question").press("Enter")
+        for one in (page, other):
+            last = one.locator(".message.asked").last
+            expect(last).to_contain_text("Question 60 in other words")
+            expect(last.locator("[data-part='place']")).to_have_text("2/2")
+            expect(one.locator(".message.answering .answer").last).to_have_text("So it is.")
+
+        # Of the former version many messages follow.
+        page.get_by_role("button", name="Previous version").last.click()
+        expect(page.get_by_role("status")).to_have_text("Version 1 of 2")
+        for one, version in ((page, asked), (other, elsewhere)):
+            expect(version.locator("[data-part='place']")).to_have_text("1/2")
+            expect(one.locator(".message.asked").last).to_contain_text("Behind all others?")
+
+
+def test_a_version_that_another_program_made_is_shown_with_the_next_answer(
+    opens: Opens, home: Home, server: Serving
+) -> None:
+    conversation = _store_long_conversation(home.path)
+    address = f"/api/conversations/{conversation}"
+    with opens(server.url) as watched:
+        page = watched.open(f"/chat/{conversation}")
+        asked = _open_back_to(page, "Question 60")
+        expect(asked.locator("[data-part='versions']")).to_be_hidden()
+        leaf = server.client.get(address).json()["messages"][-1]["id"]
+        first = int(asked.get_attribute("data-message") or "")
+        before = server.client.get(address, params={"leaf": first, "limit": 200}).json()
+        (parent,) = (one["parent_id"] for one in before["messages"] if one["id"] == first)
+        body = {"question": "Question 60 elsewhere", "parent_id": parent}
+        server.client.post(f"{address}/messages", json=body).raise_for_status()
+        server.client.patch(address, json={"leaf_id": leaf}).raise_for_status()
+        with page.expect_response(lambda one: one.url.partition("?")[0].endswith(address)) as read:
+            _ask(page, "And then?")
+        expect(asked.locator("[data-part='place']")).to_have_text("1/2")
+        assert len(read.value.json()["messages"]) == 50

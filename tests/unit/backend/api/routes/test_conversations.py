@@ -306,6 +306,11 @@ def test_the_history_is_what_stands_on_the_branch(
         opened["messages"][0]["id"],
         other["question"]["id"],
     ]
+    assert opened["newer"] == []
+    made = (other["question"], other["answer"], begun["question"], begun["answer"])
+    newer = _open(bob, conversation, leaf=message, known=message)["newer"]
+    assert newer == [{"id": one["id"], "parent_id": one["parent_id"]} for one in made]
+    assert _open(bob, conversation, known=begun["answer"]["id"])["newer"] == []
     assert _open(bob, conversation, limit=3)["earlier"] == message
     earlier = _open(bob, conversation, before=message)
     assert [one["text"] for one in earlier["messages"]] == [QUESTION]
