@@ -10,9 +10,13 @@ from backend.files.file_types import MOST_FILES, UploadedFile, check_file
 from backend.store import file_source, file_usage, user_files
 from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.file_usage import FileUsage
+from backend.store.file_usage import FileUsage, FileUses
 from backend.store.random_ids import make_random_id
 from backend.store.user_files import NewFile, UserFile
+from connectors.errors import ConflictError
+
+MOST_NAMED = 5
+"""Of what has a file, so many are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,33 @@ class FileService:
         """Return what is kept of a file. Raises NotFoundError, ConflictError."""
         return read_content(self.database, self.owner, self.get(file_id))
 
+    def list_uses(self, files: Sequence[UserFile]) -> Mapping[str, FileUses]:
+        """Return what has each of one's own files."""
+        return file_usage.list_uses(self.database, [one.id for one in files])
+
     def delete(self, file_id: str) -> None:
-        """Raises NotFoundError."""
+        """Delete a file, whatever has it. Raises NotFoundError."""
         user_files.mark_for_removal(self.database, self.owner, file_id)
         self.keeper.wake()
+
+    def delete_unused(self, file_id: str) -> None:
+        """
+        Raises:
+            NotFoundError
+            ConflictError: something has the file, which the message names.
+        """
+        if not user_files.mark_if_unused(self.database, self.owner, file_id):
+            file = user_files.find(self.database, self.owner, file_id)
+            named = _name_uses(self.list_uses([file])[file.id])
+            raise ConflictError(f"{file.name} is used by {named}.")
+        self.keeper.wake()
+
+
+def _name_uses(uses: FileUses) -> str:
+    named = (
+        *(f"the project “{name}”" for name in uses.projects),
+        *(f"the assistant “{name}”" for name in uses.assistants),
+        *(f"the conversation “{title}”" for title in uses.conversations),
+    )
+    more = len(named) - MOST_NAMED
+    return ", ".join(named[:MOST_NAMED] + ((f"{more:,} more",) if more > 0 else ()))

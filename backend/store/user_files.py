@@ -147,6 +147,26 @@ def mark_for_removal(database: Database, owner: ConversationOwner, file_id: str)
         waiting_uploads.remove(connection, file_id)
 
 
+def mark_if_unused(database: Database, owner: ConversationOwner, file_id: str) -> bool:
+    """Mark a file for removal, as `mark_for_removal`; False where something has it.
+
+    Raises:
+        NotFoundError
+    """
+    if not is_storable(file_id):
+        raise missing_file()
+    one = select(user_files.c.id).where(is_of(owner), user_files.c.id == file_id)
+    unused = update(user_files).where(user_files.c.id == file_id, ~IS_USED)
+    with database.writing() as connection:
+        # Locked before it is looked at: no question takes it in between.
+        if connection.execute(one.with_for_update()).one_or_none() is None:
+            raise missing_file()
+        changed = connection.execute(unused.values(status=MARKED, picture=None))
+        if changed.rowcount:
+            waiting_uploads.remove(connection, file_id)
+    return bool(changed.rowcount)
+
+
 def finish(
     database: Database,
     file_id: str,

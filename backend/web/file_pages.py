@@ -5,6 +5,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from backend.api.authorization import Permission, requires
 from backend.api.routes.files import FileId, FilesDependency
+from backend.files.file_service import MOST_NAMED
 from backend.web.templates import page
 
 FILES = "/files"
@@ -16,7 +17,12 @@ router = APIRouter(include_in_schema=False)
 @requires(Permission.ASK)
 def files_page(request: Request, files: FilesDependency) -> Response:
     found = files.list_all()
-    values = {"files": found, "uses": files.count_uses(found)}
+    values = {
+        "files": found,
+        "uses": files.count_uses(found),
+        "named": files.list_uses(found),
+        "most_named": MOST_NAMED,
+    }
     return page(request, "files.html", "chat", values)
 
 

@@ -3,7 +3,7 @@
 from typing import Annotated, TypeAlias
 from urllib.parse import quote
 
-from fastapi import APIRouter, Body, Depends, Header, Path
+from fastapi import APIRouter, Body, Depends, Header, Path, Query
 from starlette.responses import Response
 
 from backend.api import openapi
@@ -106,8 +106,23 @@ def download_file(file_id: FileId, files: FilesDependency) -> Response:
     return Response(content.data, media_type=content.media_type, headers=headers)
 
 
-@router.delete(_ONE, status_code=204, summary="Delete a file")
+@router.delete(
+    _ONE,
+    status_code=204,
+    responses={409: openapi.describe_problem("It is in use, and `unless_used` is true")},
+    summary="Delete a file",
+)
 @requires(Permission.ASK)
-def delete_file(file_id: FileId, files: FilesDependency) -> None:
-    """Answers that rest on it are withheld from then on."""
-    files.delete(file_id)
+def delete_file(
+    file_id: FileId,
+    files: FilesDependency,
+    unless_used: Annotated[  # noqa: FBT002 (a query parameter)
+        bool, Query(description="Refuse it, naming what has the file, where something has it")
+    ] = False,
+) -> None:
+    """Answers that rest on it are withheld from then on, and it is gone from the projects and assistants that have it. GET /api/files says
+    how many have it."""
+    if unless_used:
+        files.delete_unused(file_id)
+    else:
+        files.delete(file_id)

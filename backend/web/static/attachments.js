@@ -176,8 +176,8 @@ export class Attachments {
     this.#drop(entry);
     (next?.querySelector("button") ?? this.#form.querySelector("textarea")).focus();
     this.#say(translate("{name} was removed.", { name: replaceControls(entry.given.name) }));
-    // What no question has is of no use any more.
-    if (entry.file.id && !entry.file.used) send("DELETE", url(entry.file.id)).catch(() => null);
+    // What nothing has is of no use any more; another tab may have sent it since.
+    if (entry.file.id && !entry.file.used) send("DELETE", `${url(entry.file.id)}?unless_used=true`).catch(() => null);
   }
 }
 

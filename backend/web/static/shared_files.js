@@ -179,7 +179,7 @@ class SharedFiles {
     }));
     const remove = !file.used && this.#button("danger", translate("Delete"), translate("Delete {name} for good", { name }));
     remove && remove.addEventListener("click", () => this.#attempt(async () => {
-      await send("DELETE", `${FILES}/${encodeURIComponent(file.id)}`);
+      await send("DELETE", `${FILES}/${encodeURIComponent(file.id)}?unless_used=true`);
       this.#say(translate("{name} was deleted.", { name }));
       await this.#showOwn();
       this.#focusOwn();

@@ -141,7 +141,14 @@ def test_files_that_are_not_sent_survive_a_reload_and_have_a_page(
         with page.expect_download() as download:
             page.get_by_role("link", name="Download plan-7.md").click()
         assert "The office moves to Nantmoor" in Path(download.value.path()).read_text()
+        page.get_by_role("button", name="Delete plan-1.md").click()
+        asking = page.get_by_role("dialog")
+        expect(asking).to_contain_text("It is used by:")
+        expect(asking.get_by_role("listitem")).to_have_text([f"The conversation {QUESTION}"])
+        check_looks(page, pictures, "own-files-deleting")
+        asking.get_by_role("button", name="Keep it").click()
         page.get_by_role("button", name="Delete plan-7.md").click()
+        expect(asking).not_to_contain_text("It is used by:", use_inner_text=True)
         page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         expect(rows).to_have_count(2)
 

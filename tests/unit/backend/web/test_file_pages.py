@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from backend.access.readers import make_file_access
 from backend.api.app import Api
 from backend.container import Container
+from backend.files.file_service import MOST_NAMED
 from backend.store import (
     assistants,
     new_messages,
@@ -92,6 +93,31 @@ def test_the_page_says_who_else_has_a_file(
     assert "1 project" in shown
     assert "not used yet" not in shown
     assert "Nobody but you" not in shown
+
+
+def test_the_page_names_what_uses_a_file(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    file, loose = _add(container, "plan.md"), _add(container, "loose-plan.md")
+    ann = ConversationOwner(people.get_by_email(container.database, ANN).id)
+    for number in range(MOST_NAMED + 2):
+        question = NewQuestion(text="What?", filters={}, files=(file,))
+        title = f"<b>{number}" if number else "The first one"
+        new_messages.begin_conversation(container.database, ann, title, question, writer(number))
+    now = datetime.now(UTC)
+    depot = projects.add(container.database, ann, "Depot", "", now)
+    desk = assistants.add(container.database, ann, AssistantValues(name="Desk"), now)
+    for holder in (FileHolder("project", depot), FileHolder("assistant", desk)):
+        shared_files.add(container.database, ann, holder, file, 9)
+    page = clients[ANN].get("/files").text
+    listed = page.partition("<ul data-uses hidden>")[2].partition("</ul>")[0]
+    for named in ("The project <bdi>Depot</bdi>", "The assistant <bdi>Desk</bdi>"):
+        assert named in listed
+    assert f"The conversation <bdi>&lt;b&gt;{MOST_NAMED + 1}</bdi>" in listed
+    assert "The first one" not in listed
+    assert "<li>2 more</li>" in listed
+    assert page.count("<ul data-uses hidden>") == 1
+    assert loose in page
 
 
 def test_the_page_of_a_file_says_whose_it_is(

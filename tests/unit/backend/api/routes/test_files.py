@@ -532,6 +532,32 @@ def test_an_answer_that_rests_on_a_deleted_file_is_withheld(
     assert (question["files"], answer["withheld"], answer["text"]) == ([], True, "")
 
 
+def test_a_file_that_is_in_use_is_deleted_unless_that_is_refused(bob: TestClient) -> None:
+    used, loose = _add(bob, PLAN + b"Used."), _add(bob, PLAN + b"Loose.", "loose.md")
+    project = bob.post("/api/projects", json={"name": "Depot"}).json()["id"]
+    bob.put(f"/api/projects/{project}/files/{used['id']}").raise_for_status()
+    desk = bob.post("/api/assistants", json={"name": "Desk"}).json()["id"]
+    bob.put(f"/api/assistants/{desk}/files/{used['id']}").raise_for_status()
+    bob.post(BASE, json={"question": "When?", "files": [used["id"]]}).raise_for_status()
+    unless_used = {"unless_used": True}
+    refused = bob.delete(f"{FILES}/{used['id']}", params=unless_used)
+    assert (refused.status_code, refused.json()["detail"]) == (
+        409,
+        "move.md is used by the project “Depot”, the assistant “Desk”, the conversation “When?”.",
+    )
+    assert bob.get(f"{FILES}/{used['id']}").status_code == 200
+    for path, params, status in (
+        (used["id"], {}, 204),
+        (used["id"], unless_used, 404),
+        (loose["id"], unless_used, 204),
+        ("\0", unless_used, 404),
+    ):
+        assert bob.delete(f"{FILES}/{quote(path)}", params=params).status_code == status
+    assert bob.get(f"{FILES}/{loose['id']}").status_code == 404
+    bob.delete(f"/api/projects/{project}")
+    bob.delete(f"/api/assistants/{desk}")
+
+
 def test_what_a_dead_process_left_is_swept(modelled: Container, bob: TestClient) -> None:
     index = modelled.sources.file_index
     file = _add(bob, b"Left behind.\n", "left.txt")
