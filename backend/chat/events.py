@@ -69,6 +69,8 @@ class ShownDocument:
     sections: tuple[InferenceSection, ...]
     """Those that were shown; none for a file that was put in whole, nor for what is no document of the index."""
     kind: SourceKind = SourceKind.DOCUMENT
+    source: str = ""
+    """What its source is called, where that is not as its sections name it, or where there is none of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,7 @@ def answer_with_files(
 ) -> Iterator["ChatEvent"]:
     """Answer as `ChatService.answer_by`; the first event says what becomes of the files."""
     from backend.chat.events import AnswerDone
+    from backend.store.file_source import FILES_SOURCE
 
     model = models.chosen.answering if models.chosen else None
     whole = _read_whole(models, turn, attached)
@@ -53,10 +54,11 @@ def answer_with_files(
     use = _choose_use(turn, attached, whole)
     given = _tell(attached, use, model, {picture.document_id for picture in pictures})
     yield given
+    own = {file.document_id: FILES_SOURCE for file in attached.of_question}
     turn = replace(_restrict(turn, attached, use, whole), pictures=(*turn.pictures, *pictures))
     for event in chat.answer_by(models, turn, whole or (), state):
         if isinstance(event, AnswerDone):
-            documents = _name_shown(event.documents, attached.source_names)
+            documents = _name_shown(event.documents, {**own, **attached.source_names})
             yield replace(event, files=given, documents=documents)
         else:
             yield _name_sources(event, attached.source_names)
@@ -74,8 +76,8 @@ def _name_sources(event: "ChatEvent", names: "Mapping[str, str]") -> "ChatEvent"
 def _name_shown(
     documents: "Sequence[ShownDocument]", names: "Mapping[str, str]"
 ) -> "tuple[ShownDocument, ...]":
-    """Return what the answer could cite as `name_sources` does."""
-    return tuple(replace(one, sections=name_sources(one.sections, names)) for one in documents)
+    """Return what the answer could cite, with what its source is called; a file that was read whole has no section that says it."""
+    return tuple(replace(one, source=names.get(one.document_id, one.source)) for one in documents)
 
 
 def name_sources(

@@ -15,6 +15,8 @@ from backend.store.messages import Message
 _FILES = "files"
 """The event that names files, and their place in an answer."""
 _DOCUMENTS = "documents"
+_FOUND = frozenset({"first_results", "results", "selected"})
+"""Events of what was found, of which each result names its source."""
 _REASON = "passages_reason"
 _SAID_TO_OTHERS = PassagesReason.WITHOUT_MODEL
 
@@ -35,6 +37,9 @@ def redact_event(event: NumberedEvent) -> NumberedEvent | None:
             sentence = KEPT_REASON_TEXTS[_SAID_TO_OTHERS]
             said = {"reason": _SAID_TO_OTHERS.value, "sentence": sentence}
             return replace(event, data={**event.data, **said})
+        case found if found in _FOUND:
+            results = list(map(_redact_document, event.data["results"]))
+            return replace(event, data={**event.data, "results": results})
         case _:
             return event
 

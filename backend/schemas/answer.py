@@ -167,7 +167,7 @@ class ShownDocumentResponse(Schema):
             title=shown.title,
             link=shown.link,
             kind=shown.kind.value,
-            source=chunks[0].source if chunks else "",
+            source=shown.source or (chunks[0].source if chunks else ""),
             updated_at=chunks[0].updated_at if chunks else None,
             cited=cited,
             sections=tuple(map(ShownSectionResponse.model_validate, chunks)),

@@ -230,6 +230,7 @@ export class Turn {
     this.part("uncited").hidden = !this.part("uncited").textContent;
     this.part("general").hidden = !answer.general_knowledge;
     this.#takeWeb(answer.documents ?? []);
+    this.#takeOrigins(answer.documents ?? []);
     for (const citation of answer.citations) {
       const known = this.#sources.get(citation.document_id) ?? { ...citation };
       this.#sources.set(citation.document_id, { ...known, ...quoted(known, citation) });
@@ -237,6 +238,14 @@ export class Turn {
     showReferences(this.part("references"), answer.references ?? [], this.#sources);
     this.part("spent").textContent = spentOn(answer);
     this.#draw();
+  }
+
+  /** Name source and day as the answer does: so will the page where it is opened again. Not all that is cited stands in the last list of results. */
+  #takeOrigins(documents) {
+    for (const { cited, source, updated_at, number, sections, ...document } of documents) {
+      const known = this.#sources.get(document.document_id) ?? (cited ? document : null);
+      if (known && document.kind !== "url") this.#sources.set(document.document_id, { ...known, source, updated_at });
+    }
   }
 
   /** Of what was found on the web, keep what the answer was given, under the ids by which it is cited. */

@@ -115,6 +115,19 @@ def test_three_files_are_read_whole_and_cited(opens: Opens, address: str, pictur
         page.screenshot(path=pictures / "files-document-light.png")
 
 
+def test_the_card_says_whose_a_file_is_that_no_search_found(opens: Opens, address: str) -> None:
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        page.get_by_role("switch", name="Company knowledge").click()
+        _add(page, _file(0))
+        _ask(page)
+        _is_complete(page)
+        for _ in range(2):
+            page.locator(".answer .cite").first.hover()
+            expect(page.locator("#card .dim")).to_contain_text("Your files")
+            page.reload()
+
+
 def test_files_that_are_not_sent_survive_a_reload_and_have_a_page(
     opens: Opens, address: str, pictures: Path
 ) -> None:

@@ -105,6 +105,13 @@ def _ask(page: Page, project: str) -> None:
     expect(page.get_by_role("status")).to_have_text(re.compile(r"The answer is complete\."))
 
 
+def _read_card(page: Page) -> str:
+    """What the card of the first citation says, its quote aside."""
+    page.locator(".answer .cite").first.hover()
+    expect(page.locator("#card")).to_be_visible()
+    return " ".join(page.locator("#card").locator(".name, .dim").all_inner_texts())
+
+
 def test_three_files_of_a_project_fit_and_thirty_become_the_scope(
     browser: Browser, server: Serving, pictures: Path
 ) -> None:
@@ -127,6 +134,10 @@ def test_three_files_of_a_project_fit_and_thirty_become_the_scope(
         expect(bob.locator(".message .answer").last).to_contain_text("moves to Nantmoor")
         expect(bob.locator(".scope")).to_be_hidden()
         conversation = bob.url
+        card = _read_card(bob)
+        assert "Files of this project" in card
+        bob.reload()
+        assert _read_card(bob) == card
         bob.locator(".answer .cite").first.click()
         expect(bob.locator("#pane-title")).to_contain_text("plan-")
         bob.goto(f"{server.url}/?q=Nantmoor")

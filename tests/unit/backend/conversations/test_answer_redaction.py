@@ -45,6 +45,15 @@ def test_nobody_else_is_told_whose_files_a_document_is_of() -> None:
     assert [one["source"] for one in answer["documents"]] == [*OF_FILES, "handbook"]
 
 
+@pytest.mark.parametrize("name", ["first_results", "results", "selected"])
+def test_results_do_not_tell_whose_files_a_document_is_of(name: str) -> None:
+    results = [{"document_id": "a:x", "source": source} for source in (*OF_FILES, "handbook")]
+    shown = redact_event(NumberedEvent(2, name, {"results": results}))
+    assert shown is not None
+    assert [one["source"] for one in shown.data["results"]] == ["", "", "handbook"]
+    assert [one["source"] for one in results] == [*OF_FILES, "handbook"]
+
+
 def test_events_say_no_more_than_the_answer() -> None:
     assert redact_event(NumberedEvent(1, "files", FILES)) is None
     data = {"reason": "budget_used", "sentence": "You have used today's budget.", "passages": []}

@@ -77,11 +77,14 @@ def test_documents_are_kept_with_where_they_are_from_and_of_when() -> None:
         number=1, document_id="folder:rules.md", title="Rules", link="", sections=(found,)
     )
     whole = replace(document, number=2, document_id="files:plan", sections=())
-    done = replace(_answer(None), documents=(document, whole))
+    shared, renamed = replace(whole, source="Your files"), replace(document, source="Shared")
+    done = replace(_answer(None), documents=(document, whole, shared, renamed))
     made = AnswerResponse.from_answer("Who signs?", done, 0.1)
     assert [(one.source, one.updated_at) for one in made.documents] == [
         ("wiki", UPDATED),
         ("", None),
+        ("Your files", None),
+        ("Shared", UPDATED),
     ]
     stored = made.model_dump(mode="json")
     assert AnswerResponse.model_validate(stored) == made

@@ -171,6 +171,15 @@ def test_a_file_that_fits_is_read_whole_and_cited(bob: TestClient, server: Scrip
     assert answer["answer"]["files"]["names"] == ["move.md"]
 
 
+def test_the_source_of_a_file_that_no_search_found_has_its_name(
+    bob: TestClient, server: ScriptedModel
+) -> None:
+    server.play(_citing)
+    _, _, streamed = _ask(bob, _add(bob, PLAN), knowledge=False)
+    assert not [one for one in streamed if one.name in {"first_results", "results", "selected"}]
+    assert [one["source"] for one in streamed[-1].data["answer"]["documents"]] == ["Your files"]
+
+
 def test_the_models_of_a_turn_are_chosen_once_and_its_file_is_counted_once(
     bob: TestClient, server: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -177,7 +177,11 @@ def test_the_files_of_a_project_are_read_by_all_in_it_and_found_nowhere_else(
     _, outside = _ask_in(bob)
     assert outside[0].name != "files"
     assert file["document_id"] not in _found(outside)
-    assert cat.get(f"{project}/conversations/{conversation}").json()["messages"][1]["answer"]
+    # It was read whole: no passage of it says what its source is called.
+    (kept,) = _answers(bob, conversation)
+    seen = cat.get(f"{project}/conversations/{conversation}").json()["messages"][1]
+    sources = [[one["source"] for one in each["answer"]["documents"]] for each in (kept, seen)]
+    assert sources == [["Files of this project"], [""]]
 
 
 def test_rights_follow_those_who_leave_and_what_is_removed_at_once(
