@@ -27,6 +27,7 @@ from backend.chat.intent.search_plan import Searches, Side, SwitchedOff, ask_mes
 from backend.chat.message_lookup import KNOWLEDGE
 from backend.chat.passages import (
     FOUND_ON_WEB,
+    KEPT_REASON_TEXTS,
     REASON_TEXTS,
     PassagesReason,
     PassagesShown,
@@ -231,9 +232,9 @@ def _citation(sentence: AnswerSentence, numbers: DocumentNumbers) -> Citation:
 
 
 def _say_nothing_answers(empty: PassagesReason, reason: PassagesReason) -> str:
-    """Return the text where no passage answers; it must not say that no model is set where a budget is used up."""
+    """Return the text where no passage answers. It is kept, and must not say that no model was set where a budget was used up."""
     is_of_budget = empty is PassagesReason.WEB_ALONE and reason is not empty
-    return FOUND_ON_WEB if is_of_budget else REASON_TEXTS[empty]
+    return FOUND_ON_WEB if is_of_budget else KEPT_REASON_TEXTS[empty]
 
 
 def _pieces(

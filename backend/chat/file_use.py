@@ -108,6 +108,6 @@ class FilesGiven:
         who = (
             "The language model does not accept images"
             if self.has_model
-            else "No language model is set"
+            else "No language model was set"
         )
         return f"{who}: {names} {was} not looked at."

@@ -56,6 +56,7 @@ KEPT_REASON_TEXTS: Mapping[PassagesReason, str] = MappingProxyType(
     {
         **REASON_TEXTS,
         PassagesReason.NO_MODEL: "No language model was set. These passages come closest.",
+        PassagesReason.WEB_ALONE: "No language model was set. What was found on the web is listed.",
         PassagesReason.BUDGET_USED: f"You had used the day's budget of language model tokens. {_WITHOUT_MODEL}",
         PassagesReason.GROUP_BUDGET_USED: f"Your group had used the day's budget of language model tokens. {_WITHOUT_MODEL}",
         PassagesReason.SHARED_BUDGET_USED: f"The day's budget of language model tokens was used up. {_WITHOUT_MODEL}",
@@ -66,7 +67,7 @@ KEPT_REASON_TEXTS: Mapping[PassagesReason, str] = MappingProxyType(
 FOUND_ON_WEB = "What was found on the web is listed."
 """The text of an answer of which something else says why no language model wrote it."""
 
-TEXTS_INSTEAD = frozenset({*REASON_TEXTS.values(), FOUND_ON_WEB})
+TEXTS_INSTEAD = frozenset({*REASON_TEXTS.values(), *KEPT_REASON_TEXTS.values(), FOUND_ON_WEB})
 """Where nothing else was written, one of these is the answer."""
 
 

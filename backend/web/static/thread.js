@@ -174,6 +174,6 @@ function shownInstead({ answer, answered, model, passages = [], passages_reason:
   if (answered && model !== null) return null;
   // Of an answer without a stored reason.
   const known = Object.keys(reasons).find((reason) => reasons[reason] === answer.trim());
-  const reason = answered ? "no_model" : (known ?? "model_broke_off");
+  const reason = answered ? "no_model" : (known ?? (model === null ? "web_alone" : "model_broke_off"));
   return { reason, sentence: reasons[reason], passages };
 }

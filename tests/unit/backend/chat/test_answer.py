@@ -11,7 +11,7 @@ from backend.chat.answer import ExtractiveDependencies, Search, answer_from_sent
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, ChatEvent, TurnFailed
 from backend.chat.intent.search_plan import Side
-from backend.chat.passages import REASON_TEXTS, PassagesReason
+from backend.chat.passages import PassagesReason
 from backend.chat.turn import ChatTurn
 from backend.chat.turn_settings import ChatMode
 from backend.schemas.answer import AnswerResponse
@@ -255,7 +255,8 @@ def test_a_search_that_fails_leaves_what_the_web_says(web: OpenWeb) -> None:
     assert StepFailed("knowledge", "The index does not answer.") in events
     assert isinstance(done, AnswerDone)
     assert [one.link for one in done.documents] == [DENMARK]
-    assert done.text == REASON_TEXTS[PassagesReason.WEB_ALONE]
+    # The text is kept: it is read when a model may be set.
+    assert done.text == "No language model was set. What was found on the web is listed."
     assert done.passages_reason is PassagesReason.WEB_ALONE
     assert isinstance(list(_answer_with(None, _fail, Deadline.after(20)))[-1], TurnFailed)
 

@@ -60,3 +60,6 @@ def test_pictures_that_nobody_looked_at_are_said() -> None:
         "The language model does not accept images: two.png was not looked at."
     )
     assert given.document_ids == ["f:1"]
+    # It is kept with the answer: it stays true where a model is set later.
+    without = FilesGiven(use="whole", files=(ONE,), has_model=False, unseen=(TWO,))
+    assert without.sentence.endswith("No language model was set: two.png was not looked at.")
