@@ -1,5 +1,6 @@
 """The document model: what every source yields."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,6 +10,8 @@ from connectors.access import Access
 
 SectionKind: TypeAlias = Literal["text", "table", "image"]
 Metadata: TypeAlias = Mapping[str, str | tuple[str, ...]]
+
+_NOT_BLANK = re.compile(r"\S")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -26,11 +29,18 @@ class Span:
         return text[self.start : self.end]
 
     def trim(self, text: str) -> "Span | None":
-        """Return the span without blanks at both ends; None if nothing is left."""
-        piece = self.of(text)
-        start = self.start + len(piece) - len(piece.lstrip())
-        end = self.end - (len(piece) - len(piece.rstrip()))
-        return Span(start, end) if start < end else None
+        """Return the span without blanks at both ends; None if nothing is left.
+
+        Takes as long as the blanks are many, however long the span is: the rest of a long text is trimmed after each piece
+        that is cut off it.
+        """
+        first = _NOT_BLANK.search(text, self.start, self.end)
+        if first is None:
+            return None
+        end = min(self.end, len(text))
+        while text[end - 1].isspace():
+            end -= 1
+        return Span(first.start(), end)
 
 
 @dataclass(frozen=True, slots=True)

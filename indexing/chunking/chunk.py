@@ -9,7 +9,7 @@ is split between units (sentences, rows), else between words, else anywhere.
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -116,12 +116,15 @@ def split_sentences(text: str) -> list[Span]:
     The end of a paragraph, list item, heading or table row ends a sentence, and so does the end of a line
     unless the line looks wrapped. Time is linear in the length of the text.
     """
-    return [
-        sentence
-        for block in _blocks(text)
-        for piece in _split_block(text, block)
-        if (sentence := piece.trim(text)) is not None
-    ]
+    return list(iterate_sentences(text))
+
+
+def iterate_sentences(text: str) -> Iterator[Span]:
+    """Yield what `split_sentences` returns: a long text has millions of sentences."""
+    for block in _blocks(text):
+        for piece in _split_block(text, block):
+            if (sentence := piece.trim(text)) is not None:
+                yield sentence
 
 
 def _blocks(text: str) -> Iterator[Span]:
@@ -246,16 +249,19 @@ class TokenizedText:
             span.end - span.start <= room * CHARACTERS_A_TOKEN and self.count_tokens(span) <= room
         )
 
-    def pack(self, units: Sequence[Span], room: int) -> list[Span]:
+    def pack(self, units: Iterable[Span], room: int) -> list[Span]:
         """Join units to runs as long as possible; the last two are evened out if the last one would be tiny."""
-        pieces = [piece for unit in units for piece in self._pieces(unit, room)]
+        packed: list[Span] = []
+        # The pieces of the last two runs alone: a text may consist of millions.
         groups: list[list[Span]] = []
-        for piece in pieces:
+        for piece in (piece for unit in units for piece in self._pieces(unit, room)):
             if groups and self.fits(Span(groups[-1][0].start, piece.end), room):
                 groups[-1].append(piece)
-            else:
-                groups.append([piece])
-        return [Span(group[0].start, group[-1].end) for group in self._even_out(groups, room)]
+                continue
+            if len(groups) == 2:
+                packed.append(_enclosing(groups.pop(0)))
+            groups.append([piece])
+        return packed + [_enclosing(group) for group in self._even_out(groups, room)]
 
     def _even_out(self, groups: list[list[Span]], room: int) -> list[list[Span]]:
         if len(groups) < 2 or self.count_tokens(_enclosing(groups[-1])) * _TINY_SHARE >= room:

@@ -10,18 +10,19 @@ once to plan the cuts and once to verify them; a short one once.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 
+from connectors.batched import batched
 from connectors.document import Document, Metadata, Section, Span
 from indexing.chunking.chunk import (
     CHARACTERS_A_TOKEN,
     Chunk,
     TokenizedText,
+    iterate_sentences,
     split_in_half,
-    split_sentences,
 )
 from indexing.embedding.embedder import Embedder
 
@@ -42,10 +43,13 @@ _MIN_TOKENS = 32
 _HEADER_SHARE = 4
 _MARGIN = 2
 """Tokens kept free: a piece may have a few more tokens by itself than within its text."""
+_PASSAGES_AT_ONCE = 256
+_LONGEST_HEADER = 100_000
+"""In characters. Of a longer header row the tokens are not even counted: it is not repeated."""
 _SHORT = 5
 """Characters per token up to which a section probably fits in one chunk, which is then tried first."""
 _LINE = re.compile(r"[^\n\r]+")
-_RULE = re.compile(r"\|?[\s:|+-]*-[\s:|+-]*")
+_RULE = re.compile(r"[\s:|+]*+-[\s:|+-]*+")
 _as_json = json.JSONEncoder(sort_keys=True).encode
 
 
@@ -156,13 +160,14 @@ def chunk_document(
     if limit < _MIN_TOKENS:
         raise ValueError(f"{limit} tokens per chunk leave no space for text; set at least 32")
     contexts = ContextBuilder(document, embedder, limit)
-    planned = [
+    planned = (
         passage
         for number in range(len(document.sections))
         for passage in _passages(document, number, embedder, contexts, limit)
-    ]
+    )
+    tags = frozenset(_tags(document))
     return [
-        _chunk(document, position, passage)
+        _chunk(document, position, passage, tags)
         for position, passage in enumerate(_verify(planned, embedder, limit))
     ]
 
@@ -197,12 +202,17 @@ def _passages(
     if not header and _fits_whole(whole, contexts, limit):
         yield whole
         return
-    fitting = header if contexts.count_tokens(header) * _HEADER_SHARE <= limit else ""
-    later = first.with_header(fitting)
+    later = first.with_header(_fitting(header, contexts, limit))
     room = max(1, limit - contexts.count_tokens(later.wrap("")) - _MARGIN)
     text = TokenizedText(section.text, embedder.token_ends(section.text))
     for i, span in enumerate(text.pack(_units(section), room)):
         yield _Passage(number, section, span, later if i else first)
+
+
+def _fitting(header: str, contexts: ContextBuilder, limit: int) -> str:
+    """Return the header row of a table if it leaves most of a chunk to the rows; else nothing."""
+    is_short = len(header) <= _LONGEST_HEADER
+    return header if is_short and contexts.count_tokens(header) * _HEADER_SHARE <= limit else ""
 
 
 def _fits_whole(whole: _Passage, contexts: ContextBuilder, limit: int) -> bool:
@@ -211,10 +221,9 @@ def _fits_whole(whole: _Passage, contexts: ContextBuilder, limit: int) -> bool:
     return len(text) <= limit * _SHORT and contexts.count_tokens(text) <= limit - _MARGIN
 
 
-def _verify(planned: Sequence[_Passage], embedder: Embedder, limit: int) -> Iterator[_Passage]:
+def _verify(planned: Iterable[_Passage], embedder: Embedder, limit: int) -> Iterator[_Passage]:
     """Yield the passages that fit, and split the others in half until they do."""
-    counts = embedder.count_tokens([passage.embedded_text for passage in planned])
-    for passage, count in zip(planned, counts, strict=True):
+    for passage, count in _count_each(planned, embedder):
         spans = (
             [passage.span] if count <= limit else split_in_half(passage.section.text, passage.span)
         )
@@ -224,8 +233,15 @@ def _verify(planned: Sequence[_Passage], embedder: Embedder, limit: int) -> Iter
             yield from _verify([replace(passage, span=span) for span in spans], embedder, limit)
 
 
-def _units(section: Section) -> list[Span]:
-    return list(_rows(section.text)) if section.kind == "table" else split_sentences(section.text)
+def _count_each(planned: Iterable[_Passage], embedder: Embedder) -> Iterator[tuple[_Passage, int]]:
+    """Yield each passage with its tokens, and hold the texts of some at a time."""
+    for some in batched(planned, _PASSAGES_AT_ONCE):
+        counts = embedder.count_tokens([passage.embedded_text for passage in some])
+        yield from zip(some, counts, strict=True)
+
+
+def _units(section: Section) -> Iterator[Span]:
+    return _rows(section.text) if section.kind == "table" else iterate_sentences(section.text)
 
 
 def _rows(table: str) -> Iterator[Span]:
@@ -250,7 +266,7 @@ def _headings(section: Section) -> tuple[str, ...]:
     return path if sheet is None or sheet in path else (sheet, *path)
 
 
-def _chunk(document: Document, position: int, passage: _Passage) -> Chunk:
+def _chunk(document: Document, position: int, passage: _Passage, tags: frozenset[str]) -> Chunk:
     section = passage.section
     return Chunk(
         document_id=document.id,
@@ -266,7 +282,7 @@ def _chunk(document: Document, position: int, passage: _Passage) -> Chunk:
         access=document.access,
         page=section.place.page,
         heading_path=_headings(section),
-        tags=frozenset(_tags(document)),
+        tags=tags,
         owners=document.owners,
         created_at=document.created_at,
         updated_at=document.updated_at,

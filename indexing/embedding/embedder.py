@@ -49,7 +49,7 @@ class Embedder(QueryEmbedder, Protocol):
         """Tokens of each text, special tokens included, nothing cut off."""
         ...
 
-    def token_ends(self, text: str) -> list[int]:
+    def token_ends(self, text: str) -> Sequence[int]:
         """The end of each token of `text` in code points, ascending, without special tokens."""
         ...
 

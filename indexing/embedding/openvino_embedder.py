@@ -212,7 +212,7 @@ class OpenVinoEmbedder:
         """Count with the prompt that the model wants before a passage, since it takes room as well."""
         return self._tokenizer.count_tokens([self._record.passage_prompt + text for text in texts])
 
-    def token_ends(self, text: str) -> list[int]:
+    def token_ends(self, text: str) -> Sequence[int]:
         return self._tokenizer.token_ends(text)
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:

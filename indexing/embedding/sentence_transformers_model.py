@@ -199,7 +199,7 @@ class SentenceTransformersEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._tokens.count_tokens([self._record.passage_prompt + text for text in texts])
 
-    def token_ends(self, text: str) -> list[int]:
+    def token_ends(self, text: str) -> Sequence[int]:
         return self._tokens.token_ends(text)
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:

@@ -8,7 +8,8 @@ import logging
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate, takewhile
 from pathlib import Path
@@ -19,6 +20,7 @@ import tiktoken
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
+from connectors.batched import batched
 from connectors.errors import NotConfiguredError
 
 CountTokens: TypeAlias = Callable[[str], int]
@@ -44,6 +46,7 @@ _log = logging.getLogger(__name__)
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPECIAL_TOKENS = 2
+_TEXTS_AT_ONCE = 256
 # A long text is tokenized in windows, so that memory depends on the window and not on the text.
 _WINDOW = re.compile(r".{1,50000}(?:\s|\Z)|.{1,50000}", re.DOTALL)
 MAX_CACHED_TEXTS = 4_096
@@ -117,7 +120,11 @@ def rough_tokens(text: str) -> int:
 
 def estimated_ends(text: str) -> list[int]:
     """The ends, in code points, of the tokens that `estimated_tokens` counts."""
-    return [end for piece in _PIECE.finditer(text) for end in _ends(piece)]
+    return list(_iterate_ends(text))
+
+
+def _iterate_ends(text: str) -> Iterator[int]:
+    return (end for piece in _PIECE.finditer(text) for end in _ends(piece))
 
 
 def _ends(piece: re.Match[str]) -> Iterable[int]:
@@ -144,7 +151,7 @@ class TokenCounter(Protocol):
         """Count the tokens of each text, special tokens included, nothing cut off."""
         ...
 
-    def token_ends(self, text: str) -> list[int]:
+    def token_ends(self, text: str) -> Sequence[int]:
         """Return the end of each token in code points, ascending, without special tokens."""
         ...
 
@@ -204,13 +211,13 @@ class ModelTokenizer:
             self._cache.put(text, ids)
         return [len(ids) for ids in found]
 
-    def token_ends(self, text: str) -> list[int]:
-        found: list[int] = []
+    def token_ends(self, text: str) -> Sequence[int]:
+        found = array("I")
         for window in _WINDOW.finditer(replace_surrogates(text)):
             encoding = self._tokenizer.encode(window.group(), add_special_tokens=False)
             start = window.start()
-            found += [start + end for _, end in encoding.offsets]
-        return list(accumulate(found, max))
+            found.extend(accumulate((start + end for _, end in encoding.offsets), max))
+        return found
 
     def encode(self, texts: Sequence[str], limit: int) -> list[Ids]:
         """Return token ids with special tokens; of a text with more than `limit` its beginning."""
@@ -220,11 +227,13 @@ class ModelTokenizer:
     def _complete(self, texts: Sequence[str], known: Sequence[Ids | None]) -> list[Ids]:
         """Return the token ids of each text, and read only those that are not `known`."""
         unknown = [text for text, ids in zip(texts, known, strict=True) if ids is None]
-        read = iter(self._tokenize(unknown))
+        read = self._tokenize(unknown)
         return [np.array(next(read).ids, np.int32) if ids is None else ids for ids in known]
 
-    def _tokenize(self, texts: Sequence[str]) -> list[Encoding]:
-        return self._tokenizer.encode_batch_fast([replace_surrogates(text) for text in texts])
+    def _tokenize(self, texts: Sequence[str]) -> Iterator[Encoding]:
+        """Tokenize some texts at a time: what the tokenizer says of a token takes a hundred times its memory."""
+        for some in batched(texts, _TEXTS_AT_ONCE):
+            yield from self._tokenizer.encode_batch_fast([*map(replace_surrogates, some)])
 
     def _cut(self, ids: Ids, limit: int) -> Ids:
         """Cut a text off, and keep at the end what follows it (a separator, an end of sequence)."""
@@ -240,8 +249,8 @@ class EstimatedTokenCounter:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(self.token_ends(text)) + _SPECIAL_TOKENS for text in texts]
 
-    def token_ends(self, text: str) -> list[int]:
-        return estimated_ends(text)
+    def token_ends(self, text: str) -> Sequence[int]:
+        return array("I", _iterate_ends(text))
 
 
 def replace_surrogates(text: str) -> str:

@@ -122,7 +122,7 @@ class Remembering:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self.embedder.count_tokens(texts)
 
-    def token_ends(self, text: str) -> list[int]:
+    def token_ends(self, text: str) -> Sequence[int]:
         return self.embedder.token_ends(text)
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:

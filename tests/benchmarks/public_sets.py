@@ -88,7 +88,7 @@ class WordsAlone:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self.model.count_tokens(texts)
 
-    def token_ends(self, text: str) -> list[int]:
+    def token_ends(self, text: str) -> Sequence[int]:
         return self.model.token_ends(text)
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:

@@ -125,7 +125,7 @@ def test_threads_do_not_disturb_each_other(embedder: Embedder) -> None:
 )
 @given(text=st.text(st.characters(), max_size=200))
 def test_tokens_are_counted_and_have_ends(embedder: Embedder, text: str) -> None:
-    ends = embedder.token_ends(text)
+    ends = list(embedder.token_ends(text))
     assert ends == sorted(ends)
     assert all(0 < end <= len(text) for end in ends)
     (count,) = embedder.count_tokens([text])

@@ -1,6 +1,8 @@
 """The memory that this process has in use."""
 
 import ctypes
+import tracemalloc
+from collections.abc import Callable
 
 
 class _MallocInfo(ctypes.Structure):
@@ -35,3 +37,15 @@ def count_allocated_bytes() -> int:
     """
     found = _read_malloc_info()
     return int(found.uordblks) + int(found.hblkhd)
+
+
+def measure_peak(work: Callable[[], object]) -> int:
+    """Return the most bytes that Python held at once for some work, what it returns included."""
+    tracemalloc.start()
+    try:
+        kept = work()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    del kept
+    return peak

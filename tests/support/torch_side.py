@@ -69,7 +69,7 @@ def _served(model: str, cache: str, texts: list[str]) -> dict[str, Any]:
         "class": type(embedder).__name__,
         "dimension": embedder.identity.dimension,
         "counts": embedder.count_tokens(texts),
-        "ends": [embedder.token_ends(text) for text in texts],
+        "ends": [list(embedder.token_ends(text)) for text in texts],
         "queries": embedder.embed_queries(texts, Deadline.after(60)).tolist(),
         "passages": embedder.embed_passages(texts).tolist(),
         "none": list(embedder.embed_passages([]).shape),

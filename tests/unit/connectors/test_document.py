@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.document import Span
+from tests.support.memory import measure_peak
 
 TEXT = "  nine\u3000hours \n"
 
@@ -30,6 +31,11 @@ def test_what_is_left_is_the_text_without_its_blanks(text: str, one: int, other:
     trimmed = span.trim(text)
     assert (trimmed.of(text) if trimmed else "") == span.of(text).strip()
     assert trimmed is None or span.start <= trimmed.start < trimmed.end <= span.end
+
+
+def test_a_long_span_is_trimmed_without_a_copy_of_it() -> None:
+    text = f" {'word ' * 200_000} "
+    assert measure_peak(lambda: Span(0, len(text)).trim(text)) < 10_000
 
 
 def test_a_span_ends_behind_its_start() -> None:

@@ -45,7 +45,7 @@ class RaisedEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self.embedder.count_tokens(texts)
 
-    def token_ends(self, text: str) -> list[int]:
+    def token_ends(self, text: str) -> Sequence[int]:
         return self.embedder.token_ends(text)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:

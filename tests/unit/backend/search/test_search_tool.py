@@ -79,7 +79,7 @@ class NotingEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self.inner.count_tokens(texts)
 
-    def token_ends(self, text: str) -> list[int]:
+    def token_ends(self, text: str) -> Sequence[int]:
         return self.inner.token_ends(text)
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:

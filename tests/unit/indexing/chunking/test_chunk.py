@@ -1,12 +1,14 @@
 """Sentences: their ends in several scripts, and that nothing is lost or doubled."""
 
 import time
+from array import array
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexing.chunking.chunk import split_sentences
+from indexing.chunking.chunk import TokenizedText, iterate_sentences, split_sentences
+from tests.support.memory import measure_peak
 
 HOSTILE = st.text(
     st.sampled_from(list("aB1 .!?。！？」）\"')|#-*\n\r\t\u2028e.gDr…「の\u3000é中"))
@@ -120,6 +122,27 @@ def test_spans_are_in_order_and_hold_all_that_is_not_blank(text: str) -> None:
         assert span.of(text) == span.of(text).strip()
         place = span.end
     assert not text[place:].strip()
+
+
+def test_sentences_are_packed_without_a_list_of_them() -> None:
+    lines = 10_000
+    tokenized = TokenizedText("x\n" * lines, array("I", range(1, 2 * lines, 2)))
+    units = iterate_sentences(tokenized.text)
+    # A list of so many spans takes a megabyte.
+    assert measure_peak(lambda: tokenized.pack(units, room=500)) < 150_000
+
+
+@pytest.mark.parametrize("lines", [0, 1, 9, 10, 11, 19, 20, 21, 30, 31, 36])
+def test_the_last_two_runs_are_evened_out_alone(lines: int) -> None:
+    text = "x\n" * lines
+    tokenized = TokenizedText(text, range(1, 2 * lines, 2))
+    sizes = [span.of(text).count("x") for span in tokenized.pack(iterate_sentences(text), room=10)]
+    full, rest = divmod(lines, 10)
+    if full and 0 < rest < 3:
+        half = (10 + rest) // 2
+        assert sizes == [10] * (full - 1) + [10 + rest - half, half]
+    else:
+        assert sizes == [10] * full + [rest] * (rest > 0)
 
 
 @pytest.mark.soak("slow")

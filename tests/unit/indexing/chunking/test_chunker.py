@@ -258,6 +258,50 @@ class _Counting(HashingEmbedder):
 _READ: list[int] = []
 
 
+def test_the_tags_of_a_document_are_made_once() -> None:
+    many = {"topics": tuple(f"topic {number}" for number in range(100))}
+    first, *others = chunk_document(document("A rule. " * 200, metadata=many), SMALL)
+    assert others
+    assert all(chunk.tags is first.tags for chunk in others)
+
+
+def test_a_few_passages_are_counted_at_a_time() -> None:
+    most: list[int] = []
+
+    class Noting(HashingEmbedder):
+        def count_tokens(self, texts: Sequence[str]) -> list[int]:
+            most.append(len(texts))
+            return super().count_tokens(texts)
+
+    chunks = chunk_document(document("word " * 30_000), Noting(max_tokens=32))
+    assert len(chunks) > 1000
+    assert max(most) <= 256
+
+
+def test_a_very_long_header_row_is_not_counted_for_each_section() -> None:
+    header = f"| {'| '.join(f'column {number} ' for number in range(20_000))}|"
+    table = Section(text=f"{header}\n| --- |\n| 1 |", kind="table")
+    embedder = _Counting(max_tokens=64)
+    _READ.clear()
+    chunk_document(document(*[table] * 3), embedder)
+    # To plan and to verify, each text with its title.
+    assert sum(_READ) < 3 * 2.5 * len(table.text)
+
+
+@pytest.mark.parametrize("rule", ["| --- | --- |", "|:-:|-:|", "---|---", "-", " - "])
+def test_a_line_of_dashes_is_the_rule_below_a_header(rule: str) -> None:
+    text = "\n".join(["| Code | Do |", rule, *["| E-1 | restart |"] * 20])
+    chunks = chunk_document(document(Section(text=text, kind="table")), SMALL)
+    assert all("| Code | Do |" in chunk.embedded_text for chunk in chunks)
+
+
+@pytest.mark.parametrize("other", ["| --- | x |", "| :: |", "||", "+"])
+def test_no_other_line_is(other: str) -> None:
+    text = "\n".join(["| Code | Do |", other, *["| E-1 | restart |"] * 20])
+    chunks = chunk_document(document(Section(text=text, kind="table")), SMALL)
+    assert all("| Code | Do |" not in chunk.embedded_text for chunk in chunks[1:])
+
+
 @pytest.mark.soak("slow")
 @pytest.mark.parametrize(
     "unit", ["A sentence of some words. ", "word ", "x", "年", "\x00", "a.\n", "|a|\n"]

@@ -64,7 +64,7 @@ def test_limit_and_prompts_are_the_models_own(tiny: Path, cache: Path) -> None:
     assert embedder.max_tokens == 12
     # [CLS] is approved travel [SEP]: with the prompt, since it takes room.
     assert embedder.count_tokens(["travel"]) == [5]
-    assert embedder.token_ends("travel  by") == [6, 10]
+    assert list(embedder.token_ends("travel  by")) == [6, 10]
     passage = embedder.embed_passages(["by"])
     query = embedder.embed_queries(["by"], Deadline.after(60))
     (tiny / "config_sentence_transformers.json").unlink()

@@ -1,7 +1,7 @@
 """Counting and cutting by tokens."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,14 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Encoding, Tokenizer
 
+from connectors.batched import batched
+from indexing.embedding import token_counting
 from indexing.embedding.token_counting import (
     CACHED_LENGTHS,
     MAX_CACHED_TEXTS,
+    EstimatedTokenCounter,
     ModelTokenizer,
     chat_token_counter,
     estimated_ends,
     estimated_tokens,
 )
+from tests.support.memory import measure_peak
 from tests.support.models import write_tiny_bert
 
 
@@ -101,7 +105,7 @@ class Counting(ModelTokenizer):
         super().__init__(Tokenizer.from_file(str(folder / "tokenizer.json")))
         self.read = 0
 
-    def _tokenize(self, texts: Sequence[str]) -> list[Encoding]:
+    def _tokenize(self, texts: Sequence[str]) -> Iterator[Encoding]:
         self.read += len(texts)
         return super()._tokenize(texts)
 
@@ -151,3 +155,29 @@ def test_the_tokens_are_the_same_however_they_were_come_by(
     assert [ids.tolist() for ids in counted.encode(texts, limit)] == [
         ids.tolist() for ids in fresh.encode(texts, limit)
     ]
+
+
+def test_the_tokenizer_is_given_some_texts_at_a_time(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int] = []
+
+    def note(texts: list[str], size: int) -> Iterator[list[str]]:
+        for some in batched(texts, size):
+            given.append(len(some))
+            yield some
+
+    monkeypatch.setattr(token_counting, "batched", note)
+    texts = [f"travel {'manager ' * (number % 3)}" for number in range(600)]
+    counts = Counting(folder).count_tokens(texts)
+    assert counts[:3] == [Counting(folder).count_tokens([text])[0] for text in texts[:3]]
+    assert counts == counts[:3] * 200
+    assert given[:3] == [256, 256, 88]
+
+
+def test_the_ends_of_many_tokens_take_little_memory(folder: Path) -> None:
+    tokens = Counting(folder)
+    text = "travel " * 80_000
+    # A list of so many numbers takes 3.2 megabytes, the ends themselves 0.3.
+    assert measure_peak(lambda: tokens.token_ends(text)) < 2_000_000
+    assert measure_peak(lambda: EstimatedTokenCounter().token_ends(text)) < 2_000_000
