@@ -70,7 +70,7 @@ class Plan:
     batch: ClaimedBatch | None = None
     """The batch that the plan was made of, if it was made of one."""
     embedded: int = 0
-    """Texts that were embedded for the plan."""
+    """Passages that were embedded for the plan; several may have the same text."""
 
 
 class LedgerWriter(Protocol):
@@ -233,12 +233,18 @@ class Executor:
             start = end
 
     def _embed_texts(self, steps: Sequence[EmbedStep], record: "_Record") -> Vectors:
+        """Embed each text once: a document that repeats itself has thousands of chunks with the same text."""
         texts = [chunk.embedded_text for step in steps for chunk in step.chunks]
+        places: dict[str, int] = {}
+        for place, text in enumerate(texts):
+            places.setdefault(text, place)
+        distinct = list(places)
         found = [np.empty((0, self.embedder.identity.dimension), dtype=np.float32)]
-        for start in range(0, len(texts), _MAX_TEXTS):
-            record(steps, start)
-            found.append(self.embedder.embed_passages(texts[start : start + _MAX_TEXTS]))
-        return np.concatenate(found)
+        for start in range(0, len(distinct), _MAX_TEXTS):
+            record(steps, places[distinct[start]])
+            found.append(self.embedder.embed_passages(distinct[start : start + _MAX_TEXTS]))
+        numbers = {text: number for number, text in enumerate(distinct)}
+        return np.concatenate(found)[[numbers[text] for text in texts]]
 
 
 def _access_of(change: IndexChange) -> Access:

@@ -35,7 +35,7 @@ class Report:
     chunks: int = 0
     """Written for indexed and for restored documents."""
     embedded: int = 0
-    """Texts that were embedded."""
+    """Passages that were embedded; several may have the same text."""
     unchanged: int = 0
     """Read again and found unchanged."""
     amended: int = 0

@@ -110,6 +110,27 @@ class SlowEmbedder(HashingEmbedder):
 LONG = "\n\n".join(f"Paragraph {number}. " + "Leave is 25 days. " * 40 for number in range(360))
 
 
+@dataclass(frozen=True)
+class NotingEmbedder(HashingEmbedder):
+    texts: list[str] = field(default_factory=list)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        self.texts.extend(texts)
+        return super().embed_passages(texts)
+
+
+def test_a_text_that_stands_in_many_chunks_is_embedded_once() -> None:
+    embedder = NotingEmbedder(max_tokens=32)
+    desk = Desk(embedder=embedder)
+    desk.run(claimed(1, [document("desk:a", text=f"{'word ' * 20_000}Leave is 25 days.")]))
+    change = desk.writer.held["desk:a"]
+    texts = [chunk.embedded_text for chunk in change.chunks]
+    assert len(texts) > 500
+    assert len(embedder.texts) == len(set(texts)) < 10
+    assert (change.vectors == HashingEmbedder(max_tokens=32).embed_passages(texts)).all()
+    assert desk.counters.counts["embedded"] == len(texts)
+
+
 def test_it_is_shown_what_is_embedded_and_how_far_that_is() -> None:
     embedder = SteppedEmbedder()
     desk = Desk(embedder=embedder)

@@ -295,22 +295,27 @@ def test_a_deletion_goes_through_index_and_ledger(desk: Desk) -> None:
     assert desk.documents() == []
 
 
+def numbered(number: int) -> Document:
+    """One of several documents with different texts."""
+    return document(f"desk:{number}", f"Leave is {number + 10} days.")
+
+
 def test_documents_of_a_batch_are_embedded_and_written_together(desk: Desk) -> None:
     desk.size = BatchSize(documents=10, first=10)
-    desk.index(*(document(f"desk:{number}") for number in range(25)))
+    desk.index(*map(numbered, range(25)))
     assert sorted(desk.embedder.calls) == [5, 10, 10]
     assert len(desk.ledger.saves) == 3
 
 
 def test_batches_grow_so_that_the_first_is_embedded_soon(desk: Desk) -> None:
     desk.size = BatchSize(documents=16, first=4)
-    desk.index(*(document(f"desk:{number}") for number in range(50)))
+    desk.index(*map(numbered, range(50)))
     assert sorted(desk.embedder.calls) == [4, 6, 8, 16, 16]
 
 
 def test_a_batch_ends_by_its_characters_too(desk: Desk) -> None:
     desk.size = BatchSize(characters=40)
-    desk.index(*(document(f"desk:{number}") for number in range(5)))
+    desk.index(*map(numbered, range(5)))
     # Title and text have 5 + 17 characters: two documents reach the forty.
     assert sorted(desk.embedder.calls) == [1, 2, 2]
 
