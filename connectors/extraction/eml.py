@@ -1,5 +1,6 @@
 """Read e-mail (EML): headers, body, and attachments by the readers of their formats."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -33,6 +34,9 @@ _MOST_ATTACHED = 200_000_000
 _MOST_SECTIONS = 200_000
 # Room for a thousand addresses. The standard parsers are slow on very long headers.
 _LONGEST_HEADER = 50_000
+# Their parameters are split by the parser, in time that grows with the square of their length.
+_SPLIT_HEADER = re.compile(rb"(?:\A|[\r\n])content-(?:type|disposition):", re.IGNORECASE)
+_HEADER_END = re.compile(rb"(?:\r\n?+|\n)(?![ \t])")
 
 
 class _MessageReader:
@@ -140,9 +144,21 @@ def read_eml(data: bytes, extract: Extract) -> ExtractionResult:
 
 
 def _parse(data: bytes) -> Message:
-    """Parse an e-mail. Mail is never sent as UTF-16, but some programs save it so."""
+    """Parse an e-mail. Mail is never sent as UTF-16, but some programs save it so.
+
+    Raises:
+        ExtractionError: a header that the parser splits is too long.
+    """
     plain = decode(data).encode() if is_utf16_or_utf32(data) else data
+    _check_headers(plain)
     return message_from_bytes(plain, policy=policy.compat32)
+
+
+def _check_headers(data: bytes) -> None:
+    for found in _SPLIT_HEADER.finditer(data):
+        end = _HEADER_END.search(data, found.end())
+        if (end.start() if end else len(data)) - found.end() > _LONGEST_HEADER:
+            raise ExtractionError(f"a header is longer than {_LONGEST_HEADER:,} bytes")
 
 
 def _get_parts(message: Message) -> list[Message]:

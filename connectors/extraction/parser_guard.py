@@ -56,6 +56,8 @@ def convert_parser_errors(what: str, *errors: type[Exception]) -> Iterator[None]
     _SILENCER.begin()
     try:
         yield
+    except RecursionError as error:
+        raise ExtractionError("it is nested too deeply") from error
     except _PARSER_ERRORS + errors as error:
         reason = to_one_line(str(error))[:_LONGEST_REASON] or type(error).__name__
         raise ExtractionError(f"it is not a valid {what}: {reason}") from error

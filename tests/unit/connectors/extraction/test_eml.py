@@ -99,7 +99,13 @@ def test_a_subject_alone_is_the_text() -> None:
     [
         (b"just some text\nand more\n", "no headers"),
         (b"From: a@b.c\n\n", "no text"),
-        (b"Content-Type: message/rfc822\n\n" * 5_000, "e-mail"),
+        (b"Content-Type: message/rfc822\n\n" * 5_000, "nested too deeply"),
+        (b"Content-Type: text/plain" + b";a=b" * 20_000 + b"\n\nx", "longer than 50,000 bytes"),
+        (
+            b"From: a@b.c\r\ncontent-type: text/plain" + b";\r\n a=b" * 9_000 + b"\r\n\r\nx",
+            "a header",
+        ),
+        (b"Content-Disposition: inline" + b";a=b" * 20_000, "a header"),
     ],
 )
 def test_what_is_no_mail_says_why(data: bytes, says: str) -> None:
@@ -127,6 +133,12 @@ def test_odd_headers_are_survived(header: bytes) -> None:
     found = read(header + b"\n\nhello w\xf6rld\n")
     "".join([found.title or "", *(one.text for one in found.sections)]).encode()
     assert found.sections
+
+
+def test_a_long_line_that_is_no_header_is_read() -> None:
+    body = f"A content-type: {'word ' * 20_000}\n\nContent-type: text/plain\n{'word ' * 20_000}"
+    found = read(f"Subject: s\n\n{body}".encode())
+    assert sum(one.text.count("word") for one in found.sections) == 40_000
 
 
 def test_raw_bytes_in_a_header_are_decoded() -> None:

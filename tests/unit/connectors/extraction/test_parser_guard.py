@@ -8,7 +8,7 @@ from connectors.extraction.result import ExtractionError
 
 
 @pytest.mark.parametrize(
-    "error", [KeyError("x"), RecursionError("deep"), SyntaxError("xml"), OSError("x")]
+    "error", [KeyError("x"), RuntimeError("deep"), SyntaxError("xml"), OSError("x")]
 )
 def test_what_a_parser_raises_becomes_a_reason(error: Exception) -> None:
     with pytest.raises(ExtractionError, match="not a valid PDF: "), convert_parser_errors("PDF"):
@@ -51,3 +51,11 @@ def test_warnings_break_nothing_in_any_thread_and_return_afterwards() -> None:
     assert list(warnings.filters) == before
     with pytest.raises(UserWarning, match="odd"):
         warnings.warn("odd", UserWarning, stacklevel=1)
+
+
+def test_what_is_nested_deeper_than_a_parser_goes_is_said_to_be_that() -> None:
+    with (
+        pytest.raises(ExtractionError, match="^it is nested too deeply$"),
+        convert_parser_errors("PDF"),
+    ):
+        raise RecursionError("maximum recursion depth exceeded")
