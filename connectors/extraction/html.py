@@ -35,6 +35,16 @@ _CREATED = ("article:published_time", "dcterms.created", "dc.date", "date")
 _UPDATED = ("article:modified_time", "dcterms.modified", "last-modified")
 _DEEPEST_INDENT = 8
 _LARGEST = 50_000_000
+_MOST_ATTRIBUTES = 1000
+_ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>]*+))?+"""
+# Comments, and what scripts and the like contain, are passed over: a < in them begins no tag.
+_TAG = re.compile(
+    rf"""<!--.*?(?:--!?>|\Z)
+    |<(?:(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)(?=[\s/>])|[a-z][^\s/>]*+)
+    (?:{_ATTRIBUTE}){{0,{_MOST_ATTRIBUTES}}}+(?P<more>{_ATTRIBUTE})?+
+    (?(raw).*?(?:</(?P=raw)|\Z))""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
 _BLANK = re.compile(r"\s+")
 _CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""")
 
@@ -43,7 +53,8 @@ def read_html(data: bytes) -> ExtractionResult:
     """Make a section of each heading's own text and of each table, without spans.
 
     Raises:
-        ExtractionError: the page is not text, has no visible text, is too large or too deeply nested.
+        ExtractionError: the page is not text, has no visible text, is too large or too deeply nested, or a tag has
+            too many attributes.
     """
     if len(data) > _LARGEST:
         raise ExtractionError(f"the page is larger than {_LARGEST:,} bytes")
@@ -66,7 +77,7 @@ def extract_html_sections(page: str) -> tuple[Section, ...]:
     """Extract the sections of HTML inside another document; none if it is empty.
 
     Raises:
-        ExtractionError: the page is nested too deeply.
+        ExtractionError: the page is nested too deeply, or a tag has too many attributes.
     """
     if not page.strip():
         return ()
@@ -82,6 +93,7 @@ def find_declared_encoding(data: bytes) -> str | None:
 
 
 def _parse(page: str) -> HtmlElement:
+    _check_attributes(page)
     parser = html.HTMLParser(
         encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
     )
@@ -92,6 +104,12 @@ def _parse(page: str) -> HtmlElement:
     if any("depth" in entry.message.lower() for entry in parser.error_log):
         raise ExtractionError("the page is nested too deeply")
     return root
+
+
+def _check_attributes(page: str) -> None:
+    """Refuse a tag with very many attributes: libxml2 compares each with all before it, and cannot be interrupted."""
+    if any(tag["more"] is not None for tag in _TAG.finditer(page)):
+        raise ExtractionError(f"a tag has more than {_MOST_ATTRIBUTES:,} attributes")
 
 
 def _iterate_meta_tags(root: HtmlElement) -> Iterator[tuple[str, str]]:

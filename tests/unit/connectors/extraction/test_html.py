@@ -74,6 +74,9 @@ def test_a_table_that_arranges_the_page_is_read_as_text() -> None:
     ]
 
 
+WITH_GREATER = """ a = '>"' b=">'" """
+
+
 @pytest.mark.parametrize(
     ("page", "says"),
     [
@@ -81,11 +84,33 @@ def test_a_table_that_arranges_the_page_is_read_as_text() -> None:
         ("<script>only()</script>", "no text"),
         ("<!-- only -->", "no text"),
         ("<div>" * 10_000 + "deep", "too deeply"),
+        (f"<p {'a ' * 1_001}>x", "more than 1,000 attributes"),
+        (f"<p/{'a/' * 1_001}>x", "more than 1,000 attributes"),
+        (f"<P{WITH_GREATER * 1_001}>x", "more than 1,000 attributes"),
+        (f"<script {'a ' * 1_001}>x</script>y", "more than 1,000 attributes"),
+        (f"<script>a<b</script>\n<p {'= ' * 4_000}", "more than 1,000 attributes"),
+        ("<a " * 1_100, "more than 1,000 attributes"),
     ],
 )
 def test_a_page_that_cannot_be_read_says_why(page: str, says: str) -> None:
     with pytest.raises(ExtractionError, match=says):
         read_html(page.encode())
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<p {'a ' * 1_000}>x",
+        "x" + f"<p {'a=b> <p ' * 1_001}>",
+        f"<!-- <p {'a ' * 2_000} --><p>x",
+        f"<script>if (a <b) {{ {'c ' * 2_000} }}</script><p>x",
+        f"<STYLE>a <b {'c ' * 2_000} </style><p>x",
+        f"<p title='{'a ' * 2_000}'>x",
+        f"<p>x 1 < 2 {'and ' * 2_000}",
+    ],
+)
+def test_what_is_no_tag_with_many_attributes_is_read(page: str) -> None:
+    assert read_html(page.encode()).sections[0].text.startswith("x")
 
 
 @pytest.mark.parametrize("span", ["99999999999", "-1", "x", "٣"])

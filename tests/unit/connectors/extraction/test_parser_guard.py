@@ -55,7 +55,7 @@ def test_warnings_break_nothing_in_any_thread_and_return_afterwards() -> None:
 
 def test_what_is_nested_deeper_than_a_parser_goes_is_said_to_be_that() -> None:
     with (
-        pytest.raises(ExtractionError, match="^it is nested too deeply$"),
+        pytest.raises(ExtractionError, match=r"^it is nested too deeply$"),
         convert_parser_errors("PDF"),
     ):
         raise RecursionError("maximum recursion depth exceeded")
