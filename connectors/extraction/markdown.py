@@ -35,6 +35,8 @@ _KNOWN_FIELDS = {"title", *_CREATED, *_UPDATED, *_AUTHORS}
 
 # The parser needs some hundred bytes of memory and some microseconds per character.
 _LARGEST = 2_000_000
+# With fewer than ten characters a line, two million have half a million headings, each a section of its own.
+_MOST_LINES = 200_000
 # Only blocks are needed; inline markup is parsed in headings alone.
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 _INLINE = MarkdownIt("commonmark")
@@ -119,13 +121,13 @@ def read_markdown(data: bytes) -> ExtractionResult:
 
     A section's text is exactly its span of the decoded file. A heading without text below it is a
     section of its own. Front matter provides title, dates, authors and metadata. A file of more than
-    two million characters is read as plain text.
+    two million characters or 200,000 lines is read as plain text.
 
     Raises:
         ExtractionError: the file is not text, or holds nothing.
     """
     text = decode(data)
-    if len(text) > _LARGEST:
+    if len(text) > _LARGEST or text.count("\n") > _MOST_LINES:
         return read_text(data)
     front, start = split_front_matter(text)
     headings = HeadingStack()

@@ -243,8 +243,11 @@ class Executor:
         for start in range(0, len(distinct), _MAX_TEXTS):
             record(steps, places[distinct[start]])
             found.append(self.embedder.embed_passages(distinct[start : start + _MAX_TEXTS]))
+        vectors = np.concatenate(found)
+        if len(distinct) == len(texts):
+            return vectors
         numbers = {text: number for number, text in enumerate(distinct)}
-        return np.concatenate(found)[[numbers[text] for text in texts]]
+        return vectors[[numbers[text] for text in texts]]
 
 
 def _access_of(change: IndexChange) -> Access:

@@ -162,6 +162,12 @@ def test_a_huge_file_is_read_as_plain_text() -> None:
     assert section.place.heading_path == ()
 
 
+def test_a_file_of_very_many_lines_is_read_as_plain_text() -> None:
+    text = "# a\n" * 200_001
+    (section,) = read_markdown(text.encode()).sections
+    assert section.text == text.strip()
+
+
 def test_an_endless_heading_is_text() -> None:
     heading = "word " * 100
     (section,) = read_markdown(f"# {heading}\n\nbelow".encode()).sections
