@@ -34,10 +34,12 @@ class Span:
         Takes as long as the blanks are many, however long the span is: the rest of a long text is trimmed after each piece
         that is cut off it.
         """
-        first = _NOT_BLANK.search(text, self.start, self.end)
+        start, end = self.start, min(self.end, len(text))
+        if start < end and not (text[start].isspace() or text[end - 1].isspace()):
+            return self
+        first = _NOT_BLANK.search(text, start, end)
         if first is None:
             return None
-        end = min(self.end, len(text))
         while text[end - 1].isspace():
             end -= 1
         return Span(first.start(), end)
