@@ -50,6 +50,7 @@ MIN_PACKED = 4_096
 MIN_PART, MAX_PART = 8_192, 16_384
 """Vectors scanned at a time: fewer do not pay for waking a thread, more exceed the cache of a core."""
 
+_QUANTISED_AT_ONCE = 4_096
 GROWTH = 16_384
 """Slots by which files grow, so that readers seldom have to map them again."""
 RESCORED = 1.25
@@ -268,7 +269,7 @@ def _map_file(path: Path) -> mmap.mmap:
 
 def append(folder: Path, epoch: int, slots: int, vectors: Halves) -> None:
     """Write entries from number `slots` on; they are on disk when this returns."""
-    scales, quantised = _quantise(vectors.astype(np.float32))
+    scales, quantised = _quantise(vectors)
     parts: dict[str, NDArray[np.generic]] = {"i8": quantised, "scale": scales, "f16": vectors}
     for kind, part in parts.items():
         width = _width(kind, vectors.shape[1])
@@ -318,10 +319,16 @@ def remove(folder: Path, epoch: int) -> None:
             _path(folder, epoch, kind).unlink()
 
 
-def _quantise(vectors: Vectors) -> tuple[NDArray[np.float32], Int8s]:
-    """Scale each vector so that its largest component becomes 127."""
-    scales = np.abs(vectors).max(axis=1, initial=NOTHING) / np.float32(127.0)
-    return scales, np.rint(vectors / scales[:, None]).astype(np.int8)
+def _quantise(matrix: Vectors | Halves) -> tuple[NDArray[np.float32], Int8s]:
+    """Scale each vector so that its largest component becomes 127; in parts, since numbers of four bytes take four times the result."""
+    scales = np.empty(len(matrix), np.float32)
+    quantised = np.empty(matrix.shape, np.int8)
+    for start in range(0, len(matrix), _QUANTISED_AT_ONCE):
+        part = slice(start, start + _QUANTISED_AT_ONCE)
+        vectors = matrix[part].astype(np.float32)
+        scales[part] = np.abs(vectors).max(axis=1, initial=NOTHING) / np.float32(127.0)
+        quantised[part] = np.rint(vectors / scales[part, None])
+    return scales, quantised
 
 
 def compute_cosines(

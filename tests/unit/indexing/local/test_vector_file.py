@@ -32,6 +32,7 @@ from indexing.local.vector_file import (
     usable_cores,
 )
 from tests.support.chunks import unit
+from tests.support.memory import measure_peak
 
 RNG = np.random.default_rng(5)
 KERNELS: list[Callable[[Int8s], Scan]] = [
@@ -47,6 +48,20 @@ def drawn(count: int, dimension: int = 64) -> Vectors:
 def files(folder: Path, matrix: Vectors) -> vector_file.VectorFiles:
     vector_file.append(folder, 0, 0, matrix.astype(np.float16))
     return vector_file.map_files(folder, 0, matrix.shape[1]).first(len(matrix))
+
+
+def test_many_vectors_are_quantised_in_parts(tmp_path: Path) -> None:
+    matrix = drawn(20_000).astype(np.float16)
+    # Bytes, scales and their form for the file take 2.8 megabytes, all vectors with four bytes a number 5.1.
+    assert measure_peak(lambda: vector_file.append(tmp_path, 0, 0, matrix)) < 6_000_000
+    found = vector_file.map_files(tmp_path, 0, 64).first(len(matrix))
+    (tmp_path / "part").mkdir()
+    for part in (slice(0, 1), slice(4_095, 4_098), slice(19_999, 20_000)):
+        vector_file.append(tmp_path / "part", 0, 0, matrix[part])
+        alone = vector_file.map_files(tmp_path / "part", 0, 64).first(part.stop - part.start)
+        assert (alone.bytes == found.bytes[part]).all()
+        assert (alone.scales == found.scales[part]).all()
+        assert (alone.halves == found.halves[part]).all()
 
 
 def scanned(kernel: Callable[[Int8s], Scan], matrix: Int8s, queries: Int8s) -> Scores:
