@@ -181,7 +181,9 @@ def _find_closest(
     scored: ScoredCandidates, answer: Sequence[AnswerSentence]
 ) -> tuple[AnswerSentence, ...]:
     """Return the best sentence of each chunk, the answer's chunks first, and no far worse ones."""
-    best = {one.candidate.chunk.key: one for one in reversed(answer)}
+    best: dict[tuple[str, int], AnswerSentence] = {}
+    for one in answer:
+        best.setdefault(one.candidate.chunk.key, one)
     order = [int(i) for i in np.argsort(-scored.scores, kind="stable")]
     least = CLOSE_SHARE * scored.scores[order[0]]
     for i in order:

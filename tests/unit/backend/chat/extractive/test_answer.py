@@ -83,6 +83,21 @@ def test_the_sentence_that_answers_is_reported_first(understanding: Understandin
     assert 0 < first.score <= 1
 
 
+def test_the_passage_of_the_best_sentence_is_the_first_that_is_shown() -> None:
+    flyer = "The battery of the scanner lasts nine hours or more."
+    sections = [of("manual", BATTERY), of("flyer", flyer, 0.58), of("lobby", FILLER, 0.1)]
+    found = extract_answer(
+        "How long does the battery of the scanner last?",
+        sections,
+        HashingEmbedder(),
+        UNDERSTOOD,
+        Deadline.after(30),
+    )
+    answering = [one.candidate.chunk.document_id for one in found.sentences]
+    assert answering == ["manual", "flyer"]
+    assert [one.candidate.chunk.document_id for one in found.closest][:2] == answering
+
+
 @pytest.mark.parametrize("understanding", [UNDERSTOOD, NOT_UNDERSTOOD])
 def test_what_nothing_speaks_of_is_declined(understanding: Understanding) -> None:
     sections = [of("lobby", FILLER, 0.1), of("manual", BATTERY, 0.1)]
