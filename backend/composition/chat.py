@@ -259,16 +259,20 @@ class ChatService:
         from backend.chat.answer import ExtractiveDependencies
         from backend.chat.intent.search_plan import Side
         from backend.search.query_syntax import correct_request
+        from indexing.embedding.vocabulary import is_one_token
 
         sides = _list_sides_without_model(turn)
+        embedder = self.engine.embedding.embedder
         infer = self._inference_over(index).infer_from_message
         search = self._make_tool(index, self.count_tokens, None, numbers).run
         return ExtractiveDependencies(
             search=search if Side.KNOWLEDGE in sides else None,
             web=web if Side.WEB in sides else None,
-            prepare=lambda request: correct_request(infer(request), index),
+            prepare=lambda request: correct_request(
+                infer(request), index, partial(is_one_token, embedder)
+            ),
             numbers=numbers,
-            embedder=self.engine.embedding.embedder,
+            embedder=embedder,
             understanding=self.engine.embedding.language_support,
             budgets=self.budgets,
             search_seconds=self.settings.search_seconds,

@@ -12,7 +12,7 @@ Whatever has the form of an operator but no meaning, such as `before:lunch`, sta
 So do quotes and dashes in a long text: it was pasted, and they are its punctuation.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -203,11 +203,20 @@ def _set(values: Iterable[str]) -> frozenset[str] | None:
     return frozenset(values) or None
 
 
-def correct_request(request: SearchRequest, index: Index) -> SearchRequest:
+def _knows_none(_: str) -> bool:
+    return False
+
+
+def correct_request(
+    request: SearchRequest, index: Index, is_word: Callable[[str], bool] = _knows_none
+) -> SearchRequest:
     """Replace words of the message that no readable document contains by the nearest that one contains.
 
     Words that are read as a filter stay: a person's name need not stand in any text. Nothing is corrected in a
     text that was pasted.
+
+    Args:
+        is_word: whether a folded word is spelled right, though no document contains it; such a one stays.
 
     Raises:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
@@ -218,7 +227,8 @@ def correct_request(request: SearchRequest, index: Index) -> SearchRequest:
     query = spelling_query(inference.topic if inference.inferred else request.message)
     if not query.words:
         return request
-    corrections = index.suggest_corrections(query, request.readers, request.deadline)
+    suggested = index.suggest_corrections(query, request.readers, request.deadline)
+    corrections = {word: near for word, near in suggested.items() if not is_word(word)}
     if not corrections:
         return request
     corrected = correct_message(request.message, corrections)

@@ -1,10 +1,12 @@
 """Results by document: each where its best passage stands, with the others below it."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.search.models import DocumentNumbers
-from backend.search.query_syntax import parse_query
+from backend.search.query_syntax import correct_request, parse_query
 from backend.search.search_service import (
     GroupedRanking,
     Grouping,
@@ -69,3 +71,15 @@ def test_a_word_is_corrected_in_a_query_and_not_in_a_pasted_text() -> None:
             parse_query(query), Readers.of(), Filters(), service.deadline(), infer=frozenset()
         )
         assert request.corrected == corrected
+
+
+def test_a_word_that_is_spelled_right_is_not_corrected() -> None:
+    service = make_service(MemoryIndex(LONG))
+    request = replace(
+        service.request(
+            parse_query("soup"), Readers.of(), Filters(), service.deadline(), infer=frozenset()
+        ),
+        message="cantean soup at cantene tables",
+    )
+    corrected = correct_request(request, MemoryIndex(LONG), lambda word: word == "cantean")
+    assert corrected.message == "cantean soup at canteen tables"
