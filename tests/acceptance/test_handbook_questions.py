@@ -216,3 +216,18 @@ def test_the_questions_of_the_readme_and_the_demo_are_answered(
     fields = {"id": "", "kind": "fact", "as": [], "documents": [document], "passage": ""}
     one = ask(container, {**fields, "question": question})
     assert one.documents[:1] == (document,)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When was the Battle of Hastings?",  # not "of ratings"
+        "How many vacation days do I have?",  # not "action"
+        "How many days of paid leave do I get?",  # suppliers are paid within thirty
+        "Who is the head of marketing?",
+        "What is the deposit for a loan device?",
+    ],
+)
+def test_what_only_resembles_an_answer_is_declined(container: Container, question: str) -> None:
+    fields = {"id": "", "kind": "unanswerable", "as": [], "documents": [], "passage": ""}
+    assert not ask(container, {**fields, "question": question}).citations

@@ -28,16 +28,20 @@ from backend.chat.extractive.candidate_sentences import Candidate, heading_conte
 from backend.chat.extractive.question_checks import (
     FUNCTION_WORDS,
     WORD,
+    answer_type,
     answer_type_mismatches,
     fits_numbers,
     fits_years,
     holds_count,
+    holds_counted_time,
     holds_every_numbered_name,
     holds_role,
+    holds_sum,
     is_whole_statement,
     question_keywords,
     subject_words,
 )
+from backend.search.document_versions import asks_about_the_past
 from backend.search.models import InferenceSection
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
@@ -73,6 +77,7 @@ _OWN_CASE = regex.compile(
     r"\b(?:I|I'm|[Mm]y|[Mm]e|[Ww]e|[Oo]ur|[Uu]s|[Mm]ine|[Mm]yself|[Ii]ch|[Mm]ein\w*|[Ww]ir|[Uu]nser\w*)\b"
     r"|\b[Ii]s it (?:all right|okay|ok|allowed|permitted)\b"
 )
+_SEVERAL_CLAUSES = regex.compile(r"[.,;:!?]\s")
 
 _Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
 
@@ -140,7 +145,15 @@ BY_WORDS = AnswerabilityModel(
 
 
 def model_by_meaning(question: str) -> AnswerabilityModel:
-    return OWN_CASE if _OWN_CASE.search(question) else BY_MEANING
+    """Return the model for the asker's own case, where one is told.
+
+    A lone question for a value ("How many days of leave do I get?") tells none: its words are those of the documents. What
+    names a version ("under the old policy") stands in no sentence, so that such a question is no lone one.
+    """
+    if _OWN_CASE.search(question) is None:
+        return BY_MEANING
+    is_lone = not (_SEVERAL_CLAUSES.search(question) or asks_about_the_past(question))
+    return BY_MEANING if is_lone and answer_type(question) else OWN_CASE
 
 
 def typical_score(scores: NDArray[np.float64], usual: float) -> float:
@@ -313,6 +326,8 @@ def _find_eligible(question: str, candidates: Sequence[Candidate]) -> NDArray[np
             is_whole_statement(each)
             and fits_numbers(question, each)
             and holds_count(question, each)
+            and holds_counted_time(question, each)
+            and holds_sum(question, each)
             and holds_role(question, each)
             and holds_every_numbered_name(question, each)
             and fits_years(question, each, candidates)

@@ -37,7 +37,9 @@ MAX_WORDS = 10
 FUNCTION_WORDS = ENGLISH | FUNCTION_WORDS_OF["English"]
 WORD = regex.compile(rf"(?V1){LETTER}++(?:['’._-]{LETTER}++)*+")
 _MEASURE_ASKED = regex.compile(
-    r"\bhow (?:long|much|many|often|far|old|high|soon|quickly|fast|large|big)\b", regex.IGNORECASE
+    r"\bhow (?:long|much|often|far|old|high|soon|quickly|fast|large|big)\b"
+    r"|\bhow many\b(?:(?P<kind>\s[\w-]+)??\s(?:second|minute|hour|day|week|month|year)s\b)?",
+    regex.IGNORECASE,
 )
 _NO_POINT = regex.compile(r"(?:and|but|so)?\s*(?:what|how) about\b|und was ist mit\b")
 _SPACELESS_LETTER = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]")
@@ -51,7 +53,7 @@ MAX_QUESTION_CHARACTERS = 2000
 """Only the beginning of a longer question is classified."""
 
 _UNITS = (
-    r"(?:second|minute|hour|day|week|month|year|decade|centur(?:y|ie)|shift)s?"
+    r"(?:second|minute|hour|day|week|fortnight|month|year|decade|centur(?:y|ie)|shift)s?"
     r"|(?:sekunde|minute|stunde|tag|woche|monat|jahr)(?:e|n|en|s)?"
 )
 _SPACELESS_UNITS = (
@@ -87,6 +89,22 @@ _FULL_NAME = regex.compile(_FULL_NAME_PATTERN)
 _NAME = regex.compile(rf"{_FULL_NAME_PATTERN}|\S@\S")
 _NAME_ASKED = regex.compile(r"\bwho(?:'s| is| was| are)\b (?:the|our|your)\b")
 _COUNTED = regex.compile(r"\b(?:how many|wie ?viele)\s+(\w+(?:\s\w+)?)")
+_TIME_COUNTED = regex.compile(
+    fold(
+        rf"\b(?:how many|wie ?viele?n?)\s+(?:[\w-]+\s+)?(?:{_UNITS})\b"
+        r"|(?:多少个?|几个?)(?:天|工作日|周|星期|月|年|小时|分钟)|何(?:日|時|週|年|[かヶカ]月)間"
+    )
+)
+_SUM_NOUNS = r"price|cost|fee|salary|wage|deposit|bonus|allowance|rent|fare"
+_SUM_ASKED = regex.compile(
+    rf"\bhow much (?:does|do|did|is|are|was|were)\b.*\b(?:{_SUM_NOUNS})s?\b"
+    rf"|\bwhat (?:is|are|was|were) (?:[\w-]+ ){{1,3}}(?:{_SUM_NOUNS})s?\s*(?:\?|$|\b(?:for|in|of|per)\b)"
+    r"|\bwhat (?:does|do|did|will|would)\b.*\bcost\b|\bwas kostet\b|多少钱|多少錢|多少元|いくら"
+)
+"""Not "the price list", and not "how much time does it cost"."""
+_NONE = regex.compile(
+    r"\b(?:free|nothing|no|none|not|never|unlimited|kostenlos|gratis|keine?n?|nichts?)\b|免费|免費|不|无|無|ない|ません"
+)
 _TELEPHONE_ASKED = regex.compile(
     r"\b(?:tele)?phone (?:number|extension)\b|\btelefonnummer\b|电话号码|電話番号"
 )
@@ -125,8 +143,9 @@ _ROLE_ASKED = regex.compile(
 
 
 def question_keywords(question: str) -> str:
-    """Return the words of a question that are looked for: "how long" stands for a type of answer alone."""
-    return extract_keywords(_MEASURE_ASKED.sub(" ", question) or question)
+    """Return the words of a question that are looked for: "how long" and "how many days" stand for a type of answer alone."""
+    asked = _MEASURE_ASKED.sub(lambda found: f"{found['kind'] or ''} ", question)
+    return extract_keywords(asked if asked.strip(" ?") else question)
 
 
 def subject_words(question: str) -> list[str]:
@@ -169,6 +188,7 @@ class AnswerType(StrEnum):
     """Any number."""
     MONEY = "money"
     DURATION = "duration"
+    FREQUENCY = "frequency"
     TIME = "time"
     """A day, a date, a time of day, a year, or a period."""
     PERSON = "person"
@@ -181,14 +201,19 @@ _ASKED: tuple[tuple[AnswerType, regex.Pattern[str]], ...] = tuple(
         (
             AnswerType.MONEY,
             rf"\bhow much\b.*\b(?:{_MONEY_ASKED})\b|\bhow much (?:is|are|do i get|does it)\b"
+            r"|\bwhat (?:does|do|did|will|would)\b.*\bcost\b"
             r"|\b(?:what|which)\b.{0,20}\b(?:price|fees?|salary|salaries|wages?|costs?|revenue|allowance|refund|bonus|deposit)\b"
             rf"|\bwie ?viel\b.*\b(?:{_MONEY_ASKED}|geld|euro)\b|\bwas kostet\b"
             r"|多少钱|多少錢|价格|いくら|料金|値段",
         ),
         (
+            AnswerType.FREQUENCY,
+            r"\bhow (?:often|frequently)\b|\bwie oft\b|多久.{0,10}一次|どのくらいの頻度",
+        ),
+        (
             AnswerType.DURATION,
             rf"\bhow (?:long|soon|quickly|fast)\b|\b(?:how many|wie ?viele?n?)\s+(?:\w+\s+)?(?:{_UNITS})\b"
-            r"|\bwie (?:lange|schnell)\b|多久|多长时间|几天|几个月|几年|几小时|何日間|何時間|何年間|何か月|どのくらいの期間",
+            r"|\bwie (?:lange|schnell)\b|多久|多长时间|多少个?(?:天|月|年|周|星期|小时)|几天|几个月|几年|几小时|何日間|何時間|何年間|何か月|どのくらいの期間",
         ),
         (
             AnswerType.TIME,
@@ -199,9 +224,9 @@ _ASKED: tuple[tuple[AnswerType, regex.Pattern[str]], ...] = tuple(
         ),
         (
             AnswerType.AMOUNT,
-            r"\bhow (?:much|many|often|old|far|high|tall|heavy|big|large|deep|wide|hot|cold|loud|late|early)\b"
+            r"\bhow (?:much|many|old|far|high|tall|heavy|big|large|deep|wide|hot|cold|loud|late|early)\b"
             r"|\b(?:what|which)\b.{0,20}\b(?:percentage|number|amount|share|limit|rate|extension|temperature|distance|size)\b"
-            r"|\bphone (?:number|extension)\b|\bwie ?(?:viel|viele|oft|alt|weit|hoch|groß|schwer)\b"
+            r"|\bphone (?:number|extension)\b|\bwie ?(?:viel|viele|alt|weit|hoch|groß|schwer)\b"
             r"|多少|几(?:个|人|次|台|位|名)|何(?:人|回|個|台|度|%|日|名)",
         ),
         (
@@ -224,6 +249,14 @@ _HELD = {
         fold(
             rf"(?:{_NUMBER}|(?<!\b(?:times|once|twice)(?: in)? )\b(?:an?|one|half an?|each|every|ein(?:e[nmrs]?)?)\b)[\s-]*"
             rf"(?:(?!times\b)\w+[\s-]+){{0,2}}?(?:{_UNITS})\b|{_NUMBER}(?:{_SPACELESS_UNITS})"
+        )
+    ),
+    AnswerType.FREQUENCY: regex.compile(
+        fold(
+            rf"\b(?:every|each|jede[nmrs]?|alle)\s+(?:[\w-]+\s+){{0,2}}?(?:{_UNITS}|{_DAYS})\b"
+            rf"|(?:{_NUMBER}|\b(?:once|twice|times|einmal|mal))\s+(?:[\w-]+\s+)?(?:an?|per|every|each|pro|im)\s+(?:{_UNITS})\b"
+            r"|\b(?:hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually|regularly|always|usually|often|sometimes|seldom|rarely|never)\b"
+            r"|\b(?:täglich|wöchentlich|monatlich|jährlich|immer|selten|nie)\b|每|毎|ごと|次|回|很少|从不"
         )
     ),
     AnswerType.TIME: regex.compile(
@@ -253,6 +286,29 @@ def holds_count(question: str, candidate: Candidate) -> bool:
     if _TELEPHONE_ASKED.search(fold(question[:MAX_QUESTION_CHARACTERS])):
         return _TELEPHONE.search(text) is not None
     return not counted_things(question) or _ANY_COUNT.search(text) is not None
+
+
+def holds_counted_time(question: str, candidate: Candidate) -> bool:
+    """Whether a sentence has a time, or a word for none, if the question asks for a number of days, weeks or the like."""
+    is_asked = _TIME_COUNTED.search(fold(question[:MAX_QUESTION_CHARACTERS])) is not None
+    return not is_asked or _holds_or_denies(AnswerType.DURATION, candidate)
+
+
+def holds_sum(question: str, candidate: Candidate) -> bool:
+    """Whether a sentence has a sum, or a word for none, if the question asks what something costs."""
+    is_asked = _SUM_ASKED.search(fold(question[:MAX_QUESTION_CHARACTERS])) is not None
+    return not is_asked or _holds_or_denies(AnswerType.MONEY, candidate)
+
+
+def _holds_or_denies(kind: AnswerType, candidate: Candidate) -> bool:
+    """Whether a sentence has anything of this type or says that there is none; of a number in a table the column says the unit."""
+    text = candidate.display_text
+    is_row = candidate.text.startswith("|")
+    return (
+        holds_answer(kind, text)
+        or (is_row and has_digit(text))
+        or _NONE.search(fold(text)) is not None
+    )
 
 
 def answer_type(question: str) -> AnswerType | None:
@@ -352,7 +408,7 @@ def holds_every_numbered_name(question: str, candidate: Candidate) -> bool:
 
 
 def holds_role(question: str, candidate: Candidate) -> bool:
-    """Whether a sentence or its headings have what tells the role asked for from others, if one is asked for.
+    """Whether a sentence or its headings have what tells the role asked for from others, and a person, if one is asked for.
 
     "Head" and "chief" tell nothing; of a chief operating officer "operating" does. Of a table only the row
     counts, of a text the whole passage.
@@ -362,13 +418,14 @@ def holds_role(question: str, candidate: Candidate) -> bool:
         return True
     chunk = candidate.chunk
     is_row = candidate.text.startswith("|")
-    text = f"{heading_context(chunk)}\n{candidate.text if is_row else chunk.embedded_text}"
+    said = candidate.text if is_row else chunk.embedded_text
+    text = f"{heading_context(chunk)}\n{said}"
     if regex.fullmatch(r"c[a-z]o", asked["role"]):
         # "Chief executive" is a CEO, too.
         return asked["role"] in plain_words(text) or asked["role"][:2] in "".join(_initials(text))
     wanted = [word for word in plain_words(asked["role"]) if word not in _GENERIC | FUNCTION_WORDS]
     held = frozenset(plain_words(text))
-    return all(_has_stem(word, held) for word in wanted)
+    return holds_answer(AnswerType.PERSON, said) and all(_has_stem(word, held) for word in wanted)
 
 
 def fits_years(question: str, candidate: Candidate, found: Sequence[Candidate]) -> bool:

@@ -55,6 +55,9 @@ def test_a_wider_margin_never_speaks_against_an_answer_nor_a_missing_word_for_it
         ("My phone was stolen. Whom do I call?", OWN_CASE),
         ("Is it all right to smoke?", OWN_CASE),
         ("Muss ich das selbst bezahlen? Ich war in Graz.", OWN_CASE),
+        ("How many days of leave do I get?", BY_MEANING),  # a lone question for a value
+        ("I work by night. How many days of leave do I get?", OWN_CASE),
+        ("How many days of leave did I get under the old rules?", OWN_CASE),
     ],
 )
 def test_a_question_on_the_askers_own_case_has_a_model_of_its_own(

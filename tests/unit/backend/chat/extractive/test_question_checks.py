@@ -10,10 +10,13 @@ from backend.chat.extractive.question_checks import (
     fits_numbers,
     fits_years,
     holds_count,
+    holds_counted_time,
     holds_every_numbered_name,
     holds_role,
+    holds_sum,
     is_whole_statement,
     names_unknown_names,
+    subject_words,
 )
 from backend.search.models import InferenceSection
 from indexing.chunking.chunk import Chunk
@@ -68,6 +71,67 @@ def test_who_asks_for_a_telephone_number_wants_figures() -> None:
     desk, floor = found_in("Ring the desk, extension 4380. The desk is on floor 2 of the tower.")
     assert holds_count("What is the phone number of the desk?", desk)
     assert not holds_count("What is the phone number of the desk?", floor)
+
+
+def test_who_asks_how_many_days_wants_a_time() -> None:
+    lasts, daily = found_in(
+        "The break lasts two weeks. The hotel costs 120 euros, two meals included."
+    )
+    for question in (
+        "How many days is the break?",
+        "How many holiday days are there?",
+        "有多少天？",
+    ):
+        assert holds_counted_time(question, lasts)
+        assert not holds_counted_time(question, daily)
+    assert holds_counted_time("How many rooms are there?", daily)
+    assert holds_counted_time("How many days is it?", *found_in("There is no break in winter."))
+
+
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("What is the deposit for a bicycle?", [False, True, True]),
+        ("How much does a bicycle cost?", [False, True, True]),
+        ("How much are the fees?", [False, True, True]),
+        ("What does a bicycle with a bell cost?", [False, True, True]),
+        ("Was kostet ein Fahrrad?", [False, True, True]),
+        ("What is the price list for?", [True, True, True]),  # no sum is asked for
+        ("What is the salary band?", [True, True, True]),
+        ("How much time does it take?", [True, True, True]),
+    ],
+)
+def test_who_asks_for_a_sum_wants_one_or_that_there_is_none(
+    question: str, held: list[bool]
+) -> None:
+    sentences = found_in(
+        "The bicycle leaves within 48 hours. It comes to 20 euros. The pump is free of charge."
+    )
+    assert [holds_sum(question, each) for each in sentences] == held
+
+
+def test_a_number_in_a_table_may_have_its_unit_elsewhere() -> None:
+    (row,) = found_in(
+        "| Part | Price in euros | Days |\n|---|---|---|\n| Bicycle pump | 20.00 | 4 |"
+    )
+    assert holds_sum("What is the price of a pump?", row)
+    assert holds_counted_time("How many days does a pump take?", row)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How many days of paid leave do I get?", ["paid", "leave"]),
+        ("How many vacation days do I have?", ["vacation"]),
+        ("How many rooms are there?", ["rooms"]),
+        ("Which day is it?", ["day"]),
+        ("How many days?", ["many", "days"]),  # else nothing would be left
+    ],
+)
+def test_a_unit_of_time_that_is_counted_is_no_part_of_the_subject(
+    question: str, expected: list[str]
+) -> None:
+    assert subject_words(question) == expected
 
 
 @pytest.mark.parametrize(
@@ -144,6 +208,11 @@ def test_in_prose_a_role_may_stand_beside_the_sentence() -> None:
     (first, second) = found_in("Ann leads it. The head of sales has an office in Graz.")
     assert holds_role("Who is the head of sales?", first)
     assert holds_role("Who is the head of sales?", second)
+
+
+def test_where_no_person_is_named_nobody_has_the_role() -> None:
+    (ticket,) = found_in("The ticket for a stand is paid from the budget for sales.")
+    assert not holds_role("Who is the head of sales?", ticket)
 
 
 @pytest.mark.parametrize(
