@@ -91,7 +91,8 @@ def _answer(
         if dependencies.search is None:
             yield state.fail(NOTHING_SEARCHED)
             return
-    follow_up = resolve_follow_up(turn.message, turn.history)
+    history = turn.history
+    follow_up = resolve_follow_up(turn.message, history) if history else FollowUp(turn.message)
     if follow_up.unclear:
         yield StepFailed(FOLLOW_UP, follow_up.unclear)
     lookup = _start_web_lookup(turn, dependencies, follow_up.question)

@@ -20,7 +20,6 @@ import tiktoken
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from connectors.batched import batched
 from connectors.errors import NotConfiguredError
 
 CountTokens: TypeAlias = Callable[[str], int]
@@ -232,7 +231,8 @@ class ModelTokenizer:
 
     def _tokenize(self, texts: Sequence[str]) -> Iterator[Encoding]:
         """Tokenize some texts at a time: what the tokenizer says of a token takes a hundred times its memory."""
-        for some in batched(texts, _TEXTS_AT_ONCE):
+        for first in range(0, len(texts), _TEXTS_AT_ONCE):
+            some = texts[first : first + _TEXTS_AT_ONCE]
             yield from self._tokenizer.encode_batch_fast([*map(replace_surrogates, some)])
 
     def _cut(self, ids: Ids, limit: int) -> Ids:

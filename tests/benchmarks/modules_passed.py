@@ -54,8 +54,8 @@ ACTIONS = (
     Action("quarry ask, no model", 45, 45, ("ask", QUESTION)),
     Action("quarry sync, one new file", 64, 64, ("sync", "docs")),
     Action("quarry sources pause", 8, 8, ("sources", "pause", "docs")),
-    Action("POST /api/search", 36, 51, path="/api/search", body={"query": QUESTION}),
-    Action("POST …/pause", 8, 21, path="/api/admin/sources/docs/pause", body={}),
+    Action("POST /api/search", 36, 52, path="/api/search", body={"query": QUESTION}),
+    Action("POST …/pause", 8, 23, path="/api/admin/sources/docs/pause", body={}),
 )
 
 

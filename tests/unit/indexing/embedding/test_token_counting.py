@@ -3,14 +3,13 @@
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Encoding, Tokenizer
 
-from connectors.batched import batched
-from indexing.embedding import token_counting
 from indexing.embedding.token_counting import (
     CACHED_LENGTHS,
     MAX_CACHED_TEXTS,
@@ -160,19 +159,16 @@ def test_the_tokens_are_the_same_however_they_were_come_by(
 def test_the_tokenizer_is_given_some_texts_at_a_time(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: list[int] = []
-
-    def note(texts: list[str], size: int) -> Iterator[list[str]]:
-        for some in batched(texts, size):
-            given.append(len(some))
-            yield some
-
-    monkeypatch.setattr(token_counting, "batched", note)
+    tokens, tokenizer = (
+        Counting(folder),
+        Mock(wraps=Tokenizer.from_file(str(folder / "tokenizer.json"))),
+    )
+    monkeypatch.setattr(tokens, "_tokenizer", tokenizer)
     texts = [f"travel {'manager ' * (number % 3)}" for number in range(600)]
-    counts = Counting(folder).count_tokens(texts)
-    assert counts[:3] == [Counting(folder).count_tokens([text])[0] for text in texts[:3]]
-    assert counts == counts[:3] * 200
-    assert given[:3] == [256, 256, 88]
+    counts = tokens.count_tokens(texts)
+    assert counts == [Counting(folder).count_tokens([text])[0] for text in texts[:3]] * 200
+    given = [len(call.args[0]) for call in tokenizer.encode_batch_fast.call_args_list]
+    assert given == [256, 256, 88]
 
 
 def test_the_ends_of_many_tokens_take_little_memory(folder: Path) -> None:
