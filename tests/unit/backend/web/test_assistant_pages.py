@@ -139,7 +139,7 @@ def test_where_the_set_that_limits_one_is_removed_it_says_that_nothing_is_found(
     label = document_sets.make_label(document_sets.find(database, "Policies").id)
     shared = _add(container, ANN, sets=(label,), visibility=Visibility.ALL)
     pages = dict.fromkeys((ANN, BOB), f"/assistants/{shared}")
-    said = {ANN: "it finds none of these documents for you", BOB: "Nothing that you may read now."}
+    said = {ANN: "It finds none of their documents for you", BOB: "Nothing that you may read now."}
     for email, path in pages.items():
         assert said[email] not in clients[email].get(path).text
         assert not clients[email].get(f"/api{path}").json()["finds_nothing"]

@@ -146,7 +146,9 @@ def test_all_documents_of_all_sources_are_cut_and_embedded_anew() -> None:
     assert after.vectors.shape == (len(after.chunks), 64)
     assert setup.writer.held["web:b"].chunks[0].access == HR
     assert (done.documents, done.deleted, done.amended, done.missing) == (2, 0, 0, ())
-    assert done.chunks == len(setup.new.texts)
+    chunks = [chunk for one in setup.writer.held.values() for chunk in one.chunks]
+    assert done.chunks == len(chunks)
+    assert sorted(setup.new.texts) == sorted({chunk.embedded_text for chunk in chunks})
 
 
 def test_of_the_ledger_only_the_numbers_of_chunks_change() -> None:
