@@ -246,7 +246,7 @@ def test_one_whose_document_set_is_removed_says_that_it_finds_nothing(
         _send(ann, "DELETE", "/api/admin/document-sets/Policies")
         ann.reload()
         expect(ann.locator("#assistant-empty")).to_contain_text(
-            "it finds none of these documents for you"
+            "It finds none of their documents for you"
         )
         ann.goto(f"{server.url}/assistants/{made['id']}")
         expect(ann.locator("#some")).to_contain_text("It stays so until you choose otherwise.")
