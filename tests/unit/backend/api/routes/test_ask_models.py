@@ -272,8 +272,8 @@ def test_an_answer_that_has_begun_is_not_begun_again(
 def test_where_both_fail_the_passages_are_shown(
     home: Container, client: TestClient, first: ScriptedModel, second: ScriptedModel
 ) -> None:
-    for server in (first, second):
-        server.play(lambda _: Refuse(503, f"out of order {SECRET}"))
+    first.play(lambda _: Refuse(503, f"out of order {SECRET}"))
+    second.play(lambda _: Refuse(401, f"wrong key {SECRET}"))  # It is not asked again.
     add_model(home, "large", first.base_url, DEFAULT)
     add_model(home, "other", second.base_url, FALLBACK)
     stream = asked(client)
