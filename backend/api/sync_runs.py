@@ -18,7 +18,7 @@ from backend.api.followed_run import find_run_of, follow_run
 from backend.api.server_sent_events import BROKEN, Event, Events
 from backend.schemas.run import ProgressEvent, SyncReport
 from backend.sources.status_text import describe_progress
-from backend.store.runs import Process
+from backend.store.runs import Process, Run
 from backend.store.sources import Source
 from backend.sync.due_work import SyncParts
 from backend.sync.foreground_run import sync
@@ -158,11 +158,17 @@ class SyncRunRegistry:
 
     def begin(self, source: Source, when_empty: EmptyListing) -> SyncRun:
         """Return the run in progress, or start one."""
+        return self._start(source.name, lambda: self._steps(source, when_empty))
+
+    def follow(self, run: Run) -> SyncRun:
+        """Return the run in progress in this process, or follow this one of another, which may be over by now."""
+        return self._start(run.source, lambda: follow_run(self._find_parts().database, run.id))
+
+    def _start(self, source: str, steps: Steps) -> SyncRun:
         with self._lock:
-            run = self.running(source.name)
+            run = self.running(source)
             if run is None:
-                run = SyncRun(source.name, lambda: self._steps(source, when_empty))
-                self._runs[source.name] = run
+                run = self._runs[source] = SyncRun(source, steps)
         return run
 
     def _steps(

@@ -90,7 +90,8 @@ class ConversationService:
         """Return those that the words of a query find (see `ConversationSearch`), the last used one first."""
         end_interrupted(self.database)
         search = ConversationSearch(database=self.database, owner=self.owner, gate=self.gate)
-        found = search.list_page(state, query.split(), before, limit + 1)
+        words = tuple(dict.fromkeys(query.split()))
+        found = search.list_page(state, words, before, limit + 1)
         page = found[:limit]
         return ConversationPage(page, None if len(found) <= limit else page[-1].position)
 

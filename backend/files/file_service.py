@@ -81,7 +81,11 @@ class FileService:
         if not user_files.mark_if_unused(self.database, self.owner, file_id):
             file = user_files.find(self.database, self.owner, file_id)
             named = _name_uses(self.list_uses([file])[file.id])
-            raise ConflictError(f"{file.name} is used by {named}.")
+            raise ConflictError(
+                f"{file.name} is used by {named}."
+                if named
+                else f"{file.name} was in use a moment ago. Try again."
+            )
         self.keeper.wake()
 
 

@@ -58,7 +58,7 @@ class AssistantResponse(Schema):
     model: str | None
     """Null for the default language model."""
     model_removed: bool
-    """Whether the language model was removed: the default one answers instead, and each answer says so."""
+    """Whether the language model was removed: the default one answers instead, and each answer in a conversation says so."""
     temperature: float | None
     """Null for that of the model."""
     searches: bool

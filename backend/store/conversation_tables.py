@@ -62,12 +62,8 @@ answer_texts = Table(
         primary_key=True,
         autoincrement=False,
     ),
-    Column(
-        "conversation_id",
-        ForeignKey("conversations.id", ondelete="CASCADE"),
-        nullable=False,
-        index=True,
-    ),
+    # No key of the table of conversations: who ends an answer would have to lock its conversation, while who deletes that locks its answers.
+    Column("conversation_id", Text, nullable=False, index=True),
     Column("folded_text", Text, nullable=False),
 )
 

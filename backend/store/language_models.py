@@ -123,6 +123,8 @@ def remove(database: Database, model_id: int) -> None:
     name = select(language_models.c.name).where(language_models.c.id == model_id)
     named = update(assistants).where(assistants.c.model_id == model_id)
     with database.writing() as connection:
+        # Locked first: no assistant comes to name it in between.
+        connection.execute(name.with_for_update())
         connection.execute(named.values(removed_model=name.scalar_subquery()))
         connection.execute(delete(model_roles).where(model_roles.c.model_id == model_id))
         connection.execute(delete(language_models).where(language_models.c.id == model_id))

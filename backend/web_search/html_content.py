@@ -47,7 +47,7 @@ def read_html_page(page: str, url: str, server_language: str | None = None) -> P
         server_language: The language that the server declares.
 
     Raises:
-        ExtractionError: it is nested too deeply.
+        ExtractionError: it is nested too deeply, or a tag has too many attributes.
     """
     root = parse_html(page)
     if root is None:

@@ -13,6 +13,7 @@ from backend.web_search.html_content import read_html_page
 from backend.web_search.obstacles import PageSigns
 from backend.web_search.page_content import PageContent
 from backend.web_search.results import PageDate, PageLink
+from connectors.extraction.html import check_attributes
 from connectors.extraction.isolated import limit_process, run_isolated
 from connectors.extraction.result import ExtractionError
 from connectors.extraction.web_page import parse_html
@@ -35,10 +36,11 @@ def read_page(page: str, url: str, server_language: str | None, deadline: Deadli
     """Read a page as `read_html_page` does, a large one, or one of many tags, in a process of its own.
 
     Raises:
-        ExtractionError: it is nested too deeply, or takes more than it may.
+        ExtractionError: it is nested too deeply, a tag has too many attributes, or it takes more than it may.
     """
     if not is_costly(page):
         return read_html_page(page, url, server_language)
+    check_attributes(page)  # no process is started for a page that none reads
     if not _PROCESSES.acquire(timeout=deadline.remaining()):
         raise ExtractionError("reading it takes too long")
     try:

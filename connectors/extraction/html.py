@@ -36,14 +36,16 @@ _UPDATED = ("article:modified_time", "dcterms.modified", "last-modified")
 _DEEPEST_INDENT = 8
 _LARGEST = 50_000_000
 _MOST_ATTRIBUTES = 1000
-_ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>]*+))?+"""
-# Comments, and what scripts and the like contain, are passed over: a < in them begins no tag.
+_SPACE = r" \t\n\f\r"
+_ATTRIBUTE = rf"""[{_SPACE}/]*+[^{_SPACE}/>][^{_SPACE}/>=]*+(?:[{_SPACE}]*+=[{_SPACE}]*+(?:"[^"]*+"|'[^']*+'|[^{_SPACE}>]*+))?+"""
+# Comments, scripts and style sheets are passed over: a < in them begins no tag. What other elements contain as text
+# alone, libxml2 may read as tags, as what is behind <!-->, and behind a script that ends in its own tag.
 _TAG = re.compile(
-    rf"""<!--.*?(?:--!?>|\Z)
-    |<(?:(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)(?=[\s/>])|[a-z][^\s/>]*+)
+    rf"""<!--(?:-?>|.*?(?:--!?>|\Z))
+    |<(?:(?P<raw>script|style)(?=[{_SPACE}/>])|[a-z][^{_SPACE}/>]*+)
     (?:{_ATTRIBUTE}){{0,{_MOST_ATTRIBUTES}}}+(?P<more>{_ATTRIBUTE})?+
-    (?(raw).*?(?:</(?P=raw)|\Z))""",
-    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+    (?(raw)(?:[{_SPACE}/]*+(?<=/)>|.*?(?:</(?P=raw)|\Z)))""",
+    re.ASCII | re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 _BLANK = re.compile(r"\s+")
 _CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""")
@@ -93,7 +95,7 @@ def find_declared_encoding(data: bytes) -> str | None:
 
 
 def _parse(page: str) -> HtmlElement:
-    _check_attributes(page)
+    check_attributes(page)
     parser = html.HTMLParser(
         encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
     )
@@ -106,8 +108,14 @@ def _parse(page: str) -> HtmlElement:
     return root
 
 
-def _check_attributes(page: str) -> None:
-    """Refuse a tag with very many attributes: libxml2 compares each with all before it, and cannot be interrupted."""
+def check_attributes(page: str) -> None:
+    """Refuse a tag with very many attributes: libxml2 compares each with all before it, and cannot be interrupted.
+
+    To be called with whatever libxml2 is to parse as HTML.
+
+    Raises:
+        ExtractionError: a tag of the page has too many.
+    """
     if any(tag["more"] is not None for tag in _TAG.finditer(page)):
         raise ExtractionError(f"a tag has more than {_MOST_ATTRIBUTES:,} attributes")
 

@@ -11,7 +11,7 @@ from lxml.html import HtmlElement
 
 from connectors.extraction import registry
 from connectors.extraction.encoding import decode
-from connectors.extraction.html import find_declared_encoding
+from connectors.extraction.html import check_attributes, find_declared_encoding
 from connectors.extraction.registry import is_supported
 from connectors.text_cleaning import to_one_line
 
@@ -66,7 +66,12 @@ def decode_page(body: bytes, declared: str | None) -> str:
 
 
 def parse_html(page: str) -> HtmlElement | None:
-    """Return None for an empty page."""
+    """Return None for an empty page.
+
+    Raises:
+        ExtractionError: a tag has too many attributes.
+    """
+    check_attributes(page)
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
         return html.document_fromstring(page.encode("utf-8"), parser=parser)

@@ -17,7 +17,7 @@ from backend.api.server_sent_events import EventStream
 from backend.schemas.source import FailureResponse, SourceResponse
 from backend.store import runs
 from backend.store.database import Database
-from backend.store.runs import Process
+from backend.store.runs import Process, Run
 from backend.sync.run_lease import is_going_on
 from indexing.ingestion.pipeline import EmptyListing
 
@@ -103,10 +103,13 @@ def sync_source(
     """
     source = sources.get(name)
     when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
-    others = state.sync_runs.other_servers()
-    if not state.sync_runs.running(name) and not _is_synced_by(others, sources.database, name):
+    syncs = state.sync_runs
+    run = syncs.running(name)
+    if run is None and (other := _find_run_of(syncs.other_servers(), sources.database, name)):
+        run = syncs.follow(other)
+    elif run is None:
         sources.record_sync(name, when_empty)
-    run = state.sync_runs.begin(source, when_empty)
+        run = syncs.begin(source, when_empty)
     follower = SourceFollower(request, state.authenticator, sources.database, source)
     return EventStream(lambda: follower.follow(run), state.pools.sync_streams, asker.turn_key)
 
@@ -124,14 +127,14 @@ def list_all_failures(
     return sources.list_all_failures(source, limit)
 
 
-def _is_synced_by(others: Collection[Process], database: Database, name: str) -> bool:
-    """Return whether one of these processes works on the source, so that its run is followed.
+def _find_run_of(others: Collection[Process], database: Database, name: str) -> Run | None:
+    """Return the run that one of these processes is carrying out, to be followed.
 
-    Raises Problem: 409, a process does whose runs cannot be followed.
+    Raises Problem: 409, a process carries one out that cannot be followed.
     """
     run = runs.latest(database, name).get(name)
     if run is None or not is_going_on(run):
-        return False
+        return None
     if run.holder not in others:
         raise Problem(problem(409, f"{run.description}.", "Wait until it is done, or stop it."))
-    return True
+    return run

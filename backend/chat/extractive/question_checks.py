@@ -102,6 +102,11 @@ _SUM_ASKED = regex.compile(
     r"|\bwhat (?:does|do|did|will|would)\b.*\bcost\b|\bwas kostet\b|多少钱|多少錢|多少元|いくら"
 )
 """Not "the price list", and not "how much time does it cost"."""
+_OF_MONEY = regex.compile(
+    fold(
+        rf"\b(?:{_SUM_NOUNS}|costs?)s?\b|miete|gehalt|lohn|preis|gebühr|租金|工资|价|费|薪|賃料|給料|料金"
+    )
+)
 _NONE = regex.compile(
     r"\b(?:free|nothing|no|none|not|never|unlimited|kostenlos|gratis|keine?n?|nichts?)\b|免费|免費|不|无|無|ない|ません"
 )
@@ -295,9 +300,17 @@ def holds_counted_time(question: str, candidate: Candidate) -> bool:
 
 
 def holds_sum(question: str, candidate: Candidate) -> bool:
-    """Whether a sentence has a sum, or a word for none, if the question asks what something costs."""
-    is_asked = _SUM_ASKED.search(fold(question[:MAX_QUESTION_CHARACTERS])) is not None
-    return not is_asked or _holds_or_denies(AnswerType.MONEY, candidate)
+    """Whether a sentence has a sum, or a word for none, if the question asks what something costs.
+
+    A number is a sum as well where the sentence speaks of money: "two months' rent", "an allowance of 14 a day".
+    """
+    if _SUM_ASKED.search(fold(question[:MAX_QUESTION_CHARACTERS])) is None:
+        return True
+    text = candidate.display_text
+    is_of_money = _OF_MONEY.search(fold(text)) is not None
+    return _holds_or_denies(AnswerType.MONEY, candidate) or (
+        is_of_money and holds_answer(AnswerType.AMOUNT, text)
+    )
 
 
 def _holds_or_denies(kind: AnswerType, candidate: Candidate) -> bool:

@@ -15,6 +15,8 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 from backend.web_search.providers.result_links import Target, resolve_target
 from backend.web_search.result_cleaning import to_plain_text
 from backend.web_search.results import WebResult
+from connectors.extraction.html import check_attributes
+from connectors.extraction.result import ExtractionError
 
 _HEADINGS = {"h1", "h2", "h3", "h4"}
 _AROUND = {"nav", "header", "footer", "aside", "form", "template", "noscript"}
@@ -87,8 +89,9 @@ def _parse(html: str) -> HtmlElement | None:
     # As bytes: a text with a declaration of its charset is refused.
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
+        check_attributes(html)
         return document_fromstring(html.encode("utf-8", "replace"), parser=parser)
-    except (etree.ParserError, ValueError):
+    except (ExtractionError, etree.ParserError, ValueError):
         return None
 
 

@@ -119,7 +119,10 @@ def _read_feed(response: Response) -> Feed:
 
 def _name_feeds(page: str, url: str) -> str:
     """Say which feed a page names in its head, for people who entered the address of the page."""
-    root = parse_html(page)
+    try:
+        root = parse_html(page)
+    except ExtractionError:
+        return ""
     links = () if root is None else root.iter("link")
     found = (
         resolve_link(url, one.get("href") or "")

@@ -220,9 +220,9 @@ def parse_page(page: FetchedPage, last_modified: str | None = None) -> tuple[Cra
     if media_type == registry.HTML:
         try:
             html = decode_page(response.body, response.charset)
+            root = parse_html(html)
         except ExtractionError as error:
             return UnreadablePage(url, str(error)), PageHead()
-        root = parse_html(html)
         head = head if root is None else parse_head(root, url, response.headers)
     elif not may_contain_text(media_type):
         return RemovedPage(url), head

@@ -249,7 +249,7 @@ def test_one_whose_document_set_is_removed_says_that_it_finds_nothing(
             "It finds none of their documents for you"
         )
         ann.goto(f"{server.url}/assistants/{made['id']}")
-        expect(ann.locator("#some")).to_contain_text("It stays so until you choose otherwise.")
+        expect(ann.locator("#some")).to_contain_text("The limit stays until you change it.")
         ann.get_by_label("Description").fill("Of what is gone.")
         ann.get_by_role("button", name="Save").click()
         expect(ann.get_by_role("heading", name="Assistants")).to_be_visible()

@@ -29,12 +29,7 @@ def upgrade() -> None:
             primary_key=True,
             autoincrement=False,
         ),
-        sa.Column(
-            "conversation_id",
-            sa.Text,
-            sa.ForeignKey("conversations.id", ondelete="CASCADE"),
-            nullable=False,
-        ),
+        sa.Column("conversation_id", sa.Text, nullable=False),
         sa.Column("folded_text", sa.Text, nullable=False),
     )
     for answers in _read_answers(op.get_bind()):

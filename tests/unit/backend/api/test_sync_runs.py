@@ -163,6 +163,18 @@ def test_a_second_start_joins_the_first(full: tuple[Container, Source]) -> None:
     assert syncs.unfinished() == []
 
 
+def test_a_run_that_ends_before_it_is_followed_is_not_begun_anew(
+    full: tuple[Container, Source],
+) -> None:
+    container, source = full
+    SyncRunRegistry(lambda: container.sources).begin(source, EmptyListing.REFUSE).join(SOON)
+    ended = runs.latest(container.database)[SOURCE]
+    followed = SyncRunRegistry(lambda: container.sources).follow(ended)
+    followed.join(SOON)
+    assert asyncio.run(_all(followed))[-1].name == "done"
+    assert runs.latest(container.database)[SOURCE] == ended
+
+
 def test_a_stopped_run_is_recorded_and_gone_on_with(full: tuple[Container, Source]) -> None:
     container, source = full
     syncs = SyncRunRegistry(lambda: container.sources)

@@ -90,6 +90,13 @@ WITH_GREATER = """ a = '>"' b=">'" """
         (f"<script {'a ' * 1_001}>x</script>y", "more than 1,000 attributes"),
         (f"<script>a<b</script>\n<p {'= ' * 4_000}", "more than 1,000 attributes"),
         ("<a " * 1_100, "more than 1,000 attributes"),
+        *(
+            (f"{before}<p {'a ' * 1_001}>x", "more than 1,000 attributes")
+            for before in (
+                *("<noscript>", "<title>", "<iframe>", "<!-->", "<!--->", "<!-- --!>", "<script/>"),
+                *("<script src=a/>", "<script\x0b>", "<ſcript>", "<scripts>", "<script\xa0>"),
+            )
+        ),
     ],
 )
 def test_a_page_that_cannot_be_read_says_why(page: str, says: str) -> None:

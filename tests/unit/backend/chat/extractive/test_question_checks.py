@@ -110,6 +110,20 @@ def test_who_asks_for_a_sum_wants_one_or_that_there_is_none(
     assert [holds_sum(question, each) for each in sentences] == held
 
 
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("How much is the deposit?", "The deposit is two months' rent."),
+        ("How much is the meal allowance?", "The meal allowance is 14 a day."),
+        ("How much does parking cost?", "Parking costs a third of the usual fare."),
+        ("押金多少钱？", "押金为两个月租金。"),
+    ],
+)
+def test_a_sum_may_be_told_by_a_number_without_a_currency(question: str, sentence: str) -> None:
+    (told,) = found_in(sentence)
+    assert holds_sum(question, told)
+
+
 def test_a_number_in_a_table_may_have_its_unit_elsewhere() -> None:
     (row,) = found_in(
         "| Part | Price in euros | Days |\n|---|---|---|\n| Bicycle pump | 20.00 | 4 |"

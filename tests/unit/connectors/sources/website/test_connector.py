@@ -176,15 +176,19 @@ def test_traps_are_bounded_and_reported() -> None:
 
 def test_a_page_that_fails_is_reported_and_the_rest_goes_on() -> None:
     pages = {
-        "/": page("Home", "Home.", links=["/500", "/large", "/script", "/403", "/gone", "/good"]),
+        "/": page(
+            "Home", "Home.", links=["/500", "/large", "/tag", "/script", "/403", "/gone", "/good"]
+        ),
         "/500": replace(page("Broken"), status=500),
         "/large": page("Large", "x" * 20_000),
+        "/tag": page("Tag", "Read.", head=f"<meta {'a ' * 1_001}>"),
         "/script": page("App", "You need to enable JavaScript to run this app."),
         "/403": replace(page("Closed"), status=403),
         "/good": page("Good", "Good."),
     }
     changes = _read(pages, largest_page=10_000)
-    assert changes.keys() == {"/", "/500", "/large", "/script", "/403", "/good"}
+    assert changes.keys() == {"/", "/500", "/large", "/tag", "/script", "/403", "/good"}
+    assert "1,000 attributes" in _reason(changes["/tag"])
     assert "status 500" in _reason(changes["/500"])
     assert "larger than" in _reason(changes["/large"])
     assert "needs JavaScript" in _reason(changes["/script"])
