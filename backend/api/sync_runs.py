@@ -176,17 +176,14 @@ class SyncRunRegistry:
     ) -> Generator[Progress | Report, None, None]:
         """Sync the source, or follow the process that does."""
         parts = self._find_parts()
-        run = find_run_of(parts.database, source.name, self.other_servers())
-        if run is None:
-            try:
-                yield from _sync(parts, source, when_empty)
-                return
-            except TemporarilyUnavailableError:
-                # Perhaps another process began between the look and this.
-                run = find_run_of(parts.database, source.name, self.other_servers())
-                if run is None:
-                    raise
-        yield from follow_run(parts.database, run.id)
+        try:
+            yield from _sync(parts, source, when_empty)
+        except TemporarilyUnavailableError:
+            # Perhaps another process began before this one.
+            run = find_run_of(parts.database, source.name, self.other_servers())
+            if run is None:
+                raise
+            yield from follow_run(parts.database, run.id)
 
     def stop(self, seconds: float) -> None:
         """Stop all runs after their current step; wait at most so many seconds."""

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from backend.api import openapi
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AppStateDependency, SourcesDependency
+from backend.api.followed_run import find_run_of
 from backend.api.followed_source import SourceFollower
 from backend.api.problem_details import Problem, problem
 from backend.api.routes import admin
@@ -17,7 +18,7 @@ from backend.api.server_sent_events import EventStream
 from backend.schemas.source import FailureResponse, SourceResponse
 from backend.store import runs
 from backend.store.database import Database
-from backend.store.runs import Process, Run
+from backend.store.runs import Process
 from backend.sync.run_lease import is_going_on
 from indexing.ingestion.pipeline import EmptyListing
 
@@ -104,10 +105,11 @@ def sync_source(
     source = sources.get(name)
     when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
     syncs = state.sync_runs
-    run = syncs.running(name)
-    if run is None and (other := _find_run_of(syncs.other_servers(), sources.database, name)):
+    run, others = syncs.running(name), syncs.other_servers()
+    if run is None and (other := find_run_of(sources.database, name, others)):
         run = syncs.follow(other)
     elif run is None:
+        _check_not_running(sources.database, name, others)
         sources.record_sync(name, when_empty)
         run = syncs.begin(source, when_empty)
     follower = SourceFollower(request, state.authenticator, sources.database, source)
@@ -127,14 +129,8 @@ def list_all_failures(
     return sources.list_all_failures(source, limit)
 
 
-def _find_run_of(others: Collection[Process], database: Database, name: str) -> Run | None:
-    """Return the run that one of these processes is carrying out, to be followed.
-
-    Raises Problem: 409, a process carries one out that cannot be followed.
-    """
+def _check_not_running(database: Database, name: str, but: Collection[Process]) -> None:
+    """Check that no process works on the source, but these, whose runs can be followed."""
     run = runs.latest(database, name).get(name)
-    if run is None or not is_going_on(run):
-        return None
-    if run.holder not in others:
+    if run and is_going_on(run) and run.holder not in but:
         raise Problem(problem(409, f"{run.description}.", "Wait until it is done, or stop it."))
-    return run
