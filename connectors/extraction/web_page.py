@@ -66,7 +66,7 @@ def decode_page(body: bytes, declared: str | None) -> str:
 
 
 def parse_html(page: str) -> HtmlElement | None:
-    """Return None for an empty page.
+    """Return None for an empty page. It is parsed as bytes: lxml refuses a text that declares its encoding.
 
     Raises:
         ExtractionError: a tag has too many attributes.
@@ -74,7 +74,7 @@ def parse_html(page: str) -> HtmlElement | None:
     check_attributes(page)
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
-        return html.document_fromstring(page.encode("utf-8"), parser=parser)
+        return html.document_fromstring(page.encode("utf-8", "replace"), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError):
         return None
 

@@ -9,14 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from lxml import etree
-from lxml.html import HtmlElement, HTMLParser, document_fromstring
+from lxml.html import HtmlElement
 
 from backend.web_search.providers.result_links import Target, resolve_target
 from backend.web_search.result_cleaning import to_plain_text
 from backend.web_search.results import WebResult
-from connectors.extraction.html import check_attributes
 from connectors.extraction.result import ExtractionError
+from connectors.extraction.web_page import parse_html
 
 _HEADINGS = {"h1", "h2", "h3", "h4"}
 _AROUND = {"nav", "header", "footer", "aside", "form", "template", "noscript"}
@@ -86,12 +85,9 @@ def read_result_page(html: str, page_url: str, provider: str) -> list[WebResult]
 
 
 def _parse(html: str) -> HtmlElement | None:
-    # As bytes: a text with a declaration of its charset is refused.
-    parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
-        check_attributes(html)
-        return document_fromstring(html.encode("utf-8", "replace"), parser=parser)
-    except (ExtractionError, etree.ParserError, ValueError):
+        return parse_html(html)
+    except ExtractionError:
         return None
 
 

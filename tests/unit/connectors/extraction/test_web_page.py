@@ -4,6 +4,7 @@ import pytest
 from lxml import html
 
 from connectors.extraction.registry import HTML, PDF, TEXT, XML
+from connectors.extraction.result import ExtractionError
 from connectors.extraction.web_page import (
     decode_page,
     detect_served_type,
@@ -85,3 +86,8 @@ def test_no_article_is_looked_for_in_what_is_too_long() -> None:
 def test_letters_that_nobody_sees_are_removed() -> None:
     assert remove_invisible("ti\u200bde\U000e0041\ufeff") == "tide"
     assert remove_invisible("می‌خواهم 👩‍🚀") == "می‌خواهم 👩‍🚀"
+
+
+def test_a_tag_with_many_attributes_is_refused_before_it_is_parsed() -> None:
+    with pytest.raises(ExtractionError, match="more than 1,000 attributes"):
+        parse_html(f"<p {'a ' * 1_001}>x")

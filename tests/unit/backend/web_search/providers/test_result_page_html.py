@@ -234,3 +234,9 @@ def test_a_long_class_is_not_read_for_each_link() -> None:
         return time.process_time() - started
 
     assert seconds("x " * 30_000) < 10 * seconds("x") + 0.1
+
+
+def test_a_page_with_a_tag_of_many_attributes_has_no_results() -> None:
+    page = '<h3><a href="https://pool.test/">Pool</a></h3>'
+    assert read(page)
+    assert read(f"{page}<p {'a ' * 1_001}>") == []
