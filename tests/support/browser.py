@@ -59,7 +59,7 @@ class Watched:
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
-            self.wrong.append(f"console: {message.text}")
+            self.wrong.append(f"console: {message.text} {message.location.get('url', '')}")
 
     def _dialog(self, dialog: Any) -> None:
         self.wrong.append(f"dialog: {dialog.message}")

@@ -85,7 +85,7 @@ def _signed_in(browser: Browser, server: Serving, email: str) -> Iterator[Page]:
         expect(page.get_by_role("button", name="Sign out")).to_be_visible()
         yield page
         # What is not there is answered with 404, which the browser reports.
-        assert [one for one in watched.wrong if "404" not in one] == []
+        assert [one for one in watched.wrong if "of 404" not in one] == []
 
 
 def _send(page: Page, method: str, path: str, body: dict[str, Any] | None = None) -> Any:

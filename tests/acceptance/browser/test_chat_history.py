@@ -121,7 +121,7 @@ def test_a_follower_without_a_place_waits_as_long_as_it_is_told(
         box.press("Enter")
         expect(page.get_by_role("status")).to_have_text(BUSY)
         expect(page.locator(".message.answering .answer")).to_contain_text("second gate")
-        watched.wrong[:] = [line for line in watched.wrong if "503" not in line]
+        watched.wrong[:] = [line for line in watched.wrong if "of 503" not in line]
     assert len(refused) == 1
 
 

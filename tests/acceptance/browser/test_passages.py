@@ -68,24 +68,26 @@ def test_why_no_model_answered_is_said_of_an_answer_that_is_opened_again(
     with ScriptedModel() as model:
         model.play(lambda _: Say("Twenty-six weeks."))
         set_by = {"QUARRY_LLM_URL": model.base_url, "QUARRY_LLM_MODEL": "scripted"}
-        with (
-            serving(home, QUARRY_LLM_TOTAL_TOKENS="1", **set_by) as server,
-            opens(server.url) as watched,
-        ):
-            page = watched.open("/chat")
-            box = page.get_by_label("Your question", exact=True)
-            for question in ("Hello?", "What should a customer do when the scanner shows QX-4031?"):
-                box.fill(question)
-                box.press("Enter")
-                expect(page.locator(".message.asked .bubble").last).to_have_text(question)
-                expect(page.get_by_role("button", name="Regenerate").last).to_be_visible()
-            said = page.locator(".reason")
-            expect(said).to_contain_text("Today's budget of language model tokens is used up.")
-            page.reload()
-            expect(said).to_have_text(
-                "The day's budget of language model tokens was used up. No language model wrote this answer."
-            )
-            expect(page.locator(".passages mark").first).to_contain_text("Close the cover")
+        with serving(home, QUARRY_LLM_TOTAL_TOKENS="1", **set_by) as server:
+            with opens(server.url) as watched:
+                page = watched.open("/chat")
+                box = page.get_by_label("Your question", exact=True)
+                for question in (
+                    "Hello?",
+                    "What should a customer do when the scanner shows QX-4031?",
+                ):
+                    box.fill(question)
+                    box.press("Enter")
+                    expect(page.locator(".message.asked .bubble").last).to_have_text(question)
+                    expect(page.get_by_role("button", name="Regenerate").last).to_be_visible()
+                said = page.locator(".reason")
+                expect(said).to_contain_text("Today's budget of language model tokens is used up.")
+                page.reload()
+                expect(said).to_have_text(
+                    "The day's budget of language model tokens was used up. No language model wrote this answer."
+                )
+                expect(page.locator(".passages mark").first).to_contain_text("Close the cover")
+            # An open page still reads what was said of its answers after it has shown them.
             for one in server.client.get("/api/conversations").json()["conversations"]:
                 server.client.delete(f"/api/conversations/{one['id']}")
 

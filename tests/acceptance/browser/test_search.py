@@ -63,7 +63,7 @@ def test_a_folder_that_is_not_there_is_refused_in_words(opens: Opens, address: s
         expect(page.locator(".fault:visible")).to_have_text(
             "There is no such folder on this machine."
         )
-        watched.wrong[:] = [line for line in watched.wrong if "422" not in line]
+        watched.wrong[:] = [line for line in watched.wrong if "of 422" not in line]
 
 
 def test_a_search_by_keyboard_alone(opens: Opens, address: str, pictures: Path) -> None:

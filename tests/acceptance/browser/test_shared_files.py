@@ -64,7 +64,7 @@ def _signed_in(browser: Browser, server: Serving, email: str, locale: str = "en"
         page.keyboard.press("Enter")
         expect(page.locator(".signed-in button")).to_be_visible()
         yield page
-        assert [one for one in watched.wrong if "404" not in one] == []
+        assert [one for one in watched.wrong if "of 404" not in one] == []
 
 
 def _file(number: int, paragraphs: int = 1) -> FilePayload:
