@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from backend.composition.web import WebParts
     from backend.research.calculations.sandbox import CalculationSandbox
     from backend.store.audit import Actor
-    from backend.store.credential_vault import Vault
     from backend.store.database import Database
+    from backend.store.sync.credential_vault import Vault
     from connectors.access import Readers
 
 
@@ -75,7 +75,7 @@ class Container:
         Raises:
             ActionRequiredError: a key is invalid, or the key file cannot be used.
         """
-        from backend.store.credential_vault import Vault, keys_in, keys_in_file
+        from backend.store.sync.credential_vault import Vault, keys_in, keys_in_file
 
         keys = self.settings.credential_keys
         if keys is not None:
@@ -231,7 +231,7 @@ class HomeDatabase:
         """Count those of all sources; none without a database."""
         if (database := self.find()) is None:
             return 0
-        from backend.store.documents import count_by_source
+        from backend.store.documents.documents import count_by_source
 
         return sum(count_by_source(database).values())
 
@@ -239,13 +239,13 @@ class HomeDatabase:
         """Return the names of the sets that are shown to these readers, by label; none without a database."""
         if (database := self.find()) is None:
             return {}
-        from backend.store.document_sets import list_visible
+        from backend.store.documents.document_sets import list_visible
 
         return list_visible(database, readers)
 
     def list_source_kinds(self) -> dict[str, str]:
         """Return the kind of each source by its name; a database is created where there is none."""
-        from backend.store.sources import list_sources
+        from backend.store.sync.sources import list_sources
 
         return {source.name: source.kind for source in list_sources(self.open())}
 
@@ -271,8 +271,8 @@ class HomeDatabase:
 
     def _add_files_of_owner(self, readers: "Readers") -> "Readers":
         from backend.access.readers import add_own_files
-        from backend.store.conversations import ConversationOwner
-        from backend.store.people import has_people
+        from backend.store.accounts.people import has_people
+        from backend.store.owner import ConversationOwner
 
         if has_people(self.open()):
             return readers

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
 
 from backend.access.random_secrets import digest, make_random_secret
-from backend.store import api_tokens, audit, oauth_grants, people
-from backend.store.api_tokens import ApiToken
+from backend.store import audit
+from backend.store.accounts import api_tokens, oauth_grants, people
+from backend.store.accounts.api_tokens import ApiToken
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.people import Person
 from connectors.errors import ConflictError, InvalidInputError
 
 PREFIX = "qry_"

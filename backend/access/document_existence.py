@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backend.access.document_readers import AllReaders, DocumentReaders
-from backend.store import audit, documents
+from backend.store import audit
 from backend.store.audit import Actor
 from backend.store.database import Database
+from backend.store.documents import documents
 from connectors.errors import NotFoundError
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from backend.access.readers import is_files_token
-from backend.store.admitted_readers import AdmittedReader, find_admitted
+from backend.store.accounts.admitted_readers import AdmittedReader, find_admitted
 from backend.store.database import Database
 from connectors.access import PUBLIC, Access, Readers
 

@@ -12,22 +12,16 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from backend.access.own_readers import list_groups_of_accounts
-from backend.store import (
-    audit,
-    documents,
-    failures,
-    listings,
-    membership_paths,
-    memberships,
-    people,
-    source_accounts,
-)
+from backend.store import audit
+from backend.store.accounts import membership_paths, people
+from backend.store.accounts.membership_paths import Membership
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.documents import HeldDocument
-from backend.store.failures import Failure
-from backend.store.membership_paths import Membership
-from backend.store.people import Person
+from backend.store.documents import documents
+from backend.store.documents.documents import HeldDocument
+from backend.store.sync import failures, listings, memberships, source_accounts
+from backend.store.sync.failures import Failure
 from connectors.access import Access, Clause, Readers, parse_account_token
 
 _USER = "user:"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from backend.store import memberships
 from backend.store.database import Database
+from backend.store.sync import memberships
 from connectors.access import PUBLIC, parse_reader_token
 from connectors.connector import Checkpoint, GroupItem, ReaderGroup
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from backend.access.own_readers import make_group_token
 from backend.access.people import audit_name, normalize_email
 from backend.access.token_budgets import check_tokens
-from backend.store import audit, group_budgets, group_members, people
+from backend.store import audit
+from backend.store.accounts import group_members, people
+from backend.store.accounts.group_members import Group
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.group_members import Group
+from backend.store.llm import group_budgets
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 
 LONGEST_NAME = 100

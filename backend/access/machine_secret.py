@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from backend.store.secret_file import read_or_create
+from backend.store.sync.secret_file import read_or_create
 from connectors.errors import NotConfiguredError
 
 LINK_LIFETIME = timedelta(hours=1)

@@ -13,12 +13,13 @@ from backend.access.sign_in_limits import (
     forget_failure,
     limits_of_device,
 )
-from backend.store import audit, identities, password_resets, people, sessions
+from backend.store import audit
+from backend.store.accounts import identities, password_resets, people, sessions
+from backend.store.accounts.identities import LinkedIdentity
+from backend.store.accounts.people import Person
+from backend.store.accounts.sessions import Session
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.identities import LinkedIdentity
-from backend.store.people import Person
-from backend.store.sessions import Session
 from connectors.errors import ConflictError, InvalidInputError
 
 _CHANGE = "change of the account"

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 from backend.access.people import BY_ADMIN, audit_name
-from backend.store import group_members, people
+from backend.store.accounts import group_members, people
+from backend.store.accounts.membership_paths import Membership
+from backend.store.accounts.own_holdings import OwnHoldings, find_holdings
+from backend.store.accounts.people import Person
 from backend.store.database import Database
-from backend.store.membership_paths import Membership
-from backend.store.own_holdings import OwnHoldings, find_holdings
-from backend.store.people import Person
 from connectors.access import Readers
 
 STATEMENT_LIFETIME = timedelta(days=30)

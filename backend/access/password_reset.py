@@ -7,10 +7,11 @@ from backend.access.api_tokens import OwnTokens, settle_tokens
 from backend.access.passwords import Passwords, check_password
 from backend.access.people import audit_name, normalize_email
 from backend.access.random_secrets import digest, make_random_secret
-from backend.store import audit, devices, password_resets, people, sessions
+from backend.store import audit
+from backend.store.accounts import devices, password_resets, people, sessions
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.people import Person
 from connectors.errors import ConflictError, NotFoundError
 
 RESET_LIFETIME = timedelta(days=1)

@@ -9,21 +9,21 @@ from backend.access.passwords import Passwords, check_password
 from backend.access.random_secrets import digest, make_random_secret
 from backend.access.roles import Role
 from backend.access.token_budgets import check_tokens
-from backend.store import (
+from backend.store import audit
+from backend.store.accounts import (
     api_tokens,
-    audit,
     former_emails,
     invitations,
     oauth_grants,
     password_resets,
     people,
-    person_budgets,
     sessions,
 )
+from backend.store.accounts.invitations import Invitation
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.invitations import Invitation
-from backend.store.people import Person
+from backend.store.llm import person_budgets
 from connectors.access import parse_reader_token
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 

@@ -1,8 +1,8 @@
 """From the tokens that an asker has by itself to all that it holds: the right of one request."""
 
-from backend.store import memberships
-from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
+from backend.store.owner import ConversationOwner
+from backend.store.sync import memberships
 from connectors.access import Access, Readers
 
 _OF_FILES = "external:files:"

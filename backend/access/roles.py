@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from backend.store.people import ADMIN_ROLE
+from backend.store.accounts.people import ADMIN_ROLE
 
 
 class Role(StrEnum):

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 from backend.access.own_readers import find_own_readers
 from backend.access.random_secrets import digest, make_random_secret
-from backend.store import sessions
+from backend.store.accounts import sessions
+from backend.store.accounts.people import Person
+from backend.store.accounts.sessions import Session
 from backend.store.database import Database
-from backend.store.people import Person
-from backend.store.sessions import Session
 from connectors.access import Readers
 
 LONGEST = timedelta(days=30)

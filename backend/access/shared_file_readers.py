@@ -8,11 +8,11 @@ Answers that are asked in a project or of an assistant draw on its files, and no
 
 from backend.access.own_readers import make_group_token
 from backend.access.readers import make_file_token, resolve_with_own_files
-from backend.store import shared_files
-from backend.store.assistants import Visibility
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import shared_files
+from backend.store.chat.assistants import Visibility
+from backend.store.chat.shared_files import FileHolders, HoldingAssistant
 from backend.store.database import Database
-from backend.store.shared_files import FileHolders, HoldingAssistant
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 
 

@@ -16,10 +16,11 @@ from backend.access.sign_in_limits import (
     limits_of_device,
     limits_of_stranger,
 )
-from backend.store import audit, devices, people
+from backend.store import audit
+from backend.store.accounts import devices, people
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.people import Person
 from connectors.errors import InvalidInputError
 
 DEVICE_LIFETIME = timedelta(days=365)

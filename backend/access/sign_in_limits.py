@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from backend.access.networks import find_network
 from backend.access.random_secrets import digest
-from backend.store import sign_in_failures
+from backend.store.accounts import sign_in_failures
 from backend.store.database import Database
 
 PERIOD = timedelta(minutes=15)

@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from backend.access.people import audit_name, normalize_email
-from backend.store import audit, people, source_accounts, sources
+from backend.store import audit
+from backend.store.accounts import people
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.people import Person
-from backend.store.source_accounts import AccountState, ListedAccount, SourceAccount
-from backend.store.sources import EVERY_SOURCE, EverySource, SourceChoice, SourcesOf
+from backend.store.sync import source_accounts, sources
+from backend.store.sync.source_accounts import AccountState, ListedAccount, SourceAccount
+from backend.store.sync.sources import EVERY_SOURCE, EverySource, SourceChoice, SourcesOf
 from connectors.errors import ConflictError, InvalidInputError
 
 LONGEST_ACCOUNT, LONGEST_SOURCE = 200, 100

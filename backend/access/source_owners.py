@@ -2,9 +2,9 @@
 
 from backend.access.people import normalize_email
 from backend.access.roles import Role
-from backend.store import people
+from backend.store.accounts import people
+from backend.store.accounts.people import Person
 from backend.store.database import Database
-from backend.store.people import Person
 from connectors.errors import ConflictError
 
 

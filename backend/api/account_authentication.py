@@ -28,8 +28,8 @@ from backend.api.authentication import (
 )
 from backend.api.authorization import Asker
 from backend.api.request_context import get_request_context
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
-from backend.store.people import Person
 from connectors.access import Readers
 
 _THREADS = 4

@@ -21,7 +21,7 @@ from backend.api.metrics_collector import Metrics
 from backend.api.server_cores import ServerCores
 from backend.api.turn_maker import TurnAsker
 from backend.conversations.new_turn import NewTurn
-from backend.store.runs import Process
+from backend.store.sync.runs import Process
 from backend.store.web_cache import CacheKind
 from backend.sync.run_lease import identify_process
 from backend.web_search.session_cache import Outcome

@@ -30,8 +30,8 @@ from backend.composition.chat import ChatService
 from backend.composition.language_models import TurnModels
 from backend.conversations.turn_pace import TurnPace
 from backend.files.attached_files import find_attached
+from backend.store.chat.shared_files import NO_HOLDERS
 from backend.store.database import Database
-from backend.store.shared_files import NO_HOLDERS
 
 RunTurn: TypeAlias = Callable[[ChatStateContainer], Generator[ChatEvent, None, None]]
 """Answers a turn within the rights that its asker has at each moment, and records what it does; raises

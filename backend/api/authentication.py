@@ -24,10 +24,10 @@ from backend.api.authorization import Asker, is_open_to_anyone, set_asker
 from backend.api.problem_details import Problem, problem
 from backend.api.protected_resources import describe_resource
 from backend.api.request_context import get_request_context
-from backend.store.api_tokens import ApiToken
+from backend.store.accounts.api_tokens import ApiToken
+from backend.store.accounts.oauth_grants import OAuthGrant
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
-from backend.store.oauth_grants import OAuthGrant
-from backend.store.people import Person
 from connectors.access import Readers
 
 CSRF_HEADER = "x-csrf-token"

@@ -22,9 +22,9 @@ from starlette.types import Scope
 from backend.access.api_tokens import ALL_SCOPES, TokenScope
 from backend.access.roles import Role
 from backend.api.problem_details import Problem, problem
+from backend.store.accounts.people import Person
 from backend.store.audit import OWNER, Actor
-from backend.store.conversations import ConversationOwner
-from backend.store.people import Person
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 
 AskerKind: TypeAlias = Literal["local", "session", "token"]

@@ -26,7 +26,7 @@ from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.followed_turn import AnswerPlace, FollowedAnswer, TurnFollower
 from backend.conversations.project_service import ProjectService
 from backend.conversations.service import ConversationService
-from backend.store.conversations import ConversationOwner
+from backend.store.owner import ConversationOwner
 from indexing.runtime.deadline import Deadline
 
 HIGHEST = 2**31 - 1

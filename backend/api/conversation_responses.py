@@ -27,8 +27,8 @@ from backend.schemas.file import FileResponse
 from backend.schemas.search import FiltersBody, StepFailedEvent
 from backend.schemas.system import ProblemDetails
 from backend.schemas.turn_mode import ModeBody, load_mode
-from backend.store.conversations import ListPosition
-from backend.store.messages import MessagePlace
+from backend.store.chat.conversations import ListPosition
+from backend.store.chat.messages import MessagePlace
 
 _NOTICES = {"stopped": STOPPED, "interrupted": INTERRUPTED}
 

@@ -18,10 +18,10 @@ from backend.api.turn_maker import TurnAsker, TurnMaker
 from backend.conversations.new_turn import LocalTurns, NewTurn, TurnProcess, Turns
 from backend.conversations.turn_notifications import TurnNotifications
 from backend.conversations.turn_runner import TurnRefusedError, TurnRunner
-from backend.store import batches
+from backend.store.chat.turn_listener import TurnListener
 from backend.store.database import Database
-from backend.store.runs import Process
-from backend.store.turn_listener import TurnListener
+from backend.store.documents import batches
+from backend.store.sync.runs import Process
 from indexing.runtime.deadline import CancelToken
 from indexing.runtime.priority_gate import WaitingLine
 

@@ -48,9 +48,9 @@ from backend.schemas.system import PartStatus
 from backend.search.search_service import SearchService
 from backend.sources.document_sets import DocumentSetService
 from backend.sources.service import SourceService
+from backend.store.accounts.people import NOBODY
 from backend.store.database import Database
-from backend.store.people import NOBODY
-from backend.store.sources import EVERY_SOURCE, SourceChoice, SourcesOf
+from backend.store.sync.sources import EVERY_SOURCE, SourceChoice, SourcesOf
 from backend.web_search.service import WebSearchService
 from connectors.access import Readers
 from indexing.index.protocols import Filters

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, get_args
 
-from backend.store import failures, runs
 from backend.store.database import Database
-from backend.store.runs import Process, Run
+from backend.store.sync import failures, runs
+from backend.store.sync.runs import Process, Run
 from backend.sync.run_lease import is_going_on
 from connectors.errors import TemporarilyUnavailableError
 from indexing.ingestion.progress import (

@@ -15,9 +15,9 @@ from backend.api.problem_details import Problem, problem
 from backend.api.server_sent_events import Event, Events
 from backend.api.sync_runs import SyncRun
 from backend.schemas.system import ProblemDetails
-from backend.store import sources
 from backend.store.database import Database
-from backend.store.sources import Source
+from backend.store.sync import sources
+from backend.store.sync.sources import Source
 from connectors.errors import ActionRequiredError, NotFoundError, TemporarilyUnavailableError
 
 EVERY = 1.0

@@ -9,7 +9,7 @@ from backend.api.conversation_dependencies import GateDependency, OwnerDependenc
 from backend.api.dependencies import ChatDependency, DatabaseDependency
 from backend.research.knowledge_gate import KnowledgeGate
 from backend.research.knowledge_service import KnowledgeService
-from backend.store.knowledge_records import KnowledgePlace
+from backend.store.research.knowledge_records import KnowledgePlace
 from connectors.errors import InvalidInputError
 
 _LONGEST_ID = 100

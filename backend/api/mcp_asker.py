@@ -34,9 +34,9 @@ from backend.programs.bounded_work import run_bounded
 from backend.programs.mcp.answers import describe_problem
 from backend.programs.mcp.asker import DocumentAccess, McpAsker, ResearchNews, ToolError
 from backend.schemas.mcp_tool import ResearchArguments
-from backend.store.conversations import ConversationOwner
+from backend.store.accounts.people import NOBODY
 from backend.store.database import Database
-from backend.store.people import NOBODY
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from indexing.runtime.deadline import Deadline
 

@@ -21,7 +21,7 @@ from backend.api.request_pools import PoolName
 from backend.api.server_processes import ServerProcesses
 from backend.api.warmup import CurrentContainer, Warmup
 from backend.store.metrics_queries import Figures, MetricsReader
-from backend.store.runs import RunState
+from backend.store.sync.runs import RunState
 from backend.store.web_cache import CacheKind
 from backend.sync.document_set_updates import MAINTENANCE
 from backend.sync.due_work import FETCH_KINDS, LIGHT_KINDS

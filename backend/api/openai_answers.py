@@ -37,7 +37,7 @@ from backend.chat.pictures import Picture
 from backend.chat.turn import ChatTurn
 from backend.chat.turn_settings import AssistantSettings
 from backend.conversations.assistant_service import AssistantService
-from backend.store.people import NOBODY
+from backend.store.accounts.people import NOBODY
 from connectors.access import Readers
 from connectors.errors import NotFoundError
 from indexing.runtime.deadline import Deadline

@@ -22,7 +22,7 @@ from backend.chat.events import AnswerDone, ChatEvent, FailureCause, TurnFailed
 from backend.schemas.base import Schema
 from backend.schemas.openai_completion import FinishReason, UrlCitation
 from backend.schemas.system import ProblemDetails
-from backend.store.model_usage import TokenCounts
+from backend.store.llm.model_usage import TokenCounts
 
 BROKEN = problem(500, "An internal error occurred. The log says more.", "Ask again.")
 STOPPING = problem(503, "The server is stopping.", "Ask again when it is back.")

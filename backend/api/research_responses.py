@@ -11,8 +11,8 @@ from backend.schemas.research import (
     ResearchTaskResponse,
     TaskReportResponse,
 )
-from backend.store.conversations import ListPosition
-from backend.store.research_runs import ResearchRun
+from backend.store.chat.conversations import ListPosition
+from backend.store.research.research_runs import ResearchRun
 
 
 def find_position(given: str | None) -> ListPosition | None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
-from backend.store.runs import Process
+from backend.store.sync.runs import Process
 from backend.sync.run_lease import is_dead, this_process
 
 SYNC_WORKER = "sync worker"

@@ -23,8 +23,8 @@ from backend.research.record.request import ResearchRequest
 from backend.research.runs.followed_research import ResearchFollower
 from backend.research.runs.service import OpenedResearch, ResearchOrder, ResearchService
 from backend.schemas.mcp_tool import ResearchArguments
-from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
+from backend.store.owner import ConversationOwner
 from backend.web_search.tool_texts import Language
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from indexing.index.protocols import Filters

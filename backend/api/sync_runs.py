@@ -18,8 +18,8 @@ from backend.api.followed_run import find_run_of, follow_run
 from backend.api.server_sent_events import BROKEN, Event, Events
 from backend.schemas.run import ProgressEvent, SyncReport
 from backend.sources.status_text import describe_progress
-from backend.store.runs import Process, Run
-from backend.store.sources import Source
+from backend.store.sync.runs import Process, Run
+from backend.store.sync.sources import Source
 from backend.sync.due_work import SyncParts
 from backend.sync.foreground_run import sync
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError

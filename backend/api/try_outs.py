@@ -19,7 +19,7 @@ from backend.api.server_sent_events import EventStream
 from backend.chat.turn import ChatTurn
 from backend.chat.turn_settings import AssistantSettings
 from backend.search.llm_protocol import ChatMessage
-from backend.store.people import NOBODY
+from backend.store.accounts.people import NOBODY
 from connectors.access import Readers
 from indexing.runtime.deadline import Deadline
 

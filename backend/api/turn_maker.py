@@ -19,10 +19,10 @@ from backend.conversations.turn_runner import Answering, TurnOrder
 from backend.files.attached_files import find_attached
 from backend.schemas.search import FiltersBody
 from backend.schemas.turn_mode import load_mode
-from backend.store.conversations import ConversationOwner
+from backend.store.accounts.people import NOBODY
+from backend.store.chat.messages import Message
 from backend.store.database import Database
-from backend.store.messages import Message
-from backend.store.people import NOBODY
+from backend.store.owner import ConversationOwner
 from backend.store.web_cache import CachedSession
 from connectors.access import Readers
 from indexing.index.protocols import Filters

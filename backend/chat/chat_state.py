@@ -9,7 +9,7 @@ from backend.chat.citations.citation_processor import CitationInfo, CitedDocumen
 from backend.chat.events import AnswerDone, ShownDocument, TurnFailed
 from backend.chat.llm.metering import UsageMeter
 from backend.search.models import InferenceSection, SearchResult
-from backend.store.model_usage import TokenCounts
+from backend.store.llm.model_usage import TokenCounts
 from indexing.text.markdown_links import safe_link
 
 

@@ -7,7 +7,7 @@ import regex
 
 from backend.chat.text_nearness import SentenceModel, find_nearness, sort_places
 from backend.search.word_scores import score_by_words
-from backend.store.memories import Memory
+from backend.store.chat.memories import Memory
 from indexing.embedding.language_support import NO_FLOOR
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import extract_keywords, words

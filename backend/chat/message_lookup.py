@@ -40,7 +40,7 @@ from backend.search.search_tool import (
     follow_search,
     start_keyword_expansion,
 )
-from backend.store.memories import Memory
+from backend.store.chat.memories import Memory
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 WEB_SHARE = 0.3

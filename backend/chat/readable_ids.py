@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Collection
 from typing import TypeAlias
 
-from backend.store import memories
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import memories
 from backend.store.database import Database
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Index

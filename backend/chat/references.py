@@ -10,7 +10,7 @@ from backend.chat.pictures import Picture
 from backend.chat.readable_ids import make_memory_reference, make_research_reference
 from backend.search.models import DocumentNumbers, InferenceSection, SearchResult
 from backend.search.sections import JSON_JOINT, describe_document, to_json
-from backend.store.memories import Memory
+from backend.store.chat.memories import Memory
 from connectors.text_cleaning import remove_invisible
 from indexing.embedding.token_counting import CountTokens
 

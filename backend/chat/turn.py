@@ -13,8 +13,8 @@ from backend.chat.turn_settings import DEFAULT_MODE, PLAIN, AssistantSettings, T
 from backend.search.llm_protocol import ChatMessage, Complete
 from backend.search.models import DocumentNumbers, SearchRequest
 from backend.search.search_tool import SearchTool
-from backend.store.conversations import ConversationOwner
-from backend.store.memories import Memory
+from backend.store.chat.memories import Memory
+from backend.store.owner import ConversationOwner
 from backend.store.web_cache import CachedSession
 from backend.web_search.tool_texts import Language
 from backend.web_search.web_session import WebSession

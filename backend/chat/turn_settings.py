@@ -9,10 +9,10 @@ from typing import Literal, Self, TypeAlias
 
 from backend.chat.events import TurnFailed
 from backend.chat.intent.search_plan import Side
-from backend.store import assistants
-from backend.store.assistants import DEFAULT_ID, AssistantValues
+from backend.store.chat import assistants
+from backend.store.chat.assistants import DEFAULT_ID, AssistantValues
+from backend.store.chat.shared_files import NO_HOLDERS, FileHolders
 from backend.store.database import Database
-from backend.store.shared_files import NO_HOLDERS, FileHolders
 from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from backend.web_search.search import SWITCHED_OFF
 from connectors.errors import ConflictError

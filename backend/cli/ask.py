@@ -41,8 +41,8 @@ from backend.container import Container
 from backend.schemas.answer import AnswerResponse
 from backend.schemas.web_lookup import ReadPageResponse
 from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
-from backend.store.conversations import ConversationOwner
-from backend.store.people import NOBODY
+from backend.store.accounts.people import NOBODY
+from backend.store.owner import ConversationOwner
 from connectors.access import EVERYBODY, Readers
 from connectors.document import Document
 from connectors.errors import ActionRequiredError

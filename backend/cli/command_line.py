@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from backend.container import Container, HomeDatabase
-    from backend.store.conversations import ConversationOwner
     from backend.store.database import Database
+    from backend.store.owner import ConversationOwner
     from connectors.access import Readers
 
 Done = TypeVar("Done")
@@ -286,8 +286,8 @@ def resolve_asker(known: "HomeDatabase", own: "Readers", tokens: list[str] | Non
 def find_owner(database: "Database", tokens: list[str] | None) -> "ConversationOwner | None":
     """Return whose conversations and memories the asker's are: the owner's of the machine, who has them only where there
     are no accounts, unless `--as` names tokens of somebody else."""
-    from backend.store.conversations import ConversationOwner
-    from backend.store.people import has_people
+    from backend.store.accounts.people import has_people
+    from backend.store.owner import ConversationOwner
 
     return None if tokens or has_people(database) else ConversationOwner(None)
 

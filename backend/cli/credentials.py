@@ -6,9 +6,11 @@ import typer
 
 from backend.cli import command_line
 from backend.cli.command_line import Json
-from backend.store import audit, language_models, sources, web_search
-from backend.store.credential_vault import Vault, new_key
+from backend.store import audit, web_search
 from backend.store.database import Database
+from backend.store.llm import language_models
+from backend.store.sync import sources
+from backend.store.sync.credential_vault import Vault, new_key
 from indexing.text.normalization import pluralize
 
 app = typer.Typer(

@@ -15,9 +15,9 @@ from backend.composition.index import EmbeddingModel
 from backend.container import Container
 from backend.sample import handbook
 from backend.settings import variable
-from backend.store import sources
 from backend.store.database import Database
-from backend.store.sources import Source
+from backend.store.sync import sources
+from backend.store.sync.sources import Source
 from backend.sync.due_work import SyncParts
 from backend.sync.foreground_run import sync
 from connectors.access import Readers

@@ -19,8 +19,9 @@ from backend.schemas.base import dump_all
 from backend.schemas.system import DoctorCheck
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.settings import Settings, variable
-from backend.store import documents, failures, sources, workers
 from backend.store.database import Database
+from backend.store.documents import documents
+from backend.store.sync import failures, sources, workers
 from backend.sync import wakeup_messages
 from backend.worker.broker import Broker
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError

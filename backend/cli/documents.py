@@ -11,9 +11,9 @@ from backend.cli.command_line import Json, to_safe_text
 from backend.schemas.base import dump_all
 from backend.schemas.document import DocumentSummary
 from backend.schemas.source import FailureResponse
-from backend.store import documents as documents_store
-from backend.store import failures as failures_store
-from backend.store.membership_paths import name_groups
+from backend.store.accounts.membership_paths import name_groups
+from backend.store.documents import documents as documents_store
+from backend.store.sync import failures as failures_store
 from indexing.text.normalization import pluralize
 
 

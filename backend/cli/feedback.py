@@ -17,10 +17,10 @@ from backend.evaluation.judged_questions import (
     add_to_dataset,
     list_passages,
 )
-from backend.store.answer_feedback import Rating
 from backend.store.audit import OWNER
-from backend.store.conversations import ConversationOwner
+from backend.store.chat.answer_feedback import Rating
 from backend.store.database import Database
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 from indexing.runtime.deadline import Deadline

@@ -10,9 +10,9 @@ from backend.access.groups import GroupService, get_group
 from backend.access.own_readers import make_group_token
 from backend.cli import command_line
 from backend.cli.command_line import Json, to_safe_text
-from backend.store import group_members
-from backend.store.group_members import Group
-from backend.store.people import Person
+from backend.store.accounts import group_members
+from backend.store.accounts.group_members import Group
+from backend.store.accounts.people import Person
 
 app = typer.Typer(
     help="Create groups of people and manage their members.",

@@ -21,7 +21,7 @@ from backend.research.knowledge_service import KnowledgeService
 from backend.schemas.base import dump_all
 from backend.schemas.kept_knowledge import ImportReportResponse, KnowledgeItemResponse
 from backend.schemas.knowledge import export_knowledge, import_knowledge
-from backend.store.knowledge_records import MOST_ITEMS, OWN, KnowledgePlace
+from backend.store.research.knowledge_records import MOST_ITEMS, OWN, KnowledgePlace
 from connectors.access import Readers
 from connectors.errors import ConflictError
 from indexing.runtime.deadline import Deadline

@@ -20,7 +20,7 @@ def link(
     host: Annotated[str, typer.Option(help="The address of quarry serve.")] = "127.0.0.1",
 ) -> None:
     """Print a link that lets a browser in to quarry serve."""
-    from backend.store.people import has_people
+    from backend.store.accounts.people import has_people
     from connectors.errors import ActionRequiredError
 
     with command_line.cli_errors(as_json=False):

@@ -12,11 +12,11 @@ from backend.research.runs.research_workers import claim_run
 from backend.research.runs.run_journal import RunJournal
 from backend.research.runs.run_steps import RunRights, RunStepper, work_on
 from backend.schemas.research_events import encode_research_event
-from backend.store import research_runs
-from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.research_leases import ClaimedResearch
-from backend.store.research_runs import ENDED
+from backend.store.owner import ConversationOwner
+from backend.store.research import research_runs
+from backend.store.research.research_leases import ClaimedResearch
+from backend.store.research.research_runs import ENDED
 from connectors.errors import ActionRequiredError, NotFoundError, TemporarilyUnavailableError
 
 LOG = logging.getLogger("quarry.research")

@@ -38,8 +38,8 @@ from backend.programs.mcp.stdio_transport import serve_stdio
 from backend.research.runs.service import OpenedResearch
 from backend.schemas.mcp_tool import ResearchArguments
 from backend.store import audit
+from backend.store.accounts.people import NOBODY
 from backend.store.database import Database
-from backend.store.people import NOBODY
 from indexing.index.versions import IndexVersionReplacedError
 from indexing.runtime.deadline import CancelToken, Deadline
 

@@ -20,9 +20,9 @@ from backend.schemas.language_model import (
     list_models,
     price_usage,
 )
-from backend.store import language_models, model_usage
 from backend.store.audit import OWNER
-from backend.store.language_models import ModelRole, ModelValues
+from backend.store.llm import language_models, model_usage
+from backend.store.llm.language_models import ModelRole, ModelValues
 from indexing.runtime.deadline import Deadline
 
 app = typer.Typer(

@@ -1,9 +1,9 @@
 """The document that an argument of a command names."""
 
 from backend.cli import command_line
-from backend.store import documents
 from backend.store.database import Database
-from backend.store.documents import StoredDocument
+from backend.store.documents import documents
+from backend.store.documents.documents import StoredDocument
 from connectors.access import Readers
 
 MOST_NAMED = 10

@@ -14,10 +14,10 @@ from backend.access.oauth.redirect_uris import describe_host
 from backend.access.people import normalize_email
 from backend.cli import command_line
 from backend.cli.command_line import Json, to_safe_text
+from backend.store.accounts.oauth_clients import UsedClient
+from backend.store.accounts.oauth_grants import ConnectedProgram
+from backend.store.accounts.people import get_by_email
 from backend.store.audit import OWNER
-from backend.store.oauth_clients import UsedClient
-from backend.store.oauth_grants import ConnectedProgram
-from backend.store.people import get_by_email
 
 app = typer.Typer(
     help="List, disconnect and delete the programs that people connected to their accounts.",

@@ -22,8 +22,9 @@ from backend.schemas.index import (
     ReindexStatus,
 )
 from backend.settings import Settings, variable
-from backend.store import document_sets, file_labels
 from backend.store.database import Database
+from backend.store.documents import document_sets
+from backend.store.files import file_labels
 from backend.sync.maintenance_lock import hold_all_sources, lock_index
 from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.index.protocols import IndexWriter

@@ -16,7 +16,7 @@ from backend.composition.research import NO_MODEL
 from backend.research.record.budget import MOST_MINUTES, ResearchBudget
 from backend.research.record.request import ResearchRequest
 from backend.schemas.research import ResearchReportResponse
-from backend.store.shared_files import FileHolders
+from backend.store.chat.shared_files import FileHolders
 from backend.web_search.search import SWITCHED_OFF
 from connectors.access import Readers
 from connectors.errors import ConflictError, NotConfiguredError

@@ -27,11 +27,11 @@ from backend.research.runs.run_journal import RunJournal
 from backend.research.runs.run_steps import RunRights, work_on
 from backend.research.runs.service import encode_stop
 from backend.schemas.research_events import encode_research_event
-from backend.store import research_runs
+from backend.store.chat.shared_files import NO_HOLDERS, FileHolders
 from backend.store.database import Database
-from backend.store.research_leases import ClaimedResearch
-from backend.store.research_runs import NewResearch, PersonChange, RecordedRun
-from backend.store.shared_files import NO_HOLDERS, FileHolders
+from backend.store.research import research_runs
+from backend.store.research.research_leases import ClaimedResearch
+from backend.store.research.research_runs import NewResearch, PersonChange, RecordedRun
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 

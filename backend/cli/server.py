@@ -37,9 +37,9 @@ from backend.cli.link import make_link
 from backend.cli.listening import Listening, find_public_address
 from backend.container import Container
 from backend.settings import Settings
-from backend.store.api_tokens import ApiToken
+from backend.store.accounts.api_tokens import ApiToken
+from backend.store.accounts.people import Person, has_people
 from backend.store.database import Database
-from backend.store.people import Person, has_people
 from backend.web import routes, urls
 from backend.web.account_pages import AccountPages
 from backend.web.answer_html import answer_html

@@ -16,8 +16,8 @@ from backend.container import Container
 from backend.schemas.base import dump_all
 from backend.schemas.document_set import DocumentSetResponse
 from backend.sources.document_sets import DocumentSetService, SetDraft
-from backend.store import document_set_jobs, document_sets
 from backend.store.database import Database
+from backend.store.documents import document_set_jobs, document_sets
 from backend.sync.document_set_updates import DocumentSetUpdater, is_held
 
 _LOOK_SECONDS = 0.2

@@ -11,7 +11,7 @@ from backend.cli import command_line
 from backend.cli.command_line import Json, to_safe_text
 from backend.schemas.base import dump_all
 from backend.schemas.source_account import ListedAccountResponse, SourceAccountResponse
-from backend.store.source_accounts import ListedAccount, SourceAccount
+from backend.store.sync.source_accounts import ListedAccount, SourceAccount
 
 app = typer.Typer(
     help="Map accounts at sources to people, who can then read what those accounts may read.",

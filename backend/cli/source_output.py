@@ -23,8 +23,8 @@ from backend.schemas.source import (
 )
 from backend.sources.service import SourceService
 from backend.sources.status_text import format_counts, run_label, state_label
-from backend.store.runs import OPEN
-from backend.store.sources import Source
+from backend.store.sync.runs import OPEN
+from backend.store.sync.sources import Source
 from connectors.registry import InvalidSourceError
 from connectors.settings_form import SecretField, nest_values
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from backend.cli.source_options import KindOptions
     from backend.schemas.source import SourceActionResponse
     from backend.sources.service import SourceService
-    from backend.store.sources import Source
+    from backend.store.sync.sources import Source
 
 
 class _KindCommands(TyperGroup):

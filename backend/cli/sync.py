@@ -45,7 +45,7 @@ def sync(
     """Bring the index up to date with the sources."""
     from backend.schemas.base import dump_all
     from backend.schemas.run import SyncReport
-    from backend.store import sources as stored
+    from backend.store.sync import sources as stored
     from indexing.ingestion.pipeline import EmptyListing
 
     with command_line.cli_errors(as_json):
@@ -76,7 +76,7 @@ def _sync_one(
     container: "Container", name: str, when_empty: "EmptyListing", bars: "ProgressBars"
 ) -> "tuple[str, Report, str | None]":
     """Sync one source; what stops it does not stop the others: it is returned after name and report."""
-    from backend.store import sources as stored
+    from backend.store.sync import sources as stored
     from backend.sync.foreground_run import sync as run
     from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
     from indexing.ingestion.listings import DeletionNeedsApprovalError
@@ -106,7 +106,7 @@ def _sync_one(
 def _record_sync(database: "Database", name: str, when_empty: "EmptyListing") -> None:
     """Record in the audit that a sync begins here, or that the source is paused, which is raised as ConflictError."""
     from backend.store import audit
-    from backend.store import sources as stored
+    from backend.store.sync import sources as stored
     from connectors.errors import ConflictError
 
     try:

@@ -14,7 +14,7 @@ from backend.cli import command_line
 from backend.cli.command_line import Json, to_safe_text
 from backend.schemas.base import dump_all
 from backend.schemas.language_model import GroupBudgetResponse, PersonBudgetResponse
-from backend.store import group_budgets, person_budgets
+from backend.store.llm import group_budgets, person_budgets
 
 app = typer.Typer()
 

@@ -11,8 +11,8 @@ from backend.access.api_tokens import LONGEST_LIFETIME, ApiTokenService, TokenSc
 from backend.access.people import normalize_email
 from backend.cli import command_line
 from backend.cli.command_line import Json, to_safe_text
-from backend.store.api_tokens import ApiToken
-from backend.store.people import get_by_email, list_people
+from backend.store.accounts.api_tokens import ApiToken
+from backend.store.accounts.people import get_by_email, list_people
 
 app = typer.Typer(
     help="Create, list and revoke the API tokens that programs send to quarry serve.",

@@ -13,8 +13,8 @@ from backend.cli import command_line, source_accounts
 from backend.cli.command_line import Json, to_safe_text
 from backend.cli.listening import find_public_address
 from backend.settings import Settings
-from backend.store.invitations import Invitation
-from backend.store.people import Person
+from backend.store.accounts.invitations import Invitation
+from backend.store.accounts.people import Person
 from backend.web import urls
 
 app = typer.Typer(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from backend.composition.language_models import TurnModels
     from backend.files.attached_files import AttachedFiles
     from backend.search.models import InferenceSection
-    from backend.store.user_files import UserFile
+    from backend.store.files.user_files import UserFile
     from connectors.document import Document
     from indexing.index.protocols import Filters, Hit
 
@@ -45,7 +45,7 @@ def answer_with_files(
 ) -> Iterator["ChatEvent"]:
     """Answer as `ChatService.answer_by`; the first event says what becomes of the files."""
     from backend.chat.events import AnswerDone
-    from backend.store.file_source import FILES_SOURCE
+    from backend.store.files.file_source import FILES_SOURCE
 
     model = models.chosen.answering if models.chosen else None
     whole = _read_whole(models, turn, attached)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from backend.chat.turn import ChatTurn
     from backend.research.dependencies import FindFindings
     from backend.research.knowledge_gate import KnowledgeGate
-    from backend.store.conversations import ConversationOwner
     from backend.store.database import Database
-    from backend.store.knowledge_records import KnowledgePlace
-    from backend.store.research_runs import ResearchRun
+    from backend.store.owner import ConversationOwner
+    from backend.store.research.knowledge_records import KnowledgePlace
+    from backend.store.research.research_runs import ResearchRun
     from connectors.access import Readers
     from indexing.index.protocols import Index
     from indexing.runtime.deadline import Deadline

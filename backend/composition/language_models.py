@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from backend.chat.llm.model_settings import ModelSettings
     from backend.chat.passages import PassagesReason
     from backend.conversations.fast_model import FastModel
-    from backend.store.credential_vault import Vault
     from backend.store.database import Database
-    from backend.store.language_models import StoredModel
-    from backend.store.model_usage import OwnUse
+    from backend.store.llm.language_models import StoredModel
+    from backend.store.llm.model_usage import OwnUse
+    from backend.store.sync.credential_vault import Vault
     from indexing.embedding.token_counting import CountTokens
 
 LOG = logging.getLogger("quarry.language_model")
@@ -90,7 +90,7 @@ class LanguageModels:
             name: of the model that answers; where there is none of this name, the default one does.
             temperature: of the model that answers, and of no other.
         """
-        from backend.store.language_models import ModelRole
+        from backend.store.llm.language_models import ModelRole
 
         stored = self.list_stored()
         by_role = {role: model for model in stored for role in model.roles}
@@ -114,7 +114,7 @@ class LanguageModels:
 
     def list_stored(self) -> "list[StoredModel]":
         """Return the models of the database by name."""
-        from backend.store import language_models
+        from backend.store.llm import language_models
 
         database = self._find_database()
         return [] if database is None else language_models.list_models(database)
@@ -127,7 +127,7 @@ class LanguageModels:
             NotConfiguredError: its key cannot be decrypted.
         """
         from backend.chat.llm.stored_models import make_settings, open_key
-        from backend.store import language_models
+        from backend.store.llm import language_models
 
         database, usual = self._find_database(), self.settings_model
         if database is None or (usual and usual.shown_name == name and self._is_free(name)):
@@ -163,7 +163,7 @@ class LanguageModels:
         exceeded at most by what the turns that run when it is used up still use. Of several, the narrowest is returned.
         """
         from backend.chat.passages import PassagesReason
-        from backend.store.people import NOBODY
+        from backend.store.accounts.people import NOBODY
 
         database = self._find_database()
         if database is None:
@@ -181,7 +181,7 @@ class LanguageModels:
 
     def _sum_of_day(self, database: "Database", person_id: int) -> "tuple[OwnUse, int]":
         """Return what a person has used today, and the tokens of all; both are summed only where a budget needs them."""
-        from backend.store import model_usage
+        from backend.store.llm import model_usage
 
         if self._settings.llm_person_tokens or self._settings.llm_total_tokens:
             return model_usage.sum_of_day(database, person_id, _today())
@@ -202,7 +202,7 @@ class LanguageModels:
             self._live.remove(meter)
 
     def _record(self, person_id: int, meter: "UsageMeter") -> None:
-        from backend.store import model_usage
+        from backend.store.llm import model_usage
 
         database = self._find_database()
         if database is None:
@@ -286,7 +286,7 @@ def _today() -> date:
 
 def _is_group_budget_used(database: "Database", person_id: int, live: Mapping[int, int]) -> bool:
     """Return whether the members of a group that a person is in have used the tokens of the day."""
-    from backend.store import group_budgets
+    from backend.store.llm import group_budgets
 
     budgets = group_budgets.list_of_person(database, person_id, _today())
     if not budgets:

@@ -9,9 +9,9 @@ from connectors.errors import TemporarilyUnavailableError
 if TYPE_CHECKING:
     from backend.chat.text_nearness import SentenceModel
     from backend.chat.turn import FindMemories
-    from backend.store.conversations import ConversationOwner
+    from backend.store.chat.memories import Memory
     from backend.store.database import Database
-    from backend.store.memories import Memory
+    from backend.store.owner import ConversationOwner
     from indexing.runtime.deadline import Deadline
 
 
@@ -41,7 +41,7 @@ class MemoryFinder:
     ) -> "Sequence[Memory]":
         from backend.chat.memories import MOST_CHOSEN, choose_memories
         from backend.search.llm_protocol import CompletionError
-        from backend.store import memories
+        from backend.store.chat import memories
 
         database = self.find_database()
         if database is None:

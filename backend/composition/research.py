@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from backend.search.models import DocumentNumbers
     from backend.search.search_tool import SearchTool
     from backend.store.database import Database
-    from backend.store.research_runs import ResearchRun
+    from backend.store.research.research_runs import ResearchRun
     from backend.web_search.web_session import WebSession
     from indexing.index.protocols import Filters
 
@@ -127,7 +127,7 @@ class ResearchParts:
         from backend.chat.readable_ids import make_own_memories
         from backend.conversations.turn_rights import make_owner_readers
         from backend.research.runs.run_steps import RunRights
-        from backend.store.shared_files import FileHolders
+        from backend.store.chat.shared_files import FileHolders
         from connectors.access import Readers
 
         own = Readers.of(*run.acting_as or ())
@@ -140,6 +140,6 @@ class ResearchParts:
 
 def find_person_id(run: "ResearchRun") -> int:
     """Return as whose the use of models is counted."""
-    from backend.store.people import NOBODY
+    from backend.store.accounts.people import NOBODY
 
     return NOBODY if run.owner.person_id is None else run.owner.person_id

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from backend.composition.chat import ChatService
     from backend.conversations.assistant_service import AssistantService, AssistantUser
     from backend.store.database import Database
-    from backend.store.research_runs import ResearchRun
+    from backend.store.research.research_runs import ResearchRun
     from connectors.access import Readers
 
 
@@ -23,7 +23,7 @@ class RunAssistant:
         from backend.composition.answers_from_files import add_files
         from backend.conversations.project_service import ProjectService
         from backend.files.attached_files import find_attached
-        from backend.store.assistants import DEFAULT_ID
+        from backend.store.chat.assistants import DEFAULT_ID
         from connectors.errors import NotFoundError
 
         owner, project_id = self.run.owner, self.run.project_id
@@ -60,7 +60,8 @@ class RunAssistant:
         """Return the owner of the run, who may use the same assistants as where it was begun."""
         from backend.access.roles import Role
         from backend.conversations.assistant_service import AssistantUser
-        from backend.store import audit, people
+        from backend.store import audit
+        from backend.store.accounts import people
 
         person_id = self.run.owner.person_id
         person = None if person_id is None else people.find(self.database, person_id)

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from backend.access.source_limits import SourceLimits
     from backend.composition.index import IndexEngine
     from backend.files.file_keeper import FileIndex
-    from backend.store.credential_vault import Vault
     from backend.store.database import Database
-    from backend.store.sources import Source
+    from backend.store.sync.credential_vault import Vault
+    from backend.store.sync.sources import Source
     from connectors.connector import Connector, FindObjection, ServerAccess
     from indexing.ingestion.executor import BatchWorker
     from indexing.ingestion.ledger import Ledger
@@ -75,14 +75,14 @@ class SourceParts:
         )
 
     def _ingest_connector(self, source: "Source") -> "Connector":
-        from backend.store.pushed_documents import StoredPushedDocuments
+        from backend.store.documents.pushed_documents import StoredPushedDocuments
         from connectors.sources.ingest.connector import IngestConnector
 
         return IngestConnector(source.name, StoredPushedDocuments(self.database, source))
 
     @cached_property
     def ledger(self) -> "Ledger":
-        from backend.store.ledger import StoredLedger
+        from backend.store.documents.ledger import StoredLedger
 
         return StoredLedger(self.database)
 
@@ -128,7 +128,7 @@ def limit_owner(
     Whose the source is decides, not who saves or runs it.
     """
     from backend.access.roles import Role
-    from backend.store import people
+    from backend.store.accounts import people
     from connectors.connector import allow_all
 
     owner = None if owner_id is None else people.find(database, owner_id)

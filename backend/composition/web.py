@@ -10,8 +10,8 @@ from backend.settings import Settings
 if TYPE_CHECKING:
     from backend.composition.web_search import WebSessions
     from backend.store.audit import Actor
-    from backend.store.credential_vault import Vault
     from backend.store.database import Database
+    from backend.store.sync.credential_vault import Vault
     from backend.web_search.browser.browser_reader import BrowserReader
     from backend.web_search.page_reader import PageReader
     from backend.web_search.search import WebSearch

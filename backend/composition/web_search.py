@@ -14,8 +14,8 @@ from backend.web_search.search import WebSearch, WebSearchSetup
 from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
 
 if TYPE_CHECKING:
-    from backend.store.credential_vault import Vault
     from backend.store.database import Database
+    from backend.store.sync.credential_vault import Vault
     from backend.store.web_cache import CachedSession, CacheKind
     from backend.web_search.domains import DomainRules
     from backend.web_search.page_reader import PageReader

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from backend.chat.readable_ids import OwnMemories, find_readable
-from backend.store.messages import Message
+from backend.store.chat.messages import Message
 from connectors.access import Readers
 from indexing.index.protocols import Index
 from indexing.runtime.deadline import Deadline

@@ -9,8 +9,8 @@ from typing import Any
 
 from backend.chat.passages import KEPT_REASON_TEXTS, PRIVATE_REASONS, PassagesReason
 from backend.conversations.turn_events import NumberedEvent
-from backend.store.file_source import NAMES_OF_SOURCE
-from backend.store.messages import Message
+from backend.store.chat.messages import Message
+from backend.store.files.file_source import NAMES_OF_SOURCE
 
 _FILES = "files"
 """The event that names files, and their place in an answer."""

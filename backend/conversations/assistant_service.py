@@ -17,12 +17,15 @@ from backend.conversations.assistant_values import (
     find_labels,
     validate_values,
 )
-from backend.store import assistants, audit, document_sets, language_models
-from backend.store.assistants import DEFAULT_ID, AssistantValues, StoredAssistant, Visibility
+from backend.store import audit
 from backend.store.audit import Actor
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import assistants
+from backend.store.chat.assistants import DEFAULT_ID, AssistantValues, StoredAssistant, Visibility
+from backend.store.chat.shared_files import FileHolders
 from backend.store.database import Database
-from backend.store.shared_files import FileHolders
+from backend.store.documents import document_sets
+from backend.store.llm import language_models
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from connectors.errors import (
     ConflictError,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from backend.store.assistants import AssistantValues, Visibility
+from backend.store.chat.assistants import AssistantValues, Visibility
 from backend.web_search.domains import parse_domain
 from connectors.errors import InvalidInputError
 from indexing.text.normalization import is_storable

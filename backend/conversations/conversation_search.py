@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from backend.conversations.answer_gate import AnswerGate
-from backend.store import answer_texts, conversations
-from backend.store.answer_texts import ListSpan, MatchingAnswer, MatchingConversation
-from backend.store.conversations import Conversation, ConversationOwner, ListPosition, ListState
+from backend.store.chat import answer_texts, conversations
+from backend.store.chat.answer_texts import ListSpan, MatchingAnswer, MatchingConversation
+from backend.store.chat.conversations import Conversation, ListPosition, ListState
 from backend.store.database import Database
+from backend.store.owner import ConversationOwner
 from connectors.batched import batched
 from indexing.text.normalization import is_storable
 

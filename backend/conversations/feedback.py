@@ -9,12 +9,13 @@ from backend.conversations.answer_gate import WITHHELD, AnswerGate
 from backend.conversations.answer_redaction import redact
 from backend.conversations.turn_record import read_variants
 from backend.evaluation.judged_questions import JudgedQuestion
-from backend.store import answer_feedback, audit, messages
-from backend.store.answer_feedback import Feedback, GivenFeedback, Rating
+from backend.store import audit
 from backend.store.audit import Actor
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import answer_feedback, messages
+from backend.store.chat.answer_feedback import Feedback, GivenFeedback, Rating
+from backend.store.chat.messages import Message
 from backend.store.database import Database
-from backend.store.messages import Message
+from backend.store.owner import ConversationOwner
 from connectors.errors import ConflictError, InvalidInputError
 
 _PAGE = 200

@@ -16,11 +16,11 @@ from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.turn_events import NumberedEvent, decode_portions
 from backend.conversations.turn_notifications import TurnNotifications, Wake
 from backend.conversations.visible_filters import keep_visible
-from backend.store import turns
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import turns
+from backend.store.chat.messages import missing_message
+from backend.store.chat.turns import FollowedTurn
 from backend.store.database import Database
-from backend.store.messages import missing_message
-from backend.store.turns import FollowedTurn
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from connectors.errors import NotAllowedError
 from indexing.index.protocols import Index

@@ -15,10 +15,10 @@ from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.fast_model import FastModel
 from backend.conversations.summaries import cut_text, write_summary
 from backend.search.llm_protocol import ChatMessage, CompletionError
-from backend.store import summaries
+from backend.store.chat import summaries
+from backend.store.chat.messages import Message
+from backend.store.chat.summaries import Summary
 from backend.store.database import Database
-from backend.store.messages import Message
-from backend.store.summaries import Summary
 from indexing.runtime.deadline import Deadline
 
 NO_ANSWER = "(no answer)"

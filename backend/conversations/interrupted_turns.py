@@ -12,9 +12,9 @@ from backend.conversations.turn_events import (
     join_text,
 )
 from backend.conversations.unfinished_answer import make_unfinished_answer
-from backend.store import turns
+from backend.store.chat import turns
+from backend.store.chat.turns import Ending, OpenTurn, Portion
 from backend.store.database import Database
-from backend.store.turns import Ending, OpenTurn, Portion
 from backend.sync.run_lease import is_dead
 
 

@@ -4,10 +4,10 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backend.store import memories
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import memories
+from backend.store.chat.memories import Memory, MemoryPosition
 from backend.store.database import Database
-from backend.store.memories import Memory, MemoryPosition
+from backend.store.owner import ConversationOwner
 from connectors.errors import InvalidInputError
 from indexing.text.normalization import is_storable, is_visible
 

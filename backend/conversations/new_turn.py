@@ -6,8 +6,8 @@ from typing import Protocol
 
 from backend.chat.turn_settings import AssistantSettings
 from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
-from backend.store.messages import Message
-from backend.store.runs import Process
+from backend.store.chat.messages import Message
+from backend.store.sync.runs import Process
 from backend.sync.run_lease import this_process
 
 

@@ -12,13 +12,15 @@ from backend.conversations.assistant_values import (
     check_line,
     check_text,
 )
-from backend.store import audit, conversation_projects, people, projects
+from backend.store import audit
+from backend.store.accounts import people
 from backend.store.audit import Actor
-from backend.store.conversations import ConversationOwner
-from backend.store.conversations import get as get_conversation
+from backend.store.chat import conversation_projects, projects
+from backend.store.chat.conversations import get as get_conversation
+from backend.store.chat.messages import missing_message
+from backend.store.chat.projects import Project, ProjectConversation, ProjectMember
 from backend.store.database import Database
-from backend.store.messages import missing_message
-from backend.store.projects import Project, ProjectConversation, ProjectMember
+from backend.store.owner import ConversationOwner
 from connectors.errors import InvalidInputError, NotAllowedError, NotFoundError
 
 MOST_CONVERSATIONS = 200

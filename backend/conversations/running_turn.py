@@ -17,8 +17,8 @@ from backend.conversations.turn_events import (
 )
 from backend.conversations.turn_record import TurnRecord
 from backend.conversations.unfinished_answer import make_unfinished_answer
-from backend.store.messages import AnswerStatus, Json
-from backend.store.turns import Ending, Portion
+from backend.store.chat.messages import AnswerStatus, Json
+from backend.store.chat.turns import Ending, Portion
 from indexing.runtime.deadline import CancelToken
 
 Written: TypeAlias = TextPiece | ReasoningStep

@@ -16,13 +16,15 @@ from backend.conversations.new_turn import NewTurn, TurnProcess, Turns
 from backend.conversations.project_service import ProjectService
 from backend.conversations.titles import make_title
 from backend.files.file_keeper import FileKeeper
-from backend.store import conversations, messages, new_messages, summaries, turns, user_files
-from backend.store.assistants import DEFAULT_ID
-from backend.store.conversations import Conversation, ConversationOwner, ListPosition, ListState
+from backend.store.chat import conversations, messages, new_messages, summaries, turns
+from backend.store.chat.assistants import DEFAULT_ID
+from backend.store.chat.conversations import Conversation, ListPosition, ListState
+from backend.store.chat.messages import Message, MessagePlace
+from backend.store.chat.new_messages import Begun, ConversationSetting, NewQuestion, Writer
 from backend.store.database import Database
-from backend.store.messages import Message, MessagePlace
-from backend.store.new_messages import Begun, ConversationSetting, NewQuestion, Writer
-from backend.store.user_files import UserFile
+from backend.store.files import user_files
+from backend.store.files.user_files import UserFile
+from backend.store.owner import ConversationOwner
 from connectors.errors import InvalidInputError
 
 MOST_READ = 200

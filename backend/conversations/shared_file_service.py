@@ -12,12 +12,13 @@ from backend.conversations.assistant_service import AssistantRefusedError, Assis
 from backend.conversations.project_service import ProjectRefusedError, ProjectService
 from backend.files.file_service import FileService
 from backend.files.file_types import MOST_OF_HOLDER, UploadedFile
-from backend.store import assistants, audit, shared_files
-from backend.store.assistants import Visibility
-from backend.store.conversations import ConversationOwner
+from backend.store import audit
+from backend.store.chat import assistants, shared_files
+from backend.store.chat.assistants import Visibility
+from backend.store.chat.shared_files import FileHolder, SharedFile
 from backend.store.database import Database
-from backend.store.shared_files import FileHolder, SharedFile
-from backend.store.user_files import missing_file
+from backend.store.files.user_files import missing_file
+from backend.store.owner import ConversationOwner
 from connectors.errors import ActionRequiredError, ConflictError
 
 _FULL = f"The limit of {MOST_OF_HOLDER:,} files is reached. Remove some first."

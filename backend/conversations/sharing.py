@@ -7,13 +7,15 @@ from datetime import UTC, datetime
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.answer_redaction import redact
 from backend.conversations.titles import make_title
-from backend.store import audit, conversation_copies, conversation_shares, messages
+from backend.store import audit
 from backend.store.audit import Actor
-from backend.store.conversation_shares import Share, SharedConversation
-from backend.store.conversations import Conversation, ConversationOwner
-from backend.store.conversations import get as get_conversation
+from backend.store.chat import conversation_copies, conversation_shares, messages
+from backend.store.chat.conversation_shares import Share, SharedConversation
+from backend.store.chat.conversations import Conversation
+from backend.store.chat.conversations import get as get_conversation
+from backend.store.chat.messages import Message
 from backend.store.database import Database
-from backend.store.messages import Message
+from backend.store.owner import ConversationOwner
 from connectors.errors import ConflictError
 
 MOST_SHOWN = 2_000

@@ -5,8 +5,8 @@ import re
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from backend.search.prompts import strip_reasoning
 from backend.search.sections import to_json
-from backend.store.conversations import ModelTitle
-from backend.store.messages import QuestionText
+from backend.store.chat.conversations import ModelTitle
+from backend.store.chat.messages import QuestionText
 from connectors.text_cleaning import CONTROLS
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import INVISIBLE, is_visible

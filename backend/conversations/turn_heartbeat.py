@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 
 from backend.conversations.running_turn import RunningTurn, Unstored
 from backend.conversations.turn_events import INTERRUPTED, STOPPED
-from backend.store import turns
+from backend.store.chat import turns
+from backend.store.chat.turns import Progress, TurnState
 from backend.store.database import Database
-from backend.store.turns import Progress, TurnState
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 LOG = logging.getLogger("quarry.turns")

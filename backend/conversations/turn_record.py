@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.conversations.turn_events import EncodedEvent
-from backend.store.messages import Json
+from backend.store.chat.messages import Json
 
 _RECORD = "record"
 """Its place in a stored answer; what reads the answer itself leaves it out."""

@@ -3,10 +3,10 @@
 from backend.access.own_readers import find_own_readers
 from backend.access.shared_file_readers import resolve_in
 from backend.chat.rights_watch import ReadersNow
-from backend.store import people
-from backend.store.conversations import ConversationOwner
+from backend.store.accounts import people
+from backend.store.chat.shared_files import FileHolders
 from backend.store.database import Database
-from backend.store.shared_files import FileHolders
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 
 

@@ -39,9 +39,9 @@ from backend.conversations.turn_pace import (
     yield_to_nobody,
 )
 from backend.search.events import StepFailed
-from backend.store import conversations, messages
+from backend.store.chat import conversations, messages
+from backend.store.chat.messages import Message
 from backend.store.database import Database
-from backend.store.messages import Message
 from connectors.errors import ActionRequiredError, QuarryError, TemporarilyUnavailableError
 from indexing.index.protocols import Filters, Index
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from backend.store.messages import Json
+from backend.store.chat.messages import Json
 
 _UNCHECKED = {"quote": "", "section": 0, "span": [0, 0], "score": 0.0, "verdict": "unchecked"}
 """Citations are checked when an answer is complete."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backend.evaluation.dataset import Passage, read_judged
-from backend.store import documents
 from backend.store.database import Database
+from backend.store.documents import documents
 from connectors.access import Readers
 
 _PAGE = 200

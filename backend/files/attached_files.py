@@ -10,13 +10,15 @@ from backend.chat.context_files import ContextFile
 from backend.chat.file_use import Holder, UnreadFiles, UnreadStatus
 from backend.chat.pictures import Picture
 from backend.files.file_types import is_picture
-from backend.store import documents, shared_files, user_files
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import shared_files
+from backend.store.chat.messages import Message, SearchScope
+from backend.store.chat.shared_files import FileHolder, FileHolders, SharedFile
 from backend.store.database import Database
-from backend.store.file_source import FILES_OF_ASSISTANT, FILES_OF_PROJECT
-from backend.store.messages import Message, SearchScope
-from backend.store.shared_files import FileHolder, FileHolders, SharedFile
-from backend.store.user_files import UserFile
+from backend.store.documents import documents
+from backend.store.files import user_files
+from backend.store.files.file_source import FILES_OF_ASSISTANT, FILES_OF_PROJECT
+from backend.store.files.user_files import UserFile
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from connectors.document import Document
 

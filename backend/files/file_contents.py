@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from backend.access.readers import add_own_files
 from backend.files.file_types import is_picture
-from backend.store import documents, user_files
-from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.user_files import UserFile, missing_file
+from backend.store.documents import documents
+from backend.store.files import user_files
+from backend.store.files.user_files import UserFile, missing_file
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from connectors.errors import ConflictError
 

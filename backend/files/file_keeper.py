@@ -13,10 +13,11 @@ from functools import partial
 
 from backend.access.readers import make_file_access
 from backend.files.file_types import MOST_CHARACTERS, is_picture
-from backend.store import file_labels, file_source, index_claims, user_files, waiting_uploads
 from backend.store.database import Database
-from backend.store.file_labels import DueFile
-from backend.store.waiting_uploads import WaitingUpload
+from backend.store.documents import index_claims
+from backend.store.files import file_labels, file_source, user_files, waiting_uploads
+from backend.store.files.file_labels import DueFile
+from backend.store.files.waiting_uploads import WaitingUpload
 from backend.sync.document_set_updates import is_held
 from backend.sync.lease_renewal import LeaseRenewal
 from backend.sync.run_lease import is_dead, this_process

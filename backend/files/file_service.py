@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from backend.files.file_contents import FileContent, read_content
 from backend.files.file_keeper import FileKeeper
 from backend.files.file_types import MOST_FILES, UploadedFile, check_file
-from backend.store import file_source, file_usage, user_files
-from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.file_usage import FileUsage, FileUses
+from backend.store.files import file_source, file_usage, user_files
+from backend.store.files.file_usage import FileUsage, FileUses
+from backend.store.files.user_files import NewFile, UserFile
+from backend.store.owner import ConversationOwner
 from backend.store.random_ids import make_random_id
-from backend.store.user_files import NewFile, UserFile
 from connectors.errors import ConflictError
 
 MOST_NAMED = 5

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from backend.research.knowledge import KnowledgeItem, KnowledgeType
-from backend.store.conversations import ConversationOwner
-from backend.store.knowledge_records import KnowledgePlace
+from backend.store.owner import ConversationOwner
+from backend.store.research.knowledge_records import KnowledgePlace
 
 WEB_AGE = timedelta(days=90)
 """After which what rests on pages of the web is stale, where nothing else is set."""

@@ -10,7 +10,7 @@ from backend.research.kept_knowledge import (
     Staleness,
 )
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
-from backend.store.knowledge_records import ItemSource, Json, NewItem, StoredItem
+from backend.store.research.knowledge_records import ItemSource, Json, NewItem, StoredItem
 from backend.web_search.results import Freshness
 from connectors.document import Span
 

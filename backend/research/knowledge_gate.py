@@ -14,10 +14,10 @@ from backend.conversations.answer_gate import AnswerGate
 from backend.research.kept_knowledge import WEB_AGE, KeptItem, Staleness
 from backend.research.knowledge_encoding import make_gone, make_kept
 from backend.research.knowledge_sources import ReadableTexts, check_sources
-from backend.store import knowledge
-from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.knowledge_records import StoredItem
+from backend.store.owner import ConversationOwner
+from backend.store.research import knowledge
+from backend.store.research.knowledge_records import StoredItem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from backend.research.knowledge import Reference
 from backend.research.knowledge_encoding import encode_item
 from backend.research.knowledge_gate import KnowledgeGate
 from backend.research.knowledge_sources import ReadableTexts, locate_references
-from backend.store.knowledge_records import ItemSource, KnowledgePlace, NewItem
+from backend.store.research.knowledge_records import ItemSource, KnowledgePlace, NewItem
 from indexing.runtime.deadline import Deadline
 
 

@@ -8,9 +8,9 @@ from backend.chat.turn import ChatTurn
 from backend.research.kept_knowledge import KeptItem
 from backend.research.knowledge_gate import KnowledgeGate
 from backend.research.knowledge_ranking import rank_items, select_relevant
-from backend.store import knowledge
-from backend.store.knowledge_records import OWN, KnowledgePlace
-from backend.store.research_runs import ResearchRun
+from backend.store.research import knowledge
+from backend.store.research.knowledge_records import OWN, KnowledgePlace
+from backend.store.research.research_runs import ResearchRun
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 

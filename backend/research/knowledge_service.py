@@ -13,10 +13,11 @@ from backend.research.knowledge_gate import KnowledgeGate
 from backend.research.knowledge_import import ItemImporter
 from backend.research.knowledge_ranking import rank_items, select_relevant
 from backend.research.knowledge_sources import locate_references
-from backend.store import knowledge, projects
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import projects
 from backend.store.database import Database
-from backend.store.knowledge_records import (
+from backend.store.owner import ConversationOwner
+from backend.store.research import knowledge
+from backend.store.research.knowledge_records import (
     LONGEST_TEXT,
     MOST_ITEMS,
     Correction,

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from backend.chat.readable_ids import is_memory_reference
 from backend.research.knowledge import Reference
 from backend.research.knowledge_encoding import decode_references, encode_references
-from backend.store import documents
 from backend.store.database import Database
-from backend.store.knowledge_records import ItemSource, StoredItem
+from backend.store.documents import documents
+from backend.store.research.knowledge_records import ItemSource, StoredItem
 from connectors.access import Readers
 from connectors.document import Span
 from connectors.errors import DamagedDataError

@@ -14,7 +14,7 @@ from backend.research.dependencies import ResearchDependencies
 from backend.research.knowledge_messages import MESSAGE_TOKENS
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from backend.search.prompts import strip_reasoning
-from backend.store.model_usage import TokenCounts
+from backend.store.llm.model_usage import TokenCounts
 from indexing.embedding.token_counting import CountTokens
 from indexing.runtime.deadline import Deadline
 

@@ -18,7 +18,7 @@ from backend.research.agent.run_task import (
 from backend.research.record.research_record import ResearchRecord
 from backend.research.record.task_report import TaskReport
 from backend.research.run_assistant import ASSISTANT_GONE
-from backend.store.research_runs import ResearchRun
+from backend.store.research.research_runs import ResearchRun
 
 NOT_BEGUN = "It was not looked at before the research ended."
 ASK_AGAIN = "Ask in other words, or ask later."

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 from backend.schemas.base import Schema, with_example
-from backend.store.assistants import Visibility
+from backend.store.chat.assistants import Visibility
 
 if TYPE_CHECKING:
     from backend.conversations.assistant_service import ShownAssistant

@@ -12,10 +12,10 @@ from backend.schemas.base import Schema, with_example
 from backend.schemas.file import FileResponse
 from backend.schemas.search import FiltersBody, StepFailedEvent
 from backend.schemas.system import ProblemDetails
-from backend.store.assistants import DEFAULT_ID
+from backend.store.chat.assistants import DEFAULT_ID
 
 if TYPE_CHECKING:
-    from backend.store.conversations import Conversation
+    from backend.store.chat.conversations import Conversation
 
 _CONVERSATION: dict[str, JsonValue] = {
     "id": "kD3vT0cWqXe2mYbR9sLhGg",

@@ -12,7 +12,7 @@ from connectors.access import Access, describe_readers
 if TYPE_CHECKING:
     from backend.access.document_existence import DocumentLook
     from backend.access.document_readers import DocumentReaders
-    from backend.store.documents import HeldDocument, StoredDocument
+    from backend.store.documents.documents import HeldDocument, StoredDocument
     from indexing.chunking.chunk import Chunk
 
 _DOCUMENT: dict[str, JsonValue] = {

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Self
 from backend.schemas.base import Schema, with_example
 
 if TYPE_CHECKING:
-    from backend.store.document_set_rules import SetRule
-    from backend.store.document_sets import DocumentSet
+    from backend.store.documents.document_set_rules import SetRule
+    from backend.store.documents.document_sets import DocumentSet
 
 
 class DocumentSetResponse(Schema):

@@ -13,7 +13,7 @@ from backend.conversations.turn_record import read_steps, read_variants
 from backend.schemas.answer import AnswerDoneEvent, AnswerResponse
 from backend.schemas.base import Schema, with_example
 from backend.schemas.conversation import read_answer
-from backend.store.answer_feedback import Rating
+from backend.store.chat.answer_feedback import Rating
 
 if TYPE_CHECKING:
     from backend.conversations.feedback import ReviewedFeedback

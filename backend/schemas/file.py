@@ -10,8 +10,8 @@ from backend.schemas.base import Schema, with_example
 
 if TYPE_CHECKING:
     from backend.chat.file_use import FilesGiven
-    from backend.store.file_usage import FileUsage
-    from backend.store.user_files import UserFile
+    from backend.store.files.file_usage import FileUsage
+    from backend.store.files.user_files import UserFile
 
 FILE: dict[str, JsonValue] = {
     "id": "q1WzYc0dX3pC5vJm2sT8bA",

@@ -7,7 +7,7 @@ from backend.schemas.base import Schema, with_example
 from backend.schemas.system import FieldError
 
 if TYPE_CHECKING:
-    from backend.store.pushed_documents import PushedDocumentState
+    from backend.store.documents.pushed_documents import PushedDocumentState
 
 _MOMENT = "2026-03-02T09:30:00Z"
 

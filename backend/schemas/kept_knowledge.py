@@ -9,7 +9,7 @@ from backend.research.kept_knowledge import ImportReport, KeptItem, Staleness
 from backend.research.knowledge import KnowledgeType
 from backend.schemas.base import Schema, with_example
 from backend.schemas.knowledge import KnowledgeItemBody, ReferenceBody
-from backend.store.knowledge_records import PlaceKind
+from backend.store.research.knowledge_records import PlaceKind
 from backend.web_search.results import Freshness
 
 _ITEM_EXAMPLE: dict[str, JsonValue] = {

@@ -23,7 +23,7 @@ from backend.research.kept_knowledge import (
 )
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
 from backend.schemas.base import Schema, SpanPair
-from backend.store.knowledge_records import LONGEST_TEXT, MOST_ITEMS
+from backend.store.research.knowledge_records import LONGEST_TEXT, MOST_ITEMS
 from backend.web_search.results import Freshness
 from connectors.document import Span
 from connectors.errors import InvalidInputError

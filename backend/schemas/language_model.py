@@ -9,8 +9,8 @@ from backend.schemas.base import Schema, with_example
 if TYPE_CHECKING:
     from backend.chat.llm.model_settings import ModelSettings
     from backend.composition.language_models import LanguageModels
-    from backend.store.language_models import StoredModel
-    from backend.store.model_usage import ModelUsage, TokenCounts
+    from backend.store.llm.language_models import StoredModel
+    from backend.store.llm.model_usage import ModelUsage, TokenCounts
 
 _MILLION = 1_000_000
 

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from backend.schemas.base import Schema, with_example
 
 if TYPE_CHECKING:
-    from backend.store.memories import Memory
+    from backend.store.chat.memories import Memory
 
 _MEMORY: dict[str, JsonValue] = {
     "id": "Zt4bXw9sQe2LhGgkD3vT0c",

@@ -5,8 +5,8 @@ from typing import Literal, Self, TypeAlias
 from pydantic import JsonValue
 
 from backend.schemas.base import Schema, with_example
-from backend.store.assistants import DEFAULT_ID
-from backend.store.model_usage import TokenCounts
+from backend.store.chat.assistants import DEFAULT_ID
+from backend.store.llm.model_usage import TokenCounts
 
 FinishReason: TypeAlias = Literal["stop", "length"]
 

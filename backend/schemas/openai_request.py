@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 from pydantic_core import PydanticCustomError
 
 from backend.schemas.base import MOST_KEYS, RequestObject
-from backend.store.assistants import DEFAULT_ID
+from backend.store.chat.assistants import DEFAULT_ID
 
 LONGEST_TEXT = 40_000
 MOST_MESSAGES = 200

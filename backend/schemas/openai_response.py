@@ -7,8 +7,8 @@ from pydantic import JsonValue
 
 from backend.schemas.base import Schema, with_example
 from backend.schemas.openai_completion import UrlCitation
-from backend.store.assistants import DEFAULT_ID
-from backend.store.model_usage import TokenCounts
+from backend.store.chat.assistants import DEFAULT_ID
+from backend.store.llm.model_usage import TokenCounts
 
 ResponseStatus: TypeAlias = Literal["in_progress", "completed", "incomplete", "failed"]
 MessageStatus: TypeAlias = Literal["in_progress", "completed", "incomplete"]

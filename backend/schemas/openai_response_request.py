@@ -22,7 +22,7 @@ from backend.schemas.openai_request import (
     Text,
     TextFormat,
 )
-from backend.store.assistants import DEFAULT_ID
+from backend.store.chat.assistants import DEFAULT_ID
 
 
 class InputText(BaseModel):

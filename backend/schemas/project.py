@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 from backend.schemas.base import Schema, with_example
 
 if TYPE_CHECKING:
-    from backend.store.projects import Project, ProjectConversation, ProjectMember
+    from backend.store.chat.projects import Project, ProjectConversation, ProjectMember
 
 
 class ProjectResponse(Schema):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from backend.research.record.final_report import CheckedCitation, FinalReport
     from backend.research.record.sources import NumberedSource
     from backend.research.record.task_report import TaskReport
-    from backend.store.research_runs import ResearchRun
+    from backend.store.research.research_runs import ResearchRun
 
 ResearchStateName: TypeAlias = Literal[
     "clarifying", "planned", "waiting", "running", "stopping", "done", "failed", "stopped"

@@ -10,7 +10,7 @@ from backend.schemas.file import FILE, FileResponse
 
 if TYPE_CHECKING:
     from backend.conversations.shared_file_service import SharedFileList
-    from backend.store.shared_files import SharedFile
+    from backend.store.chat.shared_files import SharedFile
 
 _SHARED: dict[str, JsonValue] = {
     "file": FILE,

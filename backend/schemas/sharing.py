@@ -10,7 +10,7 @@ from backend.schemas.base import Schema, with_example
 from backend.schemas.search import StepFailedEvent
 
 if TYPE_CHECKING:
-    from backend.store.conversation_shares import Share
+    from backend.store.chat.conversation_shares import Share
 
 _SHARE: dict[str, JsonValue] = {
     "id": "Yb3m0cWqXe2kD3vTR9sLhA",

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from backend.schemas.base import Schema, with_example
 
 if TYPE_CHECKING:
-    from backend.store.source_accounts import ListedAccount, SourceAccount
+    from backend.store.sync.source_accounts import ListedAccount, SourceAccount
 
 _OWN: dict[str, JsonValue] = {
     "id": "Zt4bXw9sQe2LhGgkD3vT0c",

@@ -8,11 +8,12 @@ from urllib.parse import unquote, urlsplit
 from backend.schemas.source import DecisionResponse, MissingDocumentResponse
 from backend.sources.status import find_decision
 from backend.sources.status_text import describe_no_decision
-from backend.store import audit, missing_documents, runs
+from backend.store import audit
 from backend.store.audit import AuditFilter
 from backend.store.database import Database
-from backend.store.runs import Run
-from backend.store.sources import Source
+from backend.store.sync import missing_documents, runs
+from backend.store.sync.runs import Run
+from backend.store.sync.sources import Source
 from connectors.errors import NotFoundError
 from connectors.registry import get_retention
 from indexing.text.normalization import pluralize

@@ -9,12 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from backend.schemas.document_set import DocumentSetResponse
-from backend.store import audit, document_sets, sources
+from backend.store import audit
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.document_set_rules import RuleKind, SetRule
-from backend.store.document_sets import DocumentSet, SetValues
-from backend.store.sources import EVERY_SOURCE, SourceChoice
+from backend.store.documents import document_sets
+from backend.store.documents.document_set_rules import RuleKind, SetRule
+from backend.store.documents.document_sets import DocumentSet, SetValues
+from backend.store.sync import sources
+from backend.store.sync.sources import EVERY_SOURCE, SourceChoice
 from connectors.access import PUBLIC, parse_reader_token
 from connectors.errors import (
     ActionRequiredError,

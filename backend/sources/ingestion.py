@@ -22,12 +22,14 @@ from backend.schemas.ingestion import (
 from backend.schemas.new_document import NewDocument, NewFile, Refusal
 from backend.schemas.system import FieldError
 from backend.sources.pushed_content import from_document, from_file
-from backend.store import audit, pushed_documents, pushes, schedule, sources, workers
+from backend.store import audit
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.pushed_documents import PushedState
-from backend.store.pushes import EncodedDocument, Push
-from backend.store.sources import Source, SourceChoice
+from backend.store.documents import pushed_documents, pushes
+from backend.store.documents.pushed_documents import PushedState
+from backend.store.documents.pushes import EncodedDocument, Push
+from backend.store.sync import schedule, sources, workers
+from backend.store.sync.sources import Source, SourceChoice
 from backend.sync import wakeup_messages
 from connectors.errors import ConflictError, NotFoundError
 from connectors.extraction.result import ExtractionError

@@ -28,11 +28,12 @@ from backend.sources.audited_settings import describe_change, describe_settings
 from backend.sources.deletion_decisions import read_decision
 from backend.sources.intervals import NEVER, check_interval, format_interval
 from backend.sources.status_text import describe_no_decision, run_label
-from backend.store import audit, failures, run_transitions, runs, schedule, sources, workers
+from backend.store import audit
 from backend.store.audit import EVERY_ENTRY, Actor, AuditFilter
-from backend.store.credential_vault import Vault
 from backend.store.database import Database
-from backend.store.sources import EVERY_SOURCE, UNCHANGED, Source, SourceChoice, SourcesOf
+from backend.store.sync import failures, run_transitions, runs, schedule, sources, workers
+from backend.store.sync.credential_vault import Vault
+from backend.store.sync.sources import EVERY_SOURCE, UNCHANGED, Source, SourceChoice, SourcesOf
 from backend.sync import wakeup_messages
 from connectors.connector import Capability, FindObjection
 from connectors.errors import ActionRequiredError, ConflictError, InvalidInputError, NotFoundError

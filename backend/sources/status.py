@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from backend.schemas.run import RunResponse
 from backend.schemas.source import SourceResponse
 from backend.sources.status_text import describe_activity
-from backend.store import batches, documents, failures, listings, runs, schedule, sources, workers
 from backend.store.database import Database
-from backend.store.runs import Run
-from backend.store.sources import EVERY_SOURCE, Source, SourceChoice
-from backend.store.workers import LiveWorker
+from backend.store.documents import batches, documents
+from backend.store.sync import failures, listings, runs, schedule, sources, workers
+from backend.store.sync.runs import Run
+from backend.store.sync.sources import EVERY_SOURCE, Source, SourceChoice
+from backend.store.sync.workers import LiveWorker
 from backend.sync import wakeup_messages
 from backend.sync.run_lease import is_gone
 from connectors.registry import has_fixed_access

@@ -8,7 +8,7 @@ from indexing.ingestion.progress import Embedding, Progress
 from indexing.text.normalization import pluralize
 
 if TYPE_CHECKING:
-    from backend.store.runs import Run
+    from backend.store.sync.runs import Run
 
 _RUNS: Mapping[str, str] = MappingProxyType(
     {

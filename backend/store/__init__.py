@@ -1,1 +1,1 @@
-"""What does Quarry know that it must not lose? The only room that speaks to the database."""
+"""What does Quarry know that it must not lose? The only package that speaks to the database."""

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from sqlalchemy import ColumnElement, insert, select
 
 from backend.store.database import Database
-from backend.store.tables import audit
+from backend.store.schema.tables import audit
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,14 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from backend.store import documents, failures
-from backend.store import workers as attendance
 from backend.store.database import Database
-from backend.store.runs import OPEN
-from backend.store.schedule import list_scheduled_kinds
-from backend.store.sources import IS_CONNECTED
-from backend.store.tables import batches, runs, schedule, sources
+from backend.store.documents import documents
+from backend.store.schema.tables import batches, runs, schedule, sources
+from backend.store.sync import failures
+from backend.store.sync import workers as attendance
+from backend.store.sync.runs import OPEN
+from backend.store.sync.schedule import list_scheduled_kinds
+from backend.store.sync.sources import IS_CONNECTED
 
 _RECOUNT_SECONDS = 60.0
 """The minimum between two counts of all documents, which are repeated only after runs changed some."""

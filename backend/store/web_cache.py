@@ -9,10 +9,11 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, select, update
 
-from backend.store.conversation_tables import conversations
-from backend.store.conversations import ConversationOwner, is_owned
+from backend.store.chat.conversations import is_owned
 from backend.store.database import Database, upsert
-from backend.store.web_cache_tables import web_cache_entries as entries
+from backend.store.owner import ConversationOwner
+from backend.store.schema.conversation_tables import conversations
+from backend.store.schema.web_cache_tables import web_cache_entries as entries
 
 SESSION = timedelta(hours=1)
 

@@ -8,7 +8,7 @@ from sqlalchemy import Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database
-from backend.store.web_search_tables import web_providers, web_rules
+from backend.store.schema.web_search_tables import web_providers, web_rules
 from connectors.errors import ConflictError, NotFoundError
 from indexing.text.normalization import is_storable
 

@@ -10,9 +10,10 @@ from datetime import timedelta
 from functools import partial
 from types import TracebackType
 
-from backend.store import document_set_jobs, document_sets, runs
 from backend.store.database import Database
-from backend.store.document_set_jobs import JobLostError, SetJob
+from backend.store.documents import document_set_jobs, document_sets
+from backend.store.documents.document_set_jobs import JobLostError, SetJob
+from backend.store.sync import runs
 from backend.sync.run_lease import (
     describe_error,
     is_bug,

@@ -14,20 +14,12 @@ from functools import partial
 from types import TracebackType
 from typing import Protocol, TypeVar
 
-from backend.store import (
-    batches,
-    document_set_jobs,
-    failures,
-    listings,
-    run_transitions,
-    runs,
-    schedule,
-    sources,
-)
 from backend.store.database import Database
-from backend.store.runs import RunEndedError
-from backend.store.schedule import LISTING_KINDS, Due
-from backend.store.sources import Source
+from backend.store.documents import batches, document_set_jobs
+from backend.store.sync import failures, listings, run_transitions, runs, schedule, sources
+from backend.store.sync.runs import RunEndedError
+from backend.store.sync.schedule import LISTING_KINDS, Due
+from backend.store.sync.sources import Source
 from backend.sync.document_set_updates import DocumentSetUpdater
 from backend.sync.foreground_run import LISTED_AGAIN, remove_documents, to_decision
 from backend.sync.run_lease import (

@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from threading import Event
 from typing import Any, get_args
 
-from backend.store import batches, listings, run_transitions, runs, schedule, sources
 from backend.store.database import Database
-from backend.store.runs import RunEndedError, RunState
-from backend.store.sources import Source
+from backend.store.documents import batches
+from backend.store.sync import listings, run_transitions, runs, schedule, sources
+from backend.store.sync.runs import RunEndedError, RunState
+from backend.store.sync.sources import Source
 from backend.sync.run_lease import ChangeNotifier, Heartbeat, is_gone, this_process
 from backend.sync.run_steps import EmbeddingReporter, ProgressWriter, RunContext, claim_batches
 from connectors.connector import Change, Connector

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from types import TracebackType
 
-from backend.store.index_claims import ClaimLostError
+from backend.store.documents.index_claims import ClaimLostError
 from backend.sync.run_lease import STALL_TIME
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from backend.store import batches, index_claims, run_transitions, runs, sources
 from backend.store.database import Database
-from backend.store.runs import RunState
+from backend.store.documents import batches, index_claims
+from backend.store.sync import run_transitions, runs, sources
+from backend.store.sync.runs import RunState
 from backend.sync.lease_renewal import LeaseRenewal
 from backend.sync.run_lease import is_dead, is_going_on, is_gone, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError

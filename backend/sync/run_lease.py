@@ -19,10 +19,11 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from backend.store import batches, run_transitions, runs
-from backend.store.batches import LEASE
 from backend.store.database import Database
-from backend.store.runs import Process, Run, RunEndedError
+from backend.store.documents import batches
+from backend.store.documents.batches import LEASE
+from backend.store.sync import run_transitions, runs
+from backend.store.sync.runs import Process, Run, RunEndedError
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.batching import ClaimedBatch
 from indexing.runtime.deadline import DeadlineExceededError

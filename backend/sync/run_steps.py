@@ -11,8 +11,9 @@ from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from backend.access.group_sync import syncing_groups
-from backend.store import batches, failures, memberships, runs, schedule, sources
 from backend.store.database import Database
+from backend.store.documents import batches
+from backend.store.sync import failures, memberships, runs, schedule, sources
 from backend.sync.run_lease import ChangeNotifier, Heartbeat, is_dead, this_process
 from connectors.connector import (
     Change,

@@ -10,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
-from backend.store import batches, document_set_jobs, schedule, sources
 from backend.store.database import Database
-from backend.store.workers import LiveWorker
+from backend.store.documents import batches, document_set_jobs
+from backend.store.sync import schedule, sources
+from backend.store.sync.workers import LiveWorker
 from backend.sync.due_work import FETCH_KINDS
 from backend.sync.run_lease import is_gone
 from backend.sync.worker_heartbeat import SERVE

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from backend.store import workers
 from backend.store.database import Database
+from backend.store.sync import workers
 from backend.sync.run_lease import this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 

@@ -18,7 +18,7 @@ from backend.access.source_accounts import OwnSourceAccounts
 from backend.api.account_authentication import AccountCookies
 from backend.api.authorization import Asker, AskerDependency, Permission, get_person, requires
 from backend.api.languages import parse_language
-from backend.store import api_tokens
+from backend.store.accounts import api_tokens
 from backend.store.database import Database
 from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.templates import page

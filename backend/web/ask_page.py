@@ -8,8 +8,8 @@ from backend.chat.passages import KEPT_REASON_TEXTS
 from backend.composition.chat import ChatService
 from backend.schemas.search import FiltersBody
 from backend.search import media_type_labels
-from backend.store import documents
 from backend.store.database import Database
+from backend.store.documents import documents
 from backend.web.sanitizing import shorten
 from backend.web.search_url import Address
 from backend.web.start_page import HANDBOOK_QUESTIONS, has_handbook

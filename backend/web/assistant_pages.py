@@ -15,7 +15,8 @@ from backend.conversations.assistant_values import (
     LONGEST_NAME,
 )
 from backend.schemas.assistant import AssistantResponse
-from backend.store import group_members, language_models
+from backend.store.accounts import group_members
+from backend.store.llm import language_models
 from backend.web.templates import page
 
 router = APIRouter(include_in_schema=False)

@@ -16,7 +16,7 @@ from babel.messages.pofile import read_po
 from babel.numbers import format_compact_decimal
 
 from backend.api.languages import Language
-from backend.store.file_source import NAMES_OF_SOURCE
+from backend.store.files.file_source import NAMES_OF_SOURCE
 from backend.web.sentences import SentenceTranslator
 from indexing.text.normalization import pluralize
 

@@ -15,7 +15,7 @@ from backend.api.dependencies import (
     WebSessionsDependency,
 )
 from backend.api.routes.ask import LONGEST_QUESTION
-from backend.store.assistants import DEFAULT_ID
+from backend.store.chat.assistants import DEFAULT_ID
 from backend.web.ask_page import list_examples, name_model, reasons_json
 from backend.web.templates import page
 

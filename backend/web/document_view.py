@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from backend.search import media_type_labels
-from backend.store.documents import StoredDocument
+from backend.store.documents.documents import StoredDocument
 from backend.web import urls
 from backend.web.document_blocks import Block, blocks
 from backend.web.sanitizing import shorten

@@ -11,9 +11,9 @@ from backend.access.groups import LONGEST_NAME, GroupService
 from backend.access.own_readers import make_group_token
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AccountDatabaseDependency
-from backend.store import group_members
+from backend.store.accounts import group_members
+from backend.store.accounts.group_members import Group
 from backend.store.database import Database
-from backend.store.group_members import Group
 from backend.web.forms import Form, FormDependency
 from backend.web.templates import page
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError

@@ -22,7 +22,7 @@ from backend.research.knowledge_service import (
     KnowledgeService,
 )
 from backend.schemas.knowledge import import_knowledge
-from backend.store.knowledge_records import LONGEST_TEXT, OWN, ItemPosition
+from backend.store.research.knowledge_records import LONGEST_TEXT, OWN, ItemPosition
 from backend.web import urls
 from backend.web.forms import FormDependency
 from backend.web.templates import page

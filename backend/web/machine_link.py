@@ -13,7 +13,8 @@ from backend.api.authentication import CHALLENGE, read_address
 from backend.api.authorization import Permission, find_asker, requires
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import get_request_context
-from backend.store import audit, used_links
+from backend.store import audit
+from backend.store.accounts import used_links
 from backend.store.audit import Actor
 from backend.store.database import Database
 

@@ -27,9 +27,9 @@ from backend.schemas.language_model import (
     list_models,
     price_usage,
 )
-from backend.store import group_budgets, language_models, model_usage, person_budgets
 from backend.store.database import Database
-from backend.store.language_models import ModelRole, ModelValues
+from backend.store.llm import group_budgets, language_models, model_usage, person_budgets
+from backend.store.llm.language_models import ModelRole, ModelValues
 from backend.web.bar_chart import HEIGHT
 from backend.web.catalogs import load_messages
 from backend.web.forms import Form, FormDependency

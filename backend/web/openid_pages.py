@@ -29,10 +29,10 @@ from backend.api.account_authentication import AccountCookies
 from backend.api.authentication import read_address
 from backend.api.authorization import AskerDependency, Permission, find_asker, requires
 from backend.api.request_context import get_request_context
-from backend.store import identities
-from backend.store.credential_vault import Vault
+from backend.store.accounts import identities
+from backend.store.accounts.people import Person
 from backend.store.database import Database
-from backend.store.people import Person
+from backend.store.sync.credential_vault import Vault
 from backend.web.forms import FormDependency
 from backend.web.sign_in import Code, Next, SignInPages, check_next
 from backend.web.templates import page

@@ -14,9 +14,9 @@ from backend.access.sign_in import DEVICE_LIFETIME
 from backend.api.account_authentication import AccountCookies
 from backend.api.authentication import read_address
 from backend.api.authorization import Permission, requires
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.people import Person
 from backend.web.account_pages import read_own_tokens
 from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.sign_in import SIGN_IN, Code

@@ -14,9 +14,10 @@ from backend.access.people import FormerAddressError, PeopleService
 from backend.access.roles import Role
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AccountDatabaseDependency
-from backend.store import group_members, last_seen, people, sessions, source_accounts
+from backend.store.accounts import group_members, last_seen, people, sessions
+from backend.store.accounts.people import Person
 from backend.store.database import Database
-from backend.store.people import Person
+from backend.store.sync import source_accounts
 from backend.web import urls
 from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.templates import page

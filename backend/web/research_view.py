@@ -15,7 +15,7 @@ from backend.research.record.task_report import TaskReport
 from backend.research.runs.service import OpenedResearch
 from backend.schemas.answer import CitationResponse
 from backend.schemas.research import OpenedResearchResponse, ResearchTaskResponse
-from backend.store.file_source import FILES_SOURCE
+from backend.store.files.file_source import FILES_SOURCE
 from backend.web import urls
 from backend.web.report_html import CitedHtml, report_html
 from backend.web_search.addresses import get_host

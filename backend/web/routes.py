@@ -26,9 +26,11 @@ from backend.api.router import make_protected_router
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
 from backend.search.search_service import SearchService
-from backend.store import documents, schedule, shared_files
+from backend.store.chat import shared_files
 from backend.store.database import Database
-from backend.store.file_source import FILES_SOURCE
+from backend.store.documents import documents
+from backend.store.files.file_source import FILES_SOURCE
+from backend.store.sync import schedule
 from backend.web import (
     assistant_pages,
     chat_page,

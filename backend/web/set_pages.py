@@ -18,7 +18,7 @@ from backend.sources.document_sets import (
     DocumentSetService,
     SetDraft,
 )
-from backend.store import sources
+from backend.store.sync import sources
 from backend.web.forms import read_fields
 from backend.web.templates import page, part
 from connectors.access import PUBLIC

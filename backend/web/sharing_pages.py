@@ -14,7 +14,7 @@ from backend.api.routes.sharing import ShareId
 from backend.chat.passages import TEXTS_INSTEAD
 from backend.conversations.markdown_export import Translate
 from backend.schemas.feedback import ReviewedFeedbackResponse
-from backend.store.answer_feedback import Rating
+from backend.store.chat.answer_feedback import Rating
 from backend.web.ask_page import reasons_json
 from backend.web.catalogs import load_messages
 from backend.web.templates import page

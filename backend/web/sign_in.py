@@ -21,9 +21,9 @@ from backend.api.authorization import AskerDependency, Permission, find_asker, r
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import get_request_context
 from backend.store import audit
+from backend.store.accounts.invitations import Invitation
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.invitations import Invitation
 from backend.web.forms import FormDependency
 from backend.web.templates import page
 from connectors.errors import ConflictError, InvalidInputError

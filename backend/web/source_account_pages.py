@@ -8,7 +8,7 @@ from fastapi.responses import RedirectResponse, Response
 from backend.access.source_accounts import LONGEST_ACCOUNT, LONGEST_SOURCE, SourceAccountService
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AccountDatabaseDependency, choose_sources
-from backend.store import sources
+from backend.store.sync import sources
 from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.templates import page
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError

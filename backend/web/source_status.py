@@ -9,7 +9,7 @@ from backend.schemas.source import FailureResponse, SourceResponse
 from backend.sources.intervals import format_interval
 from backend.sources.service import SourceService
 from backend.sources.status_text import format_counts, run_label, state_label
-from backend.store.runs import OPEN
+from backend.store.sync.runs import OPEN
 from backend.web.icons import source_icon
 from connectors.registry import SOURCE_KINDS, display_name, primary_setting
 from connectors.settings_form import get_path

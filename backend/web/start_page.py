@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from backend.sample import handbook
-from backend.store import sources
 from backend.store.database import Database
+from backend.store.sync import sources
 from indexing.index.protocols import Facets
 
 HANDBOOK_QUESTIONS = (

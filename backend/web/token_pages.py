@@ -9,10 +9,10 @@ from backend.access.api_tokens import LONGEST_LIFETIME, ApiTokenService, TokenSc
 from backend.access.oauth.clients import ClientService
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AccountDatabaseDependency
-from backend.store import people
+from backend.store.accounts import people
+from backend.store.accounts.people import Person
 from backend.store.audit import OWNER
 from backend.store.database import Database
-from backend.store.people import Person
 from backend.web.forms import Form, FormDependency
 from backend.web.templates import page
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError

@@ -7,10 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 from enum import IntEnum
 
 from backend.schemas.language_model import price_tokens
-from backend.store import model_usage
 from backend.store.database import Database
-from backend.store.language_models import StoredModel
-from backend.store.model_usage import ModelDay, PersonDay
+from backend.store.llm import model_usage
+from backend.store.llm.language_models import StoredModel
+from backend.store.llm.model_usage import ModelDay, PersonDay
 from backend.web.bar_chart import BarChart, Series, lay_out_bars
 from backend.web.catalogs import Messages
 

@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 from backend.store import audit, web_search
 from backend.store.audit import Actor
-from backend.store.credential_vault import Vault
 from backend.store.database import Database
+from backend.store.sync.credential_vault import Vault
 from backend.store.web_search import ProviderValues, StoredProvider, WebRules
 from backend.web_search.domains import parse_domain
 from backend.web_search.providers.registry import (

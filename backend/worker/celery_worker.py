@@ -25,7 +25,7 @@ from celery.worker import state
 
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import runs, sources, workers
+from backend.store.sync import runs, sources, workers
 from backend.sync.due_work import Engine
 from backend.sync.prometheus_metrics import StageMetrics, register_process_metrics, serve_metrics
 from backend.sync.run_lease import ChangeNotifier, StallLimit, StoppedError, this_process

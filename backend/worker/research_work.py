@@ -11,10 +11,10 @@ from backend.research.runs.research_workers import ResearchWork, ResearchWorkers
 from backend.research.runs.run_steps import RunStepper
 from backend.schemas.research_events import encode_research_event
 from backend.settings import Settings
-from backend.store import research_leases
 from backend.store.database import Database
-from backend.store.research_leases import ClaimLimits
-from backend.store.research_runs import ResearchRun
+from backend.store.research import research_leases
+from backend.store.research.research_leases import ClaimLimits
+from backend.store.research.research_runs import ResearchRun
 from backend.sync.run_lease import is_dead
 from backend.worker.process import ContainerProvider, start_logging, watch_parent
 from indexing.runtime import malloc

@@ -11,7 +11,7 @@ import pytest
 
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import turns
+from backend.store.chat import turns
 from backend.sync.run_lease import is_dead
 from backend.worker import answer_worker
 from tests.support.home import Home

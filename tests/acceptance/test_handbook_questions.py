@@ -17,8 +17,8 @@ from backend.chat.events import AnswerDone, Citation
 from backend.chat.turn import ChatTurn
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import documents
-from backend.store.people import NOBODY
+from backend.store.accounts.people import NOBODY
+from backend.store.documents import documents
 from connectors.access import Readers
 from indexing.runtime.deadline import Deadline
 from tests.support.home import Home

@@ -18,7 +18,7 @@ from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.roles import Role
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import people
+from backend.store.accounts import people
 from tests.support.accounts import add_person
 from tests.support.home import CHECKOUT, Home
 from tests.support.models import MODEL_CACHE

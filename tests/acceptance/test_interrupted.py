@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.store import runs
 from backend.store.database import open_database, sqlite_url
+from backend.store.sync import runs
 from tests.support.home import QUARRY, Home
 from tests.support.server_processes import wait_for
 

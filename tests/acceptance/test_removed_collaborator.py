@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.access.readers import resolve_readers
-from backend.store import runs, schedule, sources
+from backend.store.sync import runs, schedule, sources
 from backend.sync.due_work import Engine
 from backend.sync.foreground_run import sync
 from connectors.access import Readers

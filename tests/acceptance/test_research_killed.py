@@ -11,10 +11,10 @@ from backend.research.record.record_json import read_record, write_record
 from backend.research.record.request import ResearchRequest
 from backend.research.record.research_record import ResearchRecord
 from backend.research.runs.run_events import decode_portions
-from backend.store import research_runs
-from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.research_runs import NewResearch
+from backend.store.owner import ConversationOwner
+from backend.store.research import research_runs
+from backend.store.research.research_runs import NewResearch
 from tests.support.research_kills import open_container, start_process
 from tests.support.research_world import ResearchModel
 from tests.support.scripted_model import Reply, Request, ScriptedModel

@@ -12,8 +12,8 @@ import pytest
 
 from backend.schemas.source import SourceResponse
 from backend.settings import Settings
-from backend.store import workers
 from backend.store.database import Database
+from backend.store.sync import workers
 from tests.support.databases import PostgreSql, Redis, Server
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.home import QUARRY, Home

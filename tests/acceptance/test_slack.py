@@ -13,7 +13,7 @@ from backend.access.roles import Role
 from backend.container import Container
 from backend.programs.slack.replies import INTERRUPTED, LOOKING
 from backend.settings import Settings
-from backend.store import sources
+from backend.store.sync import sources
 from backend.sync.foreground_run import sync
 from tests.support.accounts import add_person
 from tests.support.home import QUARRY, Home

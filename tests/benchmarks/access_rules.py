@@ -13,9 +13,9 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from backend.store import runs, schedule, sources
 from backend.store.database import open_database, sqlite_url
-from backend.store.runs import Run
+from backend.store.sync import runs, schedule, sources
+from backend.store.sync.runs import Run
 from backend.sync.due_work import Engine
 from backend.sync.foreground_run import sync
 from connectors.registry import create_connector

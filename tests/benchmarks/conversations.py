@@ -34,12 +34,14 @@ from backend.conversations.turn_runner import Answering, TurnOrder, TurnRunner
 from backend.files.file_keeper import FileKeeper
 from backend.sample import handbook
 from backend.settings import Settings
-from backend.store import audit, new_messages, sources, turns
-from backend.store.conversations import ConversationOwner
+from backend.store import audit
+from backend.store.accounts.people import NOBODY
+from backend.store.chat import new_messages, turns
+from backend.store.chat.new_messages import Begun, NewQuestion, Writer
+from backend.store.chat.turns import Ending, Progress
 from backend.store.database import Database
-from backend.store.new_messages import Begun, NewQuestion, Writer
-from backend.store.people import NOBODY
-from backend.store.turns import Ending, Progress
+from backend.store.owner import ConversationOwner
+from backend.store.sync import sources
 from backend.sync.foreground_run import sync
 from backend.sync.run_lease import this_process
 from connectors.access import Readers

@@ -30,9 +30,9 @@ from backend.api.authentication import CSRF_HEADER
 from backend.container import Container
 from backend.sample import handbook
 from backend.settings import Settings
-from backend.store import sessions
+from backend.store.accounts import sessions
+from backend.store.accounts.people import Person
 from backend.store.database import Database
-from backend.store.people import Person
 from tests.support.accounts import CHEAP, PASSWORD, add_person
 from tests.support.home import Home
 from tests.support.models import MODEL_CACHE

@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from backend.sample import handbook
-from backend.store import sources
 from backend.store.database import open_database, sqlite_url
-from backend.store.ledger import StoredLedger
+from backend.store.documents.ledger import StoredLedger
+from backend.store.sync import sources
 from backend.sync.foreground_run import sync
 from connectors.document import Document
 from connectors.sources.folder.connector import FolderConnector, FolderSettings

@@ -14,8 +14,8 @@ from contextlib import closing
 from pathlib import Path
 
 from backend.access.readers import resolve_readers
-from backend.store import sources
 from backend.store.database import Database, open_database, sqlite_url
+from backend.store.sync import sources
 from connectors.access import EVERYBODY, Access, Readers
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Index, IndexQuery

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from backend.store import runs, schedule, sources
 from backend.store.database import Database, open_database, sqlite_url
-from backend.store.ledger import StoredLedger
-from backend.store.sources import Source
+from backend.store.documents.ledger import StoredLedger
+from backend.store.sync import runs, schedule, sources
+from backend.store.sync.sources import Source
 from backend.sync.due_work import Engine
 from backend.sync.foreground_run import sync
 from connectors.access import EVERYBODY, Access, make_external_token

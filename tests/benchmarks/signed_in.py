@@ -36,8 +36,9 @@ from backend.api.account_authentication import AccountCookies
 from backend.api.authentication import CSRF_HEADER
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import groups, identities, people, sources
+from backend.store.accounts import groups, identities, people
 from backend.store.database import Database
+from backend.store.sync import sources
 from tests.benchmarks import scale
 from tests.benchmarks.http_overhead import CHUNKS, build_home
 from tests.support.groups import save_groups

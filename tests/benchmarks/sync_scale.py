@@ -29,10 +29,11 @@ import numpy as np
 
 from backend.sample import handbook
 from backend.sources.status import read_status
-from backend.store import batches, documents, schedule, sources
 from backend.store.database import Database, open_database, sqlite_url
-from backend.store.ledger import StoredLedger
-from backend.store.sources import Source
+from backend.store.documents import batches, documents
+from backend.store.documents.ledger import StoredLedger
+from backend.store.sync import schedule, sources
+from backend.store.sync.sources import Source
 from backend.sync.due_work import Engine
 from backend.sync.worker_threads import WorkerThreads
 from connectors.access import EVERYBODY

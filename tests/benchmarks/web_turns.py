@@ -41,9 +41,9 @@ from backend.search.events import SearchEvent
 from backend.search.models import DocumentNumbers, SearchRequest
 from backend.search.search_tool import StartedSearch, start_keyword_expansion
 from backend.settings import Settings
+from backend.store.accounts.people import NOBODY
 from backend.store.audit import OWNER
-from backend.store.conversations import ConversationOwner
-from backend.store.people import NOBODY
+from backend.store.owner import ConversationOwner
 from backend.store.web_cache import CachedSession
 from backend.web_search.domains import ANY_DOMAIN
 from backend.web_search.page_fetcher import PageFetcher

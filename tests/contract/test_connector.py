@@ -76,7 +76,7 @@ from tests.support.soak import SLICE, scaled
 pytestmark = pytest.mark.deep("connectors")
 
 PAGE_SIZES = (
-    "backend.store.pushed_documents._PAGE",
+    "backend.store.documents.pushed_documents._PAGE",
     "connectors.git_repository.file_documents._FILES_PER_CHECKPOINT",
     "connectors.mail.sync._CONVERSATIONS_PER_CHECKPOINT",
     "connectors.mail.sync._IDS_PER_LOOKUP",

@@ -8,16 +8,16 @@ import pytest
 from sqlalchemy import delete
 
 from backend.access.readers import resolve_readers
-from backend.store import runs, schedule, sources
 from backend.store.database import Database
-from backend.store.sources import Source
-from backend.store.tables import (
+from backend.store.schema.tables import (
     conjunction_readers,
     conjunctions,
     group_listings,
     memberships,
     source_groups,
 )
+from backend.store.sync import runs, schedule, sources
+from backend.store.sync.sources import Source
 from backend.sync.due_work import Engine
 from backend.sync.foreground_run import sync
 from connectors.access import PUBLIC, Access, Readers

@@ -26,9 +26,11 @@ from backend.api.app import create_app
 from backend.api.authorization import Asker
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import documents, people, run_transitions, sources
+from backend.store.accounts import people
 from backend.store.audit import OWNER
 from backend.store.database import Database
+from backend.store.documents import documents
+from backend.store.sync import run_transitions, sources
 from backend.sync.run_lease import this_process
 from backend.web import routes
 from connectors.access import (

@@ -16,42 +16,32 @@ from backend.access.sessions import Visitor, begin_session
 from backend.research.knowledge_service import add_items
 from backend.schemas.new_document import NewDocument
 from backend.sources.ingestion import IngestService, RequestMark
-from backend.store import (
-    assistants,
-    conversation_shares,
-    document_sets,
-    identities,
-    language_models,
-    memories,
-    oauth_clients,
-    oauth_grants,
-    projects,
-    sessions,
-    shared_files,
-    source_accounts,
-    sources,
-    user_files,
-    web_search,
-)
-from backend.store.assistants import AssistantValues, Visibility
+from backend.store import web_search
+from backend.store.accounts import identities, oauth_clients, oauth_grants, sessions
+from backend.store.accounts.oauth_clients import OAuthClient
+from backend.store.accounts.oauth_grants import NewGrant
+from backend.store.accounts.people import Person
 from backend.store.audit import OWNER
-from backend.store.conversations import ConversationOwner
-from backend.store.file_source import FILES_SOURCE
-from backend.store.knowledge_records import OWN
-from backend.store.ledger import StoredLedger
-from backend.store.new_messages import (
+from backend.store.chat import assistants, conversation_shares, memories, projects, shared_files
+from backend.store.chat.assistants import AssistantValues, Visibility
+from backend.store.chat.new_messages import (
     EVERYDAY,
     ConversationSetting,
     NewQuestion,
     Writer,
     begin_conversation,
 )
-from backend.store.oauth_clients import OAuthClient
-from backend.store.oauth_grants import NewGrant
-from backend.store.people import Person
-from backend.store.shared_files import FileHolder
-from backend.store.sources import EVERY_SOURCE
-from backend.store.user_files import NewFile
+from backend.store.chat.shared_files import FileHolder
+from backend.store.documents import document_sets
+from backend.store.documents.ledger import StoredLedger
+from backend.store.files import user_files
+from backend.store.files.file_source import FILES_SOURCE
+from backend.store.files.user_files import NewFile
+from backend.store.llm import language_models
+from backend.store.owner import ConversationOwner
+from backend.store.research.knowledge_records import OWN
+from backend.store.sync import source_accounts, sources
+from backend.store.sync.sources import EVERY_SOURCE
 from backend.store.web_search import ProviderValues
 from indexing.ingestion.ledger import Failed
 from tests.support.access_actors import SERVICE, email_of

@@ -12,7 +12,8 @@ from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import document_sets, sources
+from backend.store.documents import document_sets
+from backend.store.sync import sources
 from backend.sync.foreground_run import sync
 from connectors.access import PUBLIC, Readers
 from tests.support.access_actors import ROLES, SERVICE, email_of

@@ -16,26 +16,18 @@ from backend.access.sessions import Visitor, begin_session, end_session, make_cs
 from backend.api.account_authentication import AccountCookies
 from backend.api.app import Api
 from backend.container import Container
-from backend.store import (
-    answer_feedback,
-    api_tokens,
-    assistants,
-    conversation_shares,
-    document_sets,
-    identities,
-    knowledge,
-    memories,
-    people,
-    projects,
-    sessions,
-    sources,
-)
-from backend.store.conversations import ConversationOwner, list_page
+from backend.store.accounts import api_tokens, identities, people, sessions
+from backend.store.accounts.people import Person
+from backend.store.chat import answer_feedback, assistants, conversation_shares, memories, projects
+from backend.store.chat.conversations import list_page
+from backend.store.chat.messages import list_path
+from backend.store.chat.projects import list_members
 from backend.store.database import Database
-from backend.store.messages import list_path
-from backend.store.people import Person
-from backend.store.projects import list_members
-from backend.store.sources import SourcesOf
+from backend.store.documents import document_sets
+from backend.store.owner import ConversationOwner
+from backend.store.research import knowledge
+from backend.store.sync import sources
+from backend.store.sync.sources import SourcesOf
 from tests.support.access_actors import SERVICE, Actor, Relation, email_of
 from tests.support.access_expected import Kind
 from tests.support.access_objects import MAKERS, MISSING, PAIRS, Pair

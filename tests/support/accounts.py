@@ -8,8 +8,8 @@ from backend.access.passwords import Passwords
 from backend.access.people import AccountDetails, PeopleService
 from backend.access.roles import Role
 from backend.access.sessions import find_session_person
+from backend.store.accounts.people import Person
 from backend.store.database import Database
-from backend.store.people import Person
 
 CHEAP = Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
 PASSWORD = "correct horse battery staple"

@@ -26,7 +26,7 @@ from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.chat.turn_settings import AgentMode
 from backend.search.models import DocumentNumbers
 from backend.search.search_tool import SearchTool
-from backend.store.people import NOBODY
+from backend.store.accounts.people import NOBODY
 from backend.store.web_search import ProviderValues, StoredProvider, WebRules
 from backend.web_search.pacing import Pacer
 from backend.web_search.page_fetcher import PageFetcher

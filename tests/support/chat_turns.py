@@ -23,7 +23,7 @@ from backend.chat.turn_settings import ChatMode
 from backend.search.events import StepFailed
 from backend.search.models import DocumentNumbers
 from backend.search.search_tool import SearchTool
-from backend.store.people import NOBODY
+from backend.store.accounts.people import NOBODY
 from backend.web_search.domains import ANY_DOMAIN, DomainRules
 from connectors.access import Access, Readers
 from indexing.embedding.hash_embedder import HashingEmbedder

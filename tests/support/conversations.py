@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from backend.conversations.turn_events import EncodedEvent, encode_portion
-from backend.store import new_messages, turns
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import new_messages, turns
+from backend.store.chat.messages import Message
+from backend.store.chat.new_messages import Begun, NewQuestion, Writer
+from backend.store.chat.turns import Ending, Portion, Progress, TurnState
 from backend.store.database import Database
-from backend.store.messages import Message
-from backend.store.new_messages import Begun, NewQuestion, Writer
-from backend.store.runs import Process
-from backend.store.turns import Ending, Portion, Progress, TurnState
+from backend.store.owner import ConversationOwner
+from backend.store.sync.runs import Process
 
 OWNER = ConversationOwner(None)
 ELSEWHERE = Process("elsewhere", 7, "1")

@@ -1,10 +1,10 @@
 """Document sets for tests: their values, and documents written to an index as a run writes them."""
 
-from backend.store import document_sets
 from backend.store.database import Database
-from backend.store.document_set_rules import RuleKind, SetRule
-from backend.store.document_sets import DocumentSet, SetValues
-from backend.store.ledger import StoredLedger
+from backend.store.documents import document_sets
+from backend.store.documents.document_set_rules import RuleKind, SetRule
+from backend.store.documents.document_sets import DocumentSet, SetValues
+from backend.store.documents.ledger import StoredLedger
 from backend.sync.document_set_updates import DocumentSetUpdater
 from connectors.access import EVERYBODY, PUBLIC, Access
 from indexing.chunking.chunk import Chunk

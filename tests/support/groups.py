@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from backend.access.group_sync import syncing_groups
-from backend.store import documents, run_transitions, sources
 from backend.store.database import Database
-from backend.store.runs import Run
+from backend.store.documents import documents
+from backend.store.sync import run_transitions, sources
+from backend.store.sync.runs import Run
 from backend.sync.run_lease import this_process
 from connectors.access import Access
 from connectors.connector import ReaderGroup

@@ -9,10 +9,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
 
-from backend.store import batches, run_transitions, runs
 from backend.store.database import Database
-from backend.store.ledger import StoredLedger
-from backend.store.runs import Process
+from backend.store.documents import batches
+from backend.store.documents.ledger import StoredLedger
+from backend.store.sync import run_transitions, runs
+from backend.store.sync.runs import Process
 from connectors.connector import Change
 from indexing.ingestion.batching import Batch, ClaimedBatch
 from indexing.ingestion.executor import BatchWorker, ProgressSteps

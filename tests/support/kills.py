@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Protocol
 
 from backend.container import Container
-from backend.store import batches, runs, schedule, sources
 from backend.store.database import Database, open_database
-from backend.store.ledger import StoredLedger
-from backend.store.sources import Source
+from backend.store.documents import batches
+from backend.store.documents.ledger import StoredLedger
+from backend.store.sync import runs, schedule, sources
+from backend.store.sync.sources import Source
 from backend.sync.due_work import Engine
 from backend.sync.worker_threads import WorkerThreads
 from connectors.access import Access

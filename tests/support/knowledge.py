@@ -12,12 +12,12 @@ from backend.research.kept_knowledge import LearnedItem, PageVersion, Staleness
 from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
 from backend.research.knowledge_gate import KnowledgeGate
 from backend.research.knowledge_service import KnowledgeService, add_items
-from backend.store import sources
-from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
-from backend.store.knowledge_records import OWN, KnowledgePlace
-from backend.store.knowledge_tables import knowledge_items, knowledge_sources
-from backend.store.ledger import StoredLedger
+from backend.store.documents.ledger import StoredLedger
+from backend.store.owner import ConversationOwner
+from backend.store.research.knowledge_records import OWN, KnowledgePlace
+from backend.store.schema.knowledge_tables import knowledge_items, knowledge_sources
+from backend.store.sync import sources
 from connectors.access import EVERYBODY, Access, Readers
 from connectors.document import Span
 from indexing.chunking.chunker import chunk_document, compute_content_hash

@@ -2,7 +2,7 @@
 
 from backend.container import Container
 from backend.store.audit import OWNER
-from backend.store.language_models import ModelRole, ModelValues
+from backend.store.llm.language_models import ModelRole, ModelValues
 
 
 def make_values(name: str, base_url: str, **values: object) -> ModelValues:

@@ -74,10 +74,10 @@ GROUPS: Mapping[str, Group] = {
     ),
     "leases": Group(
         modules=(
-            "backend/store/listings.py",
-            "backend/store/runs.py",
-            "backend/store/run_transitions.py",
-            "backend/store/batches.py",
+            "backend/store/sync/listings.py",
+            "backend/store/sync/runs.py",
+            "backend/store/sync/run_transitions.py",
+            "backend/store/documents/batches.py",
             "backend/sync/run_lease.py",
         ),
         tests=(

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from backend.store.database import Database
-from backend.store.sources import Source
+from backend.store.sync.sources import Source
 from connectors.access import Readers
 from connectors.connector import Connector
 from indexing.chunking.chunk import Chunk

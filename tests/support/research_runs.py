@@ -29,11 +29,11 @@ from backend.research.record.task_report import TaskReport
 from backend.research.runs.run_events import encode_state
 from backend.research.runs.run_journal import LeftRun, RunJournal
 from backend.schemas.research_events import encode_research_event
-from backend.store import research_leases, research_runs
-from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.research_leases import ClaimedResearch
-from backend.store.research_runs import NewResearch
+from backend.store.owner import ConversationOwner
+from backend.store.research import research_leases, research_runs
+from backend.store.research.research_leases import ClaimedResearch
+from backend.store.research.research_runs import NewResearch
 from backend.sync.run_lease import is_dead
 from tests.support.conversations import ELSEWHERE
 

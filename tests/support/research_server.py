@@ -16,8 +16,8 @@ from backend.api.app import Api, create_app
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
 from backend.research.runs.research_workers import ResearchWorkers
-from backend.store import people
-from backend.store.people import Person
+from backend.store.accounts import people
+from backend.store.accounts.people import Person
 from backend.worker.research_work import make_research_work
 from connectors.access import Readers
 from tests.support.research_world import ResearchModel, name_prompt

@@ -40,7 +40,7 @@ from backend.research.record.request import ResearchRequest
 from backend.research.record.research_record import ResearchRecord
 from backend.research.steps import continue_research
 from backend.search.search_tool import SearchTool
-from backend.store.people import NOBODY
+from backend.store.accounts.people import NOBODY
 from connectors.access import Access, Readers
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.hash_embedder import HashingEmbedder

@@ -13,9 +13,10 @@ from typing import TypeVar
 
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import batches, runs, sources, workers
 from backend.store.database import Database, open_database
-from backend.store.runs import Run as StoredRun
+from backend.store.documents import batches
+from backend.store.sync import runs, sources, workers
+from backend.store.sync.runs import Run as StoredRun
 from tests.support.home import QUARRY, Home, Run
 
 Result = TypeVar("Result")

@@ -13,8 +13,8 @@ from backend.access.roles import Role
 from backend.container import Container
 from backend.programs.slack.service import SlackService
 from backend.settings import Settings
-from backend.store.documents import save_conjunctions
-from backend.store.people import Person
+from backend.store.accounts.people import Person
+from backend.store.documents.documents import save_conjunctions
 from connectors.access import Access
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.hash_embedder import HashingEmbedder

@@ -9,12 +9,12 @@ from sqlalchemy import delete, func, select, update
 
 from backend.access.source_limits import SourceLimits
 from backend.sources.service import SourceService
-from backend.store import sources
-from backend.store.credential_vault import Vault
 from backend.store.database import Database, open_database
-from backend.store.ledger import StoredLedger
-from backend.store.runs import Run
-from backend.store.tables import contents
+from backend.store.documents.ledger import StoredLedger
+from backend.store.schema.tables import contents
+from backend.store.sync import sources
+from backend.store.sync.credential_vault import Vault
+from backend.store.sync.runs import Run
 from connectors.access import EVERYBODY, Access
 from connectors.document import Document, Section
 from indexing.ingestion.ledger import Stored

@@ -21,12 +21,13 @@ from backend.access.oauth.resources import (
     read_scopes,
 )
 from backend.access.random_secrets import digest, make_random_secret
-from backend.store import audit, oauth_clients, oauth_grants, people
+from backend.store import audit
+from backend.store.accounts import oauth_clients, oauth_grants, people
+from backend.store.accounts.oauth_clients import OAuthClient
+from backend.store.accounts.oauth_grants import NewGrant
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.oauth_clients import OAuthClient
-from backend.store.oauth_grants import NewGrant
-from backend.store.people import Person
 from connectors.errors import ConflictError
 
 CODE_PREFIX = "qoac_"

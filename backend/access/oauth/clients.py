@@ -15,10 +15,11 @@ from backend.access.networks import find_network
 from backend.access.oauth.errors import OAuthError, OAuthErrorCode
 from backend.access.oauth.redirect_uris import check_redirect_uri, describe_host
 from backend.access.random_secrets import digest, make_random_secret
-from backend.store import audit, oauth_clients, oauth_grants
+from backend.store import audit
+from backend.store.accounts import oauth_clients, oauth_grants
+from backend.store.accounts.oauth_clients import OAuthClient, UsedClient
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.oauth_clients import OAuthClient, UsedClient
 from backend.store.random_ids import make_random_id
 from connectors.errors import TemporarilyUnavailableError
 from connectors.text_cleaning import CONTROLS, remove_invisible, replace_unstorable

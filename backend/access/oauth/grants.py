@@ -15,12 +15,13 @@ from backend.access.oauth.clients import audit_name
 from backend.access.oauth.errors import OAuthError, OAuthErrorCode
 from backend.access.oauth.resources import read_scopes
 from backend.access.random_secrets import digest, make_random_secret
-from backend.store import audit, oauth_grants
+from backend.store import audit
+from backend.store.accounts import oauth_grants
+from backend.store.accounts.oauth_clients import OAuthClient
+from backend.store.accounts.oauth_grants import ConnectedProgram, GrantTokens, OAuthGrant
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.oauth_clients import OAuthClient
-from backend.store.oauth_grants import ConnectedProgram, GrantTokens, OAuthGrant
-from backend.store.people import Person
 
 ACCESS_PREFIX = "qoat_"
 """Of every access token, so that it is recognized where it should not be."""

@@ -22,11 +22,12 @@ from backend.access.people import (
     normalize_email,
 )
 from backend.access.roles import Role
-from backend.store import audit, groups, identities, invitations, people
+from backend.store import audit
+from backend.store.accounts import groups, identities, invitations, people
+from backend.store.accounts.invitations import Invitation
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.invitations import Invitation
-from backend.store.people import Person
 from connectors.errors import ConflictError, InvalidInputError
 
 _STRANGER = "user:unknown"

@@ -25,8 +25,8 @@ from backend.chat.turn import ChatTurn
 from backend.schemas.search import FiltersBody
 from backend.schemas.turn_mode import ModeBody
 from backend.search.llm_protocol import ChatMessage
-from backend.store.assistants import DEFAULT_ID
-from backend.store.people import NOBODY
+from backend.store.accounts.people import NOBODY
+from backend.store.chat.assistants import DEFAULT_ID
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import INVISIBLE, is_visible
 

@@ -23,7 +23,7 @@ from backend.conversations.assistant_values import (
     MOST_STARTERS,
 )
 from backend.schemas.assistant import AssistantResponse, AssistantsResponse
-from backend.store.assistants import AssistantValues, Visibility
+from backend.store.chat.assistants import AssistantValues, Visibility
 
 router = APIRouter()
 _ALL = "/api/assistants"

@@ -36,8 +36,8 @@ from backend.schemas.conversation import (
 )
 from backend.schemas.search import FiltersBody
 from backend.schemas.turn_mode import ModeBody, dump_mode
-from backend.store.assistants import DEFAULT_ID
-from backend.store.new_messages import NewQuestion
+from backend.store.chat.assistants import DEFAULT_ID
+from backend.store.chat.new_messages import NewQuestion
 from indexing.text.normalization import INVISIBLE, is_visible
 
 router = APIRouter()

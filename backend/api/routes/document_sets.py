@@ -28,7 +28,7 @@ from backend.sources.document_sets import (
     MOST_RULES,
     SetDraft,
 )
-from backend.store import document_sets
+from backend.store.documents import document_sets
 from indexing.index.protocols import Filters
 
 router = APIRouter()

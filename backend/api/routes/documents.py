@@ -30,10 +30,10 @@ from backend.composition.sources import SourceParts
 from backend.container import Container
 from backend.schemas.document import DocumentListResponse, DocumentResponse, DocumentSummary
 from backend.settings import Settings
-from backend.store import documents as stored
-from backend.store import sources
 from backend.store.database import Database
-from backend.store.documents import StoredDocument
+from backend.store.documents import documents as stored
+from backend.store.documents.documents import StoredDocument
+from backend.store.sync import sources
 from connectors.access import Readers
 from connectors.connector import ProvidesOriginal
 from connectors.document import Document

@@ -22,7 +22,7 @@ from backend.schemas.feedback import (
     FeedbackResponse,
     ReviewedFeedbackResponse,
 )
-from backend.store.answer_feedback import Feedback, Rating
+from backend.store.chat.answer_feedback import Feedback, Rating
 from indexing.text.normalization import is_storable
 
 router = APIRouter()

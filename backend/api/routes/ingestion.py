@@ -29,7 +29,7 @@ from backend.schemas.new_document import (
     find_faults,
 )
 from backend.sources.ingestion import PROGRESS, IngestService, RequestMark
-from backend.store.pushed_documents import PushedState
+from backend.store.documents.pushed_documents import PushedState
 
 router = APIRouter()
 _DOCUMENTS = "/api/documents"

@@ -20,7 +20,7 @@ from backend.schemas.kept_knowledge import (
     KnowledgeResponse,
 )
 from backend.schemas.knowledge import KnowledgeFile, export_knowledge, import_knowledge
-from backend.store.knowledge_records import LONGEST_TEXT, OWN, ItemPosition
+from backend.store.research.knowledge_records import LONGEST_TEXT, OWN, ItemPosition
 from indexing.text.normalization import is_visible
 
 router = APIRouter()

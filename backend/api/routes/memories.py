@@ -12,7 +12,7 @@ from backend.api.dependencies import DatabaseDependency
 from backend.api.list_positions import LONGEST_POSITION, format_position, read_position
 from backend.conversations.memory_service import LONGEST_MEMORY, MemoryService
 from backend.schemas.memory import MemoriesResponse, MemoryResponse
-from backend.store.memories import MemoryPosition
+from backend.store.chat.memories import MemoryPosition
 from indexing.text.normalization import INVISIBLE, is_visible
 
 router = APIRouter()

@@ -24,8 +24,8 @@ from backend.chat.llm.stored_models import (
     ModelChange,
 )
 from backend.schemas.language_model import ModelCheckResponse, ModelResponse, list_models
-from backend.store import language_models
-from backend.store.language_models import ModelRole, ModelValues
+from backend.store.llm import language_models
+from backend.store.llm.language_models import ModelRole, ModelValues
 from indexing.runtime.deadline import Deadline
 
 router = APIRouter()

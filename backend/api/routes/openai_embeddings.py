@@ -18,7 +18,7 @@ from backend.schemas.openai_embedding import (
     EmbeddingsUsage,
     InputType,
 )
-from backend.store.assistants import DEFAULT_ID
+from backend.store.chat.assistants import DEFAULT_ID
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vectors
 from indexing.runtime.deadline import Deadline
 

@@ -35,8 +35,8 @@ from backend.schemas.project import (
     ProjectResponse,
     ProjectsResponse,
 )
-from backend.store.assistants import DEFAULT_ID
-from backend.store.projects import Project
+from backend.store.chat.assistants import DEFAULT_ID
+from backend.store.chat.projects import Project
 
 router = APIRouter()
 _ALL = "/api/projects"

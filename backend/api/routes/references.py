@@ -28,8 +28,8 @@ from backend.research.citable_source import (
 from backend.research.reference_builder import build_references
 from backend.research.reference_markers import MarkerStyle
 from backend.schemas.references import ReferencesResponse
-from backend.store import documents
 from backend.store.database import Database
+from backend.store.documents import documents
 from connectors.access import Readers
 from connectors.errors import InvalidInputError
 from indexing.index.protocols import Index

@@ -39,7 +39,7 @@ from backend.search.search_service import (
     SectionGroup,
     find_grouped,
 )
-from backend.store.assistants import DEFAULT_ID
+from backend.store.chat.assistants import DEFAULT_ID
 from connectors.access import Readers
 
 router = APIRouter()

@@ -12,7 +12,7 @@ from backend.api.multipart import read_file
 from backend.api.routes.files import UPLOAD_FORM, FileId, FilesDependency
 from backend.conversations.shared_file_service import SharedFileService
 from backend.schemas.shared_file import SharedFilesResponse
-from backend.store.shared_files import FileHolder
+from backend.store.chat.shared_files import FileHolder
 
 router = APIRouter()
 _OF_PROJECT = "/api/projects/{project_id}/files"

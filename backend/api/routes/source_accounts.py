@@ -20,7 +20,7 @@ from backend.schemas.source_account import (
     SourceAccountResponse,
     SourceAccountsResponse,
 )
-from backend.store.source_accounts import AccountState
+from backend.store.sync.source_accounts import AccountState
 
 router = APIRouter()
 MOST_LISTED = 1_000

@@ -16,9 +16,9 @@ from backend.api.problem_details import Problem, problem
 from backend.api.routes import admin
 from backend.api.server_sent_events import EventStream
 from backend.schemas.source import FailureResponse, SourceResponse
-from backend.store import runs
 from backend.store.database import Database
-from backend.store.runs import Process
+from backend.store.sync import runs
+from backend.store.sync.runs import Process
 from backend.sync.run_lease import is_going_on
 from indexing.ingestion.pipeline import EmptyListing
 

@@ -12,8 +12,9 @@ from backend.access.token_budgets import MOST_TOKENS
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AccountDatabaseDependency
 from backend.schemas.language_model import GroupBudgetResponse, PersonBudgetResponse
-from backend.store import group_budgets, group_members, person_budgets
+from backend.store.accounts import group_members
 from backend.store.database import Database
+from backend.store.llm import group_budgets, person_budgets
 from connectors.errors import NotFoundError
 
 router = APIRouter()

@@ -17,7 +17,7 @@ from backend.chat.llm.messages import (
     Usage,
 )
 from backend.chat.llm.model_settings import ModelSettings
-from backend.store.model_usage import TokenCounts
+from backend.store.llm.model_usage import TokenCounts
 from indexing.embedding.token_counting import CountTokens
 from indexing.runtime.deadline import Deadline
 

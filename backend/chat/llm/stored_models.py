@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from backend.chat.llm.model_settings import ModelSettings, SettingNames
-from backend.store import audit, language_models
+from backend.store import audit
 from backend.store.audit import Actor
-from backend.store.credential_vault import Vault
 from backend.store.database import Database
-from backend.store.language_models import ModelRole, ModelValues, StoredModel
+from backend.store.llm import language_models
+from backend.store.llm.language_models import ModelRole, ModelValues, StoredModel
+from backend.store.sync.credential_vault import Vault
 from connectors.errors import InvalidInputError
 from connectors.http_client.address_guard import (
     AddressNotAllowedError,

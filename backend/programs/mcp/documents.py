@@ -16,8 +16,8 @@ from backend.schemas.mcp_tool import (
 from backend.search.models import DocumentNumbers, SearchDoc
 from backend.search.query_syntax import parse_query
 from backend.search.search_service import Grouping, find_grouped
-from backend.store import documents as stored
-from backend.store.documents import HeldDocument
+from backend.store.documents import documents as stored
+from backend.store.documents.documents import HeldDocument
 from connectors.document import Document
 from connectors.errors import NotFoundError
 from indexing.index.protocols import Filters

@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote
 from mcp_types import Resource, ResourceTemplate, TextResourceContents
 
 from backend.programs.mcp.documents import PAGE, PART, read_text
-from backend.store.documents import HeldDocument
+from backend.store.documents.documents import HeldDocument
 from connectors.document import Document
 
 PREFIX = "quarry://documents/"

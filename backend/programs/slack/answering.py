@@ -29,14 +29,14 @@ from backend.files.file_keeper import FileKeeper
 from backend.programs.slack.audience import ALONE, Audience, JoinedReaders
 from backend.programs.slack.turn_encoder import SlackTurnEncoder
 from backend.search.events import SectionsSelected
-from backend.store import messages
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
-from backend.store.conversations import ConversationOwner
-from backend.store.messages import Message
-from backend.store.new_messages import NewQuestion
-from backend.store.people import Person
-from backend.store.shared_files import FileHolders
-from backend.store.slack_questions import StoredAnswer
+from backend.store.chat import messages
+from backend.store.chat.messages import Message
+from backend.store.chat.new_messages import NewQuestion
+from backend.store.chat.shared_files import FileHolders
+from backend.store.chat.slack_questions import StoredAnswer
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import CancelToken, Deadline

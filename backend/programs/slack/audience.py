@@ -16,10 +16,10 @@ from backend.access.shared_file_readers import resolve_in
 from backend.chat.rights_watch import ReadersNow
 from backend.programs.slack.directory import Directory
 from backend.programs.slack.web_api import SlackApi
-from backend.store import people
-from backend.store.conversations import ConversationOwner
+from backend.store.accounts import people
+from backend.store.chat.shared_files import FileHolders
 from backend.store.database import Database
-from backend.store.shared_files import FileHolders
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 
 RIGHTS_SECONDS = 5.0

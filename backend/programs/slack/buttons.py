@@ -12,12 +12,12 @@ from backend.programs.slack.events import PressedButton
 from backend.programs.slack.posts import make_notice
 from backend.programs.slack.replies import Replier
 from backend.programs.slack.web_api import SlackApi, Thread
-from backend.store import slack_questions
-from backend.store.answer_feedback import Feedback, Rating
-from backend.store.conversations import ConversationOwner
+from backend.store.accounts.people import Person
+from backend.store.chat import slack_questions
+from backend.store.chat.answer_feedback import Feedback, Rating
+from backend.store.chat.slack_questions import NewSlackQuestion, SlackMessage, StoredAnswer
 from backend.store.database import Database
-from backend.store.people import Person
-from backend.store.slack_questions import NewSlackQuestion, SlackMessage, StoredAnswer
+from backend.store.owner import ConversationOwner
 from backend.sync.run_lease import this_process
 from connectors.errors import NotFoundError, QuarryError
 from indexing.runtime.deadline import DeadlineExceededError

@@ -6,8 +6,8 @@ from backend.container import Container
 from backend.programs.slack.service import SlackTokens, connect
 from backend.programs.slack.web_api import BotIdentity, SlackApi, SlackCallError
 from backend.schemas.system import DoctorCheck
+from backend.store.accounts.people import list_people
 from backend.store.database import Database
-from backend.store.people import list_people
 from connectors.errors import NotConfiguredError, QuarryError
 
 SCOPES = frozenset(

@@ -11,9 +11,9 @@ from enum import StrEnum
 
 from backend.access.people import normalize_email
 from backend.programs.slack.web_api import SlackApi, SlackCallError, SlackUser
-from backend.store import people
+from backend.store.accounts import people
+from backend.store.accounts.people import Person
 from backend.store.database import Database
-from backend.store.people import Person
 from connectors.errors import InvalidInputError
 
 KEPT_SECONDS = 300.0

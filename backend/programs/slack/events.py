@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from backend.store.slack_questions import NewSlackQuestion, SlackMessage
+from backend.store.chat.slack_questions import NewSlackQuestion, SlackMessage
 
 Payload: TypeAlias = Mapping[str, Any]
 ButtonName: TypeAlias = Literal["good", "bad", "wrong_source", "answer_privately"]

@@ -11,7 +11,7 @@ from backend.chat.citations.citation_processor import CitationInfo, SourceKind
 from backend.chat.document_addresses import SourceAddresses
 from backend.programs.slack.mrkdwn import FindAddress, convert, cut, escape, make_link
 from backend.programs.slack.web_api import Block, SlackPost
-from backend.store.messages import Json
+from backend.store.chat.messages import Json
 
 SECTION_CHARACTERS = 2_900
 SECTIONS_A_MESSAGE = 3

@@ -18,11 +18,11 @@ from backend.programs.slack.posts import ButtonSet, make_answer_posts, make_noti
 from backend.programs.slack.question_text import read_question_text
 from backend.programs.slack.turn_encoder import FORBIDDEN
 from backend.programs.slack.web_api import SlackApi, SlackCallError, SlackPost, Thread
-from backend.store import slack_questions
+from backend.store.accounts.people import Person
+from backend.store.chat import slack_questions
+from backend.store.chat.messages import Json, Message
+from backend.store.chat.slack_questions import NewSlackQuestion, StoredAnswer
 from backend.store.database import Database
-from backend.store.messages import Json, Message
-from backend.store.people import Person
-from backend.store.slack_questions import NewSlackQuestion, StoredAnswer
 from connectors.errors import ActionRequiredError, ConflictError, NotFoundError, QuarryError
 from indexing.runtime.deadline import DeadlineExceededError
 from indexing.text.normalization import is_visible

@@ -19,9 +19,9 @@ from backend.programs.slack.socket_listener import SocketListener
 from backend.programs.slack.web_api import BotIdentity, SlackApi, SlackCallError
 from backend.programs.slack.work_pool import Job, WorkPool
 from backend.settings import Settings, variable
-from backend.store import slack_questions
-from backend.store.people import has_people
-from backend.store.slack_questions import TakenQuestion
+from backend.store.accounts.people import has_people
+from backend.store.chat import slack_questions
+from backend.store.chat.slack_questions import TakenQuestion
 from backend.sync.run_lease import is_dead, this_process
 from connectors.errors import NotConfiguredError, QuarryError
 

@@ -16,10 +16,10 @@ from backend.conversations.followed_turn import FollowPosition, Seen
 from backend.conversations.turn_events import EncodedEvent, NumberedEvent
 from backend.conversations.turn_notifications import TurnNotifications, Wake
 from backend.research.runs.run_events import StoredEvent, decode_portions
-from backend.store import research_runs
-from backend.store.conversations import ConversationOwner
 from backend.store.database import Database
-from backend.store.research_runs import ENDED, FollowedResearch
+from backend.store.owner import ConversationOwner
+from backend.store.research import research_runs
+from backend.store.research.research_runs import ENDED, FollowedResearch
 from indexing.index.protocols import Index
 from indexing.runtime.deadline import CancelToken, Deadline
 

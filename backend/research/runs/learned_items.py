@@ -6,8 +6,8 @@ from backend.research.kept_knowledge import LearnedItem
 from backend.research.knowledge_service import add_items
 from backend.research.record.research_record import ResearchRecord
 from backend.store.database import Database
-from backend.store.knowledge_records import OWN, KnowledgePlace
-from backend.store.research_runs import ResearchRun
+from backend.store.research.knowledge_records import OWN, KnowledgePlace
+from backend.store.research.research_runs import ResearchRun
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 LOG = logging.getLogger("quarry.research")

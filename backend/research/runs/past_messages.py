@@ -9,7 +9,7 @@ from backend.conversations.history import TurnHistory
 from backend.research.cited_text import keep_markers
 from backend.research.knowledge import Reference
 from backend.research.record.request import PastMessage
-from backend.store.messages import Message
+from backend.store.chat.messages import Message
 from connectors.document import Span
 
 

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from backend.research.runs.run_events import Encode
 from backend.research.runs.run_journal import RunJournal
 from backend.research.runs.run_steps import RunStepper, work_on
-from backend.store import research_leases
 from backend.store.database import Database
-from backend.store.research_leases import ClaimedResearch, ClaimLimits
+from backend.store.research import research_leases
+from backend.store.research.research_leases import ClaimedResearch, ClaimLimits
 from backend.sync.run_lease import is_dead, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 

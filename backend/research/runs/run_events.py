@@ -23,7 +23,7 @@ from backend.research.events import (
     TaskStarted,
 )
 from backend.research.record.sources import NumberedSource
-from backend.store.research_runs import ResearchState
+from backend.store.research.research_runs import ResearchState
 
 Encode: TypeAlias = Callable[[ResearchEvent], EncodedEvent | None]
 """Puts an event into the form in which clients receive it; None for what is not sent."""

@@ -19,9 +19,9 @@ from backend.research.runs.run_events import (
     encode_state,
     list_documents,
 )
-from backend.store import research_leases
 from backend.store.database import Database
-from backend.store.research_leases import (
+from backend.store.research import research_leases
+from backend.store.research.research_leases import (
     LEASE,
     Checkpoint,
     ClaimedResearch,
@@ -29,7 +29,7 @@ from backend.store.research_leases import (
     ResearchProgress,
     ResearchSignal,
 )
-from backend.store.research_runs import ResearchState
+from backend.store.research.research_runs import ResearchState
 from connectors.errors import ActionRequiredError, QuarryError, TemporarilyUnavailableError
 from indexing.runtime.deadline import CancelToken
 

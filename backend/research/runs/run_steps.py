@@ -21,8 +21,8 @@ from backend.research.run_assistant import find_refusal
 from backend.research.runs.run_events import encode_state
 from backend.research.runs.run_journal import LeftRun, ResearchLostError, RunJournal
 from backend.research.steps import continue_research
-from backend.store.research_leases import ClaimedResearch
-from backend.store.research_runs import ENDED, ResearchRun, ResearchState
+from backend.store.research.research_leases import ClaimedResearch
+from backend.store.research.research_runs import ENDED, ResearchRun, ResearchState
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 

@@ -16,10 +16,12 @@ from backend.research.run_problem import remove_agent_notes
 from backend.research.runs.past_messages import make_past_messages
 from backend.research.runs.run_events import DocumentedEvent, encode_portion, encode_state
 from backend.research.runs.run_gate import list_documents, show_record
-from backend.store import conversations, messages, research_leases, research_runs
-from backend.store.conversations import Conversation, ConversationOwner, ListPosition
+from backend.store.chat import conversations, messages
+from backend.store.chat.conversations import Conversation, ListPosition
 from backend.store.database import Database
-from backend.store.research_runs import (
+from backend.store.owner import ConversationOwner
+from backend.store.research import research_leases, research_runs
+from backend.store.research.research_runs import (
     NewResearch,
     PersonChange,
     RecordedRun,

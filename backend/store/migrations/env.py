@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from backend.store.schema import metadata
+from backend.store.schema.metadata import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

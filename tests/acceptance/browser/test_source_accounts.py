@@ -9,8 +9,8 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Browser, Page, expect
 
 from backend.access.roles import Role
-from backend.store import sources
 from backend.store.database import open_database
+from backend.store.sync import sources
 from tests.support.accounts import PASSWORD, add_person
 from tests.support.databases import sqlite_in
 from tests.support.groups import save_groups

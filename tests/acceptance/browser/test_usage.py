@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from backend.access.roles import Role
-from backend.store import model_usage
+from backend.store.accounts.people import NOBODY
 from backend.store.database import open_database, sqlite_url
-from backend.store.model_usage import TokenCounts
-from backend.store.people import NOBODY
+from backend.store.llm import model_usage
+from backend.store.llm.model_usage import TokenCounts
 from tests.support.accounts import PASSWORD, add_person
 from tests.support.browser import check_looks
 from tests.support.chinese import find_english

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from sqlalchemy import insert, select
 
-from backend.store import pushes, sources
 from backend.store.database import open_database
-from backend.store.push_tables import pushed_documents
-from backend.store.pushed_documents import StoredPushedDocuments
-from backend.store.pushes import Push
+from backend.store.documents import pushes
+from backend.store.documents.pushed_documents import StoredPushedDocuments
+from backend.store.documents.pushes import Push
+from backend.store.schema.push_tables import pushed_documents
+from backend.store.sync import sources
 from connectors.access import Access
 from connectors.connector import Connector
 from connectors.document import Document, Section

@@ -17,8 +17,9 @@ from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import audit, identities, people
-from backend.store.people import Person
+from backend.store import audit
+from backend.store.accounts import identities, people
+from backend.store.accounts.people import Person
 from backend.worker.logs import JsonFormatter
 from connectors.access import Readers
 from tests.support.accounts import add_person, find_person

@@ -8,12 +8,12 @@ from opensearchpy import OpenSearch
 
 from backend.access.readers import add_own_files
 from backend.files.file_keeper import FileIndex, read_upload, sweep
-from backend.store import user_files, waiting_uploads
-from backend.store.conversations import ConversationOwner
 from backend.store.database import open_database
-from backend.store.file_source import make_document_id
-from backend.store.ledger import StoredLedger
-from backend.store.user_files import NewFile
+from backend.store.documents.ledger import StoredLedger
+from backend.store.files import user_files, waiting_uploads
+from backend.store.files.file_source import make_document_id
+from backend.store.files.user_files import NewFile
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from connectors.errors import NotFoundError
 from indexing.chunking.chunk import ChunkRange

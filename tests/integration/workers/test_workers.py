@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from redis import Redis as Client
 
 from backend.settings import Settings
-from backend.store import workers
+from backend.store.sync import workers
 from backend.sync.wakeup_messages import QUEUES, WakeupMessage
 from backend.worker.broker import Broker
 from deploy.opensearch.node import find_free_ports

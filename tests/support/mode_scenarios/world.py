@@ -15,9 +15,9 @@ from backend.chat.events import GENERAL_KNOWLEDGE
 from backend.cli import command_line
 from backend.cli.command_line import app
 from backend.container import Container
-from backend.store import language_models
 from backend.store.audit import OWNER
-from backend.store.language_models import ModelRole, ModelValues
+from backend.store.llm import language_models
+from backend.store.llm.language_models import ModelRole, ModelValues
 from backend.web_search.page_fetcher import PageFetcher
 from backend.web_search.page_reader import PageReader
 from backend.web_search.service import ProviderChange, RulesChange

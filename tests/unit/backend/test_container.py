@@ -13,8 +13,9 @@ from backend.access.roles import Role
 from backend.access.source_accounts import OwnSourceAccounts
 from backend.container import Container, find_held_beyond_tokens
 from backend.settings import DEFAULT_MODEL, Settings
-from backend.store import groups, tables
+from backend.store.accounts import groups
 from backend.store.audit import OWNER
+from backend.store.schema import tables
 from backend.web_search.browser.browser_reader import BrowserReader
 from connectors.access import Access, Readers
 from connectors.errors import ActionRequiredError, DamagedDataError

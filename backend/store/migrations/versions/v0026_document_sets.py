@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from backend.store.tables import Id
+from backend.store.schema.tables import Id
 
 revision = "0026"
 down_revision = "0025"

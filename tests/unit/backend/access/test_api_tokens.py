@@ -19,7 +19,7 @@ from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.store import audit
 from backend.store.database import Database, open_database
-from backend.store.tables import api_tokens, people
+from backend.store.schema.tables import api_tokens, people
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.accounts import add_person
 

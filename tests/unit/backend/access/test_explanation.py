@@ -14,8 +14,11 @@ from backend.access.people import PeopleService
 from backend.access.readers import resolve_readers
 from backend.access.roles import Role
 from backend.access.source_accounts import SourceAccountService
-from backend.store import audit, groups, identities, sources, tables
+from backend.store import audit
+from backend.store.accounts import groups, identities
 from backend.store.audit import OWNER, Actor
+from backend.store.schema import tables
+from backend.store.sync import sources
 from connectors.access import EVERYBODY, NOBODY, Access, Readers
 from indexing.ingestion.ledger import Failed
 from tests.support.accounts import add_person

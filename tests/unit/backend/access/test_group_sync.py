@@ -8,8 +8,9 @@ import pytest
 
 from backend.access.group_sync import syncing_groups
 from backend.access.readers import resolve_readers
-from backend.store import batches, run_transitions, sources
-from backend.store.runs import RunEndedError
+from backend.store.documents import batches
+from backend.store.sync import run_transitions, sources
+from backend.store.sync.runs import RunEndedError
 from backend.sync.run_lease import this_process
 from connectors.access import Access, Readers
 from connectors.connector import Checkpoint, GroupItem, ReaderGroup

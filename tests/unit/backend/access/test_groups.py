@@ -14,10 +14,12 @@ from backend.access.own_readers import find_own_readers, make_group_token
 from backend.access.people import PeopleService
 from backend.access.roles import Role
 from backend.access.token_budgets import MOST_TOKENS
-from backend.store import audit, group_budgets, group_members, identities, people
+from backend.store import audit
+from backend.store.accounts import group_members, identities, people
+from backend.store.accounts.group_members import Group
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.group_members import Group
+from backend.store.llm import group_budgets
 from connectors.access import parse_reader_token
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.accounts import add_person

@@ -16,7 +16,8 @@ from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session
 from backend.access.sign_in import Refused, SignedIn, SignInService
-from backend.store import audit, password_resets, people
+from backend.store import audit
+from backend.store.accounts import password_resets, people
 from backend.store.audit import Actor
 from backend.store.database import Database
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError

@@ -19,9 +19,11 @@ from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session
 from backend.access.token_budgets import MOST_TOKENS
-from backend.store import audit, invitations, people, person_budgets
+from backend.store import audit
+from backend.store.accounts import invitations, people
 from backend.store.audit import Actor
 from backend.store.database import Database
+from backend.store.llm import person_budgets
 from connectors.access import Readers
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.accounts import CHEAP, PASSWORD, add_person, find_person

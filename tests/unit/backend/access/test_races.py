@@ -22,10 +22,10 @@ from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session
 from backend.access.sign_in import SignInService
 from backend.access.sign_in_limits import MOST_BY_ACCOUNT
-from backend.store import api_tokens, identities, people, sessions, used_links
+from backend.store.accounts import api_tokens, identities, people, sessions, used_links
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.people import Person
 from connectors.errors import ConflictError
 from tests.support.accounts import CHEAP, PASSWORD, add_person, find_person
 from tests.support.races import race

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.access.readers import resolve_readers
-from backend.store import sources
+from backend.store.sync import sources
 from connectors.access import Access, Readers
 from tests.support.groups import save_conjunctions, save_groups, token_of
 from tests.support.rights import may_read

@@ -17,9 +17,9 @@ from backend.access.sessions import (
     find_session_person,
     make_csrf_token,
 )
+from backend.store.accounts.people import Person
 from backend.store.database import Database
-from backend.store.people import Person
-from backend.store.tables import sessions
+from backend.store.schema.tables import sessions
 from connectors.access import Readers
 from tests.support.accounts import add_person, find_person
 from tests.support.statements import noted_statements

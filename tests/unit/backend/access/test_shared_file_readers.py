@@ -17,15 +17,16 @@ from backend.access.roles import Role
 from backend.access.shared_file_readers import may_read_files_of, resolve_in, resolve_to_open
 from backend.files.attached_files import find_attached
 from backend.files.file_keeper import FileIndex, sweep
-from backend.store import assistants, projects, shared_files, user_files
-from backend.store.assistants import DEFAULT_ID, AssistantValues, Visibility
-from backend.store.conversations import ConversationOwner
+from backend.store.accounts.people import Person
+from backend.store.chat import assistants, projects, shared_files
+from backend.store.chat.assistants import DEFAULT_ID, AssistantValues, Visibility
+from backend.store.chat.shared_files import FileHolder, FileHolders, HolderKind
 from backend.store.database import Database, open_database
-from backend.store.file_source import FILES_SOURCE, make_document_id
-from backend.store.ledger import StoredLedger
-from backend.store.people import Person
-from backend.store.shared_files import FileHolder, FileHolders, HolderKind
-from backend.store.user_files import NewFile
+from backend.store.documents.ledger import StoredLedger
+from backend.store.files import user_files
+from backend.store.files.file_source import FILES_SOURCE, make_document_id
+from backend.store.files.user_files import NewFile
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from connectors.document import Document, Section
 from connectors.errors import NotFoundError

@@ -21,9 +21,10 @@ from backend.access.sign_in_limits import (
     MOST_BY_DEVICE,
     PERIOD,
 )
-from backend.store import audit, people, sessions
+from backend.store import audit
+from backend.store.accounts import people, sessions
 from backend.store.database import Database
-from backend.store.tables import devices, sign_in_failures
+from backend.store.schema.tables import devices, sign_in_failures
 from connectors.errors import ConflictError
 from tests.support.accounts import CHEAP, PASSWORD, add_person, find_person
 from tests.support.statements import noted_statements

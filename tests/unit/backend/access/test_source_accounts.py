@@ -17,13 +17,16 @@ from backend.access.source_accounts import (
     OwnSourceAccounts,
     SourceAccountService,
 )
-from backend.store import audit, file_source, people, sources
-from backend.store.admitted_readers import find_admitted
+from backend.store import audit
+from backend.store.accounts import people
+from backend.store.accounts.admitted_readers import find_admitted
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.people import Person
-from backend.store.sources import SourcesOf
-from backend.store.tables import memberships
+from backend.store.files import file_source
+from backend.store.schema.tables import memberships
+from backend.store.sync import sources
+from backend.store.sync.sources import SourcesOf
 from connectors.access import Access, Readers
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.accounts import add_person

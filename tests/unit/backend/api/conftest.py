@@ -18,7 +18,7 @@ from backend.api.authorization import Permission, get_permission
 from backend.api.dependencies import AppState
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import sources
+from backend.store.sync import sources
 from backend.sync.foreground_run import sync
 from connectors.access import Readers
 from tests.support.databases import sqlite_in

@@ -27,8 +27,9 @@ from backend.api.app import Api, create_app
 from backend.api.authorization import Permission
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
-from backend.store import api_tokens, audit, people
-from backend.store.people import Person
+from backend.store import audit
+from backend.store.accounts import api_tokens, people
+from backend.store.accounts.people import Person
 from backend.web import routes as pages
 from backend.web.machine_link import mount_link
 from backend.web.password_reset_pages import PasswordResetPages

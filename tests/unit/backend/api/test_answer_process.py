@@ -33,11 +33,12 @@ from backend.api.turn_maker import TurnAsker
 from backend.chat.turn_settings import AssistantSettings
 from backend.conversations.new_turn import LocalTurns, NewTurn
 from backend.conversations.turn_runner import TurnRunner
-from backend.store import batches, run_transitions, runs, sources
-from backend.store.conversations import ConversationOwner
+from backend.store.chat.messages import Message
 from backend.store.database import open_database
-from backend.store.messages import Message
-from backend.store.runs import Process
+from backend.store.documents import batches
+from backend.store.owner import ConversationOwner
+from backend.store.sync import run_transitions, runs, sources
+from backend.store.sync.runs import Process
 from backend.sync.run_lease import is_dead, is_gone, this_process
 from connectors.access import Readers
 from connectors.connector import Deletion

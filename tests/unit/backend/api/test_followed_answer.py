@@ -14,8 +14,8 @@ from backend.api.followed_answer import follow_answer
 from backend.api.server_sent_events import SentEvents, until_last
 from backend.conversations.followed_turn import AnswerPlace, FollowedAnswer, TurnFollower
 from backend.conversations.turn_notifications import TurnNotifications
+from backend.store.chat.turns import Ending
 from backend.store.database import Database, open_database
-from backend.store.turns import Ending
 from connectors.access import Readers
 from indexing.runtime.deadline import CancelToken
 from tests.support.conversations import OWNER, begin, own_no_memories, store, text_portion

@@ -23,12 +23,13 @@ from backend.conversations.turn_events import NumberedEvent
 from backend.research.runs import followed_research
 from backend.research.runs.followed_research import ResearchFollower
 from backend.settings import Settings
-from backend.store import research_leases, research_runs, turn_listener
+from backend.store.chat import turn_listener
+from backend.store.chat.messages import Message
+from backend.store.chat.turns import Ending
 from backend.store.database import Database, open_database
-from backend.store.messages import Message
-from backend.store.research_leases import EventPortion, ResearchProgress
-from backend.store.research_runs import NewResearch
-from backend.store.turns import Ending
+from backend.store.research import research_leases, research_runs
+from backend.store.research.research_leases import EventPortion, ResearchProgress
+from backend.store.research.research_runs import NewResearch
 from connectors.access import Readers
 from indexing.runtime.deadline import CancelToken
 from tests.support.conversations import (

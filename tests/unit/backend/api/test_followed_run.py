@@ -11,9 +11,9 @@ from backend.api.server_sent_events import Event
 from backend.api.sync_runs import SyncRun, SyncRunRegistry
 from backend.container import Container
 from backend.schemas.run import ProgressEvent
-from backend.store import run_transitions, runs, sources
-from backend.store.runs import LOST, Process, Run
-from backend.store.sources import Source
+from backend.store.sync import run_transitions, runs, sources
+from backend.store.sync.runs import LOST, Process, Run
+from backend.store.sync.sources import Source
 from backend.sync.run_lease import this_process
 from connectors.errors import TemporarilyUnavailableError
 from indexing.ingestion.pipeline import EmptyListing

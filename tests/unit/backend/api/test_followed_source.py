@@ -17,9 +17,10 @@ from backend.api.followed_source import SourceFollower
 from backend.api.server_sent_events import Event
 from backend.api.sync_runs import SyncRun
 from backend.container import Container
-from backend.store import people, sources
+from backend.store.accounts import people
 from backend.store.database import Database
-from backend.store.sources import Source
+from backend.store.sync import sources
+from backend.store.sync.sources import Source
 from connectors.access import Readers
 from indexing.ingestion.progress import Progress, Report
 from tests.support.accounts import add_person

@@ -23,7 +23,8 @@ from backend.cli.server import Owner, make_app
 from backend.container import Container
 from backend.programs.langchain import open_home
 from backend.sources.service import SourceService
-from backend.store import people, sources
+from backend.store.accounts import people
+from backend.store.sync import sources
 from backend.sync.foreground_run import sync
 from connectors.access import Readers
 from tests.support.accounts import add_person

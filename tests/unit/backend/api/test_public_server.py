@@ -17,7 +17,7 @@ from backend.cli import server
 from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
 from backend.container import Container
-from backend.store import people
+from backend.store.accounts import people
 from connectors.access import Readers
 from tests.support.accounts import CHEAP, PASSWORD
 from tests.unit.backend.api.conftest import make_container

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from backend.container import Container
-from backend.store import sources
+from backend.store.sync import sources
 from backend.web import routes
 from tests.unit.backend.api.conftest import api, ready
 

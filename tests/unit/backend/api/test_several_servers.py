@@ -23,10 +23,10 @@ from backend.api.authorization import Asker
 from backend.api.request_context import create_request_context
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
-from backend.store import groups, identities, people
+from backend.store.accounts import groups, identities, people
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.people import Person
 from connectors.access import Readers
 from tests.support.accounts import CHEAP, PASSWORD, add_person
 from tests.unit.backend.api.conftest import make_container

@@ -17,8 +17,9 @@ from backend.api.app import Api
 from backend.api.authorization import Permission, get_permission
 from backend.container import Container
 from backend.sources.service import SourceService
-from backend.store import people, sources
-from backend.store.ledger import StoredLedger
+from backend.store.accounts import people
+from backend.store.documents.ledger import StoredLedger
+from backend.store.sync import sources
 from connectors.errors import ConflictError, InvalidInputError
 from indexing.ingestion.ledger import Failed
 from tests.support.access_routes import ROUTES

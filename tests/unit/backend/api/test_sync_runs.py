@@ -12,9 +12,9 @@ from backend.api.server_sent_events import Event
 from backend.api.sync_runs import STOPPED, SyncRun, SyncRunRegistry
 from backend.container import Container
 from backend.schemas.run import SyncReport
-from backend.store import run_transitions, runs, sources
-from backend.store.runs import Process, Run
-from backend.store.sources import Source
+from backend.store.sync import run_transitions, runs, sources
+from backend.store.sync.runs import Process, Run
+from backend.store.sync.sources import Source
 from backend.sync.run_lease import this_process
 from connectors.errors import ActionRequiredError
 from indexing.ingestion.pipeline import EmptyListing

@@ -25,7 +25,7 @@ from backend.search.models import (
     SearchRequest,
     SearchResult,
 )
-from backend.store.people import NOBODY
+from backend.store.accounts.people import NOBODY
 from backend.web.answer_html import answer_html
 from connectors.access import Readers
 from connectors.errors import TemporarilyUnavailableError

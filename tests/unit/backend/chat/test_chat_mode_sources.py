@@ -21,7 +21,7 @@ from backend.chat.pictures import Picture
 from backend.chat.rights_watch import DocumentWithdrawnError, RightsWatch, list_documents
 from backend.search.events import Queries, StepFailed
 from backend.search.llm_protocol import ChatMessage, CompletionError
-from backend.store.memories import Memory
+from backend.store.chat.memories import Memory
 from backend.web_search.domains import DomainRules
 from backend.web_search.search import WebSearch
 from connectors.access import Access, Readers

@@ -25,7 +25,7 @@ from backend.search.llm_protocol import ChatMessage, Complete
 from backend.search.models import DocumentNumbers, SearchRequest, VariantQuery
 from backend.search.prompts import keyword_prompt, rephrase_prompt, selection_prompt
 from backend.search.search_tool import SearchTool, StartedSearch
-from backend.store.people import NOBODY
+from backend.store.accounts.people import NOBODY
 from backend.web_search.result_text import CITATION_RULES, HOW_TO_CITE
 from connectors.access import Access, Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError

@@ -15,7 +15,7 @@ from backend.chat.memories import (
     choose_memories,
 )
 from backend.chat.text_nearness import SentenceModel
-from backend.store.memories import Memory
+from backend.store.chat.memories import Memory
 from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import QueryEmbedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder

@@ -27,7 +27,7 @@ from backend.chat.passages import REASON_TEXTS, PassagesReason, PassagesShown
 from backend.chat.turn import ChatTurn
 from backend.search.events import FirstResults, FusedResults, SectionsSelected
 from backend.search.models import DocumentNumbers, InferenceSection
-from backend.store.people import NOBODY
+from backend.store.accounts.people import NOBODY
 from connectors.access import Readers
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import Understanding

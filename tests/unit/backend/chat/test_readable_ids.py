@@ -18,9 +18,9 @@ from backend.chat.readable_ids import (
     make_own_memories,
 )
 from backend.chat.rights_watch import DocumentWithdrawnError, RightsWatch
-from backend.store import memories
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import memories
 from backend.store.database import Database, open_database
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import ChunkRange

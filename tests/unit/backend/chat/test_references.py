@@ -20,7 +20,7 @@ from backend.chat.references import (
     number_references,
 )
 from backend.search.models import DocumentNumbers
-from backend.store.memories import Memory
+from backend.store.chat.memories import Memory
 from indexing.embedding.token_counting import estimated_tokens
 
 texts = st.one_of(

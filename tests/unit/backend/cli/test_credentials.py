@@ -17,10 +17,12 @@ from backend.cli.credentials import rotate_key
 from backend.container import Container
 from backend.settings import Settings
 from backend.sources.status import read_status
-from backend.store import audit, language_models, sources
+from backend.store import audit
 from backend.store.audit import OWNER
-from backend.store.credential_vault import Vault, new_key
-from backend.store.language_models import ModelValues
+from backend.store.llm import language_models
+from backend.store.llm.language_models import ModelValues
+from backend.store.sync import sources
+from backend.store.sync.credential_vault import Vault, new_key
 from backend.web_search.service import open_credential
 from connectors.errors import ActionRequiredError
 

@@ -7,11 +7,12 @@ import pytest
 from typer.testing import CliRunner
 
 from backend.cli import app
-from backend.store import answer_feedback, audit
-from backend.store.answer_feedback import Feedback, Rating
+from backend.store import audit
+from backend.store.chat import answer_feedback
+from backend.store.chat.answer_feedback import Feedback, Rating
+from backend.store.chat.messages import AnswerStatus
+from backend.store.chat.turns import Ending
 from backend.store.database import Database
-from backend.store.messages import AnswerStatus
-from backend.store.turns import Ending
 from tests.support.conversations import OWNER, START, begin, make_answer, store, text_portion
 from tests.support.models import MODEL_CACHE
 from tests.support.terminal import run_on_terminal

@@ -11,7 +11,7 @@ from backend.access.roles import Role
 from backend.cli import app
 from backend.research.knowledge_service import add_items
 from backend.store.database import open_database, sqlite_url
-from backend.store.knowledge_records import OWN
+from backend.store.research.knowledge_records import OWN
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER
 from tests.support.knowledge import learn

@@ -21,7 +21,7 @@ from backend.programs.mcp import documents
 from backend.programs.mcp.asker import DocumentAccess
 from backend.programs.mcp.server import make_server
 from backend.schemas.mcp_tool import FoundDocument, FoundDocuments, SearchArguments
-from backend.store import research_runs
+from backend.store.research import research_runs
 from connectors.access import Readers
 from indexing.index.versions import IndexVersionReplacedError
 from tests.support.knowledge import forget_findings

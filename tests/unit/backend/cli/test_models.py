@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from backend.access.roles import Role
 from backend.cli import app
-from backend.store import model_usage
+from backend.store.accounts.people import NOBODY
 from backend.store.database import open_database
-from backend.store.model_usage import TokenCounts
-from backend.store.people import NOBODY
+from backend.store.llm import model_usage
+from backend.store.llm.model_usage import TokenCounts
 from tests.support.accounts import add_person
 from tests.support.databases import sqlite_in
 from tests.support.scripted_model import Call, Refuse, Reply, Request, Say, ScriptedModel, ToolUse

@@ -9,7 +9,7 @@ from backend.cli.move import move_index, to_report
 from backend.composition.index import EngineName, IndexEngine
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import run_transitions, runs, sources
+from backend.store.sync import run_transitions, runs, sources
 from backend.sync.maintenance_lock import lock_index
 from backend.sync.run_lease import is_gone, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError

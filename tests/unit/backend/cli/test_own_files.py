@@ -12,8 +12,8 @@ from backend.cli import app
 from backend.container import Container
 from backend.files.file_keeper import read_upload
 from backend.settings import Settings
-from backend.store import user_files, waiting_uploads
-from backend.store.user_files import NewFile
+from backend.store.files import user_files, waiting_uploads
+from backend.store.files.user_files import NewFile
 from backend.sync.run_lease import is_dead, this_process
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER

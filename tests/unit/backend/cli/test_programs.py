@@ -15,8 +15,8 @@ from backend.cli import app
 from backend.container import Container
 from backend.settings import Settings
 from backend.store import audit
+from backend.store.accounts.people import Person
 from backend.store.database import Database
-from backend.store.people import Person
 from tests.support.accounts import add_person
 from tests.unit.backend.access.oauth.conftest import VISITOR, Flow, make_registration
 

@@ -20,9 +20,9 @@ from backend.files.file_types import UploadedFile
 from backend.schemas.index import ReindexStatus
 from backend.schemas.system import DoctorCheck
 from backend.settings import Settings
-from backend.store import sources
 from backend.store.database import Database
-from backend.store.user_file_tables import waiting_uploads
+from backend.store.schema.user_file_tables import waiting_uploads
+from backend.store.sync import sources
 from backend.sync.foreground_run import sync
 from backend.sync.maintenance_lock import lock_index
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError

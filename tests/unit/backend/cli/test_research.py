@@ -14,8 +14,8 @@ from backend.cli import app
 from backend.cli.research_run import TerminalResearch
 from backend.container import Container
 from backend.research.record.request import ResearchRequest
-from backend.store import research_runs
-from backend.store.conversations import ConversationOwner
+from backend.store.owner import ConversationOwner
+from backend.store.research import research_runs
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 from tests.support.knowledge import forget_findings

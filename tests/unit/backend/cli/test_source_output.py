@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from backend.cli import app
-from backend.store import listings, run_transitions, runs
 from backend.store.database import Database, open_database
-from backend.store.ledger import StoredLedger
+from backend.store.documents.ledger import StoredLedger
+from backend.store.sync import listings, run_transitions, runs
 from backend.sync.run_lease import is_gone, this_process
 from connectors.connector import Capability
 from connectors.registry import SOURCE_KINDS

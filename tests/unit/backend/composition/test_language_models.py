@@ -25,12 +25,13 @@ from backend.composition.chat import ChatService
 from backend.container import Container
 from backend.search.llm_protocol import ChatMessage
 from backend.settings import Settings
-from backend.store import model_usage, people
+from backend.store.accounts import people
+from backend.store.accounts.people import NOBODY
 from backend.store.audit import OWNER
-from backend.store.credential_vault import Vault
-from backend.store.language_models import ModelRole
-from backend.store.model_usage import TokenCounts
-from backend.store.people import NOBODY
+from backend.store.llm import model_usage
+from backend.store.llm.language_models import ModelRole
+from backend.store.llm.model_usage import TokenCounts
+from backend.store.sync.credential_vault import Vault
 from connectors.errors import NotFoundError
 from indexing.runtime.deadline import Deadline
 from tests.support.accounts import add_person

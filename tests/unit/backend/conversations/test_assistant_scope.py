@@ -19,11 +19,11 @@ from backend.container import Container
 from backend.conversations.assistant_service import AssistantService, AssistantUser
 from backend.search.events import FiltersApplied, FirstResults, FusedResults
 from backend.settings import Settings
-from backend.store import assistants
-from backend.store.assistants import AssistantValues, Visibility
+from backend.store.accounts.people import Person
 from backend.store.audit import OWNER
-from backend.store.conversations import ConversationOwner
-from backend.store.people import Person
+from backend.store.chat import assistants
+from backend.store.chat.assistants import AssistantValues, Visibility
+from backend.store.owner import ConversationOwner
 from connectors.access import Access, Readers
 from connectors.errors import NotFoundError
 from indexing.chunking.chunk import Chunk

@@ -21,13 +21,17 @@ from backend.conversations.assistant_values import (
     LONGEST_INSTRUCTIONS,
     validate_values,
 )
-from backend.store import assistants, audit, document_sets, language_models, people
-from backend.store.assistants import DEFAULT_ID, AssistantValues, Visibility
+from backend.store import audit
+from backend.store.accounts import people
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import assistants
+from backend.store.chat.assistants import DEFAULT_ID, AssistantValues, Visibility
 from backend.store.database import Database, open_database
-from backend.store.document_sets import SetValues
-from backend.store.people import Person
+from backend.store.documents import document_sets
+from backend.store.documents.document_sets import SetValues
+from backend.store.llm import language_models
+from backend.store.owner import ConversationOwner
 from backend.web_search.domains import ANY_DOMAIN
 from connectors.access import Readers
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError

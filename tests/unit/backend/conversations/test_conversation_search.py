@@ -12,9 +12,10 @@ from backend.access.roles import Role
 from backend.conversations import conversation_search
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.conversation_search import ConversationSearch
-from backend.store import answer_texts
-from backend.store.conversations import ConversationOwner, ListPosition
+from backend.store.chat import answer_texts
+from backend.store.chat.conversations import ListPosition
 from backend.store.database import Database, open_database
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Index

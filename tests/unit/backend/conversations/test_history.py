@@ -13,9 +13,9 @@ from backend.conversations.fast_model import FastModel
 from backend.conversations.history import MOST_WHOLE, HistoryMaker, TurnHistory
 from backend.conversations.summaries import LONGEST_SUMMARY
 from backend.search.llm_protocol import ChatMessage, CompletionError
-from backend.store import messages, summaries
+from backend.store.chat import messages, summaries
+from backend.store.chat.messages import Message
 from backend.store.database import Database, open_database
-from backend.store.messages import Message
 from connectors.access import Readers
 from indexing.chunking.chunk import ChunkRange
 from indexing.runtime.deadline import Deadline

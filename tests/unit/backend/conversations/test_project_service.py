@@ -9,11 +9,13 @@ import pytest
 from backend.access.people import BY_ADMIN
 from backend.access.roles import Role
 from backend.conversations.project_service import ProjectRefusedError, ProjectService
-from backend.store import audit, conversations, new_messages, people, projects
+from backend.store import audit
+from backend.store.accounts import people
 from backend.store.audit import Actor, AuditFilter
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import conversations, new_messages, projects
+from backend.store.chat.new_messages import ConversationSetting, NewQuestion
 from backend.store.database import Database, open_database
-from backend.store.new_messages import ConversationSetting, NewQuestion
+from backend.store.owner import ConversationOwner
 from connectors.errors import InvalidInputError, NotFoundError
 from tests.support.accounts import add_person
 from tests.support.conversations import writer

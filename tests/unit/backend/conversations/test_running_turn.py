@@ -10,7 +10,7 @@ from backend.chat.events import ReasoningStep, TextPiece
 from backend.conversations.running_turn import RunningTurn, Written
 from backend.conversations.turn_events import EncodedEvent, decode_portions
 from backend.schemas.answer import AnswerResponse
-from backend.store.turns import Ending
+from backend.store.chat.turns import Ending
 
 CITED = {
     "number": 1,

@@ -18,13 +18,15 @@ from backend.conversations.feedback import FeedbackReview, OwnFeedback
 from backend.conversations.markdown_export import export_markdown
 from backend.conversations.sharing import SharingService
 from backend.schemas.feedback import FeedbackResponse, ReviewedFeedbackResponse
-from backend.store import audit, conversations, people
-from backend.store.answer_feedback import Feedback
+from backend.store import audit
+from backend.store.accounts import people
 from backend.store.audit import OWNER as AT_THE_MACHINE
 from backend.store.audit import Actor, AuditFilter
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import conversations
+from backend.store.chat.answer_feedback import Feedback
+from backend.store.chat.new_messages import NewQuestion, ask, begin_conversation
 from backend.store.database import Database, open_database
-from backend.store.new_messages import NewQuestion, ask, begin_conversation
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from connectors.errors import ConflictError, NotFoundError
 from indexing.chunking.chunk import ChunkRange

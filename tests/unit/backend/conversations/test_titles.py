@@ -7,7 +7,7 @@ import pytest
 
 from backend.conversations.titles import LONGEST_TITLE, clean_title, make_title, write_title
 from backend.search.llm_protocol import ChatMessage, CompletionError
-from backend.store.messages import QuestionText, read_question_text
+from backend.store.chat.messages import QuestionText, read_question_text
 from indexing.runtime.deadline import Deadline
 from tests.support.conversations import make_message
 

@@ -38,13 +38,13 @@ from backend.conversations.turn_runner import (
 )
 from backend.search import media_type_labels
 from backend.search.llm_protocol import ChatMessage, CompletionError
-from backend.store import conversations, memories, messages, turns
+from backend.store.accounts.people import NOBODY
+from backend.store.chat import conversations, memories, messages, turns
+from backend.store.chat.messages import Message
+from backend.store.chat.new_messages import Begun
+from backend.store.chat.turns import LEASE, Portion, Progress, TurnState
 from backend.store.database import Database, open_database
 from backend.store.database_errors import PATIENCE_SECONDS
-from backend.store.messages import Message
-from backend.store.new_messages import Begun
-from backend.store.people import NOBODY
-from backend.store.turns import LEASE, Portion, Progress, TurnState
 from connectors.access import Readers
 from connectors.errors import NotFoundError, TemporarilyUnavailableError
 from connectors.extraction.registry import DOCX, PDF

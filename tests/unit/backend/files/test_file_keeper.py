@@ -11,14 +11,15 @@ from sqlalchemy import Connection, delete, select
 
 from backend.files import file_keeper
 from backend.files.file_keeper import FileIndex, FileKeeper
-from backend.store import file_labels, index_claims, user_files, waiting_uploads
 from backend.store.database import Database, open_database
-from backend.store.ledger import StoredLedger
-from backend.store.user_file_tables import index_claims as index_claims_table
-from backend.store.user_file_tables import user_files as user_files_table
-from backend.store.user_file_tables import waiting_uploads as waiting_uploads_table
-from backend.store.user_files import NewFile, UserFile
-from backend.store.waiting_uploads import WaitingUpload
+from backend.store.documents import index_claims
+from backend.store.documents.ledger import StoredLedger
+from backend.store.files import file_labels, user_files, waiting_uploads
+from backend.store.files.user_files import NewFile, UserFile
+from backend.store.files.waiting_uploads import WaitingUpload
+from backend.store.schema.user_file_tables import index_claims as index_claims_table
+from backend.store.schema.user_file_tables import user_files as user_files_table
+from backend.store.schema.user_file_tables import waiting_uploads as waiting_uploads_table
 from backend.sync.lease_renewal import LeaseRenewal
 from backend.sync.maintenance_lock import hold_all_sources
 from backend.sync.run_lease import is_dead, this_process

@@ -27,7 +27,7 @@ from backend.research.knowledge_messages import (
 from backend.research.record.request import PastMessage
 from backend.schemas.knowledge import export_knowledge, import_knowledge
 from backend.search.llm_protocol import ChatMessage
-from backend.store.knowledge_records import OWN
+from backend.store.research.knowledge_records import OWN
 from backend.web_search.page_snippets import SnippetBudget
 from backend.web_search.results import Freshness, PageDate, WebPage, WebResult
 from connectors.document import Span

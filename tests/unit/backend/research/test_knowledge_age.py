@@ -13,8 +13,9 @@ from backend.research.kept_knowledge import DocumentVersion, ImportedItem, PageV
 from backend.research.knowledge_lookup import find_earlier
 from backend.research.knowledge_service import KnowledgeService, add_items
 from backend.research.knowledge_sources import check_sources, locate_references
-from backend.store import knowledge, projects, research_runs
-from backend.store.knowledge_records import OWN, KnowledgePlace
+from backend.store.chat import projects
+from backend.store.research import knowledge, research_runs
+from backend.store.research.knowledge_records import OWN, KnowledgePlace
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.conversations import OWNER, START
 from tests.support.databases import sqlite_in

@@ -20,8 +20,9 @@ from backend.research.kept_knowledge import (
 from backend.research.knowledge import KnowledgeType
 from backend.research.knowledge_service import KnowledgeService
 from backend.schemas.knowledge import export_knowledge, import_knowledge
-from backend.store import knowledge, projects
-from backend.store.knowledge_records import OWN, KnowledgePlace
+from backend.store.chat import projects
+from backend.store.research import knowledge
+from backend.store.research.knowledge_records import OWN, KnowledgePlace
 from connectors.document import Span
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.conversations import OWNER, START, begin

@@ -14,9 +14,9 @@ from backend.research.kept_knowledge import Staleness
 from backend.research.knowledge_lookup import find_earlier
 from backend.research.knowledge_service import KnowledgeService
 from backend.schemas.knowledge import export_knowledge
-from backend.store import projects
-from backend.store.conversations import ConversationOwner
-from backend.store.knowledge_records import KnowledgePlace
+from backend.store.chat import projects
+from backend.store.owner import ConversationOwner
+from backend.store.research.knowledge_records import KnowledgePlace
 from connectors.errors import NotFoundError
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING

@@ -17,9 +17,10 @@ from backend.research.knowledge_service import (
     KnowledgeService,
     clean_text,
 )
-from backend.store import conversations, knowledge, memories, projects
-from backend.store.conversations import ConversationOwner
-from backend.store.knowledge_records import LONGEST_TEXT, OWN, ItemPosition, KnowledgePlace
+from backend.store.chat import conversations, memories, projects
+from backend.store.owner import ConversationOwner
+from backend.store.research import knowledge
+from backend.store.research.knowledge_records import LONGEST_TEXT, OWN, ItemPosition, KnowledgePlace
 from connectors.document import Span
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -155,7 +156,7 @@ def test_a_document_of_the_same_content_is_not_read_again(
         raise AssertionError("it was read")
 
     with monkeypatch.context() as patched:
-        patched.setattr("backend.store.documents.find", read)
+        patched.setattr("backend.store.documents.documents.find", read)
         assert find_stale(service, item) is None
 
 

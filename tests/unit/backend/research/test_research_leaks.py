@@ -19,9 +19,9 @@ from backend.conversations.turn_notifications import TurnNotifications
 from backend.research.runs.followed_research import ResearchFollower
 from backend.research.runs.report_docx import write_docx
 from backend.research.runs.service import ResearchService
-from backend.store import projects
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import projects
 from backend.store.database import Database, open_database
+from backend.store.owner import ConversationOwner
 from backend.web.research_view import ResearchView, build_research_view
 from connectors.access import Readers
 from connectors.errors import NotFoundError

@@ -28,11 +28,11 @@ from backend.research.runs.run_steps import (
     work_on,
 )
 from backend.schemas.research_events import encode_research_event
-from backend.store import knowledge, research_leases, research_runs
-from backend.store.conversations import ConversationOwner
 from backend.store.database import Database, open_database
-from backend.store.research_leases import LEASE, ClaimLimits, ResearchProgress
-from backend.store.research_runs import NewResearch, ResearchRun
+from backend.store.owner import ConversationOwner
+from backend.store.research import knowledge, research_leases, research_runs
+from backend.store.research.research_leases import LEASE, ClaimLimits, ResearchProgress
+from backend.store.research.research_runs import NewResearch, ResearchRun
 from backend.sync.run_lease import is_dead, this_process
 from connectors.access import Readers
 from connectors.errors import NotConfiguredError, TemporarilyUnavailableError

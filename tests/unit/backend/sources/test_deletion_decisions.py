@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from backend.sources.deletion_decisions import Evidence, explain_missing, find_common_place
-from backend.store import listings, run_transitions, schedule
-from backend.store.runs import Run
+from backend.store.sync import listings, run_transitions, schedule
+from backend.store.sync.runs import Run
 from backend.sync.run_lease import this_process
 from connectors.document import Document
 from connectors.errors import NotFoundError

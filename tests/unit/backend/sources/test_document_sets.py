@@ -6,8 +6,10 @@ import pytest
 
 from backend.access.roles import Role
 from backend.sources.document_sets import DocumentSetService, SetDraft
-from backend.store import audit, document_sets, sources
-from backend.store.sources import SourcesOf
+from backend.store import audit
+from backend.store.documents import document_sets
+from backend.store.sync import sources
+from backend.store.sync.sources import SourcesOf
 from connectors.errors import InvalidInputError, NotFoundError
 from tests.support.accounts import add_person
 from tests.support.store import Store, store_with

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 from backend.access.people import PeopleService
 from backend.access.roles import Role
 from backend.cli import app
-from backend.store import audit, sources
+from backend.store import audit
 from backend.store.database import Database, open_database
+from backend.store.sync import sources
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.accounts import add_person
 from tests.support.databases import sqlite_in

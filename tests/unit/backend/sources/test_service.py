@@ -7,18 +7,10 @@ from unittest.mock import Mock
 import pytest
 
 from backend.sources.service import SourceService
-from backend.store import (
-    audit,
-    batches,
-    failures,
-    listings,
-    run_transitions,
-    runs,
-    schedule,
-    sources,
-    workers,
-)
-from backend.store.runs import Process
+from backend.store import audit
+from backend.store.documents import batches
+from backend.store.sync import failures, listings, run_transitions, runs, schedule, sources, workers
+from backend.store.sync.runs import Process
 from backend.sync.run_lease import this_process
 from connectors.connector import Deletion
 from connectors.errors import ConflictError, NotFoundError

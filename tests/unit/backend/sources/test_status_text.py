@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from backend.sources.status_text import describe_activity, describe_progress
-from backend.store.runs import Process, Run, RunState
+from backend.store.sync.runs import Process, Run, RunState
 from indexing.ingestion.progress import Embedding, Progress
 
 

@@ -10,7 +10,8 @@ from backend.access.people import PeopleService
 from backend.access.readers import resolve_readers
 from backend.access.roles import Role
 from backend.access.source_accounts import SourceAccountService
-from backend.store import people, sources
+from backend.store.accounts import people
+from backend.store.sync import sources
 from connectors.access import EVERYBODY, NOBODY, Access, Readers
 from tests.support.accounts import add_person
 from tests.support.groups import save_groups, token_of

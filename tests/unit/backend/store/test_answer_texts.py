@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from backend.access.roles import Role
-from backend.store import answer_texts, conversation_copies, conversations, messages
-from backend.store.answer_texts import ListSpan, MatchingAnswer, list_candidates, list_matches
-from backend.store.conversations import ConversationOwner, ListState
+from backend.store.chat import answer_texts, conversation_copies, conversations, messages
+from backend.store.chat.answer_texts import ListSpan, MatchingAnswer, list_candidates, list_matches
+from backend.store.chat.conversations import ListState
 from backend.store.database import Database, open_database
+from backend.store.owner import ConversationOwner
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER, START, ask, begin, finish
 

@@ -9,10 +9,11 @@ import pytest
 
 from backend.access.groups import GroupService
 from backend.access.roles import Role
-from backend.store import assistants, conversations, language_models
-from backend.store.assistants import DEFAULT_ID, AssistantValues, StoredAssistant, Visibility
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import assistants, conversations
+from backend.store.chat.assistants import DEFAULT_ID, AssistantValues, StoredAssistant, Visibility
 from backend.store.database import Database, open_database
+from backend.store.llm import language_models
+from backend.store.owner import ConversationOwner
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER, START, begin
 from tests.support.language_models import make_values

@@ -9,7 +9,7 @@ import pytest
 from backend.store import audit
 from backend.store.audit import Actor, AuditFilter
 from backend.store.database import Database, open_database
-from backend.store.tables import audit as table
+from backend.store.schema.tables import audit as table
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 ANN = "user:ann@example.com"

@@ -17,11 +17,12 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import select, update
 
-from backend.store import batches, run_transitions, runs, sources
 from backend.store.database import exclusive
-from backend.store.document_contents import decode_changes, encode_changes
-from backend.store.runs import Process, RunEndedError
-from backend.store.tables import batches as rows
+from backend.store.documents import batches
+from backend.store.documents.document_contents import decode_changes, encode_changes
+from backend.store.schema.tables import batches as rows
+from backend.store.sync import run_transitions, runs, sources
+from backend.store.sync.runs import Process, RunEndedError
 from connectors.access import Access
 from connectors.connector import Checkpoint, Deletion, Unchanged, Unreadable
 from connectors.errors import TemporarilyUnavailableError

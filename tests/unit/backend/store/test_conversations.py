@@ -8,14 +8,15 @@ import pytest
 from sqlalchemy import func, select
 
 from backend.access.roles import Role
-from backend.store import conversations
-from backend.store.conversation_tables import answer_texts as answer_table
-from backend.store.conversation_tables import messages as message_table
-from backend.store.conversation_tables import turn_events as event_table
-from backend.store.conversation_tables import turns as turn_table
-from backend.store.conversations import Conversation, ConversationOwner, ListPosition, ModelTitle
+from backend.store.chat import conversations
+from backend.store.chat.conversations import Conversation, ListPosition, ModelTitle
+from backend.store.chat.turns import TurnState
 from backend.store.database import Database, open_database
-from backend.store.turns import TurnState
+from backend.store.owner import ConversationOwner
+from backend.store.schema.conversation_tables import answer_texts as answer_table
+from backend.store.schema.conversation_tables import messages as message_table
+from backend.store.schema.conversation_tables import turn_events as event_table
+from backend.store.schema.conversation_tables import turns as turn_table
 from connectors.errors import NotFoundError
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER, START, ask, begin, finish, store

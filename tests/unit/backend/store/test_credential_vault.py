@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from backend.store.credential_vault import Vault, keys_in, keys_in_file, new_key
+from backend.store.sync.credential_vault import Vault, keys_in, keys_in_file, new_key
 from connectors.errors import ActionRequiredError
 
 OLD, NEW = new_key(), new_key()

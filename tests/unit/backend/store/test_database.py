@@ -23,12 +23,14 @@ from sqlalchemy.exc import IntegrityError, StatementError
 from backend.access.api_tokens import ApiTokenService, TokenScope, find_valid_token
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
-from backend.store import audit, projects, sources
+from backend.store import audit
 from backend.store import database as module
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import projects
 from backend.store.database import LATEST, Database, create_engine_for, open_database, sqlite_url
-from backend.store.ledger import StoredLedger
-from backend.store.schema import metadata
+from backend.store.documents.ledger import StoredLedger
+from backend.store.owner import ConversationOwner
+from backend.store.schema.metadata import metadata
+from backend.store.sync import sources
 from connectors.connector import Checkpoint
 from connectors.errors import ActionRequiredError, ConflictError, TemporarilyUnavailableError
 from tests.support.accounts import add_person

@@ -10,9 +10,10 @@ from sqlalchemy import func, make_url, select, text, update
 from sqlalchemy.exc import InternalError
 
 from backend.store import database as stores
-from backend.store import documents, failures, sources
 from backend.store.database import Database, exclusive, open_database
-from backend.store.tables import sources as rows
+from backend.store.documents import documents
+from backend.store.schema.tables import sources as rows
+from backend.store.sync import failures, sources
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.ledger import Failed
 from tests.support.databases import Databases, PostgreSql, Server

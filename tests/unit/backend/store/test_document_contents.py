@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.store.document_contents import decode_document, encode_document
+from backend.store.documents.document_contents import decode_document, encode_document
 from connectors.access import EVERYBODY
 from connectors.document import Document, Person, Place, Section, Span
 from tests.support.store import document

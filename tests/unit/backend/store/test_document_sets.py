@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 
 from backend.access.roles import Role
-from backend.store import document_set_jobs, document_sets, sources
-from backend.store.runs import Process
-from backend.store.sources import SourcesOf
+from backend.store.documents import document_set_jobs, document_sets
+from backend.store.sync import sources
+from backend.store.sync.runs import Process
+from backend.store.sync.sources import SourcesOf
 from connectors.access import Readers
 from connectors.errors import ConflictError, NotFoundError
 from indexing.index.protocols import SelectedDocument

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backend.store import documents
+from backend.store.documents import documents
 from connectors.access import EVERYBODY, NOBODY, Access, Readers
 from connectors.errors import ActionRequiredError
 from indexing.ingestion.ledger import AccessAmended, ContentLost, Removed

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.store import batches, failures, run_transitions, runs, schedule, sources
-from backend.store.runs import Process, Run
+from backend.store.documents import batches
+from backend.store.sync import failures, run_transitions, runs, schedule, sources
+from backend.store.sync.runs import Process, Run
 from connectors.connector import Unreadable
 from indexing.ingestion.ledger import BatchFinished, Failed, VersionSeen
 from tests.support.store import Store, source_service, store_at

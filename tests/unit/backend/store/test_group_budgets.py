@@ -10,15 +10,16 @@ from sqlalchemy import insert
 
 from backend.access.groups import GroupService, get_group
 from backend.access.roles import Role
-from backend.store import group_budgets, groups, model_usage, people
+from backend.store.accounts import groups, people
 from backend.store.database import Database, open_database
-from backend.store.group_budgets import BudgetOfDay, GroupBudget
-from backend.store.language_model_tables import group_budgets as budgets_table
-from backend.store.language_model_tables import model_usage as usage_table
-from backend.store.model_usage import TokenCounts
-from backend.store.tables import group_members
-from backend.store.tables import groups as groups_table
-from backend.store.tables import people as people_table
+from backend.store.llm import group_budgets, model_usage
+from backend.store.llm.group_budgets import BudgetOfDay, GroupBudget
+from backend.store.llm.model_usage import TokenCounts
+from backend.store.schema.language_model_tables import group_budgets as budgets_table
+from backend.store.schema.language_model_tables import model_usage as usage_table
+from backend.store.schema.tables import group_members
+from backend.store.schema.tables import groups as groups_table
+from backend.store.schema.tables import people as people_table
 from tests.support.accounts import add_person
 
 TODAY = date(2026, 3, 31)

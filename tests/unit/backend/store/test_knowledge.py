@@ -10,10 +10,11 @@ import pytest
 from sqlalchemy import delete, func, select
 
 from backend.access.roles import Role
-from backend.store import conversations, knowledge, projects
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import conversations, projects
 from backend.store.database import Database, open_database
-from backend.store.knowledge_records import (
+from backend.store.owner import ConversationOwner
+from backend.store.research import knowledge
+from backend.store.research.knowledge_records import (
     OWN,
     Correction,
     ItemPosition,
@@ -22,8 +23,8 @@ from backend.store.knowledge_records import (
     NewItem,
     StoredItem,
 )
-from backend.store.knowledge_tables import knowledge_sources
-from backend.store.tables import people
+from backend.store.schema.knowledge_tables import knowledge_sources
+from backend.store.schema.tables import people
 from connectors.errors import ConflictError, NotFoundError
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER, START, begin

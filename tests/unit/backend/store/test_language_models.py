@@ -8,11 +8,12 @@ from datetime import date, timedelta
 import pytest
 
 from backend.access.roles import Role
-from backend.store import language_models, model_usage, people
+from backend.store.accounts import people
+from backend.store.accounts.people import NOBODY
 from backend.store.database import Database, open_database
-from backend.store.language_models import ModelRole, ModelValues
-from backend.store.model_usage import DAYS_KEPT, OwnUse, TokenCounts
-from backend.store.people import NOBODY
+from backend.store.llm import language_models, model_usage
+from backend.store.llm.language_models import ModelRole, ModelValues
+from backend.store.llm.model_usage import DAYS_KEPT, OwnUse, TokenCounts
 from connectors.errors import ConflictError, NotFoundError
 from tests.support.accounts import add_person
 

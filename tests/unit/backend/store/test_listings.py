@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from backend.store import listings, run_transitions, runs, sources
-from backend.store.listings import OpenListing
-from backend.store.runs import RunEndedError
+from backend.store.sync import listings, run_transitions, runs, sources
+from backend.store.sync.listings import OpenListing
+from backend.store.sync.runs import RunEndedError
 from backend.sync.run_lease import this_process
 from connectors.connector import Checkpoint
 from indexing.ingestion.ledger import Failed, VersionSeen

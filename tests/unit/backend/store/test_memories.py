@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import delete
 
 from backend.access.roles import Role
-from backend.store import memories
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import memories
+from backend.store.chat.memories import Memory, MemoryPosition
 from backend.store.database import Database, open_database
-from backend.store.memories import Memory, MemoryPosition
-from backend.store.tables import people
+from backend.store.owner import ConversationOwner
+from backend.store.schema.tables import people
 from connectors.errors import ConflictError, NotFoundError
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER

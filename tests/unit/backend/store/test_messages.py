@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.store import messages, new_messages
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import messages, new_messages
 from backend.store.database import Database, open_database
+from backend.store.owner import ConversationOwner
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.conversations import OWNER, ask, begin, finish, writer
 from tests.support.databases import sqlite_in

@@ -8,17 +8,11 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from backend.store import (
-    batches,
-    metrics_queries,
-    run_transitions,
-    runs,
-    schedule,
-    sources,
-    workers,
-)
+from backend.store import metrics_queries
+from backend.store.documents import batches
 from backend.store.metrics_queries import MetricsReader
-from backend.store.runs import Process
+from backend.store.sync import run_transitions, runs, schedule, sources, workers
+from backend.store.sync.runs import Process
 from connectors.connector import Deletion
 from indexing.ingestion.ledger import Failed
 from tests.support.store import Store, alive, document, store_at

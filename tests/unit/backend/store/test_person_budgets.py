@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import delete
 
 from backend.access.roles import Role
-from backend.store import model_usage, person_budgets
+from backend.store.accounts.people import NOBODY
 from backend.store.database import Database, open_database
-from backend.store.model_usage import OwnUse, TokenCounts
-from backend.store.people import NOBODY
-from backend.store.person_budgets import PersonBudget
-from backend.store.tables import people as people_table
+from backend.store.llm import model_usage, person_budgets
+from backend.store.llm.model_usage import OwnUse, TokenCounts
+from backend.store.llm.person_budgets import PersonBudget
+from backend.store.schema.tables import people as people_table
 from tests.support.accounts import add_person
 
 TODAY = date(2026, 3, 31)

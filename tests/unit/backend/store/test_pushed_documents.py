@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backend.store import pushed_documents, pushes, runs, schedule, sources
 from backend.store.database import Database
-from backend.store.pushed_documents import StoredPushedDocuments
-from backend.store.pushes import EncodedDocument, Push
-from backend.store.sources import Source
+from backend.store.documents import pushed_documents, pushes
+from backend.store.documents.pushed_documents import StoredPushedDocuments
+from backend.store.documents.pushes import EncodedDocument, Push
+from backend.store.sync import runs, schedule, sources
+from backend.store.sync.sources import Source
 from connectors.access import NOBODY, Access
 from connectors.document import Document, Section
 from connectors.errors import ConflictError, NotFoundError, TemporarilyUnavailableError

@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backend.access.roles import Role
-from backend.store import conversations, projects, research_leases, research_runs
-from backend.store.conversations import ConversationOwner, ListPosition
+from backend.store.chat import conversations, projects
+from backend.store.chat.conversations import ListPosition
 from backend.store.database import Database, open_database
-from backend.store.research_leases import (
+from backend.store.owner import ConversationOwner
+from backend.store.research import research_leases, research_runs
+from backend.store.research.research_leases import (
     LEASE,
     Checkpoint,
     ClaimedResearch,
@@ -20,8 +22,8 @@ from backend.store.research_leases import (
     ResearchProgress,
     ResearchSignal,
 )
-from backend.store.research_runs import NewResearch, PersonChange, ResearchState
-from backend.store.runs import Process
+from backend.store.research.research_runs import NewResearch, PersonChange, ResearchState
+from backend.store.sync.runs import Process
 from connectors.errors import ConflictError, NotFoundError
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER, begin

@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select, update
 
-from backend.store import batches, run_transitions, runs, sources
-from backend.store.runs import Process, Run, RunEndedError
-from backend.store.tables import batches as batch_rows
-from backend.store.tables import runs as run_rows
+from backend.store.documents import batches
+from backend.store.schema.tables import batches as batch_rows
+from backend.store.schema.tables import runs as run_rows
+from backend.store.sync import run_transitions, runs, sources
+from backend.store.sync.runs import Process, Run, RunEndedError
 from connectors.connector import Deletion
 from connectors.errors import TemporarilyUnavailableError
 from tests.support.store import Store, alive

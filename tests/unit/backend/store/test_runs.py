@@ -11,9 +11,10 @@ import pytest
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
-from backend.store import batches, run_transitions, runs, sources
-from backend.store.runs import Process, Run, RunEndedError
-from backend.store.tables import runs as run_rows
+from backend.store.documents import batches
+from backend.store.schema.tables import runs as run_rows
+from backend.store.sync import run_transitions, runs, sources
+from backend.store.sync.runs import Process, Run, RunEndedError
 from connectors.connector import Deletion
 from connectors.errors import TemporarilyUnavailableError
 from indexing.ingestion.progress import Embedding, Progress, ProgressMeter

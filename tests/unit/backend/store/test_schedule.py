@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backend.store import failures, run_transitions, schedule, sources
-from backend.store.runs import Process, Run
-from backend.store.schedule import Due
+from backend.store.sync import failures, run_transitions, schedule, sources
+from backend.store.sync.runs import Process, Run
+from backend.store.sync.schedule import Due
 from indexing.ingestion.ledger import Failed
 from tests.support.store import Store, alive, gone, store_at
 

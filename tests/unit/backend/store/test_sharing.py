@@ -9,14 +9,19 @@ import pytest
 from sqlalchemy import func, select
 
 from backend.access.roles import Role
-from backend.store import answer_feedback, conversation_copies, conversation_shares, conversations
-from backend.store.answer_feedback import Feedback
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import (
+    answer_feedback,
+    conversation_copies,
+    conversation_shares,
+    conversations,
+)
+from backend.store.chat.answer_feedback import Feedback
+from backend.store.chat.messages import list_path
+from backend.store.chat.new_messages import Begun
 from backend.store.database import Database, open_database
-from backend.store.messages import list_path
-from backend.store.new_messages import Begun
-from backend.store.sharing_tables import answer_feedback as feedback_table
-from backend.store.sharing_tables import conversation_shares as share_table
+from backend.store.owner import ConversationOwner
+from backend.store.schema.sharing_tables import answer_feedback as feedback_table
+from backend.store.schema.sharing_tables import conversation_shares as share_table
 from connectors.errors import NotFoundError
 from tests.support.accounts import add_person
 from tests.support.conversations import OWNER, START, ask, begin, finish, make_answer

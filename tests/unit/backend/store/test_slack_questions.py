@@ -3,10 +3,11 @@
 import threading
 from datetime import UTC, datetime, timedelta
 
-from backend.store import slack_questions
-from backend.store.conversations import ConversationOwner, remove
+from backend.store.chat import slack_questions
+from backend.store.chat.conversations import remove
+from backend.store.chat.slack_questions import NewSlackQuestion, SlackMessage, StoredAnswer
 from backend.store.database import Database
-from backend.store.slack_questions import NewSlackQuestion, SlackMessage, StoredAnswer
+from backend.store.owner import ConversationOwner
 from tests.support.conversations import ELSEWHERE, begin, finish
 from tests.support.store import Store
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.store import batches, run_transitions, runs, schedule, sources
-from backend.store.runs import Process
+from backend.store.documents import batches
+from backend.store.sync import run_transitions, runs, schedule, sources
+from backend.store.sync.runs import Process
 from connectors.connector import Checkpoint
 from connectors.errors import ActionRequiredError
 from indexing.ingestion.ledger import CheckpointReset

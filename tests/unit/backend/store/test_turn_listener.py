@@ -13,13 +13,14 @@ import pytest
 from psycopg.sql import SQL, Identifier
 from sqlalchemy import make_url, text
 
-from backend.store import research_leases, research_runs, turn_listener, turns
+from backend.store.chat import turn_listener, turns
+from backend.store.chat.turn_listener import TurnListener
+from backend.store.chat.turn_news import CHANNEL, send_news
+from backend.store.chat.turns import Ending, OpenTurn
 from backend.store.database import Database, open_database
-from backend.store.research_leases import EventPortion, ResearchProgress
-from backend.store.research_runs import NewResearch
-from backend.store.turn_listener import TurnListener
-from backend.store.turn_news import CHANNEL, send_news
-from backend.store.turns import Ending, OpenTurn
+from backend.store.research import research_leases, research_runs
+from backend.store.research.research_leases import EventPortion, ResearchProgress
+from backend.store.research.research_runs import NewResearch
 from tests.support.conversations import ELSEWHERE, OWNER, START, begin, store, text_portion
 from tests.support.databases import Databases, sqlite_in
 from tests.support.server_processes import wait_for

@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import select
 
 from backend.conversations.turn_events import NumberedEvent, decode_portions
-from backend.store import messages, turns
-from backend.store.conversation_tables import turns as turn_rows
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import messages, turns
+from backend.store.chat.turns import EVENTS_KEPT, LEASE, Ending, FollowedTurn, Portion, TurnState
 from backend.store.database import Database, open_database
-from backend.store.turns import EVENTS_KEPT, LEASE, Ending, FollowedTurn, Portion, TurnState
+from backend.store.owner import ConversationOwner
+from backend.store.schema.conversation_tables import turns as turn_rows
 from tests.support.conversations import ELSEWHERE, OWNER, START, begin, finish, store, text_portion
 from tests.support.databases import Databases
 

@@ -7,19 +7,13 @@ from datetime import UTC, datetime
 import pytest
 
 from backend.access.roles import Role
-from backend.store import (
-    conversations,
-    new_messages,
-    projects,
-    shared_files,
-    user_files,
-    waiting_uploads,
-)
-from backend.store.conversations import ConversationOwner
+from backend.store.chat import conversations, new_messages, projects, shared_files
+from backend.store.chat.new_messages import NewQuestion
+from backend.store.chat.shared_files import FileHolder
 from backend.store.database import Database, open_database
-from backend.store.new_messages import NewQuestion
-from backend.store.shared_files import FileHolder
-from backend.store.user_files import NewFile, UserFile
+from backend.store.files import user_files, waiting_uploads
+from backend.store.files.user_files import NewFile, UserFile
+from backend.store.owner import ConversationOwner
 from connectors.errors import (
     ConflictError,
     InvalidInputError,

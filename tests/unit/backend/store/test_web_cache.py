@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
-from backend.store import conversations, web_cache
-from backend.store.conversations import ConversationOwner
+from backend.store import web_cache
+from backend.store.chat import conversations
 from backend.store.database import Database, open_database
+from backend.store.owner import ConversationOwner
+from backend.store.schema.web_cache_tables import web_cache_entries
 from backend.store.web_cache import SESSION, CachedSession, CacheLimits, EntryKey
-from backend.store.web_cache_tables import web_cache_entries
 from tests.support.conversations import OWNER, START, begin
 from tests.support.databases import Databases
 from tests.support.races import race

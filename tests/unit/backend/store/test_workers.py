@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import func, select, update
 
-from backend.store import workers as attendance
-from backend.store.runs import Process
-from backend.store.tables import workers
+from backend.store.schema.tables import workers
+from backend.store.sync import workers as attendance
+from backend.store.sync.runs import Process
 from tests.support.store import Store, store_at
 
 ME = Process("here", 4711, "100")

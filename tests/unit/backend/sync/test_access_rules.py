@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import delete
 
 from backend.access.readers import resolve_readers
-from backend.store import runs, schedule, sources
 from backend.store.database import Database
-from backend.store.sources import Source
-from backend.store.tables import group_listings, memberships, source_groups
+from backend.store.schema.tables import group_listings, memberships, source_groups
+from backend.store.sync import runs, schedule, sources
+from backend.store.sync.sources import Source
 from backend.sync.due_work import Engine
 from backend.sync.foreground_run import sync
 from connectors.access import PUBLIC, Access, Readers

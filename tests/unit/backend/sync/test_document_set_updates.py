@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.store import document_set_jobs, document_sets
 from backend.store.database import open_database
-from backend.store.document_set_rules import SetRule
+from backend.store.documents import document_set_jobs, document_sets
+from backend.store.documents.document_set_rules import SetRule
 from backend.sync.document_set_updates import DocumentSetUpdater
 from backend.sync.run_lease import StoppedError
 from connectors.access import Access

@@ -13,20 +13,12 @@ from sqlalchemy import update
 
 from backend.access.readers import resolve_readers
 from backend.sources.service import SourceService
-from backend.store import (
-    batches,
-    document_set_jobs,
-    failures,
-    listings,
-    run_transitions,
-    runs,
-    schedule,
-    sources,
-    tables,
-)
 from backend.store.database import Database
-from backend.store.runs import Process, Run
-from backend.store.sources import Source
+from backend.store.documents import batches, document_set_jobs
+from backend.store.schema import tables
+from backend.store.sync import failures, listings, run_transitions, runs, schedule, sources
+from backend.store.sync.runs import Process, Run
+from backend.store.sync.sources import Source
 from backend.sync import wakeup_messages
 from backend.sync.due_work import Engine
 from backend.sync.run_lease import StallLimit, StoppedError, this_process

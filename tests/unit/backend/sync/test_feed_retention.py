@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import update
 
-from backend.store import runs, schedule, sources
 from backend.store.database import Database
-from backend.store.sources import Source
-from backend.store.tables import documents
+from backend.store.schema.tables import documents
+from backend.store.sync import runs, schedule, sources
+from backend.store.sync.sources import Source
 from backend.sync.due_work import Engine
 from backend.sync.foreground_run import sync
 from connectors.connector import Connector

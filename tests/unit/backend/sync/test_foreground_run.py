@@ -16,11 +16,12 @@ from sqlalchemy import update
 
 from backend.access.readers import resolve_readers
 from backend.sources.status import find_decision
-from backend.store import batches, documents, failures, listings, run_transitions, runs, sources
 from backend.store.database import Database
-from backend.store.runs import Process, Run
-from backend.store.sources import Source
-from backend.store.tables import sources as source_rows
+from backend.store.documents import batches, documents
+from backend.store.schema.tables import sources as source_rows
+from backend.store.sync import failures, listings, run_transitions, runs, sources
+from backend.store.sync.runs import Process, Run
+from backend.store.sync.sources import Source
 from backend.sync.due_work import Engine
 from backend.sync.foreground_run import remove, sync
 from backend.sync.run_lease import SILENCE_LIMIT, is_gone, this_process

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from backend.store.index_claims import ClaimLostError
+from backend.store.documents.index_claims import ClaimLostError
 from backend.sync.lease_renewal import LeaseRenewal
 from connectors.errors import TemporarilyUnavailableError
 

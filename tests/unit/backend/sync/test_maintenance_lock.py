@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.store import run_transitions, runs, sources
+from backend.store.sync import run_transitions, runs, sources
 from backend.sync import maintenance_lock as module
 from backend.sync.maintenance_lock import hold_all_sources, lock_index
 from backend.sync.run_lease import is_gone, this_process

@@ -13,10 +13,11 @@ from typing import Any, cast
 import pytest
 from sqlalchemy import select
 
-from backend.store import batches, run_transitions, runs
 from backend.store.database import Database
-from backend.store.runs import Process, Run, RunEndedError
-from backend.store.tables import batches as rows
+from backend.store.documents import batches
+from backend.store.schema.tables import batches as rows
+from backend.store.sync import run_transitions, runs
+from backend.store.sync.runs import Process, Run, RunEndedError
 from backend.sync import run_lease
 from backend.sync.run_lease import (
     ChangeNotifier,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.store.runs import Process
-from backend.store.workers import LiveWorker
+from backend.store.sync.runs import Process
+from backend.store.sync.workers import LiveWorker
 from backend.sync import wakeup_messages
 from tests.support.document_sets import EMBEDDER, apply_all, define, tag
 from tests.support.memory_index_writer import MemoryIndexWriter

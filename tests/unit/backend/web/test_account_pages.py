@@ -11,7 +11,8 @@ from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.access.roles import Role
 from backend.access.sign_in_limits import MOST_BY_DEVICE
 from backend.container import Container
-from backend.store import api_tokens, audit, identities, people, sessions
+from backend.store import audit
+from backend.store.accounts import api_tokens, identities, people, sessions
 from tests.support.accounts import CHEAP, PASSWORD, find_person
 from tests.unit.backend.api.conftest import ADDRESS
 from tests.unit.backend.web.conftest import ANN, BOB

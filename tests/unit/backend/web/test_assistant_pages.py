@@ -10,10 +10,13 @@ from fastapi.testclient import TestClient
 from backend.access.groups import GroupService
 from backend.api.app import Api
 from backend.container import Container
-from backend.store import assistants, document_sets, language_models, people
-from backend.store.assistants import AssistantValues, Visibility
-from backend.store.conversations import ConversationOwner
-from backend.store.document_sets import SetValues
+from backend.store.accounts import people
+from backend.store.chat import assistants
+from backend.store.chat.assistants import AssistantValues, Visibility
+from backend.store.documents import document_sets
+from backend.store.documents.document_sets import SetValues
+from backend.store.llm import language_models
+from backend.store.owner import ConversationOwner
 from tests.support.conversations import START
 from tests.support.language_models import make_values
 from tests.unit.backend.api.conftest import ready

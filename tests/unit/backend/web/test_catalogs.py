@@ -11,7 +11,7 @@ import pytest
 from babel.messages.catalog import Message as CatalogMessage
 from jinja2 import Environment, nodes
 
-from backend.store.file_source import FILES_SOURCE
+from backend.store.files.file_source import FILES_SOURCE
 from backend.web.catalogs import SCRIPT, SENTENCE, load_messages, read_catalog
 from backend.web.source_forms import Field, build_form, list_kinds
 from backend.web.web_search_pages import build_provider_form

@@ -13,7 +13,7 @@ from backend.api.app import Api
 from backend.chat.passages import KEPT_REASON_TEXTS, PassagesReason
 from backend.container import Container
 from backend.store.audit import OWNER
-from backend.store.language_models import ModelRole
+from backend.store.llm.language_models import ModelRole
 from backend.web.templates import list_navigation
 from backend.web_search.service import RulesChange
 from tests.support.language_models import add_model

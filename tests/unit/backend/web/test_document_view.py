@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from backend.store.documents import StoredDocument
+from backend.store.documents.documents import StoredDocument
 from backend.web.document_view import LONGEST, Author, DocumentView, Passage, build_view
 from connectors.access import Access
 from connectors.document import Document, Person, Place, Section, Span

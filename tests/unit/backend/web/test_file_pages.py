@@ -12,20 +12,15 @@ from backend.access.readers import make_file_access
 from backend.api.app import Api
 from backend.container import Container
 from backend.files.file_service import MOST_NAMED
-from backend.store import (
-    assistants,
-    new_messages,
-    people,
-    projects,
-    shared_files,
-    user_files,
-)
-from backend.store.assistants import AssistantValues, Visibility
-from backend.store.conversations import ConversationOwner
-from backend.store.file_source import FILES_SOURCE
-from backend.store.new_messages import NewQuestion
-from backend.store.shared_files import FileHolder
-from backend.store.user_files import NewFile
+from backend.store.accounts import people
+from backend.store.chat import assistants, new_messages, projects, shared_files
+from backend.store.chat.assistants import AssistantValues, Visibility
+from backend.store.chat.new_messages import NewQuestion
+from backend.store.chat.shared_files import FileHolder
+from backend.store.files import user_files
+from backend.store.files.file_source import FILES_SOURCE
+from backend.store.files.user_files import NewFile
+from backend.store.owner import ConversationOwner
 from connectors.document import Document, Section
 from tests.support.conversations import writer
 from tests.unit.backend.api.conftest import ready

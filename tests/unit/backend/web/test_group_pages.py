@@ -7,7 +7,8 @@ from fastapi.testclient import TestClient
 
 from backend.access.groups import GroupService, get_group
 from backend.container import Container
-from backend.store import audit, group_members, groups, people
+from backend.store import audit
+from backend.store.accounts import group_members, groups, people
 from backend.store.database import Database
 from tests.unit.backend.web.conftest import ANN, BOB
 

@@ -12,9 +12,9 @@ from backend.container import Container
 from backend.research.kept_knowledge import LearnedItem
 from backend.research.knowledge import KnowledgeType
 from backend.research.knowledge_service import add_items
-from backend.store import people
-from backend.store.conversations import ConversationOwner
-from backend.store.knowledge_records import OWN
+from backend.store.accounts import people
+from backend.store.owner import ConversationOwner
+from backend.store.research.knowledge_records import OWN
 from tests.support.knowledge import learn, make_item, make_reference
 from tests.unit.backend.api.conftest import ready
 from tests.unit.backend.web.conftest import ANN, BOB

@@ -9,8 +9,9 @@ from fastapi.testclient import TestClient
 
 from backend.api.app import Api
 from backend.container import Container
-from backend.store import memories, people
-from backend.store.conversations import ConversationOwner
+from backend.store.accounts import people
+from backend.store.chat import memories
+from backend.store.owner import ConversationOwner
 from tests.unit.backend.api.conftest import ready
 from tests.unit.backend.web.conftest import ANN, BOB
 

@@ -11,11 +11,13 @@ from fastapi.testclient import TestClient
 
 from backend.access.groups import GroupService
 from backend.container import Container
-from backend.store import audit, language_models, model_usage, people
+from backend.store import audit
+from backend.store.accounts import people
+from backend.store.accounts.people import NOBODY
 from backend.store.audit import OWNER
-from backend.store.language_models import ModelRole
-from backend.store.model_usage import TokenCounts
-from backend.store.people import NOBODY
+from backend.store.llm import language_models, model_usage
+from backend.store.llm.language_models import ModelRole
+from backend.store.llm.model_usage import TokenCounts
 from tests.support.language_models import add_model
 from tests.support.scripted_model import Refuse, Say, ScriptedModel
 from tests.unit.backend.web.conftest import ANN, BOB

@@ -20,7 +20,8 @@ from backend.api.app import Api
 from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
 from backend.container import Container
-from backend.store import audit, oauth_clients, people
+from backend.store import audit
+from backend.store.accounts import oauth_clients, people
 from connectors.access import Readers
 from tests.support.accounts import add_person
 from tests.support.oauth import (

@@ -17,7 +17,7 @@ from backend.api.account_authentication import AccountCookies
 from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
 from backend.container import Container
-from backend.store import oauth_grants, people
+from backend.store.accounts import oauth_grants, people
 from connectors.access import Readers
 from tests.support.accounts import add_person
 from tests.support.oauth import AT_A_PORT, allow

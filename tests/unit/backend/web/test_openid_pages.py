@@ -19,8 +19,9 @@ from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import audit, people
-from backend.store.people import Person
+from backend.store import audit
+from backend.store.accounts import people
+from backend.store.accounts.people import Person
 from backend.web import openid_pages
 from connectors.access import Readers
 from tests.support.accounts import CHEAP, PASSWORD, find_person

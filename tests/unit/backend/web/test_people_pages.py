@@ -11,8 +11,9 @@ from backend.access.people import PeopleService
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.container import Container
-from backend.store import audit, last_seen, people
-from backend.store.people import Person
+from backend.store import audit
+from backend.store.accounts import last_seen, people
+from backend.store.accounts.people import Person
 from tests.support.accounts import add_person
 from tests.unit.backend.web.conftest import ANN, BOB
 

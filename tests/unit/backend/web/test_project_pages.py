@@ -13,9 +13,10 @@ from fastapi.testclient import TestClient
 from backend.api.app import Api
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
-from backend.store import conversations, new_messages, people, projects
-from backend.store.conversations import ConversationOwner
-from backend.store.new_messages import ConversationSetting, NewQuestion
+from backend.store.accounts import people
+from backend.store.chat import conversations, new_messages, projects
+from backend.store.chat.new_messages import ConversationSetting, NewQuestion
+from backend.store.owner import ConversationOwner
 from tests.support.conversations import START, finish, make_answer, writer
 from tests.unit.backend.api.conftest import ready
 from tests.unit.backend.web.conftest import ANN, BOB

@@ -15,8 +15,8 @@ from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
-from backend.store import people
-from backend.store.conversations import ConversationOwner
+from backend.store.accounts import people
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from tests.support.accounts import add_person
 from tests.support.research_runs import add_run, finish_run

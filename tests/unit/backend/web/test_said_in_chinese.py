@@ -26,7 +26,7 @@ from backend.conversations.turn_events import FAILED, INTERRUPTED, STOPPED
 from backend.files.file_keeper import DEADLY
 from backend.files.file_types import LARGEST_FILE, LARGEST_PICTURE, UploadedFile, check_file
 from backend.schemas.system import ProblemDetails
-from backend.store.waiting_uploads import SHARE_IS_USED
+from backend.store.files.waiting_uploads import SHARE_IS_USED
 from backend.web.catalogs import load_messages
 from connectors.errors import InvalidInputError, TemporarilyUnavailableError
 

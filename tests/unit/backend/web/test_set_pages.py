@@ -6,8 +6,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.container import Container
-from backend.store import audit, document_sets, sources
-from backend.store.document_set_rules import RuleKind, SetRule
+from backend.store import audit
+from backend.store.documents import document_sets
+from backend.store.documents.document_set_rules import RuleKind, SetRule
+from backend.store.sync import sources
 from tests.unit.backend.web.conftest import ANN
 
 FORM = {

@@ -11,10 +11,11 @@ from backend.api.app import Api
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.unfinished_answer import make_unfinished_answer
-from backend.store import answer_feedback, people
-from backend.store.answer_feedback import Feedback
-from backend.store.conversations import ConversationOwner
-from backend.store.turns import Ending
+from backend.store.accounts import people
+from backend.store.chat import answer_feedback
+from backend.store.chat.answer_feedback import Feedback
+from backend.store.chat.turns import Ending
+from backend.store.owner import ConversationOwner
 from tests.support.conversations import START, begin, finish, make_answer, store, text_portion
 from tests.unit.backend.api.conftest import ready
 from tests.unit.backend.web.conftest import ANN, BOB

@@ -8,8 +8,9 @@ from fastapi.testclient import TestClient
 
 from backend.access.roles import Role
 from backend.container import Container
-from backend.store import people, source_accounts, sources
-from backend.store.source_accounts import SourceAccount
+from backend.store.accounts import people
+from backend.store.sync import source_accounts, sources
+from backend.store.sync.source_accounts import SourceAccount
 from tests.support.accounts import add_person
 from tests.support.groups import save_groups
 from tests.unit.backend.web.conftest import ANN, BOB

@@ -9,7 +9,8 @@ from fastapi.testclient import TestClient
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.container import Container
-from backend.store import api_tokens, audit, people
+from backend.store import audit
+from backend.store.accounts import api_tokens, people
 from tests.unit.backend.api.conftest import ADDRESS
 from tests.unit.backend.web.conftest import ANN, BOB
 

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.store import conversations, web_cache
-from backend.store.conversations import ConversationOwner
+from backend.store import web_cache
+from backend.store.chat import conversations
 from backend.store.database import Database, open_database
+from backend.store.owner import ConversationOwner
 from backend.store.web_cache import SESSION, CachedSession, CacheKind, CacheLimits, EntryKey
 from backend.web_search import session_cache
 from backend.web_search.cached_content import (

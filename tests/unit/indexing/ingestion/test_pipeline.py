@@ -17,9 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
-from backend.store import batches, failures, sources, tables
 from backend.store.database import Database, open_database, sqlite_url
-from backend.store.failures import Failure
+from backend.store.documents import batches
+from backend.store.schema import tables
+from backend.store.sync import failures, sources
+from backend.store.sync.failures import Failure
 from connectors.access import EVERYBODY, NOBODY, Access
 from connectors.connector import (
     Change,

@@ -12,10 +12,10 @@ from backend.access.oauth.clients import AuthMethod, ClientRegistration, ClientS
 from backend.access.oauth.grants import CodeExchange, GrantService, IssuedTokens, RefreshRequest
 from backend.access.oauth.resources import SCOPES
 from backend.access.roles import Role
+from backend.store.accounts.oauth_clients import OAuthClient
+from backend.store.accounts.people import Person
 from backend.store.audit import Actor
 from backend.store.database import Database, open_database
-from backend.store.oauth_clients import OAuthClient
-from backend.store.people import Person
 from tests.support.accounts import add_person
 from tests.support.oauth import CALLBACK, make_challenge, parse_response
 

@@ -20,11 +20,12 @@ from backend.access.oauth.clients import (
 )
 from backend.access.oauth.errors import OAuthError
 from backend.access.oauth.grants import REFRESH_LIFETIME, find_valid_access_token
-from backend.store import audit, oauth_clients, oauth_grants
+from backend.store import audit
+from backend.store.accounts import oauth_clients, oauth_grants
+from backend.store.accounts.oauth_clients import OAuthClient
 from backend.store.audit import Actor
 from backend.store.database import Database
-from backend.store.oauth_clients import OAuthClient
-from backend.store.oauth_tables import oauth_clients as table
+from backend.store.schema.oauth_tables import oauth_clients as table
 from connectors.errors import NotFoundError, TemporarilyUnavailableError
 from tests.support.oauth import CALLBACK
 from tests.unit.backend.access.oauth.conftest import NOW, SITE, VISITOR, Flow, make_registration

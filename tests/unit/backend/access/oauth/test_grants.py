@@ -27,10 +27,11 @@ from backend.access.people import PeopleService
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session
-from backend.store import audit, oauth_clients, people
+from backend.store import audit
+from backend.store.accounts import oauth_clients, people
+from backend.store.accounts.oauth_clients import OAuthClient
 from backend.store.audit import Actor
-from backend.store.oauth_clients import OAuthClient
-from backend.store.oauth_tables import oauth_grants as table
+from backend.store.schema.oauth_tables import oauth_grants as table
 from connectors.errors import ConflictError, NotFoundError
 from tests.support.accounts import CHEAP, PASSWORD, add_person
 from tests.support.oauth import CALLBACK

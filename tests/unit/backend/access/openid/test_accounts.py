@@ -18,10 +18,11 @@ from backend.access.own_readers import (
 )
 from backend.access.people import BY_ADMIN, InvalidInvitationError, PeopleService
 from backend.access.roles import Role
-from backend.store import audit, groups, identities, people
+from backend.store import audit
+from backend.store.accounts import groups, identities, people
+from backend.store.accounts.own_holdings import find_holdings
+from backend.store.accounts.people import Person
 from backend.store.database import Database, open_database
-from backend.store.own_holdings import find_holdings
-from backend.store.people import Person
 from connectors.access import Readers
 from connectors.errors import ConflictError
 from tests.support.databases import sqlite_in

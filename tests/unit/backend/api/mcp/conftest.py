@@ -16,7 +16,7 @@ from backend.api.app import Api
 from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
 from backend.container import Container
-from backend.store import people
+from backend.store.accounts import people
 from connectors.access import Readers
 from tests.support.accounts import add_person
 from tests.support.mcp_clients import Found, Mode, Work, call, use

@@ -20,11 +20,12 @@ from backend.conversations.turn_events import NumberedEvent
 from backend.programs.mcp.research import SOURCES_PAUSE, ResearchSteps
 from backend.research.runs import service
 from backend.research.runs.service import ResearchService
-from backend.store import people, research_runs
-from backend.store.assistants import AssistantValues
+from backend.store.accounts import people
 from backend.store.audit import Actor
-from backend.store.conversations import ConversationOwner
-from backend.store.research_runs import ResearchRun
+from backend.store.chat.assistants import AssistantValues
+from backend.store.owner import ConversationOwner
+from backend.store.research import research_runs
+from backend.store.research.research_runs import ResearchRun
 from connectors.access import Readers
 from tests.support.knowledge import forget_findings
 from tests.support.mcp_clients import (

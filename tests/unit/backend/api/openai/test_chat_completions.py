@@ -11,7 +11,7 @@ from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.chat.turn_settings import AssistantSettings
 from backend.composition.chat import ChatService
 from backend.composition.language_models import TurnModels
-from backend.store import people
+from backend.store.accounts import people
 from tests.support.language_models import add_model
 from tests.support.scripted_model import Manner, Refuse, Reply, Request, Say, ScriptedModel
 from tests.unit.backend.api.conftest import SOURCE

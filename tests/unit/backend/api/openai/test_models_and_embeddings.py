@@ -8,10 +8,10 @@ import openai
 import pytest
 
 from backend.access.api_tokens import TokenScope
-from backend.store import assistants
-from backend.store.assistants import AssistantValues, Visibility
-from backend.store.conversations import ConversationOwner
-from backend.store.people import get_by_email
+from backend.store.accounts.people import get_by_email
+from backend.store.chat import assistants
+from backend.store.chat.assistants import AssistantValues, Visibility
+from backend.store.owner import ConversationOwner
 from indexing.runtime.deadline import Deadline
 from tests.unit.backend.api.openai.conftest import ANN, BOB, Office
 

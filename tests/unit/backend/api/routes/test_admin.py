@@ -9,8 +9,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.container import Container
-from backend.store import run_transitions, sources
-from backend.store.tables import metadata
+from backend.store.schema.tables import metadata
+from backend.store.sync import run_transitions, sources
 from backend.sync.run_lease import is_gone, this_process
 from connectors.registry import SOURCE_KINDS
 from indexing.ingestion.ledger import Failed

@@ -12,8 +12,9 @@ from backend.conversations.answer_gate import WITHHELD
 from backend.research.kept_knowledge import LearnedItem
 from backend.research.knowledge import KnowledgeType
 from backend.research.knowledge_service import add_items
-from backend.store import knowledge, messages, projects
-from backend.store.knowledge_records import OWN, KnowledgePlace
+from backend.store.chat import messages, projects
+from backend.store.research import knowledge
+from backend.store.research.knowledge_records import OWN, KnowledgePlace
 from tests.support.chat_turns import answer_from_sources
 from tests.support.conversations import START
 from tests.support.knowledge import learn, make_item

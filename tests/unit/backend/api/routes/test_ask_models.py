@@ -13,12 +13,12 @@ from pydantic import SecretStr
 from backend.chat import model_turn
 from backend.chat.prompts import judging_prompt
 from backend.container import Container
-from backend.store import model_usage
+from backend.store.accounts.people import NOBODY
 from backend.store.audit import OWNER
-from backend.store.credential_vault import new_key
-from backend.store.language_models import ModelRole
-from backend.store.model_usage import ModelUsage, TokenCounts
-from backend.store.people import NOBODY
+from backend.store.llm import model_usage
+from backend.store.llm.language_models import ModelRole
+from backend.store.llm.model_usage import ModelUsage, TokenCounts
+from backend.store.sync.credential_vault import new_key
 from tests.support.language_models import add_model
 from tests.support.scripted_model import (
     Call,

@@ -17,9 +17,10 @@ from backend.api.app import Api, create_app
 from backend.chat.turn_settings import NOTHING_ANSWERS
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
-from backend.store import people, sources
+from backend.store.accounts import people
 from backend.store.audit import OWNER
-from backend.store.language_models import ModelRole
+from backend.store.llm.language_models import ModelRole
+from backend.store.sync import sources
 from backend.sync.foreground_run import sync
 from connectors.access import Readers
 from tests.support.accounts import add_person

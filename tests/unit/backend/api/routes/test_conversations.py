@@ -25,10 +25,11 @@ from backend.api.request_pools import FairPool, PoolLimits
 from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
-from backend.store import people, summaries, turns
-from backend.store.conversations import ConversationOwner
-from backend.store.people import Person
-from backend.store.summaries import Summary
+from backend.store.accounts import people
+from backend.store.accounts.people import Person
+from backend.store.chat import summaries, turns
+from backend.store.chat.summaries import Summary
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from indexing.runtime.deadline import CancelToken
 from tests.support.accounts import add_person

@@ -7,7 +7,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.container import Container
-from backend.store import document_sets, sources
+from backend.store.documents import document_sets
+from backend.store.sync import sources
 from backend.sync.foreground_run import sync
 from backend.web import routes
 from tests.support.document_sets import apply_all

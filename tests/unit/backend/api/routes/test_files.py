@@ -23,16 +23,12 @@ from backend.composition.language_models import LanguageModels
 from backend.container import Container
 from backend.files import file_keeper
 from backend.files.file_types import LARGEST_FILE
-from backend.store import (
-    file_source,
-    language_models,
-    people,
-    schedule,
-    sources,
-    user_files,
-)
-from backend.store.conversations import ConversationOwner
-from backend.store.language_models import ModelRole, ModelValues
+from backend.store.accounts import people
+from backend.store.files import file_source, user_files
+from backend.store.llm import language_models
+from backend.store.llm.language_models import ModelRole, ModelValues
+from backend.store.owner import ConversationOwner
+from backend.store.sync import schedule, sources
 from connectors.access import Readers
 from connectors.extraction.isolated import extract_isolated
 from indexing.embedding.token_counting import rough_tokens

@@ -20,9 +20,12 @@ from backend.container import Container
 from backend.schemas.new_document import NewDocument
 from backend.sources.ingestion import IngestService, RequestMark
 from backend.sources.service import SourceService
-from backend.store import audit, people, pushes, sources
+from backend.store import audit
+from backend.store.accounts import people
 from backend.store.audit import AuditEntry
-from backend.store.sources import SourcesOf
+from backend.store.documents import pushes
+from backend.store.sync import sources
+from backend.store.sync.sources import SourcesOf
 from backend.sync.foreground_run import sync
 from tests.contract.connector_worlds.held import list_documents
 from tests.support.accounts import add_person

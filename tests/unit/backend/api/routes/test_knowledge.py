@@ -15,8 +15,9 @@ from backend.api.routes import knowledge as routes
 from backend.research.kept_knowledge import ImportedItem
 from backend.research.knowledge_service import add_items
 from backend.schemas.knowledge import import_knowledge
-from backend.store import knowledge, projects
-from backend.store.knowledge_records import OWN, KnowledgePlace
+from backend.store.chat import projects
+from backend.store.research import knowledge
+from backend.store.research.knowledge_records import OWN, KnowledgePlace
 from tests.support.conversations import START, begin
 from tests.support.knowledge import forget_findings, learn
 from tests.unit.backend.api.conftest import client_of, make_container

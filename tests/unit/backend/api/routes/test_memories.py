@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.chat.readable_ids import make_memory_reference
 from backend.conversations.answer_gate import WITHHELD
-from backend.store import memories, projects
-from backend.store.new_messages import ConversationSetting, NewQuestion, begin_conversation
+from backend.store.chat import memories, projects
+from backend.store.chat.new_messages import ConversationSetting, NewQuestion, begin_conversation
 from tests.support.conversations import START, begin, finish, make_answer, writer
 from tests.unit.backend.api.conftest import SOURCE, client_of, make_container
 from tests.unit.backend.api.routes.test_sharing import ANN, BOB, CID, World, make_worlds

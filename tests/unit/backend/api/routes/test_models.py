@@ -10,7 +10,8 @@ from fastapi.testclient import TestClient
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.container import Container
-from backend.store import audit, language_models
+from backend.store import audit
+from backend.store.llm import language_models
 from tests.support.scripted_model import Call, Refuse, Reply, Request, Say, ScriptedModel, ToolUse
 from tests.unit.backend.api.conftest import client_of, make_container
 

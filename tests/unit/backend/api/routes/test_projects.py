@@ -19,7 +19,7 @@ from backend.cli.server import Owner, make_authenticator
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS
-from backend.store import people
+from backend.store.accounts import people
 from connectors.access import Readers
 from tests.support.accounts import add_person
 from tests.support.scripted_model import Call, Reply, Request, Say, ScriptedModel, ToolUse

@@ -13,7 +13,7 @@ from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.api.routes.references import LONGEST_SOURCES
 from backend.composition.index import EmbeddingModel
 from backend.container import Container
-from backend.store import sources
+from backend.store.sync import sources
 from backend.sync.foreground_run import sync
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder

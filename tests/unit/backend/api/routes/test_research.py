@@ -25,11 +25,12 @@ from backend.research.kept_knowledge import LearnedItem
 from backend.research.knowledge import KnowledgeType
 from backend.research.knowledge_service import add_items
 from backend.research.runs.service import MOST_OPEN
-from backend.store import people, research_runs
-from backend.store.conversation_tables import messages
-from backend.store.conversations import ConversationOwner
-from backend.store.knowledge_records import OWN, KnowledgePlace
-from backend.store.research_runs import ResearchRun
+from backend.store.accounts import people
+from backend.store.owner import ConversationOwner
+from backend.store.research import research_runs
+from backend.store.research.knowledge_records import OWN, KnowledgePlace
+from backend.store.research.research_runs import ResearchRun
+from backend.store.schema.conversation_tables import messages
 from tests.support.accounts import add_person
 from tests.support.knowledge import forget_findings, make_item
 from tests.support.research_server import (

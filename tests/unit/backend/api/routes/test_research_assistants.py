@@ -19,10 +19,13 @@ from backend.container import Container
 from backend.research.dependencies import ResearchRefusal
 from backend.research.run_assistant import WITHOUT_ASSISTANT
 from backend.research.runs.run_steps import RunRights
-from backend.store import model_usage, people, research_runs, sources
-from backend.store.conversations import ConversationOwner
-from backend.store.model_usage import TokenCounts
-from backend.store.research_runs import ResearchRun
+from backend.store.accounts import people
+from backend.store.llm import model_usage
+from backend.store.llm.model_usage import TokenCounts
+from backend.store.owner import ConversationOwner
+from backend.store.research import research_runs
+from backend.store.research.research_runs import ResearchRun
+from backend.store.sync import sources
 from backend.sync.foreground_run import sync
 from tests.support.accounts import add_person
 from tests.support.research_runs import add_run

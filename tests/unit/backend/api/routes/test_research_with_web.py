@@ -21,8 +21,9 @@ from backend.research.record.record_json import read_record
 from backend.research.record.research_record import ResearchRecord
 from backend.research.report.final_report import NOT_WRITTEN
 from backend.research.run_problem import NOT_BEGUN
-from backend.store import people, research_runs
-from backend.store.conversations import ConversationOwner
+from backend.store.accounts import people
+from backend.store.owner import ConversationOwner
+from backend.store.research import research_runs
 from tests.support.accounts import add_person
 from tests.support.knowledge import forget_findings
 from tests.support.research_open_web import ResearchWeb, research_web

@@ -11,7 +11,7 @@ from backend.container import Container
 from backend.schemas.search import SearchResponse
 from backend.search import facets
 from backend.search.query_syntax import parse_query
-from backend.store import documents
+from backend.store.documents import documents
 from connectors.access import Readers
 from indexing.index.protocols import Filters
 from tests.support.groups import save_groups

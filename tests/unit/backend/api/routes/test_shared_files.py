@@ -18,8 +18,12 @@ from backend.access.readers import make_file_token
 from backend.access.roles import Role
 from backend.api.app import Api
 from backend.container import Container
-from backend.store import assistants, audit, file_labels, people, sources
+from backend.store import audit
+from backend.store.accounts import people
 from backend.store.audit import AuditFilter
+from backend.store.chat import assistants
+from backend.store.files import file_labels
+from backend.store.sync import sources
 from connectors.access import Access, Readers
 from connectors.extraction.isolated import extract_isolated
 from indexing.index.protocols import Amend, Filters, SelectedDocument

@@ -24,10 +24,12 @@ from backend.conversations.answer_gate import WITHHELD
 from backend.conversations.markdown_export import EARLIER
 from backend.conversations.turn_events import STOPPED
 from backend.conversations.unfinished_answer import make_unfinished_answer
-from backend.store import audit, conversations, messages, people
+from backend.store import audit
+from backend.store.accounts import people
 from backend.store.audit import AuditFilter
-from backend.store.conversations import ConversationOwner
-from backend.store.turns import Ending
+from backend.store.chat import conversations, messages
+from backend.store.chat.turns import Ending
+from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from tests.support.accounts import add_person
 from tests.support.conversations import begin, finish, make_answer, store, text_portion

@@ -13,8 +13,9 @@ from backend.access.source_accounts import MOST_ASKED
 from backend.api.account_authentication import AccountCookies
 from backend.cli.listening import Listening
 from backend.cli.server import Owner, make_app
-from backend.store import people, source_accounts, sources
+from backend.store.accounts import people
 from backend.store.database import Database
+from backend.store.sync import source_accounts, sources
 from connectors.access import Readers
 from tests.support.accounts import add_person
 from tests.support.groups import save_groups

@@ -12,9 +12,10 @@ from backend.access.groups import GroupService, get_group
 from backend.access.roles import Role
 from backend.access.token_budgets import MOST_TOKENS
 from backend.container import Container
-from backend.store import audit, model_usage
-from backend.store.model_usage import TokenCounts
-from backend.store.tables import groups
+from backend.store import audit
+from backend.store.llm import model_usage
+from backend.store.llm.model_usage import TokenCounts
+from backend.store.schema.tables import groups
 from tests.support.accounts import add_person
 from tests.unit.backend.api.conftest import client_of, make_container
 

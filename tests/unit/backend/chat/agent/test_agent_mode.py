@@ -19,7 +19,8 @@ from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.events import AnswerDone, TurnFailed
 from backend.search.events import SearchDone, StepFailed
 from backend.search.llm_protocol import ChatMessage
-from backend.store import conversations, web_cache
+from backend.store import web_cache
+from backend.store.chat import conversations
 from backend.store.database import Database, open_database
 from backend.store.web_cache import CachedSession
 from backend.web_search.result_text import (

@@ -22,7 +22,7 @@ from backend.chat.agent.tool_calls import (
 from backend.chat.llm.messages import ToolCall
 from backend.chat.turn import ChatTurn
 from backend.search.models import DocumentNumbers
-from backend.store.people import NOBODY
+from backend.store.accounts.people import NOBODY
 from backend.web_search.search import LONGEST_QUERY
 from indexing.runtime.deadline import Deadline
 from tests.support.agent_world import ANN

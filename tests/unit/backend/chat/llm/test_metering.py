@@ -11,7 +11,7 @@ from backend.chat.llm.metering import MeteredModel, UsageMeter
 from backend.chat.llm.model_settings import ModelSettings
 from backend.chat.llm_step import StepRequest, start_stream
 from backend.search.llm_protocol import ChatMessage
-from backend.store.model_usage import TokenCounts
+from backend.store.llm.model_usage import TokenCounts
 from indexing.embedding.token_counting import rough_tokens
 from indexing.runtime.deadline import Deadline
 from tests.support.scripted_model import Manner, Raw, Refuse, Say, ScriptedModel

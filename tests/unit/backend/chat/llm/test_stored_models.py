@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from backend.chat.llm.stored_models import ModelChange, ModelService, make_settings, open_key
-from backend.store import audit, language_models
+from backend.store import audit
 from backend.store.audit import Actor
-from backend.store.credential_vault import Vault, new_key
 from backend.store.database import open_database
-from backend.store.language_models import ModelRole, ModelValues
+from backend.store.llm import language_models
+from backend.store.llm.language_models import ModelRole, ModelValues
+from backend.store.sync.credential_vault import Vault, new_key
 from connectors.errors import ConflictError, InvalidInputError, NotConfiguredError, NotFoundError
 from tests.support.databases import sqlite_in
 

@@ -11,8 +11,8 @@ import pytest
 from backend.container import Container
 from backend.programs.langchain import OpenedHome, open_home
 from backend.settings import Settings
-from backend.store import sources
 from backend.store.audit import OWNER
+from backend.store.sync import sources
 from backend.sync.foreground_run import sync
 from backend.web_search.service import RulesChange, WebSearchService
 from tests.contract.provider_worlds.api_worlds import TavilyWorld

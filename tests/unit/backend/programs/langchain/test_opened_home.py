@@ -12,8 +12,8 @@ from backend.access.roles import Role
 from backend.cli import app
 from backend.files.file_keeper import read_upload
 from backend.programs.langchain import OpenedHome, ToolSession, open_home
-from backend.store import user_files, waiting_uploads
-from backend.store.user_files import NewFile
+from backend.store.files import user_files, waiting_uploads
+from backend.store.files.user_files import NewFile
 from backend.sync.run_lease import is_dead, this_process
 from connectors.errors import ConflictError
 from tests.support.accounts import add_person

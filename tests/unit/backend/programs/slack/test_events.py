@@ -6,7 +6,7 @@ import pytest
 
 from backend.programs.slack.events import AskedQuestion, PressedButton, read_pressed, read_question
 from backend.programs.slack.question_text import read_question_text
-from backend.store.slack_questions import NewSlackQuestion, SlackMessage
+from backend.store.chat.slack_questions import NewSlackQuestion, SlackMessage
 
 MENTION = {"type": "app_mention", "user": "U1", "channel": "C1", "ts": "1.1", "text": "<@B> hi"}
 DIRECT = {**MENTION, "type": "message", "channel_type": "im", "channel": "D1"}

@@ -15,9 +15,9 @@ from backend.conversations.project_service import ProjectService
 from backend.programs.slack import socket_listener
 from backend.programs.slack.directory import NobodyReason
 from backend.programs.slack.replies import BUSY, INTERRUPTED, ONLY_SHARED, WITHDRAWN
-from backend.store import answer_feedback, conversations, memories, slack_questions
-from backend.store.conversations import ConversationOwner
-from backend.store.slack_questions import NewSlackQuestion, SlackMessage
+from backend.store.chat import answer_feedback, conversations, memories, slack_questions
+from backend.store.chat.slack_questions import NewSlackQuestion, SlackMessage
+from backend.store.owner import ConversationOwner
 from backend.sync.run_lease import this_process
 from tests.support.scripted_model import Reply, Request, Say, ScriptedModel
 from tests.support.slack_server import BOT, TEAM, Message

@@ -12,7 +12,7 @@ from backend.research.record.request import PastMessage, ResearchRequest
 from backend.research.record.research_record import ResearchRecord
 from backend.research.runs.past_messages import make_past_messages
 from backend.search.llm_protocol import ChatMessage
-from backend.store.messages import Message
+from backend.store.chat.messages import Message
 from connectors.document import Span
 from tests.support.conversations import make_message
 

@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from backend.access.readers import resolve_readers
-from backend.store import runs, schedule
+from backend.store.sync import runs, schedule
 from backend.sync.due_work import Engine
 from backend.sync.worker_threads import WorkerThreads
 from connectors.access import Readers

@@ -1,0 +1,1 @@
+"""What was asked and answered, by which assistant and in which project?"""

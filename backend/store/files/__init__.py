@@ -1,0 +1,1 @@
+"""Which files did people bring, and who still uses them?"""

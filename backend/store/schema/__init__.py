@@ -1,0 +1,1 @@
+"""Which tables and columns are there?"""

@@ -1,0 +1,1 @@
+"""Which sources are there, and how far has each run of them come?"""
