@@ -7,8 +7,8 @@ from fastapi import Depends, Query
 
 from backend.api.conversation_dependencies import GateDependency, OwnerDependency, ProjectIdField
 from backend.api.dependencies import ChatDependency, DatabaseDependency
-from backend.research.knowledge_gate import KnowledgeGate
-from backend.research.knowledge_service import KnowledgeService
+from backend.research.knowledge.gate import KnowledgeGate
+from backend.research.knowledge.service import KnowledgeService
 from backend.store.research.knowledge_records import KnowledgePlace
 from connectors.errors import InvalidInputError
 

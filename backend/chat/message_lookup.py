@@ -25,7 +25,7 @@ from backend.chat.intent.search_plan import (
     needs_no_search,
     plan_variants,
 )
-from backend.chat.query_privacy import AllowedQuery
+from backend.chat.privacy.query_privacy import AllowedQuery
 from backend.chat.references import fit_references
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.chat.web_lookup import CheckQuery, WebLookup, WebReferences, start_web_lookup

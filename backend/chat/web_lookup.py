@@ -9,7 +9,7 @@ from typing import TypeAlias
 from backend.chat.citations.citation_processor import CitedDocument, SourceKind
 from backend.chat.events import ChatEvent, PagesRead, WebSearched
 from backend.chat.intent.search_plan import Queries, Searches, SearchPlan, Summary, web_queries
-from backend.chat.query_privacy import AllowedQuery, CheckedQuery, RefusedQuery
+from backend.chat.privacy.query_privacy import AllowedQuery, CheckedQuery, RefusedQuery
 from backend.chat.references import GAP, Reference
 from backend.search.events import StepFailed
 from backend.search.futures import PendingCompletion, run_in_background

@@ -12,14 +12,14 @@ from backend.cli import command_line
 from backend.cli.command_line import As, Json, to_safe_text
 from backend.cli.named_documents import find_named
 from backend.container import Container
-from backend.research.citable_source import (
+from backend.research.references.citable_source import (
     CitableSource,
     make_document_source,
     make_file_source,
     make_page_source,
 )
-from backend.research.reference_builder import ReferencedText, build_references
-from backend.research.reference_markers import MarkerStyle, write_reference_list
+from backend.research.references.reference_builder import ReferencedText, build_references
+from backend.research.references.reference_markers import MarkerStyle, write_reference_list
 from backend.schemas.references import ReferencesResponse
 from backend.web_search.page_descriptions import describe_failure
 from backend.web_search.results import PageOutcome, WebPage

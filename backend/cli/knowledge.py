@@ -15,9 +15,9 @@ from backend.cli import command_line
 from backend.cli.command_line import Json, to_safe_text
 from backend.composition.index import EmbeddingModel
 from backend.conversations.answer_gate import AnswerGate
-from backend.research.kept_knowledge import ImportReport, KeptItem, Staleness
-from backend.research.knowledge_gate import KnowledgeGate
-from backend.research.knowledge_service import KnowledgeService
+from backend.research.knowledge.gate import KnowledgeGate
+from backend.research.knowledge.kept_knowledge import ImportReport, KeptItem, Staleness
+from backend.research.knowledge.service import KnowledgeService
 from backend.schemas.base import dump_all
 from backend.schemas.kept_knowledge import ImportReportResponse, KnowledgeItemResponse
 from backend.schemas.knowledge import export_knowledge, import_knowledge

@@ -41,13 +41,13 @@ from backend.store.accounts.api_tokens import ApiToken
 from backend.store.accounts.people import Person, has_people
 from backend.store.database import Database
 from backend.web import routes, urls
-from backend.web.account_pages import AccountPages
 from backend.web.answer_html import answer_html
 from backend.web.machine_link import mount_link
-from backend.web.openid_pages import OpenIdPages
-from backend.web.password_reset_pages import PasswordResetPages
-from backend.web.sharing_pages import find_translation
-from backend.web.sign_in import SignInPages
+from backend.web.pages.account_pages import AccountPages
+from backend.web.pages.openid_pages import OpenIdPages
+from backend.web.pages.password_reset_pages import PasswordResetPages
+from backend.web.pages.sharing_pages import find_translation
+from backend.web.pages.sign_in import SignInPages
 from connectors.access import Readers
 
 GRACE = 1

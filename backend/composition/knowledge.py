@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from backend.chat.text_nearness import SentenceModel
     from backend.chat.turn import ChatTurn
     from backend.research.dependencies import FindFindings
-    from backend.research.knowledge_gate import KnowledgeGate
+    from backend.research.knowledge.gate import KnowledgeGate
     from backend.store.database import Database
     from backend.store.owner import ConversationOwner
     from backend.store.research.knowledge_records import KnowledgePlace
@@ -40,7 +40,7 @@ class KnowledgeFinder:
 
     def for_turn(self, turn: "ChatTurn") -> "FindEarlier | None":
         """Return what finds what its asker may read; None where it is nobody's turn, or searches a part of the documents only."""
-        from backend.research.knowledge_lookup import is_narrowed, list_places
+        from backend.research.knowledge.lookup import is_narrowed, list_places
 
         owner = turn.owner
         if owner is None or is_narrowed(turn):
@@ -53,7 +53,7 @@ class KnowledgeFinder:
 
     def for_run(self, run: "ResearchRun") -> "FindFindings":
         """Return what finds what the owner of a run may read, in the places that `list_run_places` names."""
-        from backend.research.knowledge_lookup import list_run_places
+        from backend.research.knowledge.lookup import list_run_places
 
         places = list_run_places(run)
 
@@ -72,7 +72,7 @@ class KnowledgeFinder:
         question: str,
         deadline: "Deadline",
     ) -> "Sequence[EarlierFinding]":
-        from backend.research.knowledge_lookup import find_earlier
+        from backend.research.knowledge.lookup import find_earlier
         from backend.search.llm_protocol import CompletionError
 
         if (database := self.find_database()) is None:
@@ -92,7 +92,7 @@ class KnowledgeFinder:
     ) -> "KnowledgeGate":
         from backend.chat.readable_ids import make_own_memories
         from backend.conversations.answer_gate import AnswerGate
-        from backend.research.knowledge_gate import KnowledgeGate
+        from backend.research.knowledge.gate import KnowledgeGate
 
         answers = AnswerGate(
             index=self.find_index(),

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from backend.chat.loose_json import parse_loose_json
-from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
-from backend.research.knowledge_builders import join_quotes, measure_relevance
+from backend.research.knowledge.builders import join_quotes, measure_relevance
+from backend.research.knowledge_items import KnowledgeItem, KnowledgeType, Reference
 from backend.research.result_clusters import Cluster
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from backend.web_search.results import WebResult

@@ -9,7 +9,7 @@ from backend.chat.earlier_findings import EarlierFinding
 from backend.chat.llm.client import ChatModel
 from backend.chat.turn_settings import PLAIN, AssistantSettings
 from backend.research.events import ResearchEvent
-from backend.research.knowledge import KnowledgeItem
+from backend.research.knowledge_items import KnowledgeItem
 from backend.research.record.research_record import ResearchRecord
 from backend.search.llm_protocol import Complete
 from backend.search.models import DocumentNumbers, SearchRequest

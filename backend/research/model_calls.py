@@ -11,7 +11,7 @@ from backend.chat.llm.model_settings import ModelSettings
 from backend.chat.loose_json import parse_loose_json
 from backend.research import prompts
 from backend.research.dependencies import ResearchDependencies
-from backend.research.knowledge_messages import MESSAGE_TOKENS
+from backend.research.knowledge.messages import MESSAGE_TOKENS
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from backend.search.prompts import strip_reasoning
 from backend.store.llm.model_usage import TokenCounts

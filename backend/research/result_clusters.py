@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.research.chunk_likeness import embed_texts, find_understood
+from backend.research.references.chunk_likeness import embed_texts, find_understood
 from backend.web_search.results import WebResult
 from connectors.text_cleaning import remove_invisible
 from indexing.embedding.language_support import EmbedderWithLanguages

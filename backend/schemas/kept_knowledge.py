@@ -5,8 +5,8 @@ from typing import Self
 
 from pydantic import AwareDatetime, JsonValue
 
-from backend.research.kept_knowledge import ImportReport, KeptItem, Staleness
-from backend.research.knowledge import KnowledgeType
+from backend.research.knowledge.kept_knowledge import ImportReport, KeptItem, Staleness
+from backend.research.knowledge_items import KnowledgeType
 from backend.schemas.base import Schema, with_example
 from backend.schemas.knowledge import KnowledgeItemBody, ReferenceBody
 from backend.store.research.knowledge_records import PlaceKind

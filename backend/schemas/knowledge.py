@@ -15,13 +15,13 @@ from pydantic import (
     model_validator,
 )
 
-from backend.research.kept_knowledge import (
+from backend.research.knowledge.kept_knowledge import (
     DocumentVersion,
     ImportedItem,
     KeptItem,
     PageVersion,
 )
-from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
+from backend.research.knowledge_items import KnowledgeItem, KnowledgeType, Reference
 from backend.schemas.base import Schema, SpanPair
 from backend.store.research.knowledge_records import LONGEST_TEXT, MOST_ITEMS
 from backend.web_search.results import Freshness

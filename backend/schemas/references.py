@@ -8,8 +8,8 @@ from pydantic import AfterValidator
 from backend.schemas.base import Schema, SpanPair, with_example
 
 if TYPE_CHECKING:
-    from backend.research.reference_builder import ReferencedText
-    from backend.research.reference_markers import NumberedPicture, NumberedReference
+    from backend.research.references.reference_builder import ReferencedText
+    from backend.research.references.reference_markers import NumberedPicture, NumberedReference
 
 Relevance = Annotated[float, AfterValidator(lambda score: round(score, 4))]
 

@@ -31,10 +31,12 @@ from backend.store.database import Database
 from backend.store.documents import documents
 from backend.store.files.file_source import FILES_SOURCE
 from backend.store.sync import schedule
-from backend.web import (
+from backend.web import facet_groups, search_url, urls
+from backend.web.document_view import Passage, build_view
+from backend.web.machine_link import link_command
+from backend.web.pages import (
     assistant_pages,
     chat_page,
-    facet_groups,
     file_pages,
     group_pages,
     knowledge_pages,
@@ -44,26 +46,22 @@ from backend.web import (
     people_pages,
     project_pages,
     research_pages,
-    search_url,
     set_pages,
     sharing_pages,
     source_account_pages,
     token_pages,
-    urls,
     web_search_pages,
 )
-from backend.web.ask_page import filters_json, list_chips, list_examples, name_model
-from backend.web.audit_page import audit_page
-from backend.web.document_existence_page import document_existence_page
-from backend.web.document_view import Passage, build_view
-from backend.web.explain_page import explain_page
-from backend.web.machine_link import link_command
+from backend.web.pages.ask_page import filters_json, list_chips, list_examples, name_model
+from backend.web.pages.audit_page import audit_page
+from backend.web.pages.document_existence_page import document_existence_page
+from backend.web.pages.explain_page import explain_page
+from backend.web.pages.sign_in import lead_to_sign_in
+from backend.web.pages.start_page import overview
 from backend.web.search_results import search
 from backend.web.search_url import Address
-from backend.web.sign_in import lead_to_sign_in
 from backend.web.source_forms import build_form, list_kinds
 from backend.web.source_status import list_status_views, read_details
-from backend.web.start_page import overview
 from backend.web.templates import page, part, static_files
 from connectors.access import Readers
 from connectors.document import Span

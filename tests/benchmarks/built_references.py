@@ -28,13 +28,13 @@ from random import Random
 
 import numpy as np
 
-from backend.research.chunk_likeness import LEAST_COSINE, LEAST_JACCARD
-from backend.research.chunk_matching import Match, match_vectors, match_words
-from backend.research.citable_source import CitableSource
-from backend.research.citable_text import split_answer
-from backend.research.reference_builder import build_references
-from backend.research.reference_markers import MarkerStyle
-from backend.research.text_chunks import clean_chunk, split_source
+from backend.research.references.chunk_likeness import LEAST_COSINE, LEAST_JACCARD
+from backend.research.references.chunk_matching import Match, match_vectors, match_words
+from backend.research.references.citable_source import CitableSource
+from backend.research.references.citable_text import split_answer
+from backend.research.references.reference_builder import build_references
+from backend.research.references.reference_markers import MarkerStyle
+from backend.research.references.text_chunks import clean_chunk, split_source
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.language_support import (

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backend.research.chunk_likeness import LEAST_COSINE
-from backend.research.chunk_matching import Match, choose_matches, match_vectors
+from backend.research.references.chunk_likeness import LEAST_COSINE
+from backend.research.references.chunk_matching import Match, choose_matches, match_vectors
 from indexing.embedding.embedder import Vectors
 from indexing.runtime.deadline import Deadline
 

@@ -13,7 +13,7 @@ from backend.access.people import PeopleService
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.access.sessions import Visitor, begin_session
-from backend.research.knowledge_service import add_items
+from backend.research.knowledge.service import add_items
 from backend.schemas.new_document import NewDocument
 from backend.sources.ingestion import IngestService, RequestMark
 from backend.store import web_search

@@ -8,10 +8,10 @@ from sqlalchemy import delete
 
 from backend.chat.readable_ids import make_own_memories
 from backend.conversations.answer_gate import AnswerGate
-from backend.research.kept_knowledge import LearnedItem, PageVersion, Staleness
-from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
-from backend.research.knowledge_gate import KnowledgeGate
-from backend.research.knowledge_service import KnowledgeService, add_items
+from backend.research.knowledge.gate import KnowledgeGate
+from backend.research.knowledge.kept_knowledge import LearnedItem, PageVersion, Staleness
+from backend.research.knowledge.service import KnowledgeService, add_items
+from backend.research.knowledge_items import KnowledgeItem, KnowledgeType, Reference
 from backend.store.database import Database, open_database
 from backend.store.documents.ledger import StoredLedger
 from backend.store.owner import ConversationOwner

@@ -12,8 +12,8 @@ from backend.api.authorization import Permission, requires
 from backend.api.dependencies import ChatDependency
 from backend.api.knowledge_dependencies import KnowledgeDependency, PlaceDependency
 from backend.api.list_positions import LONGEST_POSITION, format_position, read_position
-from backend.research.kept_knowledge import KeptItem
-from backend.research.knowledge_service import KnowledgeService
+from backend.research.knowledge.kept_knowledge import KeptItem
+from backend.research.knowledge.service import KnowledgeService
 from backend.schemas.kept_knowledge import (
     ImportReportResponse,
     KnowledgeItemResponse,

@@ -5,9 +5,9 @@ from starlette.responses import Response
 
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
-from backend.api.openai_answers import AnswerRequest, OpenAiAnswersDependency
-from backend.api.openai_completions import CompletionForm
-from backend.api.openai_messages import SaidMessage, read_messages
+from backend.api.openai.answers import AnswerRequest, OpenAiAnswersDependency
+from backend.api.openai.completions import CompletionForm
+from backend.api.openai.messages import SaidMessage, read_messages
 from backend.schemas.openai_completion import ChatCompletionResponse
 from backend.schemas.openai_request import (
     ChatCompletionBody,

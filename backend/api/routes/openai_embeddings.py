@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
 from backend.api.dependencies import ChatDependency, waits_among_answers
-from backend.api.openai_refusals import refuse_parameter
+from backend.api.openai.refusals import refuse_parameter
 from backend.api.request_context import RequestContextDependency
 from backend.schemas.openai_embedding import (
     Embedding,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
 from backend.api.dependencies import AssistantsDependency
-from backend.api.openai_refusals import unknown_model
+from backend.api.openai.refusals import unknown_model
 from backend.schemas.openai_model import OpenAiModel, OpenAiModelsResponse
 from connectors.errors import NotFoundError
 

@@ -5,9 +5,9 @@ from starlette.responses import Response
 
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
-from backend.api.openai_answers import AnswerRequest, OpenAiAnswersDependency
-from backend.api.openai_messages import SaidMessage, read_messages
-from backend.api.openai_responses import ResponseForm
+from backend.api.openai.answers import AnswerRequest, OpenAiAnswersDependency
+from backend.api.openai.messages import SaidMessage, read_messages
+from backend.api.openai.responses import ResponseForm
 from backend.schemas.openai_response import OpenAiResponse
 from backend.schemas.openai_response_request import (
     InputImage,

@@ -20,13 +20,13 @@ from backend.api.readers_now import make_readers_now
 from backend.api.request_context import RequestContextDependency
 from backend.chat.rights_watch import ReadersNow
 from backend.conversations.answer_gate import AnswerGate
-from backend.research.citable_source import (
+from backend.research.references.citable_source import (
     CitableSource,
     make_document_source,
     make_text_source,
 )
-from backend.research.reference_builder import build_references
-from backend.research.reference_markers import MarkerStyle
+from backend.research.references.reference_builder import build_references
+from backend.research.references.reference_markers import MarkerStyle
 from backend.schemas.references import ReferencesResponse
 from backend.store.database import Database
 from backend.store.documents import documents

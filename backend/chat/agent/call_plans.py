@@ -19,7 +19,7 @@ from backend.chat.agent.tool_calls import (
 from backend.chat.agent.tool_work import InternalSearch, PageReading, WebSearching, Work
 from backend.chat.intent.search_plan import needs_no_search
 from backend.chat.intent.unneeded_search import says_not_needed
-from backend.chat.query_privacy import AllowedQuery, CheckedQuery, RefusedQuery
+from backend.chat.privacy.query_privacy import AllowedQuery, CheckedQuery, RefusedQuery
 from backend.search.retrieval import MAX_MODEL_QUERIES
 from backend.web_search.result_text import NO_SEARCH_NEEDED
 from backend.web_search.web_session import WebSession

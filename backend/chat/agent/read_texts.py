@@ -7,7 +7,7 @@ from urllib.parse import unquote_plus, urlsplit
 from backend.chat.agent.encoded_terms import decode_word
 from backend.chat.context_files import ContextFile
 from backend.chat.earlier_findings import EarlierFinding
-from backend.chat.query_privacy import (
+from backend.chat.privacy.query_privacy import (
     AllowedQuery,
     CheckedQuery,
     RefusedQuery,

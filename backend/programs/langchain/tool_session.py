@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 from backend.chat.agent.read_texts import check_query, join_shown_texts
-from backend.chat.query_privacy import CheckedQuery, TurnTexts
+from backend.chat.privacy.query_privacy import CheckedQuery, TurnTexts
 from backend.search.models import DocumentNumbers, InferenceSection
 from backend.web_search.addresses import normalize_address
 from connectors.access import PUBLIC

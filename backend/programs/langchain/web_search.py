@@ -7,7 +7,7 @@ from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel, Field, InstanceOf, StringConstraints, create_model
 from pydantic.json_schema import Examples
 
-from backend.chat.query_privacy import AllowedQuery, RefusedQuery
+from backend.chat.privacy.query_privacy import AllowedQuery, RefusedQuery
 from backend.programs.bounded_work import run_bounded
 from backend.programs.langchain.failure_texts import (
     describe_failed_attempts,

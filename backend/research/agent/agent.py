@@ -19,7 +19,6 @@ from backend.research.agent.answers import learn_from_answer
 from backend.research.agent.gaps import Gaps
 from backend.research.agent.judgement import AnswerJudge
 from backend.research.agent.tools import ActionResult, AgentTools
-from backend.research.cited_text import CitedText, keep_markers, select_sources
 from backend.research.earlier_findings import (
     NOT_FOUND,
     describe_finding,
@@ -34,12 +33,13 @@ from backend.research.events import (
     ResearchEvent,
     SourceFound,
 )
-from backend.research.knowledge import KnowledgeItem
-from backend.research.knowledge_messages import compose_messages, fit_knowledge
+from backend.research.knowledge.messages import compose_messages, fit_knowledge
+from backend.research.knowledge_items import KnowledgeItem
 from backend.research.model_calls import ModelCalls, ask_for_json
 from backend.research.record.budget import TaskBudget
 from backend.research.record.plan import ResearchTask
 from backend.research.record.research_record import ResearchRecord
+from backend.research.references.cited_text import CitedText, keep_markers, select_sources
 from backend.research.run_assistant import write_instructions
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.search.sections import to_json

@@ -6,10 +6,10 @@ from datetime import datetime
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.citations.citation_utils import remove_citations
 from backend.chat.citations.cited_sentences import CitedSentence
-from backend.research.cited_text import CitedText, split_source
-from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
-from backend.research.knowledge_builders import measure_relevance
+from backend.research.knowledge.builders import measure_relevance
+from backend.research.knowledge_items import KnowledgeItem, KnowledgeType, Reference
 from backend.research.record.sources import NumberedSource
+from backend.research.references.cited_text import CitedText, split_source
 from connectors.document import Span
 
 

@@ -6,8 +6,8 @@ from backend.research.calculations.sandbox import (
     FailedCalculation,
 )
 from backend.research.dependencies import Calculate
-from backend.research.knowledge import KnowledgeItem
-from backend.research.knowledge_builders import learn_from_calculation
+from backend.research.knowledge.builders import learn_from_calculation
+from backend.research.knowledge_items import KnowledgeItem
 from connectors.errors import NotConfiguredError
 from indexing.runtime.deadline import Deadline
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from backend.chat.citations.citation_processor import CitedDocument, SourceKind
-from backend.research.knowledge import KnowledgeItem
+from backend.research.knowledge_items import KnowledgeItem
 from backend.research.record.sources import NumberedSource, SourceText
 from backend.search.models import SearchDoc, SearchResult
 

@@ -5,11 +5,16 @@ from dataclasses import dataclass
 from datetime import date
 
 from backend.research import prompts
-from backend.research.cited_text import CitedText, describe_source, keep_markers, split_source
-from backend.research.knowledge import KnowledgeItem, KnowledgeType
-from backend.research.knowledge_builders import measure_relevance
+from backend.research.knowledge.builders import measure_relevance
+from backend.research.knowledge_items import KnowledgeItem, KnowledgeType
 from backend.research.model_calls import ModelCalls, cut_to_tokens
 from backend.research.record.sources import NumberedSource
+from backend.research.references.cited_text import (
+    CitedText,
+    describe_source,
+    keep_markers,
+    split_source,
+)
 from backend.search.llm_protocol import CompletionError
 from backend.search.prompts import strip_reasoning
 from backend.search.sections import to_json

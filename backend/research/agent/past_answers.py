@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from backend.chat.readable_ids import is_memory_reference
 from backend.research.dependencies import ResearchDependencies
-from backend.research.knowledge import KnowledgeItem
-from backend.research.knowledge_builders import learn_from_history
+from backend.research.knowledge.builders import learn_from_history
+from backend.research.knowledge_items import KnowledgeItem
 from backend.research.readable_documents import RightsUnknownError, list_withdrawn
 from backend.research.record.request import PastMessage
 

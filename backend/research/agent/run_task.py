@@ -17,16 +17,16 @@ from backend.research.agent.intermediate_report import (
 from backend.research.agent.past_answers import find_past_answers
 from backend.research.agent.private_texts import collect_private_sentences, make_read_texts
 from backend.research.agent.tools import AgentTools, ToolRequest
-from backend.research.cited_text import CitedText, select_sources
 from backend.research.dependencies import ResearchControl, ResearchDependencies
 from backend.research.events import IntermediateReportCitedDocs, TaskDone, TaskStarted
-from backend.research.knowledge import KnowledgeItem, KnowledgeType
+from backend.research.knowledge_items import KnowledgeItem, KnowledgeType
 from backend.research.model_calls import ModelCalls
 from backend.research.readable_documents import RightsUnknownError, list_withdrawn
 from backend.research.record.budget import Spent, TaskBudget
 from backend.research.record.plan import ResearchTask
 from backend.research.record.research_record import ResearchRecord
 from backend.research.record.task_report import TaskReport
+from backend.research.references.cited_text import CitedText, select_sources
 from backend.research.run_assistant import ASSISTANT_GONE, write_instructions
 from backend.research.step_time import check_interrupted, ended_by
 from backend.search.llm_protocol import CompletionError

@@ -24,7 +24,7 @@ from backend.research.agent.evidence import Evidence, list_document_sources
 from backend.research.cluster_insights import learn_from_clusters
 from backend.research.dependencies import ResearchDependencies
 from backend.research.earlier_findings import find_earlier_findings, make_finding_source
-from backend.research.knowledge_builders import (
+from backend.research.knowledge.builders import (
     learn_from_pages,
     learn_from_results,
     learn_from_sections,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
-from backend.research.knowledge import Reference
+from backend.research.knowledge_items import Reference
 from backend.research.record.budget import ResearchBudget
 from backend.search.llm_protocol import ChatMessage
 from backend.web_search.tool_texts import Language

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Self
 
-from backend.research.knowledge import KnowledgeItem
+from backend.research.knowledge_items import KnowledgeItem
 from backend.research.record.budget import Spent
 from backend.research.record.plan import ResearchTask
 from backend.research.record.sources import NumberedSource

@@ -10,10 +10,10 @@ from backend.chat.citations.citation_processor import CitedDocument
 from backend.chat.citations.evidence import Passage
 from backend.chat.citations.judgement import MAX_CLAIMS, ClaimJudge
 from backend.chat.citations.verification import UNCHECKED, Support, Verdict, find_support
-from backend.research.cited_text import CitedText, keep_markers, split_source
 from backend.research.model_calls import ModelCalls
 from backend.research.record.final_report import CheckedCitation
 from backend.research.record.sources import NumberedSource
+from backend.research.references.cited_text import CitedText, keep_markers, split_source
 from backend.search.models import Budgets
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from backend.chat.citations.citation_processor import CitedDocument
 from backend.chat.citations.citation_utils import collapse_citations
 from backend.research import prompts
-from backend.research.cited_text import CitedText, keep_markers
 from backend.research.dependencies import ResearchFailedError
 from backend.research.model_calls import ModelCalls
 from backend.research.planning import describe_question
@@ -18,6 +17,7 @@ from backend.research.record.final_report import (
 )
 from backend.research.record.research_record import ResearchRecord
 from backend.research.record.sources import NumberedSource
+from backend.research.references.cited_text import CitedText, keep_markers
 from backend.research.report.claim_checker import ClaimChecker
 from backend.research.report.contradictions import find_contradictions
 from backend.research.report.merged_reports import (

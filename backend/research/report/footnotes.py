@@ -12,7 +12,7 @@ from itertools import groupby
 from markdown_it import MarkdownIt
 
 from backend.chat.citations.marker_parser import Marker, split_markers
-from backend.research.reference_markers import MarkerStyle
+from backend.research.references.reference_markers import MarkerStyle
 
 _PARSER = MarkdownIt("commonmark").enable("table")
 _VERBATIM = ("fence", "code_block", "html_block")

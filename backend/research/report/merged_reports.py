@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from backend.chat.citations.citation_processor import CitedDocument
 from backend.chat.citations.citation_utils import collapse_citations
-from backend.research.cited_text import describe_source
 from backend.research.model_calls import cut_to_tokens
 from backend.research.record.sources import NumberedSource
 from backend.research.record.task_report import TaskReport
+from backend.research.references.cited_text import describe_source
 from indexing.embedding.token_counting import CountTokens
 
 

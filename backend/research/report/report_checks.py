@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from backend.chat.citations.verification import Verdict
-from backend.research.cited_text import CitedText
 from backend.research.record.final_report import CheckedCitation, Contradiction
+from backend.research.references.cited_text import CitedText
 from backend.research.report.claim_checker import FAULTY, ClaimChecker
 from backend.research.report.rewording import CheckedSentence, Rewording, reword_sentences
 from backend.research.report.sentence_places import place_cited_sentences, replace_sentences

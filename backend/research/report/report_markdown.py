@@ -7,7 +7,7 @@ from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.citations.verification import Verdict
 from backend.research.record.final_report import Contradiction, FinalReport, ReportCounts
 from backend.research.record.sources import NumberedSource
-from backend.research.reference_markers import MarkerStyle, quote_on_one_line
+from backend.research.references.reference_markers import MarkerStyle, quote_on_one_line
 from backend.research.report.footnotes import write_footnote_markers
 from backend.research.report.report_texts import TEXTS, ReportTexts
 from backend.web_search.tool_texts import Language

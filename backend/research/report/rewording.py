@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from backend.chat.citations.judgement import collect_evidence
 from backend.chat.citations.verification import UNCHECKED, Verdict
 from backend.research import prompts
-from backend.research.cited_text import CitedText
 from backend.research.model_calls import ask_for_json
 from backend.research.record.final_report import CheckedCitation
+from backend.research.references.cited_text import CitedText
 from backend.research.report.claim_checker import FAULTY, ClaimChecker
 from backend.research.report.sentence_places import PlacedSentence
 from backend.search.llm_protocol import CompletionError

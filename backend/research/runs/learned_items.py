@@ -2,8 +2,8 @@
 
 import logging
 
-from backend.research.kept_knowledge import LearnedItem
-from backend.research.knowledge_service import add_items
+from backend.research.knowledge.kept_knowledge import LearnedItem
+from backend.research.knowledge.service import add_items
 from backend.research.record.research_record import ResearchRecord
 from backend.store.database import Database
 from backend.store.research.knowledge_records import OWN, KnowledgePlace

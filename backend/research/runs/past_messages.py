@@ -6,9 +6,9 @@ from typing import Any
 from backend.chat.citations.citation_processor import CitedDocument, SourceKind
 from backend.chat.citations.citation_utils import remove_citations
 from backend.conversations.history import TurnHistory
-from backend.research.cited_text import keep_markers
-from backend.research.knowledge import Reference
+from backend.research.knowledge_items import Reference
 from backend.research.record.request import PastMessage
+from backend.research.references.cited_text import keep_markers
 from backend.store.chat.messages import Message
 from connectors.document import Span
 

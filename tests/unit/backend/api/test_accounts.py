@@ -32,8 +32,8 @@ from backend.store.accounts import api_tokens, people
 from backend.store.accounts.people import Person
 from backend.web import routes as pages
 from backend.web.machine_link import mount_link
-from backend.web.password_reset_pages import PasswordResetPages
-from backend.web.sign_in import SignInPages
+from backend.web.pages.password_reset_pages import PasswordResetPages
+from backend.web.pages.sign_in import SignInPages
 from backend.worker.logs import JsonFormatter
 from connectors.access import Readers
 from tests.support.accounts import CHEAP, PASSWORD, add_person

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 
 from backend.container import Container
 from backend.search.query_syntax import parse_query
-from backend.web.ask_page import filters_json, list_chips, list_examples
+from backend.web.pages.ask_page import filters_json, list_chips, list_examples
 from backend.web.search_url import Address, of_filters
 from connectors.access import Readers
 from connectors.extraction import registry

@@ -13,7 +13,7 @@ from backend.container import Container
 from backend.conversations.assistant_service import AssistantRefusedError
 from backend.conversations.followed_turn import WithheldError
 from backend.conversations.project_service import ProjectRefusedError
-from backend.research.knowledge_service import KnowledgeRefusedError
+from backend.research.knowledge.service import KnowledgeRefusedError
 from backend.schemas.system import ProblemDetails
 from connectors.errors import (
     ActionRequiredError,

@@ -24,7 +24,7 @@ from backend.chat.intent import intent_step
 from backend.chat.intent.search_plan import LinkToRead, Searches, Side, SwitchedOff
 from backend.chat.intent.search_plan import Queries as Asked
 from backend.chat.pictures import Picture
-from backend.chat.query_privacy import AllowedQuery
+from backend.chat.privacy.query_privacy import AllowedQuery
 from backend.chat.references import fit_references
 from backend.chat.web_lookup import RunningRead, RunningSearch, WebReferences, start_web_lookup
 from backend.search.events import StepFailed

@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.chat.private_names import find_names, is_ordinary_compound
-from backend.chat.private_terms import letters_of
-from backend.chat.query_privacy import (
+from backend.chat.privacy.private_names import find_names, is_ordinary_compound
+from backend.chat.privacy.private_terms import letters_of
+from backend.chat.privacy.query_privacy import (
     AllowedQuery,
     RefusedQuery,
     TurnTexts,

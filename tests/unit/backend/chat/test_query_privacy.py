@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.chat.private_terms import letters_of
-from backend.chat.query_privacy import (
+from backend.chat.privacy.private_terms import letters_of
+from backend.chat.privacy.query_privacy import (
     AllowedQuery,
     CheckedQuery,
     RefusedQuery,

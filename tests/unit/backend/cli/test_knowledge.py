@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from backend.access.roles import Role
 from backend.cli import app
-from backend.research.knowledge_service import add_items
+from backend.research.knowledge.service import add_items
 from backend.store.database import open_database, sqlite_url
 from backend.store.research.knowledge_records import OWN
 from tests.support.accounts import add_person

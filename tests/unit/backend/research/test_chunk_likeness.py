@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from backend.research.chunk_likeness import LEAST_RELEVANCE, calibrate, compare_chunks
+from backend.research.references.chunk_likeness import LEAST_RELEVANCE, calibrate, compare_chunks
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vectors
 from indexing.embedding.language_support import EmbedderWithLanguages, measure
 from indexing.runtime.deadline import Deadline

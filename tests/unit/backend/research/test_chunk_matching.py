@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from backend.research import chunk_matching
-from backend.research.chunk_matching import (
+from backend.research.references import chunk_matching
+from backend.research.references.chunk_matching import (
     Match,
     Scores,
     choose_matches,

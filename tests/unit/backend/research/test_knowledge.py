@@ -9,21 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.research.calculations.sandbox import Calculation
-from backend.research.kept_knowledge import KeptItem
-from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
-from backend.research.knowledge_builders import (
+from backend.research.knowledge.builders import (
     learn_from_calculation,
     learn_from_history,
     learn_from_pages,
     learn_from_results,
     measure_relevance,
 )
-from backend.research.knowledge_messages import (
+from backend.research.knowledge.kept_knowledge import KeptItem
+from backend.research.knowledge.messages import (
     MESSAGE_TOKENS,
     compose_messages,
     fit_knowledge,
     write_item,
 )
+from backend.research.knowledge_items import KnowledgeItem, KnowledgeType, Reference
 from backend.research.record.request import PastMessage
 from backend.schemas.knowledge import export_knowledge, import_knowledge
 from backend.search.llm_protocol import ChatMessage

@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from backend.research import knowledge_service
-from backend.research.kept_knowledge import DocumentVersion, ImportedItem, PageVersion, Staleness
-from backend.research.knowledge_lookup import find_earlier
-from backend.research.knowledge_service import KnowledgeService, add_items
-from backend.research.knowledge_sources import check_sources, locate_references
+from backend.research.knowledge import service as knowledge_service
+from backend.research.knowledge.kept_knowledge import (
+    DocumentVersion,
+    ImportedItem,
+    PageVersion,
+    Staleness,
+)
+from backend.research.knowledge.lookup import find_earlier
+from backend.research.knowledge.service import KnowledgeService, add_items
+from backend.research.knowledge.sources import check_sources, locate_references
 from backend.store.chat import projects
 from backend.store.research import knowledge, research_runs
 from backend.store.research.knowledge_records import OWN, KnowledgePlace

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.research.kept_knowledge import (
+from backend.research.knowledge.kept_knowledge import (
     DocumentVersion,
     ImportedItem,
     LearnedItem,
     PageVersion,
     Staleness,
 )
-from backend.research.knowledge import KnowledgeType
-from backend.research.knowledge_service import KnowledgeService
+from backend.research.knowledge.service import KnowledgeService
+from backend.research.knowledge_items import KnowledgeType
 from backend.schemas.knowledge import export_knowledge, import_knowledge
 from backend.store.chat import projects
 from backend.store.research import knowledge

@@ -10,9 +10,9 @@ import pytest
 
 from backend.access.roles import Role
 from backend.chat.text_nearness import SentenceModel
-from backend.research.kept_knowledge import Staleness
-from backend.research.knowledge_lookup import find_earlier
-from backend.research.knowledge_service import KnowledgeService
+from backend.research.knowledge.kept_knowledge import Staleness
+from backend.research.knowledge.lookup import find_earlier
+from backend.research.knowledge.service import KnowledgeService
 from backend.schemas.knowledge import export_knowledge
 from backend.store.chat import projects
 from backend.store.owner import ConversationOwner
@@ -172,7 +172,7 @@ class Story:
         for name in DOCUMENTS:
             question = f"What says document {name}?"
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr("backend.research.knowledge_lookup.MOST_USED", 100)
+                patched.setattr("backend.research.knowledge.lookup.MOST_USED", 100)
                 found |= {
                     one.id for one in find_earlier(service.gate, places, question, MODEL, limit)
                 }

@@ -10,13 +10,13 @@ import pytest
 from backend.access.roles import Role
 from backend.chat.readable_ids import make_memory_reference
 from backend.chat.text_nearness import SentenceModel
-from backend.research.kept_knowledge import KeptItem, LearnedItem, Staleness
-from backend.research.knowledge import KnowledgeType
-from backend.research.knowledge_service import (
+from backend.research.knowledge.kept_knowledge import KeptItem, LearnedItem, Staleness
+from backend.research.knowledge.service import (
     KnowledgeRefusedError,
     KnowledgeService,
     clean_text,
 )
+from backend.research.knowledge_items import KnowledgeType
 from backend.store.chat import conversations, memories, projects
 from backend.store.owner import ConversationOwner
 from backend.store.research import knowledge
@@ -328,7 +328,7 @@ def test_a_search_puts_the_nearest_first_and_leaves_out_the_rest(world: Knowledg
 def test_the_list_has_pages_without_gaps_around_what_is_hidden(
     world: KnowledgeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.research.knowledge_service._BATCH", 3)
+    monkeypatch.setattr("backend.research.knowledge.service._BATCH", 3)
     pay = world.put("pay", PAY, FINANCE)
     for number in range(10):
         rests_on = [pay] if number % 3 == 0 else []

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from backend.research.chunk_matching import MOST_REFERENCES
-from backend.research.citable_source import CitableSource, Picture, make_text_source
-from backend.research.reference_builder import ReferencedText, build_references
-from backend.research.reference_markers import MarkerStyle
+from backend.research.references.chunk_matching import MOST_REFERENCES
+from backend.research.references.citable_source import CitableSource, Picture, make_text_source
+from backend.research.references.reference_builder import ReferencedText, build_references
+from backend.research.references.reference_markers import MarkerStyle
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder

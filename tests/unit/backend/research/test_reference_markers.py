@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from markdown_it import MarkdownIt
 
-from backend.research.knowledge import Reference
-from backend.research.reference_markers import (
+from backend.research.knowledge_items import Reference
+from backend.research.references.reference_markers import (
     LONGEST_QUOTE,
     MarkerStyle,
     Numbered,

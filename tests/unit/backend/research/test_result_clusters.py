@@ -15,8 +15,8 @@ from backend.research.cluster_insights import (
     LONGEST_QUESTION,
     learn_from_clusters,
 )
-from backend.research.knowledge import KnowledgeType
-from backend.research.knowledge_messages import write_item
+from backend.research.knowledge.messages import write_item
+from backend.research.knowledge_items import KnowledgeType
 from backend.research.result_clusters import (
     MOST_RESULTS,
     Cluster,

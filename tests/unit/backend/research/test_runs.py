@@ -5,7 +5,7 @@ import pytest
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.citations.verification import Verdict
 from backend.research.events import PlanMade, ReportStarted, RoundDecided
-from backend.research.knowledge import KnowledgeType
+from backend.research.knowledge_items import KnowledgeType
 from backend.research.record.request import PastMessage
 from tests.support.research_world import QUESTION, check_run, list_markers, research_world
 from tests.support.soak import scaled

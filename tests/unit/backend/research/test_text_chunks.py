@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.research.text_chunks import (
+from backend.research.references.text_chunks import (
     LEAST_COLUMNS,
     MOST_CHARACTERS,
     clean_chunk,

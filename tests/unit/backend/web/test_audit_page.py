@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from backend.container import Container
 from backend.store import audit
 from backend.store.audit import Actor
-from backend.web.audit_page import AUDIT_PAGE
+from backend.web.pages.audit_page import AUDIT_PAGE
 from tests.unit.backend.web.conftest import ANN
 
 

@@ -13,8 +13,8 @@ from jinja2 import Environment, nodes
 
 from backend.store.files.file_source import FILES_SOURCE
 from backend.web.catalogs import SCRIPT, SENTENCE, load_messages, read_catalog
+from backend.web.pages.web_search_pages import build_provider_form
 from backend.web.source_forms import Field, build_form, list_kinds
-from backend.web.web_search_pages import build_provider_form
 from backend.web_search.providers.registry import PROVIDER_KINDS
 from tests.support.messages import TEMPLATES, messages
 

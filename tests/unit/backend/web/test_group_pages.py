@@ -98,7 +98,7 @@ def test_groups_of_a_provider_are_shown_and_not_changed(
 def test_members_are_shown_a_page_at_a_time(
     admin: TestClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.web.group_pages.MEMBERS_PAGE", 1)
+    monkeypatch.setattr("backend.web.pages.group_pages.MEMBERS_PAGE", 1)
     service = GroupService(database)
     path = f"/group/{service.create('hr').id}"
     for email in (ANN, BOB):

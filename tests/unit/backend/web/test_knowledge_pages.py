@@ -9,9 +9,9 @@ from fastapi.testclient import TestClient
 
 from backend.api.app import Api
 from backend.container import Container
-from backend.research.kept_knowledge import LearnedItem
-from backend.research.knowledge import KnowledgeType
-from backend.research.knowledge_service import add_items
+from backend.research.knowledge.kept_knowledge import LearnedItem
+from backend.research.knowledge.service import add_items
+from backend.research.knowledge_items import KnowledgeType
 from backend.store.accounts import people
 from backend.store.owner import ConversationOwner
 from backend.store.research.knowledge_records import OWN

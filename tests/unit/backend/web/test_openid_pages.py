@@ -22,7 +22,7 @@ from backend.settings import Settings
 from backend.store import audit
 from backend.store.accounts import people
 from backend.store.accounts.people import Person
-from backend.web import openid_pages
+from backend.web.pages import openid_pages
 from connectors.access import Readers
 from tests.support.accounts import CHEAP, PASSWORD, find_person
 from tests.support.openid_provider import (

@@ -68,7 +68,7 @@ def test_people_are_found_and_shown_a_page_at_a_time(
     container: Container, admin: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_person(container.database, "100%_x@example.com")
-    monkeypatch.setattr("backend.web.people_pages.PEOPLE_PAGE", 2)
+    monkeypatch.setattr("backend.web.pages.people_pages.PEOPLE_PAGE", 2)
     listed = []
     path = "/people"
     while path:

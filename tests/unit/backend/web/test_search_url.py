@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
 from backend.search.models import FilterKind
-from backend.web.ask_page import filters_json
+from backend.web.pages.ask_page import filters_json
 from backend.web.search_url import LIMIT, MOST, Address, read, toggled
 from connectors.extraction import registry
 from indexing.index.person_keys import person_key

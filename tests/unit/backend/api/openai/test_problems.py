@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from backend.api.openai_completions import EncodedData
+from backend.api.openai.completions import EncodedData
 from backend.api.request_guard import MOST_WITH_PICTURES
 from backend.container import Container
 from tests.support.scripted_model import ScriptedModel

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.api.openai_text import AnswerText, TextLimit
+from backend.api.openai.text import AnswerText, TextLimit
 from backend.chat.citations.citation_processor import (
     CitationInfo,
     CitedDocument,

@@ -9,9 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.conversations.answer_gate import WITHHELD
-from backend.research.kept_knowledge import LearnedItem
-from backend.research.knowledge import KnowledgeType
-from backend.research.knowledge_service import add_items
+from backend.research.knowledge.kept_knowledge import LearnedItem
+from backend.research.knowledge.service import add_items
+from backend.research.knowledge_items import KnowledgeType
 from backend.store.chat import messages, projects
 from backend.store.research import knowledge
 from backend.store.research.knowledge_records import OWN, KnowledgePlace

@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 
 from backend.access.api_tokens import ApiTokenService, TokenScope
 from backend.api.routes import knowledge as routes
-from backend.research.kept_knowledge import ImportedItem
-from backend.research.knowledge_service import add_items
+from backend.research.knowledge.kept_knowledge import ImportedItem
+from backend.research.knowledge.service import add_items
 from backend.schemas.knowledge import import_knowledge
 from backend.store.chat import projects
 from backend.store.research import knowledge

@@ -21,9 +21,9 @@ from backend.access.roles import Role
 from backend.api.app import Api
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
-from backend.research.kept_knowledge import LearnedItem
-from backend.research.knowledge import KnowledgeType
-from backend.research.knowledge_service import add_items
+from backend.research.knowledge.kept_knowledge import LearnedItem
+from backend.research.knowledge.service import add_items
+from backend.research.knowledge_items import KnowledgeType
 from backend.research.runs.service import MOST_OPEN
 from backend.store.accounts import people
 from backend.store.owner import ConversationOwner

@@ -6,7 +6,7 @@ import pytest
 
 from backend.chat.agent import known_pages, read_texts
 from backend.chat.events import AnswerDone
-from backend.chat.query_privacy import AllowedQuery
+from backend.chat.privacy.query_privacy import AllowedQuery
 from tests.contract.provider_worlds.world import Item
 from tests.support.agent_world import (
     CORPUS,

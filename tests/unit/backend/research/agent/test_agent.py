@@ -12,8 +12,8 @@ import pytest
 from backend.chat.llm.client import LanguageModel
 from backend.research import prompts
 from backend.research.events import ActionDone, ActionKind, ActionStarted, TaskDone
-from backend.research.knowledge import KnowledgeItem, KnowledgeType
-from backend.research.knowledge_messages import MESSAGE_TOKENS
+from backend.research.knowledge.messages import MESSAGE_TOKENS
+from backend.research.knowledge_items import KnowledgeItem, KnowledgeType
 from backend.research.record.budget import ResearchBudget
 from backend.research.record.request import PastMessage
 from backend.research.record.task_report import TaskReport

@@ -6,7 +6,7 @@ import pytest
 
 from backend.research.agent.calculation import make_calculate
 from backend.research.calculations.sandbox import CalculationSandbox
-from backend.research.knowledge import KnowledgeItem, KnowledgeType
+from backend.research.knowledge_items import KnowledgeItem, KnowledgeType
 from indexing.runtime.deadline import Deadline
 from tests.support.calculations import prepared_sandbox
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backend.chat.citations.citation_processor import SourceKind
 from backend.chat.citations.verification import Support, Verdict
-from backend.research.knowledge import KnowledgeItem, KnowledgeType, Reference
+from backend.research.knowledge_items import KnowledgeItem, KnowledgeType, Reference
 from backend.research.record.budget import ResearchBudget, Spent
 from backend.research.record.final_report import (
     CheckedCitation,

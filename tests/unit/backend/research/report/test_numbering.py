@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from backend.chat.citations.citation_processor import CitedDocument, SourceKind
 from backend.chat.citations.citation_utils import collapse_citations
 from backend.chat.citations.marker_parser import Marker, split_markers
-from backend.research.cited_text import keep_markers
 from backend.research.record.plan import ResearchTask
 from backend.research.record.sources import NumberedSource, SourceText
 from backend.research.record.task_report import TaskReport
+from backend.research.references.cited_text import keep_markers
 from backend.research.report.merged_reports import merge_reports
 from backend.research.report.sentence_places import place_cited_sentences, replace_sentences
 from connectors.document import Span

@@ -1,0 +1,1 @@
+"""The API of OpenAI: what its clients send, and how they are answered."""

@@ -1,0 +1,1 @@
+"""Which names and private terms must not leave in a query to the web?"""

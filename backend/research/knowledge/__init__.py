@@ -1,0 +1,1 @@
+"""Knowledge with exact quotes: how it is built, kept, ranked and shown."""

@@ -1,0 +1,1 @@
+"""References for a text without any: its chunks are matched with those of sources."""

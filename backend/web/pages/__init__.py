@@ -1,0 +1,1 @@
+"""The pages, one module a subject: what each reads and which forms it accepts."""
