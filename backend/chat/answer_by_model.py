@@ -13,7 +13,10 @@ from backend.chat.turn_settings import AgentMode, ChatMode
 def answer_by_model(
     turn: ChatTurn, dependencies: ChatDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
-    """The last event is AnswerDone or TurnFailed; closing the generator stops the turn and the model."""
+    """Answer a turn in its mode.
+
+    The last event is AnswerDone or TurnFailed; closing the generator stops the turn and the model.
+    """
     match turn.mode:
         case AgentMode():
             return run_llm_loop(turn, dependencies, state)

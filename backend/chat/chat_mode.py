@@ -128,7 +128,7 @@ class _ChatModeTurn(ModelTurn):
             yield EarlierFindingsShown.of(given)
 
     def _make_lookup(self) -> MessageLookup:
-        """Raises MessageTooLongError: there is no space for what is looked up."""
+        """Gather what a lookup needs. Raises MessageTooLongError: there is no space for what is looked up."""
         return MessageLookup(
             turn=self._turn,
             dependencies=self._dependencies,

@@ -42,8 +42,6 @@ class ToolExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStart:
-    """What a turn starts with."""
-
     instructions: tuple[str, ...]
     """For the system prompt."""
     today: date | None
@@ -88,11 +86,11 @@ class Conversation:
         self._exchanges: list[ToolExchange] = []
 
     def fit_window(self, window: int) -> None:
-        """From now on trim to this window."""
+        """Trim to this window from now on."""
         self._window = window
 
     def leave_out_pictures(self) -> None:
-        """From now on for a model that does not see."""
+        """Leave out the pictures from now on, for a model that does not see."""
         self._start = replace(self._start, pictures=())
 
     def add_exchange(self, exchange: ToolExchange) -> None:
@@ -141,7 +139,7 @@ class Conversation:
         return replace(usual, answer=min(usual.answer, available))
 
     def messages(self, tools: Sequence[ToolSpec]) -> list[ModelMessage]:
-        """Raises MessageTooLongError."""
+        """Return what the model is sent, trimmed to its window. Raises MessageTooLongError."""
         available = self._available(tools) - self._count(self._results)
         if available < 0:
             raise MessageTooLongError

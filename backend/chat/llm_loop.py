@@ -194,7 +194,7 @@ class _AgentTurn(ModelTurn):
         return is_unused and not needs_no_search(self._turn.message)
 
     def _search_web_for_message(self) -> Generator[ChatEvent, None, None]:
-        """Where documents leave no room in a small window, they stand alone."""
+        """Search the web for the message; where documents leave no room in a small window, they stand alone."""
         try:
             room = self._conversation.budgets(()).answer - self._dependencies.count_tokens(FRAME)
         except MessageTooLongError:

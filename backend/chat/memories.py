@@ -42,7 +42,7 @@ class _Compared:
         return self.by_words if self.cosine is None else self.cosine
 
     def is_relevant(self, floor: float) -> bool:
-        """Whether a question is answered with it; `floor` is the cosine that unrelated texts hardly reach."""
+        """Return whether a question is answered with it; `floor` is the cosine that unrelated texts hardly reach."""
         if _ABOUT_ANSWERS.search(self.memory.text):
             return True
         if self.cosine is None or floor == NO_FLOOR:

@@ -104,5 +104,5 @@ class PassageFallback:
 
 
 def _asks_knowledge(plan: SearchPlan) -> bool:
-    """Whether what the search of the message itself has found is used."""
+    """Return whether what the search of the message itself has found is used."""
     return isinstance(plan, Searches) and isinstance(plan.knowledge, Queries)

@@ -113,7 +113,7 @@ class ModelTurn:
         raise NotImplementedError
 
     def _follow_replacement(self) -> Generator[ChatEvent, None, None]:
-        """What another model needs that goes on with the turn."""
+        """Do what another model needs that goes on with the turn."""
         yield from ()
 
     def run(self) -> Generator[ChatEvent, None, None]:

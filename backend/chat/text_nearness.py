@@ -56,7 +56,7 @@ def _is_understood(texts: Sequence[str], question: str, understanding: Understan
 def _compare(
     texts: Sequence[str], question: str, embedder: QueryEmbedder, deadline: Deadline
 ) -> Scores:
-    """Raises CompletionError."""
+    """Return the cosine of each text with the question. Raises CompletionError."""
     try:
         vectors = embedder.embed_queries([question, *texts], deadline)
     except (TemporarilyUnavailableError, ActionRequiredError, TimeoutError) as error:

@@ -56,7 +56,7 @@ class RequestedMode:
     rewrite: bool | None = None
 
     def parse(self) -> TurnMode:
-        """Raises ConflictError: a switch is set in Agent mode."""
+        """Return the mode that the fields ask for. Raises ConflictError: a switch is set in Agent mode."""
         if self.mode == "agent":
             if (self.knowledge, self.web, self.rewrite) != (None, None, None):
                 raise ConflictError(MODEL_DECIDES)
@@ -66,7 +66,11 @@ class RequestedMode:
         return ChatMode(sides, rewrites=self.rewrite is not False)
 
     def parse_permitted(self, is_web_on: Callable[[], bool]) -> TurnMode:
-        """Raises ConflictError: a switch is set in Agent mode, or the web is asked for where no admin has switched it on."""
+        """Return the mode that the fields ask for, if it is permitted.
+
+        Raises:
+            ConflictError: a switch is set in Agent mode, or the web is asked for where no admin has switched it on.
+        """
         mode = self.parse()
         if self.web and not is_web_on():
             raise ConflictError(SWITCHED_OFF)
@@ -83,7 +87,7 @@ def list_sides_without_model(mode: TurnMode) -> frozenset[Side]:
 
 
 def may_use_web(mode: TurnMode) -> bool:
-    """Whether a turn of this mode asks the web, where that is switched on."""
+    """Return whether a turn of this mode asks the web, where that is switched on."""
     match mode:
         case ChatMode(sides=sides):
             return Side.WEB in sides

@@ -138,13 +138,13 @@ def _needs_none(call: SearchCall) -> bool:
 
 
 def _is_nothing(query: str) -> bool:
-    """Whether there is nothing to search the web for."""
+    """Return whether there is nothing to search the web for."""
     letters = sum(map(len, plain_words(query)))
     return letters < FEWEST_LETTERS or _asks_nothing(query)
 
 
 def _asks_nothing(query: str) -> bool:
-    """Whether a query is only a greeting, or the word that no search is needed."""
+    """Return whether a query is only a greeting, or the word that no search is needed."""
     return needs_no_search(query) or says_not_needed(query)
 
 

@@ -34,7 +34,7 @@ class ReadTexts:
     """
 
     def __init__(self, turn: ChatTurn, files: Iterable[ContextFile]) -> None:
-        """`files` are those that the model reads whole."""
+        """Tell the asker's own texts from private ones; `files` are those that the model reads whole."""
         self._own = (
             turn.message,
             *(message.text for message in turn.history if message.role == "user"),
@@ -86,7 +86,7 @@ class ReadTexts:
         return check_query(query, self._texts)
 
     def is_private_address(self, url: str) -> bool:
-        """Whether an address says what only private texts say, in the names of its host or behind it.
+        """Return whether an address says what only private texts say, in the names of its host or behind it.
 
         The domain as a whole is nobody's secret: documents link to pages of it.
         """

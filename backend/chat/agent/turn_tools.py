@@ -59,7 +59,7 @@ class TurnTools:
     def __init__(
         self, turn: ChatTurn, dependencies: ChatDependencies, files: Iterable[ContextFile]
     ) -> None:
-        """`files` are those that the model reads whole."""
+        """Prepare the tools of a turn; `files` are those that the model reads whole."""
         self._web = dependencies.web
         self._question = turn.message
         self._count_tokens = dependencies.count_tokens

@@ -143,7 +143,7 @@ def _follow(place: _Place, line: str) -> _Place | None:
 
 
 def _may_follow(place: _Place, line: str) -> bool:
-    """Whether a line of which this much has arrived may go on with a list, or begin one."""
+    """Return whether a line of which this much has arrived may go on with a list, or begin one."""
     of_list = (_ENTRY, _UNDERLINE) if place in (_Place.HEADING, _Place.ENTRIES) else ()
     patterns = (_BLANK, _RULE, _HEADING, *of_list)
     return any(pattern.fullmatch(line, partial=True) for pattern in patterns)

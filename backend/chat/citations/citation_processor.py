@@ -197,7 +197,7 @@ class _BlankRemover:
         return text
 
     def remove(self) -> None:
-        """A marker stood here."""
+        """Note that a marker stood here."""
         self._removed = True
 
     def keep(self) -> str:

@@ -194,7 +194,7 @@ class _FirstWord:
     """The words of the sentence that is most like the claim."""
 
     def is_name(self, claim: str, vectors: Mapping[str, Vector]) -> bool:
-        """Whether the claim says something else without the word, and no other word means the same."""
+        """Return whether the claim says something else without the word, and no other word means the same."""
         if not vectors:
             return False
         weight = 1.0 - float(vectors[claim] @ vectors[self.rest])

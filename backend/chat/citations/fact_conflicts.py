@@ -130,13 +130,16 @@ def _is_same(fact: Fact, other: Fact) -> bool:
 
 
 def _is_same_marked_name(name: str, other: str) -> bool:
-    """Also where of one the character beside the point alone is known to be the name's: "李" and "李参"."""
+    """Return whether names are the same, also if of one only the character beside the point is known: "李" and "李参"."""
     shorter, longer = sorted((name, other), key=len)
     return name == other or (len(shorter) == 1 and shorter in (longer[0], longer[-1]))
 
 
 def _is_same_number(fact: Fact, other: Fact) -> bool:
-    """Also of a day and its date ("21 February", "the 21st"), and of a term and its last day ("five days", "the fifth day")."""
+    """Return whether two facts state the same number.
+
+    So do a day and its date ("21 February", "the 21st"), and a term and its last day ("five days", "the fifth day").
+    """
     if other.kind is FactKind.ORDINAL:
         counts_days = fact.measure == "time" or fact.measure.startswith("day of ")
         return counts_days and f"{fact.amount:.12g}" == other.value
@@ -164,7 +167,7 @@ def _is_close(amount: float, other: float, fact: Fact) -> bool:
 
 
 def _is_same_name(name: str, other: str) -> bool:
-    """Also a plural, and a country and its people."""
+    """Return whether names are the same, as are a singular and its plural, and a country and its people."""
     shorter, longer = sorted((name.removesuffix("s"), other.removesuffix("s")), key=len)
     if shorter == longer:
         return True
@@ -177,7 +180,7 @@ def _is_same_name(name: str, other: str) -> bool:
 
 
 def _conflicts(claim: Reading, fact: Fact, other: Fact) -> bool:
-    """Whether the other fact could take the place of this one."""
+    """Return whether the other fact could take the place of this one."""
     match fact.kind:
         case FactKind.NUMBER:
             return other.kind is FactKind.NUMBER and _could_be(fact, other)
@@ -195,7 +198,7 @@ def _conflicts(claim: Reading, fact: Fact, other: Fact) -> bool:
 
 
 def _could_be(fact: Fact, other: Fact) -> bool:
-    """Whether two numbers may measure the same thing."""
+    """Return whether two numbers may measure the same thing."""
     if "year" in (fact.measure, other.measure):
         return fact.measure == other.measure
     if fact.measure and other.measure:
@@ -204,7 +207,7 @@ def _could_be(fact: Fact, other: Fact) -> bool:
 
 
 def _stands_elsewhere(fact: Fact, evidence: Sequence[Sentence]) -> bool:
-    """Whether the evidence or its headings contain its word without it being parsed as such a fact."""
+    """Return whether the evidence or its headings contain the word of a fact without it being parsed as such a fact."""
     if any(_has(fact, sentence.above) for sentence in evidence):
         return True
     if fact.kind is FactKind.MARKED_NAME:

@@ -363,7 +363,7 @@ def _read_marked_names(tokens: Sequence[_Token], text: str) -> Iterator[Fact]:
 
 
 def _is_month(tokens: Sequence[_Token], at: int) -> bool:
-    """Whether a name of a month means one: short and ambiguous ones need a number beside them."""
+    """Return whether a name of a month means one: short and ambiguous ones need a number beside them."""
     token = tokens[at]
     if token.folded not in MONTH_NUMBERS or not token.text[0].isupper():
         return False

@@ -326,7 +326,7 @@ class MarkerScanner:
         return found
 
     def _has_all(self, within: int) -> bool:
-        """Whether all text has arrived that may decide what begins here."""
+        """Return whether all text has arrived that may decide what begins here."""
         return self._ended or len(self._text) >= self._at + within
 
 

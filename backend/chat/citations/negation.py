@@ -56,7 +56,7 @@ class Clause:
 
 
 def is_negated(text: str) -> bool:
-    """Whether the text denies or forbids something."""
+    """Return whether the text denies or forbids something."""
     return _NEGATION.search(_NO_NEGATION.sub(" ", text)) is not None
 
 

@@ -45,14 +45,14 @@ def _is_name(text: Reading, at: int) -> bool:
 
 
 def is_of_another_row(wanted: frozenset[str], row: Passage, rows: Sequence[Passage]) -> bool:
-    """Whether another row of a table contains the words that this row lacks."""
+    """Return whether another row of a table contains the words that this row lacks."""
     missing = wanted - row.words
     others = frozenset[str]().union(*(other.words for other in rows if other is not row))
     return bool(missing) and missing <= others
 
 
 def has_swapped_names(claim: Reading, sentence: Reading) -> bool:
-    """Whether a sentence has two names of the claim in each other's place.
+    """Return whether a sentence has two names of the claim in each other's place.
 
     Where one of the two says it in the passive, their order says nothing.
     """
@@ -92,7 +92,7 @@ def _name_runs(text: Reading, other: Reading) -> list[tuple[str, ...]]:
 
 
 def _is_between(text: Reading, one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two names are more than listed beside each other."""
+    """Return whether two names are more than listed beside each other."""
     first, second = sorted((text.stems.index(one[0]), text.stems.index(other[0])))
     listed = {fact.at for fact in text.facts if fact.kind is FactKind.NAME}
     inner = [at for at in range(first + 1, second) if at not in listed]

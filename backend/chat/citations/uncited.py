@@ -61,7 +61,7 @@ def find_uncited(plain: str, marks: Sequence[MarkerOffset]) -> list[str]:
 
 
 def _is_prose(plain: str, span: Span) -> bool:
-    """Whether the sentence is neither a heading, nor a salutation, nor the header or ruler of a table."""
+    """Return whether the sentence is neither a heading, nor a salutation, nor the header or ruler of a table."""
     sentence = span.of(plain)
     if _HEADING.match(sentence) or _BOLD_LINE.fullmatch(sentence) or _is_ruler(sentence):
         return False
@@ -76,7 +76,7 @@ def _is_ruler(line: str) -> bool:
 
 
 def states_fact(sentence: str) -> bool:
-    """Whether a sentence states something that a document would have to say."""
+    """Return whether a sentence states something that a document would have to say."""
     if len(find_claimed_words(sentence)) < MIN_WORDS or _OF_ITSELF.search(sentence):
         return False
     return not (_SOURCES.search(sentence) and _SAYING.search(sentence) and is_negated(sentence))

@@ -168,7 +168,7 @@ def _spelling_of(code: str, texts: Iterable[str]) -> str | None:
 
 
 def names_unknown_codes(question: str, found: Sequence[Candidate]) -> bool:
-    """Whether the question names codes and no passage that was found has any of them."""
+    """Return whether the question names codes and no passage that was found has any of them."""
     codes, texts = _codes(question), distinct_texts(found)
     return bool(codes) and not any(contains_term(text, code) for code in codes for text in texts)
 
@@ -237,7 +237,7 @@ def drop_superseded(
 
 
 def _supersedes(question: str, one: Candidate, other: Candidate) -> bool:
-    """Whether `one` is preferred to `other` if both make the same point."""
+    """Return whether `one` is preferred to `other` if both make the same point."""
     if one.chunk.document_id == other.chunk.document_id:
         return False
     years = years_in(question)
@@ -255,7 +255,7 @@ def _years_in(candidate: Candidate) -> frozenset[str]:
 
 
 def _make_same_point(read: Sequence[Candidate], vectors: Vectors | None, i: int, j: int) -> bool:
-    """Whether two sentences make the same point; under the same headings less similarity is enough."""
+    """Return whether two sentences make the same point; under the same headings less similarity is enough."""
     one, other = read[i], read[j]
     same_heading = bool(one.chunk.heading_path) and _location(one) == _location(other)
     if vectors is not None:
@@ -272,7 +272,7 @@ def _location(candidate: Candidate) -> tuple[str, ...]:
 
 
 def _overlap(one: Candidate, other: Candidate) -> bool:
-    """Whether two candidates have words of the document, or their whole text, in common."""
+    """Return whether two candidates have words of the document, or their whole text, in common."""
     if one.display_text == other.display_text:
         return True
     if (one.chunk.document_id, one.chunk.section) != (other.chunk.document_id, other.chunk.section):

@@ -276,7 +276,7 @@ def _score_by_meaning(
 def _penalize_missing(
     scores: Scores, candidates: Sequence[Candidate], subject: Sequence[str], weights: Scores
 ) -> Scores:
-    """Of candidates that score nearly alike, prefer those that have the important words of the question, or whose headings do."""
+    """Prefer of near equals those that have the important words of the question, or whose headings do."""
     near = np.flatnonzero(scores >= scores.max() - NEARLY_ALIKE)
     missing = np.array([_weigh_missing(candidates[int(i)], subject, weights) for i in near])
     penalized = scores.copy()
@@ -437,7 +437,7 @@ def surrounding_words(best: Candidate) -> list[str]:
 
 
 def is_contained(word: str, best: Candidate) -> bool:
-    """Whether the candidate, its headings or its chunk have the word, in any inflection."""
+    """Return whether the candidate, its headings or its chunk have the word, in any inflection."""
     return frozenset(words(word)) <= words_of_chunk(best)
 
 

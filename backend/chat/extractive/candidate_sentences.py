@@ -111,7 +111,7 @@ def _cut_candidate(section: InferenceSection, chunk: Chunk, span: Span) -> Candi
 
 
 def _is_unreadable(text: str, chunk: Chunk) -> bool:
-    """Whether the text is no sentence and no row of values."""
+    """Return whether the text is no sentence and no row of values."""
     header = table_header(chunk)
     is_header = bool(header) and _split_cells(text) == header
     return is_header or _is_structure(_without_markup(text, chunk), chunk)
@@ -123,7 +123,7 @@ def _without_markup(text: str, chunk: Chunk) -> str:
 
 
 def _is_structure(text: str, chunk: Chunk) -> bool:
-    """Whether the text is a heading, a table's ruler, a label or a fragment instead of a sentence."""
+    """Return whether the text is a heading, a table's ruler, a label or a fragment instead of a sentence."""
     ended = _END.search(text) is not None
     fewest = MIN_WORDS if ended else MIN_WORDS_OF_LINE
     if text.startswith("#") or _RULER.fullmatch(text) or len(words(text)) < fewest:

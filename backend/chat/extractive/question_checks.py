@@ -160,7 +160,7 @@ def subject_words(question: str) -> list[str]:
 
 
 def asks_nothing(question: str) -> bool:
-    """Whether a message has no subject, or nothing that is asked of it: "hello", "Why?", "What about Denver?"."""
+    """Return whether a message has no subject, or asks nothing of it: "hello", "Why?", "What about Denver?"."""
     if next(find_identifiers(question), None):
         return False
     if _NO_POINT.match(fold(question)):
@@ -171,12 +171,12 @@ def asks_nothing(question: str) -> bool:
 
 
 def is_whole_statement(candidate: Candidate) -> bool:
-    """Whether a sentence is neither a question nor cut off."""
+    """Return whether a sentence is neither a question nor cut off."""
     return _CUT_OR_ASKED.search(candidate.text) is None
 
 
 def fits_numbers(question: str, candidate: Candidate) -> bool:
-    """Whether a sentence speaks of the same "section 4", "lab 2" and the like, or of none."""
+    """Return whether a sentence speaks of the same "section 4", "lab 2" and the like, or of none."""
     asked, said = (_named_numbers(text) for text in (question, candidate.display_text))
     return all(said[noun] & numbers for noun, numbers in asked.items() if noun in said)
 
@@ -281,12 +281,12 @@ def counted_things(question: str) -> frozenset[str]:
 
 
 def mentions_count(things: frozenset[str], text: str) -> bool:
-    """Whether the text has a number of any of these things ("up to twenty working days")."""
+    """Return whether the text has a number of any of these things ("up to twenty working days")."""
     return any(things & frozenset(words(found[1])) for found in _COUNT.finditer(fold(text)))
 
 
 def holds_count(question: str, candidate: Candidate) -> bool:
-    """Whether a sentence has the figures asked for: how many there are, also none, or a telephone number."""
+    """Return whether a sentence has the figures asked for: how many there are, also none, or a telephone number."""
     text = fold(candidate.display_text)
     if _TELEPHONE_ASKED.search(fold(question[:MAX_QUESTION_CHARACTERS])):
         return _TELEPHONE.search(text) is not None
@@ -294,13 +294,13 @@ def holds_count(question: str, candidate: Candidate) -> bool:
 
 
 def holds_counted_time(question: str, candidate: Candidate) -> bool:
-    """Whether a sentence has a time, or a word for none, if the question asks for a number of days, weeks or the like."""
+    """Return whether a sentence has a time, or a word for none, if the question asks for a number of days or such."""
     is_asked = _TIME_COUNTED.search(fold(question[:MAX_QUESTION_CHARACTERS])) is not None
     return not is_asked or _holds_or_denies(AnswerType.DURATION, candidate)
 
 
 def holds_sum(question: str, candidate: Candidate) -> bool:
-    """Whether a sentence has a sum, or a word for none, if the question asks what something costs.
+    """Return whether a sentence has a sum, or a word for none, if the question asks what something costs.
 
     A number is a sum as well where the sentence speaks of money: "two months' rent", "an allowance of 14 a day".
     """
@@ -314,7 +314,10 @@ def holds_sum(question: str, candidate: Candidate) -> bool:
 
 
 def _holds_or_denies(kind: AnswerType, candidate: Candidate) -> bool:
-    """Whether a sentence has anything of this type or says that there is none; of a number in a table the column says the unit."""
+    """Return whether a sentence has anything of this type or says that there is none.
+
+    Of a number in a table the column says the unit.
+    """
     text = candidate.display_text
     is_row = candidate.text.startswith("|")
     return (
@@ -331,7 +334,7 @@ def answer_type(question: str) -> AnswerType | None:
 
 
 def holds_answer(kind: AnswerType, text: str) -> bool:
-    """Whether the text has anything of this type."""
+    """Return whether the text has anything of this type."""
     if kind is AnswerType.PERSON:
         return _NAME.search(text) is not None or _PERSON.search(fold(text)) is not None
     return _HELD[kind].search(fold(text)) is not None
@@ -365,7 +368,7 @@ def _mismatch(kind: AnswerType, things: frozenset[str], text: str) -> float:
 
 
 def names_unknown_names(question: str, found: Sequence[Candidate]) -> bool:
-    """Whether a short question, and no list of keywords, has a name that no passage holds which was found."""
+    """Return whether a short question, and no list of keywords, has a name that no passage holds which was found."""
     names = list(islice(_NAMES.findall(question), MAX_WORDS))
     subject = subject_words(question)
     is_list_of_keywords = len(subject) == len(question.split())
@@ -377,7 +380,7 @@ def names_unknown_names(question: str, found: Sequence[Candidate]) -> bool:
 
 
 def _is_held(name: str, held: frozenset[str]) -> bool:
-    """Whether some word of a name ("Bendigo and Geelong") is held, or a word that begins alike ("Indian", "India")."""
+    """Return whether a word of a name ("Bendigo and Geelong") is held, or one that begins alike ("Indian", "India")."""
     parts = frozenset(words(name)) - FUNCTION_WORDS
     return not parts or any(_has_stem(part, held) for part in parts)
 
@@ -390,7 +393,7 @@ def _has_stem(word: str, held: Iterable[str]) -> bool:
 
 
 def _is_spelled_out(name: str, texts: Iterable[str]) -> bool:
-    """Whether words one after the other begin with the letters of an abbreviation."""
+    """Return whether words one after the other begin with the letters of an abbreviation."""
     return _INITIALS.fullmatch(name) is not None and any(
         fold(name) in "".join(_initials(text)) for text in texts
     )
@@ -401,7 +404,7 @@ def _initials(text: str) -> Iterator[str]:
 
 
 def holds_every_numbered_name(question: str, candidate: Candidate) -> bool:
-    """Whether a passage has all names with a number that the question has, such as "PEP 8" and "Apollo 11".
+    """Return whether a passage has all names with a number that the question has, such as "PEP 8" and "Apollo 11".
 
     Each may stand in the passage, its headings or its file name. A year is not the number of a name:
     `fits_years` judges it.
@@ -421,10 +424,10 @@ def holds_every_numbered_name(question: str, candidate: Candidate) -> bool:
 
 
 def holds_role(question: str, candidate: Candidate) -> bool:
-    """Whether a sentence or its headings have what tells the role asked for from others, and a person, if one is asked for.
+    """Return whether a sentence or its headings have what tells the role asked for from others.
 
-    "Head" and "chief" tell nothing; of a chief operating officer "operating" does. Of a table only the row
-    counts, of a text the whole passage.
+    A person has to stand there as well, if one is asked for. "Head" and "chief" tell nothing; of a chief operating
+    officer "operating" does. Of a table only the row counts, of a text the whole passage.
     """
     asked = _ROLE_ASKED.search(fold(question))
     if asked is None:
@@ -442,7 +445,7 @@ def holds_role(question: str, candidate: Candidate) -> bool:
 
 
 def fits_years(question: str, candidate: Candidate, found: Sequence[Candidate]) -> bool:
-    """Whether each year of the question stands in the candidate's chunk or headings, or in the time it is valid."""
+    """Return whether each year of the question stands in the chunk or its headings, or in the time that it is valid."""
     if not has_digit(question):
         return True
     chunk = candidate.chunk

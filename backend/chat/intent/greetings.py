@@ -25,6 +25,6 @@ _GREETING = regex.compile(
 
 
 def is_greeting(message: str) -> bool:
-    """Whether a message is nothing but a greeting, a farewell or thanks."""
+    """Return whether a message is nothing but a greeting, a farewell or thanks."""
     text = message.strip()
     return len(text) <= LONGEST and _GREETING.fullmatch(text) is not None

@@ -82,7 +82,7 @@ def read_plan(answer: str, request: IntentRequest) -> SearchPlan:
 
 
 def _read_bare_answer(answer: str, request: IntentRequest) -> SearchPlan:
-    """An answer of one word without marks."""
+    """Read an answer of one word without marks."""
     if says_not_needed(read_bare_text(answer)):
         return _follow_asker(_search_both(NotNeeded(), NotNeeded(), (), request), request)
     return plan_by_message(request)

@@ -119,7 +119,7 @@ def to_query(text: str) -> str:
 
 
 def needs_no_search(message: str) -> bool:
-    """Whether nothing can be read in a message, or nothing but a greeting."""
+    """Return whether nothing can be read in a message, or nothing but a greeting."""
     return not is_visible(message) or is_greeting(message)
 
 

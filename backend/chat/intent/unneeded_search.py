@@ -55,7 +55,7 @@ _AROUND = regex.compile(r"\A[\p{P}\p{S}\s]+|[\p{P}\p{S}\s]+\Z")
 
 
 def says_not_needed(query: str) -> bool:
-    """Whether a model wrote, in the place of a query, that none is needed."""
+    """Return whether a model wrote, in the place of a query, that none is needed."""
     if len(query) > LONGEST:
         return False
     plain = unicodedata.normalize("NFKC", query).casefold().replace("’", "'")

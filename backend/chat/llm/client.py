@@ -99,7 +99,7 @@ class ChatModel(Protocol):
         deadline: Deadline,
         tools: Sequence[ToolSpec] = (),
     ) -> Generator[ModelEvent, None, None]:
-        """As `LanguageModel.stream`."""
+        """Stream as `LanguageModel.stream` does."""
         ...
 
 
@@ -425,7 +425,7 @@ def _seconds_until(date: str) -> float:
 
 
 def _is_about_tools(error: "openai.APIStatusError", request: Json) -> bool:
-    """Whether tools are refused: servers use 400, 404, 422, 500 or 501, so only the message identifies it."""
+    """Return whether tools are refused: servers use 400, 404, 422, 500 or 501, so only the message identifies it."""
     text = f"{error.message} {error.param or ''}".lower()
     return "tools" in request and ("tool" in text or "function call" in text)
 

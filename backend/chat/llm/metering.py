@@ -64,7 +64,7 @@ class MeteredModel:
         deadline: Deadline,
         tools: Sequence[ToolSpec] = (),
     ) -> Generator[ModelEvent, None, None]:
-        """As that of the model."""
+        """Stream as the model does, and meter the tokens."""
         events: list[ModelEvent] = []
         count_sent = cache(lambda: sum(self.count_tokens(_text_sent(one)) for one in messages))
         name = self.settings.shown_name

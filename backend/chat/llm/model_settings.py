@@ -14,7 +14,7 @@ class SettingNames:
 
     @classmethod
     def of_stored(cls, name: str) -> "SettingNames":
-        """Those of a model that an admin has set under this name."""
+        """Name the settings of a model that an admin has set under this name."""
         return cls(
             f"the base URL of {name}",
             f"the model id of {name}",

@@ -52,7 +52,7 @@ class ModelService:
     actor: Actor = audit.OWNER
 
     def add(self, values: ModelValues, key: str | None, roles: frozenset[ModelRole]) -> None:
-        """Raises InvalidInputError: a value is not valid. ConflictError: there is a model of this name."""
+        """Add a model. Raises InvalidInputError: a value is not valid; ConflictError: there is a model of this name."""
         values = _validate(values)
         sealed = self._seal(key)
         with self.database.transaction() as database:
@@ -96,7 +96,7 @@ class ModelService:
             self._record(database, "use_model", name, details)
 
     def remove(self, name: str) -> None:
-        """Raises NotFoundError: there is none of this name."""
+        """Remove a model. Raises NotFoundError: there is none of this name."""
         with self.database.transaction() as database:
             model = language_models.find(database, name)
             language_models.remove(database, model.id)
@@ -127,7 +127,7 @@ class ModelService:
 
 
 def open_key(model: StoredModel, open_vault: Callable[[], Vault]) -> str | None:
-    """Raises NotConfiguredError: it cannot be decrypted."""
+    """Return the key of a model, None where it has none. Raises NotConfiguredError: it cannot be decrypted."""
     if model.sealed_key is None:
         return None
     return str(open_vault().open(model.sealed_key)[_KEY])
@@ -170,7 +170,7 @@ def _validate(values: ModelValues) -> ModelValues:
 
 
 def _validate_address(text: str) -> str:
-    """An admin may name private addresses, but none at which a machine gets its credentials."""
+    """Validate a base URL: an admin may name private addresses, but none at which a machine gets its credentials."""
     try:
         url = validate_url(text.strip()[: LONGEST_TEXT + 1])
     except AddressNotAllowedError as error:
@@ -185,7 +185,7 @@ def _validate_address(text: str) -> str:
 
 
 def _check_key_stays(before: StoredModel, values: ModelValues, key: str | None) -> None:
-    """A key that nobody can read any more is sent to no other server than it was entered for."""
+    """Refuse to send a key that nobody can read any more to another server than it was entered for."""
     old, new = validate_url(before.values.base_url), validate_url(values.base_url)
     is_moved = (old.scheme, old.host, old.port) != (new.scheme, new.host, new.port)
     if is_moved and before.sealed_key and key is None:

@@ -65,7 +65,7 @@ def _find_chinese_people(text: str) -> Iterator[str]:
 
 
 def _is_ordinary(name: str) -> bool:
-    """Whether what looks like a name begins with an ordinary word, or is a surname with a title behind it."""
+    """Return whether what looks like a name begins with an ordinary word, or is a surname with a title behind it."""
     return (
         name[:2] in ORDINARY_WORDS
         or name[1:] in ORDINARY_WORDS
@@ -91,7 +91,7 @@ def _find_announced(text: str) -> Iterator[str]:
 
 
 def _is_modifier(name: str) -> bool:
-    """Whether a word only describes what stands behind it, such as "年度" in "年度计划"."""
+    """Return whether a word only describes what stands behind it, such as "年度" in "年度计划"."""
     ordinary = ORDINARY_MODIFIERS | ORDINARY_WORDS
     begins = name[0] in OTHER_THAN_PROPER or name[:2] in ordinary
     return begins or name[-2:] in ordinary or _is_ordinary_katakana(name)

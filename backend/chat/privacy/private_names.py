@@ -132,7 +132,7 @@ class _NameFinder:
         )
 
     def _is_bare_subject(self, place: int, word: str) -> bool:
-        """Whether a sentence begins with a rare word for one thing, and without an article ("Falke startet im Mai.").
+        """Return whether a sentence begins with a rare word for one thing and no article ("Falke startet im Mai.").
 
         What is not counted has no article either ("Schulung ist wichtig.").
         """
@@ -156,7 +156,7 @@ class _NameFinder:
         return is_announced and fold(word) not in NOT_ANNOUNCED
 
     def _is_capital_by_choice(self, place: int, word: str) -> bool:
-        """Whether an ordinary word has a capital amid small ones, where neither grammar nor habit asks for it."""
+        """Return whether an ordinary word has a capital amid small ones, which neither grammar nor habit asks for."""
         if self.language == "de" or fold(word) in OFFICE_WORDS or not _is_rare(word):
             return False
         if self._begins_sentence(place):
@@ -196,7 +196,7 @@ def _is_rare(word: str, language: str = "en") -> bool:
 
 
 def _is_of_two_words(word: str) -> bool:
-    """Whether a German word is made of two that are ordinary."""
+    """Return whether a German word is made of two that are ordinary."""
     ends = range(SHORTEST_HALF, len(word) - SHORTEST_HALF + 1)
     return any(_is_part(word[:end]) and any(map(_is_part, _strip_link(word[end:]))) for end in ends)
 
@@ -210,7 +210,7 @@ def _strip_link(half: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1 << 12)
 def is_ordinary_compound(word: str) -> bool:
-    """Whether a German word in small letters is made of ordinary words, and begins with no surname."""
+    """Return whether a German word in small letters is made of ordinary words, and begins with no surname."""
     if len(word) > LONGEST_COMPOUND or word.startswith(COMMON_SURNAMES):
         return False
     ends = {0}

@@ -117,7 +117,7 @@ def spell(text: str) -> tuple[str, ...]:
 
 
 def is_telling(letters: str) -> bool:
-    """Whether a term has letters enough to be told from others."""
+    """Return whether a term has letters enough to be told from others."""
     return len(letters) >= (2 if _SPACELESS_LETTER.search(letters) else FEWEST_LETTERS)
 
 
@@ -168,7 +168,7 @@ class _TextWords:
         )
 
     def is_ordinary(self, first: str, second: str, phrase: str, *, at_start: bool) -> bool:
-        """Whether two words are no name: one of grammar, or a phrase that the text writes in small letters too.
+        """Return whether two words are no name: one of grammar, or a phrase that the text writes in small letters too.
 
         In German each noun has a capital, and so has the first word of a sentence: there a word that the text writes
         small elsewhere is no name.

@@ -149,7 +149,7 @@ class _Letters:
             start = self.letters.find(term, start + 1 if is_part else end)
 
     def _cuts(self, at: int, term: str) -> bool:
-        """Whether a term that begins or ends here is a part of a number, or a short one a part of a word."""
+        """Return whether a term that begins or ends here is a part of a number, or a short one a part of a word."""
         if not 0 < at < len(self.letters) or self.places[at] - self.places[at - 1] > 1:
             return False
         before, after = self.letters[at - 1], self.letters[at]
@@ -159,7 +159,7 @@ class _Letters:
         return is_short and _is_word_character(before) and _is_word_character(after)
 
     def _is_in_ordinary_word(self, span: Span) -> bool:
-        """Whether a place is only a part of an English word, such as "falconry", and that no plural of it."""
+        """Return whether a place is only a part of an English word, such as "falconry", and that no plural of it."""
         whole = self._whole_words(span)
         is_longer = whole.end - whole.start > span.end - span.start + LONGEST_ENDING
         return is_longer and whole.of(self.text).lower() in load_vocabulary("en")

@@ -99,5 +99,5 @@ def _list_cldr() -> Iterator[str]:
 
 
 def _values(names: object) -> Iterable[str]:
-    """`names` is one of the mappings of Babel, which have no types."""
+    """Return the values of `names`, one of the mappings of Babel, which have no types."""
     return names.values() if hasattr(names, "values") else ()
