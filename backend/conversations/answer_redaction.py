@@ -54,6 +54,6 @@ def _redact(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _redact_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    """To others, "Your files" are their own, and "this project" is any."""
+    """Hide the name of a source of files: to others, "Your files" are their own, and "this project" is any."""
     is_of_files = document.get("source") in NAMES_OF_SOURCE
     return {**document, "source": ""} if is_of_files else dict(document)

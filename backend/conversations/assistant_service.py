@@ -96,7 +96,7 @@ class AssistantService:
         return sorted(shown, key=lambda one: (not one.is_default, not one.is_mine))
 
     def get(self, assistant_id: str) -> ShownAssistant:
-        """Raises NotFoundError: there is none, or it is not for the asker."""
+        """Return an assistant as the asker sees it. Raises NotFoundError: there is none, or it is not for the asker."""
         return self._show(self._find(assistant_id, self.database))
 
     def find_settings(self, assistant_id: str) -> AssistantSettings:
@@ -105,7 +105,7 @@ class AssistantService:
         return replace(make_settings(found.values), holders=_make_holders(found.id))
 
     def find_settings_of_conversation(self, assistant_id: str | None) -> AssistantSettings:
-        """Raises AssistantGoneError."""
+        """Return the settings of an assistant; None is the default one. Raises AssistantGoneError."""
         try:
             return self.find_settings(assistant_id or DEFAULT_ID)
         except NotFoundError as error:
@@ -126,7 +126,8 @@ class AssistantService:
         return replace(settings, holders=_make_holders(assistant_id))
 
     def create(self, values: AssistantValues) -> ShownAssistant:
-        """
+        """Add an assistant of the asker.
+
         Raises:
             InvalidInputError: a value is not valid.
             AssistantRefusedError: the asker may not share assistants, or have any.
@@ -295,7 +296,7 @@ class AssistantService:
         before: AssistantValues,
         after: AssistantValues,
     ) -> None:
-        """What people keep for themselves is not in the audit."""
+        """Record a change in the audit, but for what people keep for themselves."""
         visibilities = {before.visibility, after.visibility}
         if visibilities == {Visibility.MINE}:
             return

@@ -45,10 +45,10 @@ def validate_values(values: AssistantValues) -> AssistantValues:
 
 
 def check_sources(given: Iterable[str], visible: Collection[str]) -> None:
-    """One that the asker may not see, and one that there is not, are the same.
+    """Refuse sources that the asker may not see; one of those, and one that there is not, are the same.
 
     Raises:
-        InvalidInputError: none of these names is visible.
+        InvalidInputError: one of these names is not visible.
     """
     if unknown := [name for name in given if name not in visible]:
         raise InvalidInputError(f"You can read nothing of a source named {unknown[0]}.")

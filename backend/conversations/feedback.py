@@ -61,11 +61,11 @@ class OwnFeedback:
             raise InvalidInputError(f"This answer has no source {feedback.source}.")
 
     def take_back(self, conversation_id: str, message_id: int) -> None:
-        """Raises NotFoundError."""
+        """Withdraw the feedback on an answer. Raises NotFoundError."""
         answer_feedback.remove(self.database, self.owner, conversation_id, message_id)
 
     def list_given(self, conversation_id: str) -> list[ReviewedFeedback]:
-        """Raises NotFoundError."""
+        """List the feedback that the owner gave in a conversation. Raises NotFoundError."""
         given = answer_feedback.list_of_conversation(self.database, self.owner, conversation_id)
         return _review(given, self.gate)
 

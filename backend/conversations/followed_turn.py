@@ -101,7 +101,7 @@ class TurnFollower:
         return self.news.listen(self.answer.message_id, wake)
 
     def has_more(self, after: int) -> bool:
-        """Whether events follow this number, or may follow it.
+        """Return whether events follow this number, or may follow it.
 
         Raises:
             NotFoundError: there is no such answer.

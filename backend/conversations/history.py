@@ -173,7 +173,7 @@ class _Points:
 
     @contextmanager
     def hold(self, message_id: int, deadline: Deadline) -> Iterator[None]:
-        """Raises CompletionError: another turn still writes this summary."""
+        """Hold a summary for one turn during the block. Raises CompletionError: another turn still writes it."""
         with self._changed:
             is_free = self._changed.wait_for(
                 lambda: message_id not in self._held, deadline.remaining()

@@ -164,7 +164,7 @@ def _group_lines(text: str) -> list[tuple[bool, str]]:
 
 
 def _is_harmless(markdown: str) -> bool:
-    """Whether it holds no HTML and no picture."""
+    """Return whether it holds no HTML and no picture."""
     tokens = _HTML_PARSER.parse(markdown)
     found = {one.type for token in tokens for one in (token, *(token.children or ()))}
     return found.isdisjoint({"html_block", "html_inline", "image"})

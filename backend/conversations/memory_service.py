@@ -41,11 +41,11 @@ class MemoryService:
         return memories.list_page(self.database, self.owner, None, memories.MOST_MEMORIES)
 
     def add(self, text: str) -> Memory:
-        """Raises InvalidInputError; ConflictError: the owner has as many as allowed."""
+        """Add a memory. Raises InvalidInputError; ConflictError: the owner has as many as allowed."""
         return memories.add(self.database, self.owner, clean_text(text))
 
     def edit(self, memory_id: str, text: str) -> Memory:
-        """Raises NotFoundError, InvalidInputError."""
+        """Replace the text of a memory. Raises NotFoundError, InvalidInputError."""
         memories.set_text(self.database, self.owner, memory_id, clean_text(text))
         return memories.get(self.database, self.owner, memory_id)
 

@@ -43,7 +43,7 @@ class ProjectService:
         return projects.list_of(self.database, self.owner)
 
     def get(self, project_id: str) -> Project:
-        """Raises NotFoundError: there is none, or the asker is not in it."""
+        """Return a project. Raises NotFoundError: there is none, or the asker is not in it."""
         return projects.get(self.database, self.owner, project_id)
 
     def find_instructions(self, project_id: str | None) -> str:
@@ -64,7 +64,7 @@ class ProjectService:
         return stored if instructions is None else _clean_instructions(instructions)
 
     def create(self, name: str, instructions: str) -> Project:
-        """Raises InvalidInputError."""
+        """Add a project of the asker. Raises InvalidInputError."""
         name, instructions = _clean(name, instructions)
         added = projects.add(self.database, self.owner, name, instructions, datetime.now(UTC))
         return self.get(added)
@@ -119,7 +119,7 @@ class ProjectService:
             self._record(database, "remove_project_member", project_id, removed)
 
     def leave(self, project_id: str) -> None:
-        """Raises NotFoundError."""
+        """Take the asker out of a project, and record it. Raises NotFoundError."""
         self.get(project_id)
         if self.owner.person_id is not None:
             with self.database.transaction() as database:
@@ -129,12 +129,12 @@ class ProjectService:
     def _record(
         self, database: Database, action: str, project_id: str, emails: Sequence[str]
     ) -> None:
-        """The audit names the project by its id: what it is called is for those who are in it."""
+        """Record an action for each member. The audit has the project's id: its name is for those who are in it."""
         for email in emails:
             audit.record(database, action, f"project:{project_id}", {"member": email}, self.actor)
 
     def _find_own_email(self) -> str:
-        """Raises InvalidInputError: there are no accounts."""
+        """Return the address of the asker. Raises InvalidInputError: there are no accounts."""
         person = (
             None
             if self.owner.person_id is None
@@ -152,7 +152,11 @@ class ProjectService:
         return projects.list_conversations(self.database, project_id, MOST_CONVERSATIONS)
 
     def get_conversation(self, project_id: str, conversation_id: str) -> ProjectConversation:
-        """Raises NotFoundError: there is none in it, or the asker is not in the project."""
+        """Return a conversation of the project.
+
+        Raises:
+            NotFoundError: there is none in it, or the asker is not in the project.
+        """
         self.get(project_id)
         found = projects.find_conversation(self.database, project_id, conversation_id)
         if found is None:

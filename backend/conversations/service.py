@@ -231,7 +231,7 @@ class ConversationService:
         return self._run(begun, settings, process)
 
     def _find_settings(self, conversation_id: str) -> AssistantSettings:
-        """Raises AssistantGoneError, NotFoundError."""
+        """Return with what settings a conversation is answered. Raises AssistantGoneError, NotFoundError."""
         conversation = self.get(conversation_id)
         settings = self.assistants.find_settings_of_conversation(conversation.assistant_id)
         of_project = self.projects.find_instructions(conversation.project_id)
@@ -263,7 +263,7 @@ class ConversationService:
             yield replace(self, database=Database(self.database.engine, connection))
 
     def check_assistant(self, assistant_id: str) -> None:
-        """Raises NotFoundError: there is no such assistant for the owner."""
+        """Check an assistant before it is used. Raises NotFoundError: there is no such assistant for the owner."""
         self.assistants.get(assistant_id)
 
     def set_title(self, conversation_id: str, title: str) -> None:

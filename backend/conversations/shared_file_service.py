@@ -57,7 +57,11 @@ class SharedFileService:
         return self.files.database
 
     def list_of(self, holder: FileHolder) -> SharedFileList:
-        """Raises NotFoundError: there is no such project or assistant for the asker."""
+        """List the files of a project or an assistant, none where the asker may not read them.
+
+        Raises:
+            NotFoundError: there is no such project or assistant for the asker.
+        """
         rights, owner = self._find_rights(holder), self.files.owner
         self.files.keeper.wake_sometimes()
         found = shared_files.list_of(self.database, holder, owner) if rights.may_read else []
@@ -110,8 +114,10 @@ class SharedFileService:
         self.files.keeper.wake()
 
     def _record(self, database: Database, action: str, holder: FileHolder, file_id: str) -> None:
-        """The audit tells the ids alone: what a file is called is for those who may read it. What people keep for
-        themselves, such as an assistant that they do not share, is not in it."""
+        """Record an action by ids alone: what a file is called is for those who may read it.
+
+        What people keep for themselves, such as an assistant that they do not share, is not in the audit.
+        """
         if holder.kind == "assistant":
             found = assistants.find(database, holder.id)
             if found is None or found.values.visibility is Visibility.MINE:
@@ -125,7 +131,7 @@ class SharedFileService:
             raise refusal
 
     def _find_rights(self, holder: FileHolder) -> HolderRights:
-        """Raises NotFoundError."""
+        """Return what the asker may do with the files of a project or an assistant. Raises NotFoundError."""
         match holder.kind:
             case "project":
                 is_own = self.projects.is_own(self.projects.get(holder.id))

@@ -57,7 +57,7 @@ class SharingService:
     actor: Actor = audit.OWNER
 
     def share(self, conversation_id: str, message_id: int) -> Share:
-        """Raises NotFoundError, InvalidInputError, ConflictError."""
+        """Share the path to an answer, and record it. Raises NotFoundError, InvalidInputError, ConflictError."""
         with self.database.transaction() as database:
             before = conversation_shares.find(database, self.owner, conversation_id)
             now = datetime.now(UTC)
@@ -67,11 +67,11 @@ class SharingService:
         return made
 
     def find_share(self, conversation_id: str) -> Share | None:
-        """Raises NotFoundError."""
+        """Return how a conversation is shared, None where it is not. Raises NotFoundError."""
         return conversation_shares.find(self.database, self.owner, conversation_id)
 
     def take_back(self, conversation_id: str) -> None:
-        """Raises NotFoundError."""
+        """Withdraw the link to a conversation, if there is one. Raises NotFoundError."""
         with self.database.transaction() as database:
             before = conversation_shares.find(database, self.owner, conversation_id)
             if before is not None:
@@ -144,5 +144,5 @@ def _describe(share: Share | None) -> dict[str, object]:
 
 
 def _make_title_of(path: Sequence[Message]) -> str:
-    """Of its first question: an answer may be for fewer people."""
+    """Make a title of the first question alone: an answer may be for fewer people."""
     return make_title(next((one.text for one in path if one.role == "user"), ""))

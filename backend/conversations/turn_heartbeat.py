@@ -41,7 +41,8 @@ class _Due:
 
 
 class TurnHeartbeat:
-    """
+    """The turns of this process, and the thread that stores what they write.
+
     Args:
         database: called each time.
         stored: called with the id of an answer of which more is stored.

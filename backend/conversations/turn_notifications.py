@@ -16,7 +16,8 @@ def _hear_none() -> bool:
 
 
 class TurnNotifications:
-    """
+    """Those who follow turns and research runs in this process.
+
     Args:
         hear_others: asks for news of other processes, for a while from then on; returns whether they come already.
     """

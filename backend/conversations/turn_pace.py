@@ -43,7 +43,7 @@ class TurnPace:
             self._wait()
 
     def yield_within_step(self) -> None:
-        """The same in the midst of a long step."""
+        """Wait as `yield_to_searches` does, in the midst of a long step."""
         if time.monotonic() - self._began >= LONG_STEP:
             self._wait()
 
@@ -56,4 +56,4 @@ class TurnPace:
 
 
 def yield_to_nobody(seconds: float) -> None:
-    """Where nobody searches in the process."""
+    """Do nothing, where nobody searches in the process."""

@@ -98,7 +98,8 @@ class TurnOrder:
 
 
 class TurnRunner:
-    """
+    """The turns that this process runs, each in a thread.
+
     Args:
         database: called each time.
         stored: called with the id of an answer of which more can be read.
@@ -127,7 +128,7 @@ class TurnRunner:
         ).start()
 
     def runs(self, message_id: int) -> bool:
-        """Whether this process runs the turn of an answer."""
+        """Return whether this process runs the turn of an answer."""
         return self._heartbeat.holds(message_id)
 
     def count_running(self) -> int:
