@@ -102,7 +102,7 @@ class ResearchDependencies:
 
 
 def _ignore(_: object) -> None:
-    """Nobody follows."""
+    """Do nothing: nobody follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

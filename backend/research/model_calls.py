@@ -49,7 +49,7 @@ class BudgetedModel:
         deadline: Deadline,
         tools: Sequence[ToolSpec] = (),
     ) -> Generator[ModelEvent, None, None]:
-        """As that of the model."""
+        """Stream as the model does, while the budget lasts. Raises ModelRequestError."""
         if read_tokens(self.meter) + self._count(messages) > self.most:
             raise ModelRequestError(BUDGET_ENDED)
         yield from self.model.stream(messages, deadline, tools)
@@ -71,7 +71,7 @@ class RefusingModel:
         deadline: Deadline,
         tools: Sequence[ToolSpec] = (),
     ) -> Generator[ModelEvent, None, None]:
-        """As that of a model."""
+        """Refuse every call. Raises ModelRequestError."""
         del messages, deadline, tools
         raise ModelRequestError(self.reason)
         yield

@@ -71,7 +71,7 @@ def _find_end(record: ResearchRecord, step: StepTime, control: ResearchControl) 
 
 
 def _brought_new(reports: Iterable[TaskReport], last_round: int) -> bool:
-    """Whether the last round cites a source that none before it does."""
+    """Return whether the last round cites a source that none before it does."""
     before: set[str] = set()
     last: set[str] = set()
     for report in reports:

@@ -233,7 +233,7 @@ class ResearchAgent:
             yield {"page": page.label, "title": page.title, "address": page.url}
 
     def _take_step(self, action: Action, notes: tuple[str, ...] = ()) -> None:
-        """`notes` are of what was done before it."""
+        """Do an action, and note what it brought, behind the `notes` of what was done before it."""
         kind, about = _describe(action)
         self._steps += 1
         self._work.emit(

@@ -13,7 +13,7 @@ class Evidence:
     """Belongs to the thread of its agent."""
 
     def __init__(self, documents: Iterable[str]) -> None:
-        """`documents` are those that the question itself rests on."""
+        """Begin without sources; `documents` are those that the question itself rests on."""
         self._sources: dict[int, NumberedSource] = {}
         self._documents = set(documents)
         self.knowledge: list[KnowledgeItem] = []

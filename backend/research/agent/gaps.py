@@ -42,7 +42,7 @@ class Gaps:
         return added
 
     def close(self) -> None:
-        """The current question is answered."""
+        """Drop the current question, which is answered."""
         self._open.pop(0)
 
     def turn(self) -> None:

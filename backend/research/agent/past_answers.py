@@ -35,5 +35,8 @@ def _list_withdrawn(
 
 
 def _list_documents(message: PastMessage) -> frozenset[str]:
-    """A memory of the person is nobody else's, and was looked up when the run was taken up."""
+    """List the documents that an answer rests on, and no memories.
+
+    A memory of the person is nobody else's, and was looked up when the run was taken up.
+    """
     return frozenset(one for one in message.rests_on if not is_memory_reference(one))

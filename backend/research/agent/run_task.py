@@ -89,7 +89,7 @@ class _TaskRun:
         control: ResearchControl,
         token: CancelToken,
     ) -> None:
-        """`token` is cancelled where the run is stopped or interrupted."""
+        """Prepare the work on a task; `token` is cancelled where the run is stopped or interrupted."""
         self._record = order.record
         self._task = order.task
         self._budget = order.budget

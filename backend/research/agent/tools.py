@@ -56,8 +56,6 @@ _Outcomes: TypeAlias = Mapping[Work, _Outcome | TaskFailure]
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """The result of an action."""
-
     new: int
     notes: tuple[str, ...] = ()
     sent: tuple[str, ...] = ()
@@ -283,7 +281,7 @@ class AgentTools:
         return new
 
     def _may_help(self, url: str) -> bool:
-        """Whether a page was not asked for before, and its host may exist."""
+        """Return whether a page was not asked for before, and its host may exist."""
         is_new = self._pages.identify(url) not in self.opened
         return is_new and get_host(url) not in self.unknown_hosts
 

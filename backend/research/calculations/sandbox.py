@@ -70,7 +70,7 @@ class CalculationSandbox:
 
     @property
     def is_prepared(self) -> bool:
-        """Raises NotConfiguredError: there is no sandbox."""
+        """Whether the component is compiled. Raises NotConfiguredError: there is no sandbox."""
         return find_compiled(self.folder) is not None
 
     def run_calculation(self, code: str, deadline: Deadline) -> CalculationOutcome:

@@ -72,7 +72,7 @@ class KnowledgeGate:
 
 
 def _keep(stored: StoredItem, oldest: datetime) -> KeptItem:
-    """`oldest` is as of when what rests on pages of the web has to hold at least."""
+    """Judge whether a finding holds; `oldest` is as of when what rests on pages of the web has to hold at least."""
     if stored.unverified:
         return make_kept(stored, Staleness.UNVERIFIED)
     if not all(one.quotes_stand for one in stored.sources):
@@ -83,5 +83,8 @@ def _keep(stored: StoredItem, oldest: datetime) -> KeptItem:
 
 
 def _are_gone(missing: frozenset[str], hashes: Mapping[str, str]) -> bool:
-    """Whether what cannot be read is missing for everybody: a document that exists, or a memory, may be somebody else's."""
+    """Return whether what cannot be read is missing for everybody.
+
+    A document that exists, or a memory, may be somebody else's.
+    """
     return bool(missing) and not any(one in hashes or is_memory_reference(one) for one in missing)

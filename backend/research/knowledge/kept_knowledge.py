@@ -112,8 +112,6 @@ class ImportedItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What came of an import."""
-
     ids: Sequence[str]
     dropped_references: int
     """To documents that the importer may not read, that do not exist, or that do not say so: these are not told apart."""

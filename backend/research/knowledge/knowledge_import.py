@@ -45,14 +45,14 @@ class ItemImporter:
         return cls(readable, gate.open_texts(), datetime.now(UTC), deadline, is_for_others)
 
     def convert(self, given: Sequence[ImportedItem]) -> list[ConvertedItem]:
-        """What has no time is listed in its order."""
+        """Convert findings; what has no time is listed in its order."""
         return [
             self._convert(one, self.now + timedelta(microseconds=number))
             for number, one in enumerate(given)
         ]
 
     def _convert(self, given: ImportedItem, now: datetime) -> ConvertedItem:
-        """Nothing was made or corrected after now, whatever a file says."""
+        """Convert a finding; nothing was made or corrected after now, whatever a file says."""
         references = [found for one in given.item.references if (found := self._verify(one))]
         dropped = len(given.item.references) - len(references)
         sources = self._make_sources(given, references)

@@ -42,7 +42,7 @@ def list_run_places(run: ResearchRun) -> list[KnowledgePlace]:
 
 
 def is_narrowed(turn: ChatTurn) -> bool:
-    """Whether a turn searches a part of the documents only: earlier findings rest on others as well."""
+    """Return whether a turn searches a part of the documents only: earlier findings rest on others as well."""
     return turn.filters != Filters() or turn.assistant.scope != Filters()
 
 

@@ -80,5 +80,8 @@ def fit_knowledge(
 
 
 def _rank(item: KnowledgeItem, question: str) -> float:
-    """What was looked up for one question has it in all its items, so that their answers decide."""
+    """Rate how close question and answer of a finding are to a question.
+
+    What was looked up for one question has it in all its items, so that their answers decide.
+    """
     return measure_relevance(question, item.question) + measure_relevance(question, item.answer)

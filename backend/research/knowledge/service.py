@@ -128,7 +128,7 @@ class KnowledgeService:
         return select_relevant(ranked, LEAST_FOUND)[:limit]
 
     def get(self, item_id: str) -> KeptItem:
-        """Raises NotFoundError: there is none, or the asker may not read what it rests on."""
+        """Return a finding. Raises NotFoundError: there is none, or the asker may not read what it rests on."""
         return self._open(item_id)[1]
 
     def correct(self, item_id: str, question: str | None, answer: str | None) -> KeptItem:
@@ -155,7 +155,7 @@ class KnowledgeService:
         return self.get(item_id)
 
     def delete(self, item_id: str) -> None:
-        """Raises NotFoundError; KnowledgeRefusedError: it is somebody else's."""
+        """Delete a finding. Raises NotFoundError; KnowledgeRefusedError: it is somebody else's."""
         stored, _ = self._open(item_id)
         self._check_may_change(stored)
         knowledge.remove(self.database, item_id)
@@ -190,7 +190,7 @@ class KnowledgeService:
         )
 
     def may_change(self, item: KeptItem) -> bool:
-        """Whether the asker may correct and delete it: their own, and what others keep in their project."""
+        """Return whether the asker may correct and delete it: their own, and what others keep in their project."""
         return item.owner == self.owner or self._owns_project(item.place)
 
     def _read(

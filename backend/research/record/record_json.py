@@ -17,10 +17,7 @@ def write_record(record: ResearchRecord) -> str:
 
 
 def read_record(text: str | bytes) -> ResearchRecord:
-    """
-    Raises:
-        InvalidInputError: it is no record.
-    """
+    """Read a record from JSON. Raises InvalidInputError: it is no record."""
     try:
         return _RECORD.validate_json(text)
     except ValidationError as error:

@@ -62,7 +62,7 @@ class _Paragraph:
     """The ends of bare addresses, which a marker would become part of."""
 
     def may_end(self, sentence: Span) -> bool:
-        """Whether a marker may stand behind the sentence."""
+        """Return whether a marker may stand behind the sentence."""
         at = sentence.end
         is_closed = at == self.span.end or _CLOSED.search(
             self.text, max(self.span.start, at - _LONGEST_CLOSING), at
@@ -141,7 +141,7 @@ def _take_out(pattern: regex.Pattern[str], plain: str, offset: int) -> tuple[lis
 
 
 def _holds(spans: Sequence[Span], at: int) -> bool:
-    """Whether one of the spans begins before and ends behind this place."""
+    """Return whether one of the spans begins before and ends behind this place."""
     before = bisect_left(spans, at, key=lambda one: one.start)
     return before > 0 and at < spans[before - 1].end
 

@@ -78,7 +78,10 @@ def _find_blocks(text: str) -> _Blocks:
 
 
 def _escape_footnotes(text: str) -> str:
-    """A number of the writer's own would lead to one of our sources. Code in a line ends with its block."""
+    """Escape footnotes of the writer's own: their numbers would lead to our sources.
+
+    Code in a line ends with its block.
+    """
     blocks = _find_blocks(text)
     lines = enumerate(text.split("\n"))
     runs = groupby(lines, lambda one: blocks.prose.get(one[0], one[0]))

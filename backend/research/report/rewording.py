@@ -58,7 +58,7 @@ def reword_sentences(
 
 
 def _cites_own(place: PlacedSentence, cited: CitedText) -> bool:
-    """Whether a text cites sources of the sentence, and no others."""
+    """Return whether a text cites sources of the sentence, and no others."""
     return bool(cited.seen) and set(cited.seen) <= set(place.numbers)
 
 

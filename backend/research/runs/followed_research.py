@@ -55,7 +55,7 @@ class ResearchFollower:
         return EVERY if self.news.hear_others() else POLL
 
     def has_more(self, after: int) -> bool:
-        """Whether events follow this number, or may follow it. Raises NotFoundError."""
+        """Return whether events follow this number, or may follow it. Raises NotFoundError."""
         found = research_runs.follow(self.database, self.owner, self.run_id, after)
         return found.state not in ENDED or bool(found.payloads)
 
@@ -110,5 +110,5 @@ def _show(
 
 
 def _says_nothing(event: StoredEvent) -> bool:
-    """Whether an event tells of the state of the run alone."""
+    """Return whether an event tells of the state of the run alone."""
     return event.name in {"state", "resumed", "done", "stopped", "failed"}

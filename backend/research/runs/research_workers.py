@@ -22,7 +22,7 @@ PAUSE_SECONDS = 1.0
 
 
 def ignore_stored_run(run_id: str) -> None:
-    """Nobody in this process follows a run."""
+    """Do nothing: nobody in this process follows a run."""
     del run_id
 
 
@@ -46,7 +46,8 @@ class ResearchWork:
 
 
 class ResearchWorkers:
-    """
+    """The threads of this process that work on research.
+
     Args:
         is_ready: waited for before any work starts.
     """

@@ -157,7 +157,7 @@ def _advance(
 
 
 def _is_between_rounds(record: ResearchRecord) -> bool:
-    """Whether nothing is lost where a run gives its place to another one."""
+    """Return whether nothing is lost where a run gives its place to another one."""
     return record.plan is not None and not record.pending_tasks and record.report is None
 
 
