@@ -168,5 +168,5 @@ def _bounded(period: Period, bound: str) -> DateRange:
 
 
 def _midnight(day: date) -> datetime:
-    """In UTC, as the months of the index count."""
+    """Return when a day begins in UTC, as the months of the index count."""
     return datetime.combine(day, time(), UTC)

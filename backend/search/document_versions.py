@@ -144,7 +144,7 @@ class _Document:
         return mine is not None and others is not None and mine > others
 
     def is_called(self, name: str) -> bool:
-        """Whether metadata of another document means this one."""
+        """Return whether metadata of another document means this one."""
         name, path = name.strip(), self.path
         return name in (self.chunk.title, path, self.id) or path.endswith(f"/{name}")
 
@@ -226,12 +226,12 @@ def _find_same_pages(documents: Sequence[_Document]) -> Iterator[tuple[_Document
 
 
 def _may_be_old(document: _Document) -> bool:
-    """Whether its title or any part of its path says so: enough not to take it for the current version."""
+    """Return whether its title or any part of its path says so: enough not to take it for the current version."""
     return _OLD_MARK.search(fold(f"{document.chunk.title} {document.path}")) is not None
 
 
 def _is_declared_old(document: _Document) -> bool:
-    """Whether its title, file name or status says so of this document.
+    """Return whether its title, file name or status says so of this document.
 
     The name of its folder does not count: it says so of all documents of the folder, whichever is newest.
     """
@@ -274,7 +274,7 @@ def _said_after(verb: regex.Pattern[str], text: str) -> Iterator[str]:
 
 
 def _names(said: str, document: _Document) -> bool:
-    """Whether a sentence has the words of the title, or the file name."""
+    """Return whether a sentence has the words of the title, or the file name."""
     found, title = plain_words(said)[:REPLACED_WITHIN], plain_words(document.chunk.title)
     if len(title) >= FEWEST_TITLE_WORDS and set(title) <= set(found):
         return True

@@ -97,7 +97,7 @@ def _count_each_field(filters: Filters, count_under: _Count) -> Facets:
 
 
 def _rank_people(filters: Filters, count: _Count) -> dict[str, PersonCount]:
-    """Those with most documents, equals by name, and whoever is chosen."""
+    """Rank people by their documents, equals by name; keep those with most, and whoever is chosen."""
     chosen = filters.people or frozenset()
     counts = dict(count(replace(filters, people=None)).people)
     if not chosen <= counts.keys():

@@ -209,7 +209,7 @@ def _find_ellipsis(line: str) -> str | None:
 
 
 def _refers_back(line: str) -> bool:
-    """Whether a message has a pronoun for what it does not name itself."""
+    """Return whether a message has a pronoun for what it does not name itself."""
     if find_exact_terms(line):
         return False
     if found := _CHINESE_PRONOUN.search(line):

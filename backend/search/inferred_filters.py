@@ -185,7 +185,7 @@ def infer_filters(
 
 
 def _is_of_a_topic(word: str) -> bool:
-    """Whether a word says more of a document than that it is one."""
+    """Return whether a word says more of a document than that it is one."""
     return word not in _SAYS_NOTHING and word.removesuffix("s") not in _DOCUMENTS
 
 

@@ -24,7 +24,7 @@ _BY_SLUG = {slug: media_type for media_type, (slug, _) in NAMES.items()}
 
 
 def slug(media_type: str) -> str:
-    """The value in a URL: an abbreviation for the usual types, the type itself for all others."""
+    """Return the value in a URL: an abbreviation for the usual types, the type itself for all others."""
     return NAMES[media_type][0] if media_type in NAMES else media_type
 
 

@@ -46,7 +46,7 @@ def ask_of(topic: str, question: str) -> str | None:
 
 
 def names_subject(question: str) -> bool:
-    """Whether a question of few words says what it is about ("Where is the canteen?", unlike "Who pays?")."""
+    """Return whether a question of few words says what it is about ("Where is the canteen?", unlike "Who pays?")."""
     return _SUBJECT_NAMED.match(question) is not None
 
 
@@ -98,9 +98,10 @@ def _agree(asks: str, topic: str) -> str:
 
 
 def _takes_place_of(topic: str, subject: str) -> bool:
-    """Whether a topic is one as the subject is, rather than something that the subject is of ("the warranty", "the scanner").
+    """Return whether a topic is one as the subject is.
 
-    A noun in the singular without an article ("parental leave") is a subject of its own.
+    It is not where the subject is of it ("the warranty", "the scanner"). A noun in the singular without an article
+    ("parental leave") is a subject of its own.
     """
     if not topic[0].islower():
         return False

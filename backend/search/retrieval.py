@@ -162,7 +162,7 @@ def normalize_query(text: str) -> str:
 
 
 def needs_history(message: str) -> bool:
-    """Whether a message has too few content words to be searched by itself."""
+    """Return whether a message has too few content words to be searched by itself."""
     if find_exact_terms(message):
         return False
     content = extract_keywords(normalize_query(message))
@@ -172,7 +172,7 @@ def needs_history(message: str) -> bool:
 
 
 def says_something(text: str) -> bool:
-    """Whether a text has other words than the function and question words of one language."""
+    """Return whether a text has other words than the function and question words of one language."""
     found = plain_words(text)
     return not any(dropped.issuperset(found) for dropped in FUNCTION_WORDS.values())
 
@@ -318,7 +318,10 @@ class Retriever:
 
 
 def _choose_alpha(variant: VariantQuery) -> float:
-    """Of keywords alone a vector says little; keywords that are searched with the vector of their message have its share."""
+    """Choose the share of the vector: of keywords alone a vector says little.
+
+    Keywords that are searched with the vector of their message have its share.
+    """
     own_vector = variant.name == "keyword" and variant.message is None
     return KEYWORD_ALPHA if own_vector else HYBRID_ALPHA
 

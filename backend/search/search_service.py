@@ -42,7 +42,7 @@ class SearchService:
     """Reads words of a query as filters; None does not."""
 
     def deadline(self, cancel_token: CancelToken | None = None) -> Deadline:
-        """The time that a search may take; `cancel_token` ends it sooner."""
+        """Return the time that a search may take; `cancel_token` ends it sooner."""
         return Deadline.after(self.seconds, cancel_token)
 
     def request(
@@ -78,7 +78,7 @@ class SearchService:
         return correct_request(request, self.index)
 
     def find_sections(self, request: SearchRequest, limit: int) -> list[SearchDoc]:
-        """The best `limit` sections, numbered by document."""
+        """Find the best `limit` sections, numbered by document."""
         return self.tool(None, DocumentNumbers()).find_sections(request, limit)
 
 

@@ -94,7 +94,7 @@ def _range_to_read(selected: SelectedSection, chunk_tokens: int) -> ChunkRange:
 
 
 def _chunks_of_context(context: ContextSize, chunk_tokens: int) -> int:
-    """The number of chunks to read on either side."""
+    """Return how many chunks are read on either side."""
     return math.ceil(context.tokens / min(chunk_tokens, CHUNK_TOKENS))
 
 
@@ -108,7 +108,7 @@ def _rebuild(found: InferenceSection, chunks: Iterable[Chunk]) -> InferenceSecti
 
 
 def _run_around(position: int, chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
-    """The chunks without gaps around `position`; none if that one is missing."""
+    """Return the chunks without gaps around `position`; none if that one is missing."""
     by_position = {chunk.position: chunk for chunk in chunks}
     if position not in by_position:
         return ()
