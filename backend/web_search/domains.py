@@ -56,7 +56,7 @@ class DomainRules:
         return self.allowed is None or _is_listed(host, self.allowed)
 
     def may_load_from(self, host: str) -> bool:
-        """Whether a page that is permitted may load what it consists of from a host.
+        """Return whether a page that is permitted may load what it consists of from a host.
 
         That may be of a domain that is not among the allowed ones, but of none that is blocked. What is named by its number
         could be any of these.

@@ -144,7 +144,7 @@ def _declared_language(root: HtmlElement) -> str | None:
 
 
 def _find_challenge(root: HtmlElement) -> bool:
-    """Whether the page tells people from robots, and has no other form."""
+    """Return whether the page tells people from robots, and has no other form."""
     if any(_CHALLENGE.search((one.get("src") or "") + (one.text or "")) for one in root.iter("script", "iframe")):  # fmt: skip
         return True
     fields = list(root.iter("input", "textarea"))

@@ -52,7 +52,7 @@ def read_page(page: str, url: str, server_language: str | None, deadline: Deadli
 
 
 def is_costly(page: str) -> bool:
-    """Whether a page may take longer to read than a process takes to start."""
+    """Return whether a page may take longer to read than a process takes to start."""
     tags = page.count("<")
     if len(page) > LARGEST_HERE or tags > MOST_TAGS_HERE:
         return True

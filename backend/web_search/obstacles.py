@@ -85,7 +85,7 @@ def _is_titled(signs: PageSigns, obstacle: Obstacle) -> bool:
 
 
 def _says(signs: PageSigns, obstacle: Obstacle) -> bool:
-    """Whether the text says so, and little else."""
+    """Return whether the text says so, and little else."""
     text = normalize_apostrophes(signs.text)
     if len(text) > _LONGEST or SENTENCES[obstacle].search(to_one_line(text)) is None:
         return False

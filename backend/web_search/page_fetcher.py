@@ -65,7 +65,7 @@ class PageFetcher:
     def __init__(
         self, allowed: AllowedNetworks = PUBLIC_ONLY, resolver: Resolver = resolve_host
     ) -> None:
-        """The arguments are for tests: nothing else opens more than the public web."""
+        """Prepare to fetch pages. The arguments are for tests: nothing else opens more than the public web."""
         self._allowed = allowed
         self._resolver = resolver
 
@@ -122,7 +122,7 @@ class PageFetcher:
 
 
 def _may_pass(error: OSError) -> bool:
-    """Whether the same look-up may succeed later: it took too long, or a name server was not reached."""
+    """Return whether the same look-up may succeed later: it took too long, or a name server was not reached."""
     return isinstance(error, TimeoutError) or error.errno == socket.EAI_AGAIN
 
 
@@ -152,7 +152,7 @@ def _explain_silence(
 
 
 def _list_causes(error: BaseException) -> Iterator[BaseException]:
-    """The pool of connections raises what it caught `from None`, so that contexts count too."""
+    """List causes: the pool of connections raises what it caught `from None`, so that contexts count too."""
     cause = error.__cause__ or error.__context__
     while cause is not None:
         yield cause

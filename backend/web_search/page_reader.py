@@ -49,7 +49,7 @@ class PageReader:
     """Reads pages of the public web. Thread-safe."""
 
     def __init__(self, fetcher: PageFetcher, render: PageRenderer | None = None) -> None:
-        """`render` opens pages whose text scripts write; without it these are blocked pages."""
+        """Prepare to read pages; `render` opens those whose text scripts write, which without it are blocked pages."""
         self._fetcher = fetcher
         self._render = render
 
@@ -114,10 +114,7 @@ def _open_response(
 
 
 def _read_content(response: Response, deadline: Deadline) -> PageContent:
-    """
-    Raises:
-        ExtractionError: it is no text, too large, or broken.
-    """
+    """Read what a response holds. Raises ExtractionError: it is no text, too large, or broken."""
     body, url = response.body, response.url
     media_type = detect_served_type(url, response.media_type, body)
     if media_type == HTML or not body:
@@ -175,7 +172,7 @@ def _render(
 
 
 def _may_need_scripts(content: PageContent) -> bool:
-    """Whether a browser may show more: little text, and scripts."""
+    """Return whether a browser may show more: little text, and scripts."""
     signs = content.signs
     if signs is None or not signs.is_suspected:
         return False

@@ -139,7 +139,7 @@ def _embed(
 
 
 def _compare(texts: Sequence[str], question: str, embedder: Embedder, deadline: Deadline) -> Scores:
-    """Raises CompletionError."""
+    """Return the cosine of each text with the question. Raises CompletionError."""
     try:
         asked = embedder.embed_queries([question], deadline)[0]
         cosines: Scores = (embedder.embed_passages(texts) @ asked).astype(np.float64)

@@ -55,7 +55,7 @@ def _remove_comments(text: str, edge: str) -> str:
 
 
 def _is_block(text: str) -> bool:
-    """Whether its tags stand between words, as those of blocks do, and not in the middle of one."""
+    """Return whether its tags stand between words, as those of blocks do, and not in the middle of one."""
     return bool(re.search(r"</?(p|br|div|li|ul|ol|td|tr|h[1-6])\b", text, re.IGNORECASE))
 
 

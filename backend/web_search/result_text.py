@@ -105,7 +105,7 @@ def _is_between_words(line: str, at: int) -> bool:
 
 
 def _joins_previous(before: str, after: str) -> bool:
-    """Whether two code points are of one character."""
+    """Return whether two code points are of one character."""
     return (
         unicodedata.combining(after) > 0
         or unicodedata.category(after) in {"Mn", "Me", "Cf"}

@@ -209,7 +209,7 @@ class WebSearchService:
 
 
 def open_credential(values: ProviderValues, open_vault: Callable[[], Vault]) -> dict[str, object]:
-    """Raises NotConfiguredError: no key opens it."""
+    """Decrypt the credential of a provider, empty where it has none. Raises NotConfiguredError: no key opens it."""
     if values.sealed_credential is None:
         return {}
     return open_vault().open(values.sealed_credential)
@@ -222,7 +222,7 @@ def _choose_name(kind: str, providers: Sequence[StoredProvider]) -> str:
 
 
 def _check_credential_stays(before: ProviderValues, settings: Mapping[str, object]) -> None:
-    """A credential that nobody can read any more is sent to no other server than it was entered for."""
+    """Refuse to send a credential that nobody can read any more to another server than it was entered for."""
     is_moved = any(before.settings.get(one) != settings.get(one) for one in _SENT_TO)
     if is_moved and before.sealed_credential:
         message = "The address leads to another server. Enter the credential again, so that none is sent there by mistake."
@@ -230,7 +230,7 @@ def _check_credential_stays(before: ProviderValues, settings: Mapping[str, objec
 
 
 def _check_limit(per_minute: int) -> int | None:
-    """Raises InvalidInputError: it is out of range."""
+    """Return a limit of searches, None for the usual one. Raises InvalidInputError: it is out of range."""
     if not 0 <= per_minute <= MOST_PER_MINUTE:
         raise InvalidInputError(
             f"The limit of searches a minute is a number up to {MOST_PER_MINUTE:,}; 0 restores the usual one."

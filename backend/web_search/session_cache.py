@@ -43,7 +43,7 @@ Outcome: TypeAlias = Literal["hit", "miss"]
 
 class CacheObserver(Protocol):
     def looked_up_in_web_cache(self, kind: CacheKind, outcome: Outcome) -> None:
-        """A search or a page was looked for in a cache."""
+        """Take note that a search or a page was looked for in a cache."""
 
 
 class CacheEntries(Protocol):

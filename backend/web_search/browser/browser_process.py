@@ -77,7 +77,8 @@ class BrowserProcess(Closing):
     def __init__(
         self, chromium: Path, proxy_port: int, memory_bytes: int, deadline: Deadline
     ) -> None:
-        """
+        """Start Chromium, and wait until it is ready.
+
         Raises:
             NotConfiguredError: it does not start, or without its sandbox.
             TemporarilyUnavailableError: it does not start in time.

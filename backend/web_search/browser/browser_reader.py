@@ -79,7 +79,8 @@ class BrowserReader(Closing):
         resolver: Resolver = resolve_host,
         dial: Dialer = dial_address,
     ) -> None:
-        """
+        """Prepare to open pages; Chromium starts with the first of them.
+
         Args:
             chromium: the browser to start; `None` for one on the PATH.
             resolver: looks up the names of hosts, of which the public ones alone are connected to.

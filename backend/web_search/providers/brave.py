@@ -143,7 +143,10 @@ def _read_numbers(response: Response, name: str) -> list[int]:
 
 
 def _read_refusal(response: Response) -> Refusal | None:
-    """It answers 422 to a key that it does not know, as it does to parameters, and 402 once a limit of costs is reached."""
+    """Return why it refuses: it answers 402 once a limit of costs is reached, and 422 to a key that it does not know.
+
+    It answers 422 to parameters as well.
+    """
     if response.status == 402:
         return Refusal.QUOTA
     try:

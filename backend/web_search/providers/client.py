@@ -260,7 +260,7 @@ class ResultNames:
     published: tuple[str, ...]
 
     def find_items(self, answer: Mapping[str, Any]) -> list[Any]:
-        """Raises MalformedResponse: there is no list of results."""
+        """Return the results in an answer. Raises MalformedResponse: there is no list of results."""
         items = find_value(answer, *self.items)
         if isinstance(items, list):
             return items

@@ -65,7 +65,10 @@ def _check_proxy(proxy: str) -> str:
 
 
 def _leads_to_host(url: SplitResult) -> bool:
-    """Whether the package takes it: what it does not take would end the search, and no next provider would be asked."""
+    """Return whether the package takes the address of a proxy.
+
+    What it does not take would end the search, and no next provider would be asked.
+    """
     try:
         return (
             url.scheme in _PROXY_SCHEMES
@@ -77,7 +80,7 @@ def _leads_to_host(url: SplitResult) -> bool:
 
 
 def _check_login(login: SecretStr) -> SecretStr:
-    """The message does not repeat the login."""
+    """Check a login, with a message that does not repeat it."""
     text = login.get_secret_value()
     if text and (":" not in text or "@" in text or not text.isprintable() or " " in text):
         raise ValueError("Write USER:PASSWORD, with %40 for an @ in it.")
@@ -167,7 +170,7 @@ class DdgsProvider:
 
 
 def _load_ddgs() -> "tuple[type[DDGS], type[DDGSException]]":
-    """Raises NotConfiguredError: the package is not installed."""
+    """Load the package. Raises NotConfiguredError: it is not installed."""
     try:
         from ddgs import DDGS
         from ddgs.exceptions import DDGSException

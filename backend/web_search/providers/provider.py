@@ -68,7 +68,7 @@ class ProviderKind(Generic[S, C]):
 
 
 def _check_key(key: SecretStr) -> SecretStr:
-    """The message does not repeat the key."""
+    """Check a key, with messages that do not repeat it."""
     text = key.get_secret_value()
     if not text or len(text) > LONGEST_KEY or not (text.isascii() and text.isprintable()):
         raise ValueError("The key is empty, or has a character that no key has. Enter it again.")

@@ -48,7 +48,7 @@ class InvalidProviderError(InvalidSourceError):
 
 
 def get_provider_kind(name: str) -> ProviderKind[Any, Any]:
-    """Raises InvalidInputError: there is no such kind."""
+    """Return the kind of this name. Raises InvalidInputError: there is no such kind."""
     if name not in PROVIDER_KINDS:
         raise InvalidInputError(
             f"There is no kind of provider named {name!r}. The kinds are: {', '.join(PROVIDER_KINDS)}."

@@ -44,7 +44,7 @@ class SearxngSettings(ApiSettings):
 
 class _SearxngClient(ProviderClient):
     def auth_error(self, response: Response) -> SourceAuthError:
-        """It answers 403 where the format is not enabled."""
+        """Explain a refusal: SearXNG answers 403 where the format is not enabled."""
         if response.status == 403:
             return SourceAuthError(
                 f"SearXNG does not answer in JSON ({self.account.source}, status 403). In its settings.yml add json to"
