@@ -66,7 +66,7 @@ class DocumentSetUpdater:
         document_set_jobs.finish(self.database, job, members)
 
     def _check(self) -> None:
-        """Raises TemporarilyUnavailableError: the index is about to be another one."""
+        """Check that the set may go on. Raises TemporarilyUnavailableError: the index is about to be another one."""
         self.check()
         if is_held(self.database):
             raise TemporarilyUnavailableError(
@@ -123,6 +123,6 @@ class _JobCloser:
 
 
 def is_held(database: Database) -> bool:
-    """Whether the index is being copied or switched at this moment."""
+    """Return whether the index is being copied or switched at this moment."""
     latest = runs.latest(database).values()
     return any(run.kind in MAINTENANCE and is_going_on(run) for run in latest)

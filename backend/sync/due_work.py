@@ -301,7 +301,7 @@ def _exhaust(steps: Generator[object, None, None], heartbeat: Heartbeat) -> None
 
 
 def _begin_run(database: Database, due: Due) -> int:
-    """Raises TemporarilyUnavailableError: another worker was quicker."""
+    """Begin a run, or resume the one that is due. Raises TemporarilyUnavailableError: another worker was quicker."""
     holder = this_process()
     if due.run is not None:
         run_transitions.resume(database, due.run, holder)
@@ -369,7 +369,7 @@ class _RunCloser:
                 run_transitions.close(database, run, "interrupted", _STOPPED)
 
     def _settle(self) -> None:
-        """A listing that was applied leaves nothing to decide; a permission sync only of permission syncs."""
+        """Settle what waits to be decided: all of it after an applied listing, only its own after a permission sync."""
         source, kind = self._due.source, schedule.schedule_kind(self._due.kind)
         if kind in LISTING_KINDS:
             only = None if kind == "prune" else kind

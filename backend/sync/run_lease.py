@@ -234,7 +234,7 @@ class Heartbeat:
             report_reliably(partial(batches.release, self._database, held), self._lease)
 
     def check(self) -> None:
-        """Raises RunEndedError, StoppedError: the work must end here."""
+        """Raise RunEndedError or StoppedError where the work must end here."""
         if self._ended is not None:
             raise self._ended
         if self._stopping.is_set():

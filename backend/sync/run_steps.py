@@ -110,7 +110,7 @@ class ProgressWriter:
         self._due = 0.0
 
     def begin(self, stage: str) -> None:
-        """The run comes to another stage; what was counted so far is not reported again.
+        """Begin another stage of the run; what was counted so far is not reported again.
 
         Raises:
             RunEndedError: the run is not this process's any more.
@@ -153,8 +153,6 @@ class EmbeddingReporter:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What a run works with."""
-
     database: Database
     run: int
     pipeline: Pipeline

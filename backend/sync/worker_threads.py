@@ -82,7 +82,7 @@ class WorkerThreads:
         return not any(thread.is_alive() for thread in threads)
 
     def _database(self) -> Database:
-        """Raises TemporarilyUnavailableError: the process is not ready yet."""
+        """Return the database. Raises TemporarilyUnavailableError: the process is not ready yet."""
         if not self._is_ready(self._pause):
             raise TemporarilyUnavailableError(
                 "Not ready yet.", retry_after=timedelta(seconds=self._pause)
