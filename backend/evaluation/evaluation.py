@@ -35,8 +35,6 @@ OpenWriter: TypeAlias = Callable[[str, EmbedderIdentity], IndexWriter]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationDependencies:
-    """What an evaluation runs on."""
-
     open_index: OpenIndex
     open_writer: OpenWriter
     embedder: Embedder
