@@ -39,7 +39,10 @@ def parse_reader_token(text: str) -> str:
 
 
 def _fold_address(token: str) -> str:
-    """Letters of other scripts whose lower case is a letter of ASCII would make an address somebody else's."""
+    """Fold the case of an address.
+
+    Letters of other scripts whose lower case is a letter of ASCII would make it somebody else's.
+    """
     lowered = token.lower()
     if lowered.isascii() and not token.isascii():
         raise ValueError(

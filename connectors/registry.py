@@ -169,10 +169,7 @@ class ValidatedSource:
 
 
 def get_source_kind(name: str) -> SourceKind[Any, Any]:
-    """
-    Raises:
-        InvalidInputError: there is no such kind.
-    """
+    """Return the kind of this name. Raises InvalidInputError: there is no such kind."""
     if name not in SOURCE_KINDS:
         raise InvalidInputError(
             f"unknown kind of source: {name!r}; known are: {', '.join(SOURCE_KINDS)}"

@@ -32,7 +32,7 @@ def read_csv(data: bytes) -> ExtractionResult:
 
 
 def read_tsv(data: bytes) -> ExtractionResult:
-    """Like `read_csv`, with tabs between the cells."""
+    """Read as `read_csv` does, with tabs between the cells."""
     return _read(data, "\t")
 
 

@@ -167,7 +167,7 @@ def _get_parts(message: Message) -> list[Message]:
 
 
 def _select_alternative(parts: list[Message], kind: str) -> list[Message]:
-    """Of alternative forms of a body select the plain text unless it is empty, else the last."""
+    """Select, of alternative forms of a body, the plain text unless it is empty, else the last."""
     if kind != "multipart/alternative":
         return parts
     plain = (

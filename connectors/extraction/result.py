@@ -45,10 +45,7 @@ class SizeLimit:
         self._message = message
 
     def add(self, amount: int) -> None:
-        """
-        Raises:
-            ExtractionError: the maximum is exceeded.
-        """
+        """Count so much more. Raises ExtractionError: the maximum is exceeded."""
         self._remaining -= amount
         if self._remaining < 0:
             raise ExtractionError(self._message)

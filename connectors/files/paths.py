@@ -67,10 +67,7 @@ class GlobPattern:
 
     @classmethod
     def parse(cls, pattern: str) -> "GlobPattern":
-        """
-        Raises:
-            ValueError: the pattern is invalid; the message says why.
-        """
+        """Parse a pattern. Raises ValueError: it is invalid; the message says why."""
         return cls(pattern, tuple(map(_compile_name, _split(pattern))))
 
     def matches(self, path: Sequence[str]) -> bool:
@@ -98,10 +95,7 @@ class PathFilter:
 
     @classmethod
     def parse(cls, include: Iterable[str], exclude: Iterable[str]) -> "PathFilter":
-        """
-        Raises:
-            ValueError: a pattern is invalid.
-        """
+        """Parse the patterns of a filter. Raises ValueError: a pattern is invalid."""
         return cls(tuple(map(GlobPattern.parse, include)), tuple(map(GlobPattern.parse, exclude)))
 
     def includes(self, path: Sequence[str]) -> bool:

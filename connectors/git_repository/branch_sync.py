@@ -40,7 +40,7 @@ class FileFilter:
 
     @classmethod
     def of(cls, include: Iterable[str], exclude: Iterable[str]) -> Self:
-        """Raises ValueError: one of them is not a valid glob."""
+        """Make a filter of globs. Raises ValueError: one of them is not a valid glob."""
         return cls(PathFilter.parse(include, exclude))
 
     def accepts(self, parts: PathParts) -> bool:

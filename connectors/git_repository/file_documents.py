@@ -166,7 +166,7 @@ class _DocumentReader:
                 yield self._unreadable(entry, str(error), _version(entry))
 
     def _document(self, entry: FileEntry, last_change: LastChange) -> Document:
-        """Raises ExtractionError."""
+        """Read a file as a document. Raises ExtractionError."""
         options, data = self.options, self._content(entry)
         media_type = detect_media_type(entry.parts[-1], data[:HEAD_SIZE])
         if data and not is_supported(media_type):
@@ -190,7 +190,7 @@ class _DocumentReader:
         )
 
     def _content(self, entry: FileEntry) -> bytes:
-        """Raises ExtractionError."""
+        """Read the content of a file. Raises ExtractionError: it is not sent, too large, or in Git LFS."""
         size, largest = self.repository.objects.size(entry.blob), self.options.largest_file
         if size is None:
             raise _ContentUnavailableError("the server does not send its content")

@@ -48,7 +48,7 @@ def progress_from_json(value: object) -> SyncProgress | None:
 
 
 def to_checkpoint(progress: SyncProgress, selection: str) -> Checkpoint:
-    """`selection` identifies the settings that select files: with others, a sync starts over."""
+    """Encode progress. `selection` identifies the settings that select files: with others, a sync starts over."""
     return Checkpoint(json.dumps({**progress_to_json(progress), "chosen": selection}))
 
 

@@ -44,10 +44,7 @@ Remote: TypeAlias = HttpRemote | SshRemote | LocalRemote
 
 
 def parse_remote(text: str) -> Remote:
-    """
-    Raises:
-        ValueError: not an address that is supported; the message says why.
-    """
+    """Parse an address. Raises ValueError: not an address that is supported; the message says why."""
     address = text.strip()
     if address.startswith("-") or _CONTROL.search(address) or _REMOTE_HELPER.match(address):
         raise ValueError(f"{address!r} is not the address of a repository")

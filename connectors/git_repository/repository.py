@@ -30,7 +30,7 @@ class Repository:
     history: CommitHistory
 
     def has_commit(self, commit: str) -> bool:
-        """Whether a commit is present; one that is not is requested from the server once."""
+        """Return whether a commit is present; one that is not is requested from the server once."""
         if self.objects.size(commit) is None:
             self.mirror.fetch_commit(commit)
         return self.objects.size(commit) is not None

@@ -143,7 +143,7 @@ class ApiClient(Closing):
         self._client.cancel()
 
     def abort(self) -> None:
-        """As `cancel`; requests that run are broken off."""
+        """Cancel as `cancel` does, and break off requests that run."""
         self._client.abort()
 
     def close(self) -> None:

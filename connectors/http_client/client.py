@@ -92,7 +92,8 @@ class WebClient(Closing):
         ssl_context: ssl.SSLContext | None = None,
         resolver: Resolver = resolve_host,
     ) -> None:
-        """
+        """Prepare to send requests; a connection is opened by the first of them.
+
         Args:
             allowed_networks: what it may connect to in addition to the public internet.
             authorization: sent to its own origin only.
@@ -192,7 +193,7 @@ class WebClient(Closing):
         self._cancelled.set()
 
     def abort(self) -> None:
-        """As `cancel`; requests that run are broken off, as if the server were too slow."""
+        """Cancel as `cancel` does, and break off requests that run, as if the server were too slow."""
         self._cancelled.set()
         self._transport.abort()
 

@@ -65,7 +65,7 @@ class QuoteRemover:
         ]
 
     def _remaining_paragraphs(self, text: str) -> Iterator[_Paragraph]:
-        """An introduction is held back until a quoted paragraph below it stays."""
+        """Yield the paragraphs that stay; an introduction is held back until a quoted paragraph below it stays."""
         introductions: list[_Paragraph] = []
         before: _Paragraph | None = None
         compared = 0

@@ -15,7 +15,8 @@ class UserDirectory:
     """Finds users and members of groups; each is requested once a run."""
 
     def __init__(self, site: Site, emails: Mapping[str, str]) -> None:
-        """
+        """Prepare to look users and members of groups up at the site, each once.
+
         Args:
             emails: by account ID or user name in lower case; they take precedence over the site's.
         """

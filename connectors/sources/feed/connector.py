@@ -62,7 +62,7 @@ class FeedConnector:
         *,
         retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
     ) -> None:
-        """Raises ValueError: a credential would be sent to a public host without encryption."""
+        """Prepare to read feeds. Raises ValueError: a credential would be sent to a public host without encryption."""
         self._source = source
         self._settings = settings
         self._access = settings.access()

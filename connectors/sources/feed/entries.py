@@ -80,7 +80,7 @@ def resolve_link(base: str, link: str) -> str:
 
 
 def _strip_secrets(url: str) -> str:
-    """Raises ValueError."""
+    """Leave out of a URL what may be secret: its user, query and fragment. Raises ValueError."""
     scheme, host, path, _, _ = urlsplit(url)
     return urlunsplit((scheme, host.rpartition("@")[2], path, "", ""))
 

@@ -67,7 +67,7 @@ class EntryReader:
 
 
 def _make_sections(entry: FeedEntry) -> tuple[Section, ...]:
-    """Many feeds only name pages: then the title is what an entry says."""
+    """Make a section of the title: many feeds only name pages, and then it is what an entry says."""
     if not entry.title:
         raise ExtractionError("the entry has neither a title nor a text")
     return (make_section(entry.title, Place()),)

@@ -142,10 +142,7 @@ class FolderTree:
     """The files of a folder that its settings select. Hidden files and links are left out."""
 
     def __init__(self, settings: FolderSettings) -> None:
-        """
-        Raises:
-            SourceError: the folder cannot be opened.
-        """
+        """Open the folder. Raises SourceError: it cannot be opened."""
         self.root = open_root(settings.path)
         self._path = settings.path
         self._identity = _get_identity(self.root)

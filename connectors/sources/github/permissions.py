@@ -40,7 +40,8 @@ class PermissionReader:
         public: Collection[str],
         emails: Mapping[str, str],
     ) -> None:
-        """
+        """Prepare to read who may read repositories.
+
         Args:
             public: tokens of those who may read public repositories.
             emails: addresses by login in lower case; they take precedence over profiles.

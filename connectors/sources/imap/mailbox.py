@@ -57,7 +57,7 @@ class ImapMailbox(Closing):
         select: Callable[[Sequence[Folder]], Sequence[Folder]],
         largest_message: int,
     ) -> None:
-        """`select` returns those of the server's folders that are read."""
+        """Connect, and list the folders; `select` returns those of the server's folders that are read."""
         self._connect = connect
         self._largest = largest_message
         self._validities: dict[str, int] = {}
@@ -115,7 +115,7 @@ class ImapMailbox(Closing):
         return opened.message_count
 
     def _read_folder(self, folder: Folder) -> Iterator[Envelope]:
-        """If messages were removed in the meantime, start again: others may have been skipped."""
+        """Read a folder, and again if messages were removed in the meantime: others may have been skipped."""
         for _ in range(_LISTING_ATTEMPTS):
             total, count = self._open(folder), 0
             try:

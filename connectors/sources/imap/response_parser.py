@@ -45,10 +45,7 @@ def group_responses(parts: Iterable[ResponsePart | None]) -> Iterator[list[Respo
 
 
 def tokenize(response: Iterable[ResponsePart]) -> Iterator[Token]:
-    """
-    Raises:
-        MalformedResponseError: unbalanced parentheses or quotes.
-    """
+    """Split a response into tokens. Raises MalformedResponseError: unbalanced parentheses or quotes."""
     depth = 0
     for part in response:
         line, literal = (part, None) if isinstance(part, bytes) else part
@@ -99,10 +96,7 @@ def parse_attributes(response: Iterable[ResponsePart]) -> Mapping[str, bytes]:
 
 
 def parse_number(attributes: Mapping[str, bytes], name: str) -> int:
-    """
-    Raises:
-        MalformedResponseError: it is missing, or not a number of 64 bits.
-    """
+    """Parse an attribute. Raises MalformedResponseError: it is missing, or not a number of 64 bits."""
     text = attributes.get(name, b"")
     if not re.fullmatch(rb"\d{1,19}", text):
         raise MalformedResponseError(f"invalid {name or 'message number'}: {text[:40]!r}")

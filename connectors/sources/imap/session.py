@@ -71,7 +71,7 @@ class _Client(imaplib.IMAP4):
         super().__init__()
 
     def open(self, host: str = "", port: int = 0, timeout: float | None = None) -> None:
-        """imaplib calls this to connect; there is nothing to do."""
+        """Do nothing when imaplib calls this to connect."""
 
     def read(self, size: int) -> bytes:
         return self._connection.read(size)
@@ -281,7 +281,7 @@ class Session:
 
     @contextmanager
     def _folder_command(self, folder: Folder) -> Iterator[None]:
-        """As `_command`; a folder that cannot be opened is an error, lest it look empty."""
+        """Do as `_command`, and raise an error for a folder that cannot be opened, lest it look empty."""
         host, name = self._server.host, "/".join(folder.path)
         try:
             with self._command():

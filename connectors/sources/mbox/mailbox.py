@@ -36,8 +36,10 @@ class MboxFiles:
         includes: Callable[[PathParts], bool],
         largest_message: int,
     ) -> None:
-        """`enters` decides on files and folders whether to look at them, `includes` on files whether to
-        read them."""
+        """Prepare to read the files below `root`.
+
+        `enters` decides on files and folders whether to look at them, `includes` on files whether to read them.
+        """
         self._root = root
         self._enters = enters
         self._includes = includes

@@ -71,7 +71,8 @@ class UserDirectory:
     def __init__(
         self, raws: Iterable[object], find_other: Callable[[str], User | None] = lambda _: None
     ) -> None:
-        """
+        """Note users by their ids, and the names of their bots.
+
         Args:
             find_other: called once for each id that is not among the users.
 
@@ -156,7 +157,8 @@ class Channel:
 
     @classmethod
     def parse(cls, raw: object, kind: ChannelKind | None = None) -> "Channel":
-        """
+        """Read a channel as the API or an export describes it.
+
         Args:
             kind: the kind, if the object does not contain it (in an export).
 

@@ -83,7 +83,7 @@ class WebsiteConnector:
         *,
         retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
     ) -> None:
-        """Raises ValueError: a credential would be sent to a public host without encryption."""
+        """Prepare to crawl. Raises ValueError: a credential would be sent to a public host without encryption."""
         start_url = settings.start_urls()[0]
         self._source = source
         self._settings = settings

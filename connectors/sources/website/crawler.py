@@ -77,7 +77,7 @@ class Crawler(Closing):
     def __init__(
         self, fetcher: Fetcher, settings: WebsiteSettings, since: Checkpoint | None = None
     ) -> None:
-        """`since` is where an earlier crawl ended."""
+        """Begin a crawl, or go on from `since`, where an earlier crawl ended."""
         self._fetcher = fetcher
         self._settings = settings
         self._scope = fetcher.scope
@@ -198,7 +198,7 @@ class Crawler(Closing):
         return RemovedPage(page.url) if is_left_out else result
 
     def _is_duplicate(self, pending: PendingUrl, url: str, head: PageHead) -> bool:
-        """Whether the page names another one as canonical; that one is then added to the frontier."""
+        """Return whether the page names another one as canonical; that one is then added to the frontier."""
         canonical = head.canonical
         if canonical is None or canonical in (url, pending.url):
             return False

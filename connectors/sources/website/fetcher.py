@@ -159,7 +159,7 @@ class Fetcher:
         return self._robots[host]
 
     def _fetch_robots_txt(self, url: str) -> RobotsTxt:
-        """Without a robots.txt everything is allowed (RFC 9309, 2.3.1)."""
+        """Fetch a robots.txt; without one everything is allowed (RFC 9309, 2.3.1)."""
         try:
             response = self._client.get(url, limits=_ROBOTS_LIMITS)
         except NotAuthorizedError:

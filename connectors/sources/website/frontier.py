@@ -123,7 +123,7 @@ class Frontier(Closing):
 
 
 def _parse_lines(text: str) -> list[Any]:
-    """Raises ValueError, zlib.error: it is not what `Frontier.dump` returns."""
+    """Read what `Frontier.dump` returns. Raises ValueError, zlib.error: it is something else."""
     found = [json.loads(line) for line in zlib.decompress(base64.b85decode(text)).splitlines()]
     match found:
         case [[int(), str() | None], *rows] if all(_is_row(row) for row in rows):

@@ -51,7 +51,7 @@ def detect_media_type(response: Response) -> str:
 
 
 def may_contain_text(media_type: str) -> bool:
-    """Whether a file may be a document; media, feeds, style sheets and scripts are not."""
+    """Return whether a file may be a document; media, feeds, style sheets and scripts are not."""
     return media_type not in _IGNORED_TYPES and not media_type.startswith(_IGNORED_PREFIXES)
 
 

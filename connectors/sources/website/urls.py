@@ -119,11 +119,11 @@ class Scope:
     exclude: tuple[GlobPattern, ...] = ()
 
     def excludes(self, url: str) -> bool:
-        """Whether a URL must never be requested."""
+        """Return whether a URL must never be requested."""
         return host_of(url) not in self.hosts or matches_any(self.exclude, path_segments(url))
 
     def includes(self, url: str) -> bool:
-        """Whether a URL may become a document; others may be requested for their links."""
+        """Return whether a URL may become a document; others may be requested for their links."""
         is_included = not self.include or matches_any(self.include, path_segments(url))
         return is_included and not self.excludes(url)
 
