@@ -147,7 +147,7 @@ def _blocks(text: str) -> Iterator[Span]:
 
 
 def _wraps(text: str, line: Span, following: Span) -> bool:
-    """Whether the break between two lines comes from wrapping."""
+    """Return whether the break between two lines comes from wrapping."""
     if len(_BLANK_LINE.findall(text, line.end, following.start)) != 1:
         return False
     if any(_OWN_LINE.match(text, each.start) for each in (line, following)):
@@ -210,7 +210,7 @@ def _first_letter(text: str, start: int, end: int) -> int:
 
 
 def _is_abbreviation(text: str, dot: int, following: int, block_start: int) -> bool:
-    """Whether the full stop at `dot` belongs to the word before it."""
+    """Return whether the full stop at `dot` belongs to the word before it."""
     start = max(block_start, dot - _LONGEST_ABBREVIATION)
     before = _WORD_BEFORE.search(text, start, dot)
     if before is None:
@@ -226,7 +226,7 @@ def _is_abbreviation(text: str, dot: int, following: int, block_start: int) -> b
 
 
 def _is_ordinal(text: str, number: re.Match[str], following: int, block_start: int) -> bool:
-    """Whether "1." opens a list item, or "3." a German date."""
+    """Return whether "1." opens a list item, or "3." a German date."""
     if number.start() == block_start and len(number.group()) <= 3:
         return True
     word = _WORD_AFTER.match(text, following)
@@ -244,7 +244,7 @@ class TokenizedText:
         return bisect_right(self.ends, span.end) - bisect_right(self.ends, span.start)
 
     def fits(self, span: Span, room: int) -> bool:
-        """Whether it has at most `room` tokens and not more characters than so many tokens usually have."""
+        """Return whether it has at most `room` tokens and not more characters than so many tokens usually have."""
         return (
             span.end - span.start <= room * CHARACTERS_A_TOKEN and self.count_tokens(span) <= room
         )
@@ -306,7 +306,7 @@ def find_break(text: str, window: Span) -> int:
 
 
 def _joins_previous(text: str, position: int) -> bool:
-    """Whether the code point at `position` forms one character with the previous one."""
+    """Return whether the code point at `position` forms one character with the previous one."""
     if position >= len(text):
         return False
     return (

@@ -216,7 +216,7 @@ def _fitting(header: str, contexts: ContextBuilder, limit: int) -> str:
 
 
 def _fits_whole(whole: _Passage, contexts: ContextBuilder, limit: int) -> bool:
-    """Whether a short section is one chunk; longer ones are not tried."""
+    """Return whether a short section is one chunk; longer ones are not tried."""
     text = whole.embedded_text
     return len(text) <= limit * _SHORT and contexts.count_tokens(text) <= limit - _MARGIN
 
@@ -321,7 +321,7 @@ def _utc(moment: datetime | None) -> str | None:
 
 
 def head(text: str, tokens: int, embedder: Embedder) -> str:
-    """The beginning of `text` that has at most `tokens` tokens, special tokens not counted."""
+    """Return the beginning of `text` that has at most `tokens` tokens, special tokens not counted."""
     start = text[: tokens * CHARACTERS_A_TOKEN]
     ends = embedder.token_ends(start)
     return start if len(ends) <= tokens else start[: ends[tokens - 1] if tokens else 0]

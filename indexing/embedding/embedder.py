@@ -32,7 +32,12 @@ class QueryEmbedder(Protocol):
     """What computes the vectors of sentences that are compared."""
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
-        """Raises DeadlineExceededError, TemporarilyUnavailableError (a remote model that does not answer), ActionRequiredError."""
+        """Embed questions.
+
+        Raises:
+            DeadlineExceededError, ActionRequiredError
+            TemporarilyUnavailableError: a remote model does not answer.
+        """
         ...
 
 
@@ -46,13 +51,13 @@ class Embedder(QueryEmbedder, Protocol):
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, special tokens included, nothing cut off."""
+        """Count the tokens of each text, special tokens included, nothing cut off."""
         ...
 
     def token_ends(self, text: str) -> Sequence[int]:
-        """The end of each token of `text` in code points, ascending, without special tokens."""
+        """Return the end of each token of `text` in code points, ascending, without special tokens."""
         ...
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Raises TemporarilyUnavailableError (a remote model that does not answer), NotConfiguredError."""
+        """Embed passages. Raises TemporarilyUnavailableError (a remote model does not answer), NotConfiguredError."""
         ...

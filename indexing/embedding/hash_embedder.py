@@ -89,7 +89,7 @@ def _digest(text: str) -> int:
 
 
 def _features(text: str) -> Iterator[tuple[str, float]]:
-    """Words, and the three-letter pieces of long ones; short words, mostly grammar, weigh little."""
+    """Yield words and the three-letter pieces of long ones, with weights: short words, mostly grammar, weigh little."""
     words = _WORD.findall(_folded(text)) or _TOKEN.findall(text)
     for word in words:
         yield word, 0.3 if word.isascii() and len(word) <= _SHORT_WORD else 1.0

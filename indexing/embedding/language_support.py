@@ -126,12 +126,12 @@ class Understanding:
         return np.clip(scaled, 0.0, 1.0)
 
     def language(self, language: str) -> float:
-        """0 for noise, 1 for understood; 0 for a language that was not measured."""
+        """Rate a language: 0 for noise, 1 for understood; 0 for one that was not measured."""
         figure = self.measured.get(language, 0.0)
         return min(1.0, max(0.0, (figure - NOISE) / (UNDERSTOOD - NOISE)))
 
     def share_of(self, text: str) -> float:
-        """0 to 1: how much of the text is understood, by its letters; 1 where it has none."""
+        """Return how much of the text is understood, 0 to 1, by its letters; 1 where it has none."""
         if text.isascii():  # nothing to count: all letters are of one script
             return min(1.0, self._latin(text)) if _ASCII_LETTER.search(text) else 1.0
         letters = Counter[str]()
@@ -150,7 +150,7 @@ class Understanding:
         return self.language(_LANGUAGE_OF_SCRIPT.get(script, ""))
 
     def _latin(self, text: str) -> float:
-        """English unless the words or the letters speak for another language."""
+        """Rate Latin letters: as English unless the words or the letters speak for another language."""
         if is_english(text):
             return self.language("English")
         return sum(map(self.language, _LATIN)) / len(_LATIN)
@@ -165,7 +165,7 @@ class EmbedderWithLanguages:
 
 
 def is_english(text: str) -> bool:
-    """Whether the Latin letters of a text are English as far as can be seen.
+    """Return whether the Latin letters of a text are English as far as can be seen.
 
     Names, codes and a single foreign word say nothing, and pass for English: to search English in
     vain with a model that knows it costs more than to give noise a share.
@@ -220,7 +220,7 @@ def _unrelated_pairs(cosines: Sequence[NDArray[np.float32]]) -> NDArray[np.float
 
 
 def understanding_of(embedder: Embedder, cache: Path) -> Understanding:
-    """Measured when the model is new, afterwards read from the folder `cache`.
+    """Measure what a model understands when it is new, afterwards read it from the folder `cache`.
 
     Raises:
         TemporarilyUnavailableError, ActionRequiredError: a remote model is new and does not answer.
@@ -256,7 +256,7 @@ def _cosines(embedder: Embedder, pairs: Pairs) -> NDArray[np.float32]:
 
 
 def rescaled_reciprocal_rank(likeness: NDArray[np.float32]) -> float:
-    """Of a square matrix whose right pairs are on the diagonal: 1 if all are first, 0 at chance."""
+    """Rate a square matrix whose right pairs are on the diagonal: 1 if all are first, 0 at chance."""
     centred = likeness - likeness.mean(axis=0) - likeness.mean(axis=1, keepdims=True)
     both = np.concatenate([_ranks(centred), _ranks(centred.T)])
     size = len(likeness)
@@ -265,6 +265,6 @@ def rescaled_reciprocal_rank(likeness: NDArray[np.float32]) -> float:
 
 
 def _ranks(scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The rank of the diagonal in each row, counted from 1; those that tie with it go before it."""
+    """Return the rank of the diagonal in each row, counted from 1; those that tie with it go before it."""
     ranks: NDArray[np.int64] = (scores >= np.diagonal(scores)[:, np.newaxis]).sum(axis=1)
     return ranks

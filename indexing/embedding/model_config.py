@@ -134,7 +134,7 @@ def read_model_config(folder: Path) -> ModelConfig:
 
 
 def is_bert_family(architecture: Mapping[str, Any]) -> bool:
-    """Whether a config.json is of an architecture that `bert_graph` builds.
+    """Return whether a config.json is of an architecture that `bert_graph` builds.
 
     A model with code of its own (`auto_map`) goes by the name of the architecture it changes.
     """

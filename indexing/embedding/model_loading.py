@@ -160,7 +160,7 @@ def _holds_model(folder: Path) -> bool:
 
 
 def _in_package(model: str) -> ModelSource | None:
-    """Other teams' models may end in the same name and are not taken for it."""
+    """Find an installed package of the model; other teams' models may end in the same name and are not taken for it."""
     team, _, name = model.rpartition("/")
     if team not in ("", _HOME_OF_BARE_NAMES):
         return None
@@ -175,13 +175,13 @@ def _in_package(model: str) -> ModelSource | None:
 
 
 def _modules_ending_in(ending: str) -> list[str]:
-    """By the names of folders alone: to look into each for what it holds takes a one-shot command 14 ms."""
+    """List modules by names of folders alone: to look into each for what it holds takes a one-shot command 14 ms."""
     places = [*map(Path, sys.path), _BUNDLED_PACKAGES]
     return sorted({each.name for place in places for each in place.glob(f"*{ending}")})
 
 
 def _package_folders(module: str) -> list[Path]:
-    """Without importing it: a package of a model may import a whole framework."""
+    """Find the folders of a package without importing it: that of a model may import a whole framework."""
     if not module.isidentifier():
         return []
     spec = find_spec(module) or PathFinder.find_spec(module, [str(_BUNDLED_PACKAGES)])
@@ -234,7 +234,7 @@ def download_model(fetch: Callable[..., str], can_read: CanRead) -> Path:
 
 
 def _prefers_exported(folder: Path) -> bool:
-    """Whether ready-made files save a conversion: the BERT family needs none."""
+    """Return whether ready-made files save a conversion: the BERT family needs none."""
     try:
         return not is_bert_family(read_model_config(folder).architecture)
     except UnsupportedModelError:
@@ -264,7 +264,7 @@ def _nowhere(model: str, reason: str) -> str:
 
 
 def get_weights_version(folder: Path, memory: Path) -> str:
-    """A digest of a model's files, 16 hexadecimal digits.
+    """Return a digest of a model's files, 16 hexadecimal digits.
 
     Reading them all is done once: `memory`, a folder, keeps the digest together with the names,
     sizes and times of the files, and while these stay the same it is taken from there.

@@ -45,7 +45,7 @@ _MODULES = ("sentence_transformers", "transformers", "torch")
 
 
 def is_conversion_installed() -> bool:
-    """Whether the libraries of the extra `models` are installed, without importing them."""
+    """Return whether the libraries of the extra `models` are installed, without importing them."""
     return all(find_spec(name) is not None for name in _MODULES)
 
 

@@ -71,7 +71,7 @@ def chat_token_counter(vocabularies: Path = _TIKTOKEN_FOLDER) -> CountTokens:
 
 
 def _has_vocabulary(folder: Path) -> bool:
-    """Whether tiktoken will find there what it needs; of a damaged file it would fetch another."""
+    """Return whether tiktoken will find there what it needs; of a damaged file it would fetch another."""
     file = folder / _VOCABULARY_FILE
     if not file.is_file():
         return False
@@ -91,7 +91,7 @@ def _warn_once(folder: Path) -> None:
 
 
 def estimated_tokens(text: str) -> int:
-    """At least as many tokens as o200k_base has for prose, code and scripts of all kinds.
+    """Count at least as many tokens as o200k_base has for prose, code and scripts of all kinds.
 
     The rule: an ASCII word has a token for every four letters begun, a number one for every three
     digits begun, letters and digits together one each; a mark of ASCII one; white space one unless
@@ -113,12 +113,12 @@ _count_word = lru_cache(maxsize=16_384)(_count_ends)
 
 
 def rough_tokens(text: str) -> int:
-    """A token for every four bytes: for budgets where no language model will read the text."""
+    """Count a token for every four bytes: for budgets where no language model will read the text."""
     return (len(text.encode(errors="replace")) + 3) // 4
 
 
 def estimated_ends(text: str) -> list[int]:
-    """The ends, in code points, of the tokens that `estimated_tokens` counts."""
+    """Return the ends, in code points, of the tokens that `estimated_tokens` counts."""
     return list(_iterate_ends(text))
 
 

@@ -7,5 +7,5 @@ _NO_WORD = "xqzv"
 
 
 def is_one_token(embedder: Embedder, word: str) -> bool:
-    """Whether the embedder has a vocabulary that holds a folded word whole."""
+    """Return whether the embedder has a vocabulary that holds a folded word whole."""
     return len(embedder.token_ends(word)) == 1 < len(embedder.token_ends(_NO_WORD))

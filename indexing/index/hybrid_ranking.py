@@ -263,7 +263,7 @@ class _Legs(Generic[Key]):
 
 
 def is_too_common(holders: int, chunks: int) -> bool:
-    """Whether a code-like word, contained in `holders` of all `chunks`, is too common to single any of them out.
+    """Return whether a code-like word is too common to single out any chunk: `holders` of all `chunks` contain it.
 
     A word such as `2026` or `v2` in half of a corpus would rank that half above everything else in the
     question. Quoted phrases are not checked: a user who quotes a common phrase means it.

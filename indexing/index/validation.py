@@ -72,7 +72,7 @@ def prepare_batches(
 
 
 def is_stale(item: PreparedChange, generation: int) -> bool:
-    """Whether the change is older than the generation that the index holds of its document."""
+    """Return whether the change is older than the generation that the index holds of its document."""
     match item:
         case PreparedReplace(change=change):
             return generation > change.generation

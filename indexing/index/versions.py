@@ -139,7 +139,7 @@ class VersionGuard(Protocol):
 
 
 def _do_nothing() -> None:
-    """For what has nothing to close."""
+    """Do nothing, for what has nothing to close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,10 @@ class VersionCheckedIndex(Closing):
     """
 
     def __init__(self, open_version: Callable[[], OpenedVersion[Index]]) -> None:
-        """`open_version` raises NotConfiguredError where the current version has another embedder."""
+        """Prepare to read the current version.
+
+        `open_version` raises NotConfiguredError where the current version has another embedder.
+        """
         self._current = _CurrentVersion(open_version)
 
     def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:
@@ -240,7 +243,10 @@ class VersionCheckedWriter:
     """
 
     def __init__(self, open_version: Callable[[], OpenedVersion[IndexWriter]]) -> None:
-        """`open_version` raises NotConfiguredError where the current version has another embedder."""
+        """Prepare to write to the current version.
+
+        `open_version` raises NotConfiguredError where the current version has another embedder.
+        """
         self._current = _CurrentVersion(open_version)
 
     def write(self, changes: Iterable[IndexChange]) -> Written:

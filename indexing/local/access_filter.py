@@ -83,7 +83,7 @@ class LabelSets:
     last: int
 
     def containing(self, labels: Sequence[int]) -> Mask:
-        """Whether each set, by id, contains any of `labels`."""
+        """Return whether each set, by id, contains any of `labels`."""
         found = np.zeros(self.last + 1, dtype=np.bool_)
         found[self.sets[np.isin(self.labels, labels)]] = True
         return found
@@ -415,7 +415,7 @@ class VisibleChunks:
     """
 
     def __init__(self, connection: Connection, readers: Readers) -> None:
-        """`connection` is in a read transaction for as long as this is used."""
+        """Use `connection`, which is in a read transaction for as long as this is used."""
         self._connection = connection
         self._readers = readers
 

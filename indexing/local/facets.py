@@ -17,7 +17,7 @@ _LOWER = (1 << _BITS) - 1
 
 
 def count_facets(connection: Connection, columns: Columns, visible: Mask) -> Facets:
-    """`visible` is by ordinal."""
+    """Count by facet the documents that are `visible`, by ordinal."""
     documents = columns.documents
     return Facets(
         sources=_count_labels(connection, documents["source"][visible]),

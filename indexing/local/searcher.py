@@ -265,7 +265,7 @@ class _Search:
         return {slot: ExactMatch(count, score) for slot, count, score in matches if count}
 
     def _is_distinctive(self, term: str, scope: SearchScope) -> bool:
-        """Whether few enough chunks contain the term; a quoted term always counts."""
+        """Return whether few enough chunks contain the term; a quoted term always counts."""
         searcher, chunks = self._snapshot.searcher, self._snapshot.state.chunks
         plain = tokenizer.plain_words(term)
         if not plain:

@@ -132,7 +132,7 @@ class FulltextIndex:
     """One epoch of the full-text index, open."""
 
     def __init__(self, folder: Path, epoch: int) -> None:
-        """Raises FulltextDamagedError."""
+        """Open the index of an epoch. Raises FulltextDamagedError."""
         self.epoch = epoch
         with _translate_errors():
             self._index = tantivy.Index.open(str(path(folder, epoch)))
@@ -207,7 +207,7 @@ def match_documents(ordinals: Sequence[int]) -> Condition:
 
 
 def match_date_range(field: str, since: int | None, until: int | None) -> Condition:
-    """`[since, until)` of `created` or `updated`."""
+    """Match `[since, until)` of `created` or `updated`."""
     query = tantivy.Query.range_query(
         SCHEMA,
         field,
@@ -314,7 +314,7 @@ def count_phrase(searcher: tantivy.Searcher, words: Sequence[str]) -> int:
 
 
 def is_held(searcher: tantivy.Searcher, word: str, stems: Sequence[str]) -> bool:
-    """Whether any chunk contains a word or one of its stems."""
+    """Return whether any chunk contains a word or one of its stems."""
     held = (searcher.doc_freq("words", stem) for stem in stems)
     return searcher.doc_freq("plain", word) > 0 or any(held)
 

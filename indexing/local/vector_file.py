@@ -229,7 +229,7 @@ def _width(kind: str, dimension: int) -> int:
 
 
 def are_complete(folder: Path, epoch: int, slots: int, dimension: int) -> bool:
-    """Whether the files exist and hold at least `slots` entries."""
+    """Return whether the files exist and hold at least `slots` entries."""
     paths = {kind: _path(folder, epoch, kind) for kind in _KINDS}
     return slots == 0 or all(
         path.is_file() and path.stat().st_size >= slots * _width(kind, dimension)

@@ -229,7 +229,7 @@ def _amended_values(amendment: Amendment, counter: int) -> dict[str, object]:
 
 
 def allow_writes() -> None:
-    """The check of a folder that may always be written."""
+    """Do nothing, as the check of a folder that may always be written."""
 
 
 class LocalIndexWriter:

@@ -134,7 +134,7 @@ class Memberships:
 
 
 def is_visible(chunk: str, records: Mapping[str, Source], filters: Filters) -> bool:
-    """Whether the records contain the document of this chunk id, in its version and matching the filters."""
+    """Return whether the records contain the document of this chunk id, in its version and matching the filters."""
     document = records.get(key_of(chunk))
     return (
         document is not None

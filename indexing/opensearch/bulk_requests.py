@@ -152,7 +152,7 @@ class BulkClient:
     """Sends actions to one index. For one thread at a time."""
 
     def __init__(self, client: OpenSearch, index: str, patience: float) -> None:
-        """`patience`: seconds for which a busy cluster is retried without progress."""
+        """Prepare to write; `patience` is for how many seconds a busy cluster is retried without progress."""
         self._client = client
         self._alias = write_alias(index)
         self._patience = patience
@@ -277,7 +277,7 @@ def _retry_while_busy(call: Callable[[], Response], backoff: Backoff) -> Respons
 
 
 def _is_transient(error: TransportError) -> bool:
-    """Whether the same request may succeed a little later."""
+    """Return whether the same request may succeed a little later."""
     if isinstance(error, SSLError):
         return False
     return isinstance(error, Unreachable) or isinstance(

@@ -80,7 +80,10 @@ class DocumentRecords:
     def _recognise_own(
         self, stamped: Sequence[DocumentRecord], put: list[StoredRecord | None]
     ) -> list[StoredRecord | None]:
-        """A write whose response was lost is sent again, and then refused because it had succeeded."""
+        """Recognise one's own records among those that were refused.
+
+        A write whose response was lost is sent again, and then refused because it had succeeded.
+        """
         refused = [number for number, stored in enumerate(put) if stored is None]
         current = self.read(stamped[number].id for number in refused)
         for number in refused:

@@ -127,7 +127,10 @@ class RankedSearch:
                 self._cosines[number].update(self._retriever.read_cosines(response))
 
     def _cosine_queries(self, rankings: Sequence[Ranking]) -> Iterator[tuple[int, Body]]:
-        """Every hit has its cosine, however it was retrieved, so that the evidence of hits is comparable."""
+        """Yield queries for the cosines that hits do not have yet.
+
+        Every hit has its cosine, however it was retrieved, so that the evidence of hits is comparable.
+        """
         for number, (query, ranking) in enumerate(
             zip(self._retriever.queries, rankings, strict=True)
         ):

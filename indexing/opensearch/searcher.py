@@ -80,7 +80,7 @@ class OpenSearchIndex(Closing):
         vectors: VectorSettings,
         analysis: Analysis,
     ) -> None:
-        """Created by `open_index`, which ensures that the index exists and fits."""
+        """Use `open_index`, which ensures that the index exists and fits."""
         self._client = client
         self._index = index
         self._dimension = dimension

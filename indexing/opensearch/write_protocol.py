@@ -166,7 +166,7 @@ class BatchWriter:
         quantisation: Quantisation,
         patience: float,
     ) -> None:
-        """`patience`: seconds to wait for other writers without progress."""
+        """Prepare to write; `patience` is for how many seconds to wait for other writers without progress."""
         self._records = records
         self._bulk = bulk
         self._quantisation: Quantisation = quantisation
@@ -370,7 +370,7 @@ class IdleWatch:
     _losses: dict[str, int] = field(default_factory=dict)
 
     def is_abandoned(self, stored: StoredRecord) -> bool:
-        """Whether the record has not changed for so long that it may be taken over."""
+        """Return whether the record has not changed for so long that it may be taken over."""
         each = stored.record.id
         sighting = self._sightings.get(each)
         if sighting is None or sighting.sequence != stored.sequence:

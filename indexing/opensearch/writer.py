@@ -40,7 +40,7 @@ class OpenSearchIndexWriter:
         analysis: Analysis,
         patience: float = PATIENCE,
     ) -> None:
-        """Created by `open_writer`, which ensures that the index exists and fits."""
+        """Use `open_writer`, which ensures that the index exists and fits."""
         self._client = client
         self._index = index
         self._dimension = dimension

@@ -134,7 +134,7 @@ def copy_missing(source: IndexWriter, target: IndexWriter) -> Iterator[CopyProgr
 
 
 def _do_nothing() -> None:
-    """Syncs are not paused, so that there is no pause to extend."""
+    """Do nothing: syncs are not paused, so that there is no pause to extend."""
 
 
 def _plan_copy(source: IndexWriter, target: IndexWriter) -> _CopyPlan:
@@ -153,7 +153,7 @@ def _find_differences(source: IndexWriter, target: IndexWriter) -> Iterator[Diff
 
 
 def _is_outdated(difference: Difference) -> bool:
-    """Whether the source has no such document, or a version that the target would refuse as an older one."""
+    """Return whether the source has no such document, or a version that the target would refuse as an older one."""
     expected, actual = difference.expected, difference.actual
     return actual is not None and (expected is None or actual.generation > expected.generation)
 

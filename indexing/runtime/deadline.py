@@ -72,7 +72,7 @@ class Deadline:
         return Deadline(self.at, self.cancel_token, hook)
 
     def remaining(self) -> float:
-        """Seconds until the deadline, never negative."""
+        """Return the seconds until the deadline, never negative; none are left once it is cancelled."""
         if self.cancel_token is not None and self.cancel_token.is_cancelled:
             return 0.0
         return max(0.0, self.at - time.monotonic())

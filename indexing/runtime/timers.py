@@ -13,7 +13,7 @@ class Timer:
     """A call that is due at a time, unless it is cancelled before."""
 
     def __init__(self, at: float, callback: Callback) -> None:
-        """`at`: seconds of `time.monotonic`."""
+        """Call `callback` at `at`, in seconds of `time.monotonic`."""
         self.at = at
         self.callback: Callback | None = callback
 

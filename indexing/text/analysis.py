@@ -204,7 +204,7 @@ def _collect_voters(
 
 
 def _voting_words(language: Language) -> Iterable[str]:
-    """A single letter on its own is rarely a word."""
+    """Return the words that vote for a language: a single letter on its own is rarely a word."""
     more = FUNCTION_WORDS["English"] if language.code == "en" else frozenset()
     return (word for word in language.stop_words | more if len(word) > 1)
 

@@ -46,12 +46,12 @@ _VISIBLE = re.compile(rf"[^{INVISIBLE}\U0001d173-\U0001d17a\U000e0000-\U000e0fff
 
 
 def is_visible(text: str) -> bool:
-    """Whether a reader sees anything of a text."""
+    """Return whether a reader sees anything of a text."""
     return _VISIBLE.search(text) is not None
 
 
 def is_storable(text: str) -> bool:
-    """Whether `text` is Unicode without NUL. Half of a surrogate pair is not Unicode."""
+    """Return whether `text` is Unicode without NUL. Half of a surrogate pair is not Unicode."""
     return _UNSTORABLE.search(text) is None
 
 

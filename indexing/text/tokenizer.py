@@ -313,7 +313,7 @@ def _is_identifier(run: str) -> bool:
 
 
 def contains_term(text: str, term: str) -> bool:
-    """Whether `text` contains the exact term, both folded, white space collapsed, at word boundaries.
+    """Return whether `text` contains the exact term, both folded, white space collapsed, at word boundaries.
 
     `E-22` is contained neither in `E-2207` nor in `E-22.1`. Scripts without spaces need no boundary. No
     text contains an empty term.
