@@ -81,7 +81,7 @@ class MetricsReader:
         self._counted_for: tuple[int, ...] = ()
 
     def take(self) -> Figures:
-        """Raises TemporarilyUnavailableError, ActionRequiredError: the database's."""
+        """Return the figures of now. Raises TemporarilyUnavailableError, ActionRequiredError: the database's."""
         with self._lock, self._database.reading() as connection:
             latest = _latest(connection)
             unsettled = self._unsettled(connection, latest)
@@ -143,7 +143,7 @@ class MetricsReader:
 
 
 def _latest(connection: Connection) -> dict[int, tuple[int, str]]:
-    """The number and the state of the last run, by source."""
+    """Return the number and the state of the last run, by source."""
     each = runs.alias()
     number = select(func.max(each.c.id)).where(each.c.source_id == sources.c.id).scalar_subquery()
     query = select(runs.c.source_id, runs.c.id, runs.c.state).select_from(sources)

@@ -67,7 +67,7 @@ def list_providers(database: Database) -> list[StoredProvider]:
 
 
 def find(database: Database, name: str) -> StoredProvider:
-    """Raises NotFoundError: there is none of this name."""
+    """Return the provider of a name. Raises NotFoundError: there is none of this name."""
     named = _SELECT_PROVIDERS.where(web_providers.c.name == name)
     if is_storable(name):
         with database.reading() as connection:

@@ -36,7 +36,7 @@ def add(
     expires_at: datetime,
     person_id: int | None,
 ) -> ApiToken:
-    """Raises ConflictError: there is a token of this name and owner."""
+    """Add a token, and return it. Raises ConflictError: there is one of this name and owner."""
     row = {
         "name": name,
         "digest": digest,

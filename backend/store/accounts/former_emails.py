@@ -13,7 +13,7 @@ def record(database: Database, email: str, person_id: int) -> None:
 
 
 def is_of_another(database: Database, email: str, person_id: int | None) -> bool:
-    """Whether somebody else than this person, or anybody if it is None, had an address."""
+    """Return whether somebody else than this person, or anybody if it is None, had an address."""
     which = former_emails.c.email == email
     if person_id is not None:
         which &= former_emails.c.person_id != person_id

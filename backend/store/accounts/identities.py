@@ -49,7 +49,7 @@ def list_of_person(database: Database, person_id: int) -> list[LinkedIdentity]:
 
 
 def remove(database: Database, person_id: int, issuer: str, subject: str) -> None:
-    """Raises NotFoundError: the person has no such identity."""
+    """Remove an identity of a person. Raises NotFoundError: the person has no such identity."""
     which = (*_is(issuer, subject), identities.c.person_id == person_id)
     with database.writing() as connection:
         if not connection.execute(delete(identities).where(*which)).rowcount:

@@ -45,7 +45,7 @@ def take(database: Database, digest: str, now: datetime) -> Invitation | None:
 
 
 def _is_valid(digest: str, now: datetime) -> tuple[ColumnElement[bool], ...]:
-    """Whether an invitation has this code and has not expired; that of the first account ends with the first account."""
+    """Return the conditions: it has this code and has not expired; that of the first account ends with that account."""
     is_open = or_(invitations.c.email.is_not(None), ~exists().select_from(people))
     return invitations.c.digest == digest, invitations.c.expires_at > now, is_open
 

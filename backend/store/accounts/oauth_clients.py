@@ -102,7 +102,7 @@ def remove_unused(database: Database, never_connected: datetime, not_connected: 
 
 
 def remove_oldest_unused(database: Database, kept: int) -> None:
-    """Of the clients that nobody ever connected, keep so many of the last registered."""
+    """Remove clients that nobody ever connected, but for so many of the last registered."""
     unused = select(oauth_clients.c.id).where(oauth_clients.c.connected_at.is_(None))
     last = unused.order_by(oauth_clients.c.created_at.desc(), oauth_clients.c.id).offset(kept)
     with database.writing() as connection:

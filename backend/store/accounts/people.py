@@ -65,7 +65,7 @@ def add(
     verified: str | None,
     created_at: datetime,
 ) -> Person:
-    """Raises ConflictError: there is an account of this address."""
+    """Add an account. Raises ConflictError: there is an account of this address."""
     row = {
         "email": email,
         "name": name,
@@ -100,7 +100,7 @@ def find_by_email(database: Database, email: str) -> Person | None:
 
 
 def get_by_email(database: Database, email: str) -> Person:
-    """Raises NotFoundError: nobody has an account of this address."""
+    """Return the person of an address. Raises NotFoundError: nobody has an account of it."""
     person = find_by_email(database, email)
     if person is None:
         raise NotFoundError(f"There is no account of {email}. To list them: quarry users list")
@@ -183,6 +183,6 @@ def count_active_admins(database: Database) -> int:
 
 
 def _lock_admins(connection: Connection) -> None:
-    """SQLite has one writer at a time anyway."""
+    """Lock the rows of all admins for this transaction; SQLite has one writer at a time anyway."""
     admins = select(people.c.id).where(people.c.role == ADMIN_ROLE).order_by(people.c.id)
     connection.execute(admins.with_for_update()).all()

@@ -85,7 +85,7 @@ def list_of_person(database: Database, person_id: int) -> list[Session]:
 
 
 def remove_by_id(database: Database, person_id: int, session_id: int) -> None:
-    """Raises NotFoundError: the person has no such session."""
+    """End a session of a person. Raises NotFoundError: the person has no such session."""
     which = (sessions.c.person_id == person_id, sessions.c.id == session_id)
     with database.writing() as connection:
         if not connection.execute(delete(sessions).where(*which)).rowcount:

@@ -95,7 +95,7 @@ def _holds(word: str) -> ColumnElement[bool]:
 
 
 def _asks(word: str) -> ColumnElement[bool]:
-    """Whether it stands in the title or in a question."""
+    """Return whether a word stands in the title or in a question of a conversation."""
     folded = fold(word)
     asked = select(literal(1)).where(
         messages.c.conversation_id == conversations.c.id,
@@ -109,7 +109,7 @@ def _says(word: str) -> ColumnElement[bool]:
 
 
 def _finds(query: Select[Any]) -> ColumnElement[bool]:
-    """Whether it finds something. For an EXISTS, PostgreSQL may read the messages of everybody."""
+    """Return whether a query finds something. For an EXISTS, PostgreSQL may read the messages of everybody."""
     return query.correlate(conversations).limit(1).scalar_subquery().is_not(None)
 
 

@@ -40,7 +40,7 @@ _COLUMNS = (shares.c.id, shares.c.message_id, shares.c.created_at)
 
 
 def missing() -> NotFoundError:
-    """One that was taken back, deleted or disabled and a missing one give the same error."""
+    """Return the error for what is missing, the same as for what was taken back, deleted or disabled."""
     return NotFoundError("Nothing is shared under this link, or sharing has ended.")
 
 
@@ -133,7 +133,7 @@ def get_shared(database: Database, share_id: str, reader: ConversationOwner) -> 
 
 
 def _is_open_to(reader: ConversationOwner) -> ColumnElement[bool]:
-    """What people share is for people; what the owner of a machine without accounts shares, for the owner alone."""
+    """Return whether a share is for a reader: a person's is for people; that of a machine's owner, for the owner alone."""
     if reader.person_id is None:
         return conversations.c.person_id.is_(None)
     return people.c.id.is_not(None) & people.c.disabled_at.is_(None)

@@ -89,7 +89,7 @@ NEWEST_FIRST = (conversations.c.updated_at.desc(), conversations.c.id.desc())
 
 
 def missing() -> NotFoundError:
-    """Another person's and a missing one give the same error."""
+    """Return the error for a conversation that is missing, the same as for another person's."""
     return NotFoundError("There is no such conversation.")
 
 
@@ -129,7 +129,7 @@ def lock(connection: Connection, owner: ConversationOwner, conversation_id: str)
 
 
 def get(database: Database, owner: ConversationOwner, conversation_id: str) -> Conversation:
-    """Raises NotFoundError."""
+    """Return a conversation of this owner. Raises NotFoundError."""
     if not is_storable(conversation_id):
         raise missing()
     query = select(*_COLUMNS).where(is_owned(owner, conversation_id))
@@ -184,7 +184,7 @@ def _holds(word: str) -> ColumnElement[bool]:
 
 
 def is_after(position: ListPosition) -> ColumnElement[bool]:
-    """Whether a conversation follows this position in the list, which begins with the newest."""
+    """Return whether a conversation follows this position in the list, which begins with the newest."""
     same = conversations.c.updated_at == position.updated_at
     earlier = conversations.c.updated_at < position.updated_at
     return or_(earlier, and_(same, conversations.c.id < position.id))
@@ -193,14 +193,14 @@ def is_after(position: ListPosition) -> ColumnElement[bool]:
 def set_title(
     database: Database, owner: ConversationOwner, conversation_id: str, title: str
 ) -> None:
-    """Raises NotFoundError."""
+    """Set the title that its owner gives a conversation. Raises NotFoundError."""
     _update(
         database, owner, conversation_id, title=title, title_by="person", folded_title=fold(title)
     )
 
 
 def is_named_by_words(database: Database, conversation_id: str) -> bool:
-    """Whether its title is the first words of its question still."""
+    """Return whether the title of a conversation is the first words of its question still."""
     query = select(conversations.c.title_by).where(conversations.c.id == conversation_id)
     with database.reading() as connection:
         return connection.scalar(query) == "words"
@@ -218,21 +218,21 @@ def set_model_title(database: Database, conversation_id: str, title: ModelTitle)
 def set_archived(
     database: Database, owner: ConversationOwner, conversation_id: str, at: datetime | None
 ) -> None:
-    """Raises NotFoundError."""
+    """Archive a conversation; with None, take it out of the archive. Raises NotFoundError."""
     _update(database, owner, conversation_id, archived_at=at)
 
 
 def set_leaf(
     database: Database, owner: ConversationOwner, conversation_id: str, message_id: int
 ) -> None:
-    """Raises NotFoundError."""
+    """Set the message at which the shown path of a conversation ends. Raises NotFoundError."""
     _update(database, owner, conversation_id, leaf_id=message_id)
 
 
 def set_assistant(
     database: Database, owner: ConversationOwner, conversation_id: str, assistant_id: str | None
 ) -> None:
-    """Raises NotFoundError."""
+    """Set who answers in a conversation; with None, the default assistant does. Raises NotFoundError."""
     _update(database, owner, conversation_id, assistant_id=assistant_id)
 
 

@@ -38,12 +38,12 @@ _COLUMNS = (memories.c.id, memories.c.text, memories.c.created_at, memories.c.up
 
 
 def missing_memory() -> NotFoundError:
-    """Another person's and a missing one give the same error."""
+    """Return the error for a memory that is missing, the same as for another person's."""
     return NotFoundError("There is no such memory.")
 
 
 def add(database: Database, owner: ConversationOwner, text: str) -> Memory:
-    """Raises ConflictError: the owner has as many memories as allowed."""
+    """Add a memory, and return it. Raises ConflictError: the owner has as many memories as allowed."""
     now = datetime.now(UTC)
     memory = Memory(id=make_random_id(), text=text, created_at=now, updated_at=now)
     row = {"id": memory.id, "text": text, "created_at": now, "updated_at": now}
@@ -59,7 +59,7 @@ def add(database: Database, owner: ConversationOwner, text: str) -> Memory:
 
 
 def get(database: Database, owner: ConversationOwner, memory_id: str) -> Memory:
-    """Raises NotFoundError."""
+    """Return a memory of this owner. Raises NotFoundError."""
     if not is_storable(memory_id):
         raise missing_memory()
     query = select(*_COLUMNS).where(_is_owned(owner, memory_id))
@@ -83,7 +83,7 @@ def list_page(
 
 
 def set_text(database: Database, owner: ConversationOwner, memory_id: str, text: str) -> None:
-    """Raises NotFoundError."""
+    """Replace the text of a memory. Raises NotFoundError."""
     if not is_storable(memory_id):
         raise missing_memory()
     changed = update(memories).where(_is_owned(owner, memory_id))
@@ -94,7 +94,7 @@ def set_text(database: Database, owner: ConversationOwner, memory_id: str, text:
 
 
 def remove(database: Database, owner: ConversationOwner, memory_id: str) -> None:
-    """Raises NotFoundError."""
+    """Delete a memory. Raises NotFoundError."""
     if not is_storable(memory_id):
         raise missing_memory()
     with database.writing() as connection:
@@ -128,7 +128,7 @@ def _is_owned(owner: ConversationOwner, memory_id: str) -> ColumnElement[bool]:
 
 
 def _is_after(position: MemoryPosition) -> ColumnElement[bool]:
-    """Whether a memory follows this position in the list, which begins with the newest."""
+    """Return whether a memory follows this position in the list, which begins with the newest."""
     same = memories.c.created_at == position.created_at
     earlier = memories.c.created_at < position.created_at
     return or_(earlier, and_(same, memories.c.id < position.id))

@@ -73,7 +73,7 @@ def begin_conversation(
     writer: Writer,
     setting: ConversationSetting = EVERYDAY,
 ) -> Begun:
-    """Raises NotFoundError, ConflictError, InvalidInputError: of its files."""
+    """Begin with the first question. Raises NotFoundError, ConflictError, InvalidInputError: of its files."""
     with database.writing() as connection:
         if setting.project_id is not None:
             _keep_project(connection, setting.project_id)
@@ -106,7 +106,7 @@ def insert_conversation(
 
 
 def _keep_project(connection: Connection, project_id: str) -> None:
-    """Raises NotFoundError: it was deleted meanwhile."""
+    """Keep a project until the end of the transaction. Raises NotFoundError: it was deleted meanwhile."""
     kept = select(projects.c.id).where(projects.c.id == project_id)
     if connection.scalar(kept.with_for_update(read=True, key_share=True)) is None:
         raise NotFoundError("There is no such project.")

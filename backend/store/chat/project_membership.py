@@ -7,7 +7,7 @@ from backend.store.schema.project_tables import project_members, projects
 
 
 def is_in_project(owner: ConversationOwner) -> ColumnElement[bool]:
-    """Whether somebody is in the project of a row."""
+    """Return whether somebody is in the project of a row."""
     if owner.person_id is None:
         return projects.c.person_id.is_(None)
     own = select(projects.c.id).where(projects.c.person_id == owner.person_id)

@@ -102,7 +102,7 @@ _SELECT_CONVERSATIONS = (
 
 
 def missing() -> NotFoundError:
-    """Another person's and a missing one give the same error."""
+    """Return the error for a project that is missing, the same as for another person's."""
     return NotFoundError("There is no such project.")
 
 
@@ -115,7 +115,7 @@ def list_of(database: Database, owner: ConversationOwner) -> list[Project]:
 
 
 def get(database: Database, owner: ConversationOwner, project_id: str) -> Project:
-    """Raises NotFoundError: there is none, or the asker is not in it."""
+    """Return a project that the asker is in. Raises NotFoundError: there is none, or the asker is not in it."""
     if not is_storable(project_id):
         raise missing()
     query = select(projects).where(projects.c.id == project_id, is_in_project(owner))

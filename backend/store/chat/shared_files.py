@@ -227,7 +227,7 @@ def add(
 
 
 def _may_add(connection: Connection, owner: ConversationOwner, holder: FileHolder) -> bool:
-    """Whether the holder is there, and somebody's; it stays so until the end of the transaction."""
+    """Return whether the holder is there, and somebody's; it stays so until the end of the transaction."""
     match holder.kind:
         case "project":
             query = select(projects.c.id).where(projects.c.id == holder.id, is_in_project(owner))
@@ -241,7 +241,7 @@ def _may_add(connection: Connection, owner: ConversationOwner, holder: FileHolde
 
 
 def remove(database: Database, holder: FileHolder, file_id: str) -> None:
-    """Raises NotFoundError."""
+    """Take a file from a holder, and mark its labels as due. Raises NotFoundError."""
     table, column = _table_of(holder.kind)
     with database.writing() as connection:
         file_labels.mark_due(connection, select(user_files.c.id).where(user_files.c.id == file_id))

@@ -101,7 +101,7 @@ class TurnListener:
                 lost += 1
 
     def _goes_on(self) -> bool:
-        """Whether the thread does. Where it does not, the next request needs another one."""
+        """Return whether the thread goes on. Where it does not, the next request needs another one."""
         with self._lock:
             if not self._is_wanted():
                 self._thread = None

@@ -153,7 +153,7 @@ _RENEW_ONE = _make_renewal(
 
 
 def _make_upsert(made: postgresql.Insert | sqlite.Insert) -> postgresql.Insert | sqlite.Insert:
-    """A portion whose commit was not confirmed is stored once more, and may have grown until then."""
+    """Let an insert replace a portion: one whose commit was not confirmed is stored once more, and may have grown."""
     grown = {"last": made.excluded["last"], "payload": made.excluded["payload"]}
     return made.on_conflict_do_update(index_elements=["message_id", "first"], set_=grown)
 

@@ -50,7 +50,7 @@ class JobLostError(TemporarilyUnavailableError):
 
 
 def is_due(database: Database) -> bool:
-    """Whether some set has documents that are not updated with its last change."""
+    """Return whether some set has documents that are not updated with its last change."""
     with database.reading() as connection:
         return connection.scalar(select(document_sets.c.id).where(*_due()).limit(1)) is not None
 

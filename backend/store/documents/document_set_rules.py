@@ -26,7 +26,7 @@ class SetRule:
     """None: a tag in any source."""
 
     def __str__(self) -> str:
-        """As people write it."""
+        """Return the rule as people write it."""
         match self.kind:
             case RuleKind.SOURCE:
                 return f"{self.source}"

@@ -91,7 +91,7 @@ def list_sets(database: Database, choice: SourceChoice = EVERY_SOURCE) -> list[D
 
 
 def find(database: Database, name: str, choice: SourceChoice = EVERY_SOURCE) -> DocumentSet:
-    """Raises NotFoundError: there is none of this name among those of the choice."""
+    """Return the set of a name. Raises NotFoundError: there is none of this name among those of the choice."""
     for each in list_sets(database, choice):
         if each.name == name:
             return each
@@ -122,7 +122,7 @@ def list_descriptions(database: Database, names: Iterable[str]) -> Mapping[str, 
 
 
 def add(database: Database, values: SetValues) -> None:
-    """Raises ConflictError: there is a set of this name."""
+    """Add a set, whose documents are due to be updated. Raises ConflictError: there is a set of this name."""
     now = datetime.now(UTC)
     try:
         with database.writing() as connection:
@@ -145,7 +145,7 @@ def add(database: Database, values: SetValues) -> None:
 
 
 def change(database: Database, set_id: int, values: SetValues) -> None:
-    """Raises ConflictError: another set has this name."""
+    """Change a set; with other rules, its documents are due. Raises ConflictError: another set has this name."""
     changed = update(document_sets).where(document_sets.c.id == set_id)
     try:
         with database.writing() as connection:
@@ -249,7 +249,7 @@ def _read_rules_of(connection: Connection, set_id: int) -> list[SetRule]:
 
 
 def _is_chosen(choice: SourceChoice, owners: Sequence[int | None]) -> bool:
-    """Whether a set whose rules are of sources of these owners exists for an asker."""
+    """Return whether a set whose rules are of sources of these owners exists for an asker."""
     if not isinstance(choice, SourcesOf):
         return True
     return bool(owners) and all(owner == choice.person_id for owner in owners)

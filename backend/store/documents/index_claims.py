@@ -84,7 +84,7 @@ def _list_live(connection: Connection, now: datetime, is_dead: IsDead) -> list[C
 
 
 def _renew(database: Database, claim: int) -> None:
-    """Raises ClaimLostError."""
+    """Extend the lease of a claim. Raises ClaimLostError: it is not there any more."""
     mine = update(index_claims).where(index_claims.c.id == claim)
     with database.writing() as connection:
         until = datetime.now(UTC) + LEASE

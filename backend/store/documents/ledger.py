@@ -276,7 +276,7 @@ class LedgerWriter:
     """The run of the batch that the changes finish, if they finish one."""
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
-        """Raises ValueError, LeaseLostError: as `Ledger.save`."""
+        """Save changes of any kinds. Raises ValueError, LeaseLostError: as `Ledger.save`."""
         names = {source for change in changes if (source := _source_name(change)) is not None}
         if unknown := names - self.source_ids.keys():
             raise ValueError(f"no such source in the ledger: {', '.join(sorted(unknown))}")

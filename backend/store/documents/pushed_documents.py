@@ -57,7 +57,7 @@ def list_states(
 
 
 def find_state(database: Database, source: Source, document_id: str) -> PushedDocumentState:
-    """Raises NotFoundError: there is no such document of the source."""
+    """Return what became of a document that was put in. Raises NotFoundError: the source has no such document."""
     which = [_columns.source_id == source.id, _columns.id == document_id]
     found = _read_states(database, which, 1)
     if not found:

@@ -74,7 +74,7 @@ FILE_COLUMNS = (
 
 
 def missing_file() -> NotFoundError:
-    """Another person's and a missing one give the same error."""
+    """Return the error for a file that is missing, the same as for another person's."""
     return NotFoundError("There is no such file.")
 
 
@@ -113,7 +113,7 @@ def add(database: Database, owner: ConversationOwner, file: NewFile, most: int) 
 
 
 def find(database: Database, owner: ConversationOwner, file_id: str) -> UserFile:
-    """Raises NotFoundError."""
+    """Return a file of this owner. Raises NotFoundError."""
     if not is_storable(file_id):
         raise missing_file()
     with database.reading() as connection:

@@ -74,7 +74,7 @@ def list_models(database: Database) -> list[StoredModel]:
 
 
 def find(database: Database, name: str) -> StoredModel:
-    """Raises NotFoundError: there is none of this name."""
+    """Return the model of a name. Raises NotFoundError: there is none of this name."""
     if not is_storable(name):
         raise is_missing(name)
     with database.reading() as connection:
@@ -91,7 +91,7 @@ def is_missing(name: str) -> NotFoundError:
 
 
 def add(database: Database, values: ModelValues, sealed_key: str | None) -> None:
-    """Raises ConflictError: there is a model of this name."""
+    """Add a model. Raises ConflictError: there is a model of this name."""
     row = {**asdict(values), "key": sealed_key}
     try:
         with database.writing() as connection:
@@ -159,7 +159,7 @@ def reencrypt_keys(database: Database, rotate: Callable[[str], str]) -> int:
 
 
 def _to_model(rows: Iterable[Row[tuple[object, ...]]]) -> StoredModel:
-    """Of the rows of one model, one for each role."""
+    """Make one model of its rows, of which there is one for each role."""
     found = [row._mapping for row in rows]  # noqa: SLF001 (the public name of a row's mapping)
     first: Mapping[str, object] = dict(found[0])
     names = ModelValues.__dataclass_fields__

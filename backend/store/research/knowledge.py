@@ -77,7 +77,7 @@ _OWNER_IS_IN_PROJECT = or_(
 
 
 def missing_item() -> NotFoundError:
-    """Another person's and a missing one give the same error."""
+    """Return the error for an item that is missing, the same as for another person's."""
     return NotFoundError("There is no such item.")
 
 
@@ -166,7 +166,7 @@ def list_page(
 
 
 def get(database: Database, asker: ConversationOwner, item_id: str) -> StoredItem:
-    """Raises NotFoundError."""
+    """Return an item that the asker is told of. Raises NotFoundError."""
     if not is_storable(item_id):
         raise missing_item()
     query = select(*_COLUMNS).where(items.c.id == item_id, _is_told(asker))
@@ -202,7 +202,7 @@ def correct(database: Database, item: StoredItem, correction: Correction) -> Non
 
 
 def remove(database: Database, item_id: str) -> None:
-    """Raises NotFoundError."""
+    """Delete an item, whosever it is. Raises NotFoundError."""
     with database.writing() as connection:
         if not connection.execute(delete(items).where(items.c.id == item_id)).rowcount:
             raise missing_item()
@@ -227,7 +227,7 @@ def read_content_hashes(database: Database, document_ids: Collection[str]) -> di
 
 
 def _check_place(connection: Connection, owner: ConversationOwner, place: KnowledgePlace) -> None:
-    """Raises NotFoundError. It stays there until the end of the transaction."""
+    """Check that a place is the owner's, and keep it until the end of the transaction. Raises NotFoundError."""
     if not is_storable(place.id):
         raise missing_item()
     match place.kind:
@@ -256,7 +256,7 @@ def _check_room(
 
 
 def _check_size(connection: Connection, owner: ConversationOwner, place: KnowledgePlace) -> None:
-    """Raises ConflictError, so that what was written before in the transaction is not kept."""
+    """Raise ConflictError if a place holds too much, so that what was written before in the transaction is not kept."""
     texts = (items.c.question, items.c.answer, items.c.source_code, items.c.quotes, items.c.pages)
     lengths = [func.sum(func.length(cast(one, Text))) for one in texts]
     totals = connection.execute(select(*lengths).where(_belongs_to(owner, place))).one()
@@ -319,7 +319,7 @@ def _to_item(row: Any, sources: Sequence[ItemSource]) -> StoredItem:
 
 
 def _is_told(asker: ConversationOwner) -> ColumnElement[bool]:
-    """Whether somebody is told of an item: of their own, and in a project of those of everybody who is in it too."""
+    """Return whether somebody is told of an item: their own; in a project, those of everybody who is in it too."""
     joined = select(projects.c.id).where(is_in_project(asker))
     return or_(
         and_(items.c.project_id.is_(None), _is_of(asker)),
@@ -353,6 +353,6 @@ def _belongs_to(owner: ConversationOwner, place: KnowledgePlace) -> ColumnElemen
 
 
 def _is_after(position: ItemPosition) -> ColumnElement[bool]:
-    """Whether an item follows this position in the list, which begins with the newest."""
+    """Return whether an item follows this position in the list, which begins with the newest."""
     same = items.c.made_at == position.made_at
     return or_(items.c.made_at < position.made_at, and_(same, items.c.id < position.id))

@@ -180,7 +180,7 @@ def claim_next(
 
 
 def _has_room(held: Counter[int | None], person_id: int | None, at_once: int) -> bool:
-    """Nobody's runs take all places: another one would wait for as long as they last."""
+    """Return whether a person may have one more run. Nobody's take all places, which others would wait for too long."""
     return held.total() < at_once and held[person_id] < max(1, at_once - 1)
 
 
@@ -197,7 +197,7 @@ def claim(
 
 
 def _lock_claims(connection: Connection) -> None:
-    """SQLite has one writer at a time anyway."""
+    """Let one process at a time claim, on PostgreSQL; SQLite has one writer at a time anyway."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _CLAIM_LOCK})
 
@@ -256,7 +256,7 @@ def _claim(
 
 
 def _make_upsert(made: postgresql.Insert | sqlite.Insert) -> postgresql.Insert | sqlite.Insert:
-    """A portion whose commit was not confirmed is stored once more, and may have grown until then."""
+    """Let an insert replace a portion: one whose commit was not confirmed is stored once more, and may have grown."""
     grown = {"last": made.excluded["last"], "payload": made.excluded["payload"]}
     return made.on_conflict_do_update(index_elements=["run_id", "first"], set_=grown)
 
@@ -345,7 +345,7 @@ def find_place(database: Database, run_id: str, is_dead: IsDead, now: datetime) 
 def is_awaited(
     database: Database, owner: ConversationOwner, limits: ClaimLimits, now: datetime
 ) -> bool:
-    """Whether somebody else waits while all places are taken, who has fewer runs under way."""
+    """Return whether somebody else waits while all places are taken, who has fewer runs under way."""
     with database.reading() as connection:
         queue = _read_queue(connection, limits.is_dead, now)
     held = queue.count_held()

@@ -105,7 +105,7 @@ class FollowedResearch:
 
 
 def missing() -> NotFoundError:
-    """Another person's and a missing one give the same error."""
+    """Return the error for research that is missing, the same as for another person's."""
     return NotFoundError("There is no such research.")
 
 
@@ -138,7 +138,7 @@ def is_own_run(owner: ConversationOwner, run_id: str) -> ColumnElement[bool]:
 
 
 def _is_visible(owner: ConversationOwner) -> ColumnElement[bool]:
-    """Own ones; and those of others who are in a project that somebody is in, as long as both are."""
+    """Return whether a run is somebody's own, or in a project of which they and its author are still members."""
     shared = and_(
         projects.c.id.is_not(None),
         is_in_project(owner),

@@ -44,7 +44,7 @@ class Vault:
     """Encrypts with the first key; decrypts with any of them."""
 
     def __init__(self, keys: Sequence[str]) -> None:
-        """Raises NotConfiguredError: there is no key, or one is invalid."""
+        """Take the keys of the vault. Raises NotConfiguredError: there is no key, or one is invalid."""
         if not keys:
             raise NotConfiguredError(f"There is no key in {_PLACE}.")
         self._fernet = MultiFernet([_fernet(key) for key in keys])
@@ -62,7 +62,7 @@ class Vault:
         return self._fernet.encrypt(plain.encode()).decode()
 
     def open(self, sealed: str) -> dict[str, object]:
-        """Raises NotConfiguredError: no key fits."""
+        """Decrypt what was sealed. Raises NotConfiguredError: no key fits."""
         try:
             plain = self._fernet.decrypt(sealed)
         except InvalidToken:

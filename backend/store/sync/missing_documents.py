@@ -63,7 +63,10 @@ def count_below(database: Database, run: Run, place: str) -> int:
 
 
 def _is_missing(run: Run, kept: Sequence[str]) -> list[ColumnElement[bool]]:
-    """Numbers of listings grow. What was indexed after the listing was there again, or is new."""
+    """Return the conditions of what a run did not list.
+
+    Numbers of listings grow. What was indexed after the listing was there again, or is new.
+    """
     conditions: list[ColumnElement[bool]] = [
         documents.c.source_id == select_source_id(run.source),
         documents.c.listing < run.listing,

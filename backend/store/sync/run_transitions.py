@@ -243,7 +243,7 @@ def _take_over(connection: Connection, run: Run, is_gone: Callable[[Run], bool])
 
 
 def _update(database: Database, run: int, values: Mapping[str, object]) -> None:
-    """Raises RunEndedError: the run is not running any more."""
+    """Change a run, and log it. Raises RunEndedError: the run is not running any more."""
     with database.writing() as connection:
         update_running(connection, run, values)
         _log(connection, run)

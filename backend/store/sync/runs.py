@@ -124,7 +124,7 @@ def find_last(database: Database, source: str, state: RunState) -> Run | None:
 
 
 def find(database: Database, run: int) -> Run:
-    """Raises LookupError: there is none of this number."""
+    """Return the run of a number. Raises LookupError: there is none of this number."""
     with database.reading() as connection:
         row = connection.execute(SELECT_RUNS.where(runs.c.id == run)).one_or_none()
     if row is None:

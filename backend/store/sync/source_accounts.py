@@ -108,7 +108,7 @@ def list_chosen(
 
 
 def find(database: Database, account_id: str, choice: SourceChoice) -> SourceAccount:
-    """Raises NotFoundError: there is none of this id at the sources of the choice."""
+    """Return the account of an id. Raises NotFoundError: there is none of this id at the sources of the choice."""
     if is_storable(account_id):
         chosen = _where_chosen(_SELECT, choice).where(source_accounts.c.id == account_id)
         for found in _read(database, chosen):
@@ -117,7 +117,7 @@ def find(database: Database, account_id: str, choice: SourceChoice) -> SourceAcc
 
 
 def find_of_person(database: Database, account_id: str, person_id: int) -> SourceAccount:
-    """Raises NotFoundError: the person neither has nor asks for one of this id."""
+    """Return an account of a person. Raises NotFoundError: the person neither has nor asks for one of this id."""
     of_person = {one.id: one for one in list_of_person(database, person_id)}
     if account_id not in of_person:
         raise _not_found()

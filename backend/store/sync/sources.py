@@ -199,7 +199,7 @@ def reencrypt_credentials(database: Database, rotate: Callable[[str], str]) -> i
 
 
 def find(database: Database, name: str, choice: SourceChoice = EVERY_SOURCE) -> Source:
-    """Raises NotFoundError: there is none of this name among those of the choice."""
+    """Return the source of a name. Raises NotFoundError: there is none of this name among those of the choice."""
     named = select(sources).where(sources.c.name == name, *where_chosen(choice))
     with database.reading() as connection:
         row = connection.execute(named).one_or_none()
@@ -211,7 +211,7 @@ def find(database: Database, name: str, choice: SourceChoice = EVERY_SOURCE) -> 
 
 
 def check_not_paused(source: Source) -> None:
-    """Raises ConflictError: the source is paused."""
+    """Raise ConflictError if a source is paused."""
     if source.paused_at is not None:
         raise ConflictError(
             f"{source.name!r} is paused. To resume it: quarry sources resume {source.name}"

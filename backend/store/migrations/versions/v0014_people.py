@@ -88,7 +88,7 @@ def _create_sign_in_tables() -> None:
 
 
 def _create_tokens_again() -> None:
-    """SQLite changes no constraint of a table: tokens of different people may have the same name."""
+    """Let tokens of different people have the same name, by a new table: SQLite changes no constraint of one."""
     op.rename_table("api_tokens", "former_api_tokens")
     op.create_table(
         "api_tokens",
