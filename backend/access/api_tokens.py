@@ -108,7 +108,7 @@ class ApiTokenService:
             self._record(database, "revoke_token", name, {"before": scopes})
 
     def _check_owner(self, database: Database) -> None:
-        """The request began before the transaction, in which the account may be disabled."""
+        """Raise ConflictError if the account was disabled since the request began, which was before the transaction."""
         owner = people.find(database, self.owner.id) if self.owner else None
         if self.owner and (owner is None or owner.disabled_at is not None):
             raise ConflictError("The account is disabled.")

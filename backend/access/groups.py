@@ -29,7 +29,7 @@ class GroupService:
     actor: Actor = audit.OWNER
 
     def create(self, name: str) -> Group:
-        """Raises InvalidInputError: it is no name. ConflictError: there is a group of this name."""
+        """Create a group. Raises InvalidInputError: it is no name. ConflictError: there is a group of this name."""
         name = normalize_group_name(name)
         with self.database.transaction() as database:
             _check_free(database, name)
@@ -68,7 +68,12 @@ class GroupService:
             self._record(database, "delete_group", group.name, {"before": members})
 
     def add_member(self, name: str, email: str) -> None:
-        """Raises NotFoundError: there is no such group or account. ConflictError: the group is a provider's."""
+        """Add a person to a group.
+
+        Raises:
+            NotFoundError: there is no such group or account.
+            ConflictError: the group is a provider's.
+        """
         email = normalize_email(email)
         with self._find_own(name) as (database, group):
             person = people.get_by_email(database, email)
@@ -77,7 +82,12 @@ class GroupService:
                 self._record(database, "add_to_group", group.name, details)
 
     def remove_member(self, name: str, email: str) -> None:
-        """Raises NotFoundError: there is no such group or member. ConflictError: the group is a provider's."""
+        """Remove a person from a group.
+
+        Raises:
+            NotFoundError: there is no such group or member.
+            ConflictError: the group is a provider's.
+        """
         email = normalize_email(email)
         with self._find_own(name) as (database, group):
             person = people.get_by_email(database, email)
@@ -119,7 +129,7 @@ class GroupService:
 
 
 def get_group(database: Database, name: str) -> Group:
-    """Raises NotFoundError."""
+    """Return the group of a name. Raises NotFoundError."""
     group = group_members.find_by_name(database, normalize_group_name(name))
     if group is None:
         raise NotFoundError(f"There is no group {name}. To list them: quarry groups list")

@@ -36,7 +36,7 @@ class OwnAccount:
         return sessions.list_of_person(self.database, self.person.id)
 
     def end_session(self, session_id: int) -> None:
-        """Raises NotFoundError: the person has no such session."""
+        """End a session of the person. Raises NotFoundError: they have no such session."""
         with self.database.transaction() as database:
             sessions.remove_by_id(database, self.person.id, session_id)
             self._record(database, "end_session", {"session": session_id})
@@ -56,7 +56,7 @@ class OwnAccount:
         return identities.list_of_person(self.database, self.person.id)
 
     def unlink_identity(self, issuer: str, subject: str) -> None:
-        """No longer let the person sign in by an identity, nor hold what its provider says of them.
+        """Let the person sign in by an identity no longer, and forget what its provider says of them.
 
         Raises:
             NotFoundError: the person has no such identity.
@@ -99,7 +99,7 @@ class OwnAccount:
     def verify_password(
         self, password: str, passwords: Passwords, now: datetime | None = None
     ) -> None:
-        """Raises InvalidInputError: it is not right, or a wrong one was given too often."""
+        """Check the current password. Raises InvalidInputError: it is not right, or a wrong one was given too often."""
         limits = limits_of_device(self.person.email, _CHANGE)
         try:
             counted = count_failure(self.database, limits, now or datetime.now(UTC))

@@ -52,7 +52,7 @@ class PasswordResetService:
         return code
 
     def find_person(self, code: str, now: datetime | None = None) -> Person:
-        """Raises InvalidResetError."""
+        """Return the person whose password a code lets change. Raises InvalidResetError."""
         return _find(self.database, code, now or datetime.now(UTC))
 
     def finish(

@@ -59,7 +59,7 @@ class Passwords:
         return password_hash is not None and is_possible
 
     def is_outdated(self, password_hash: str) -> bool:
-        """Whether it was made with other parameters than those of today."""
+        """Return whether a hash was made with other parameters than those of today."""
         return self.hasher.check_needs_rehash(password_hash)
 
 
@@ -70,7 +70,7 @@ def _hash_nothing(hasher: PasswordHasher) -> str:
 
 
 def check_password(password: str, email: str) -> None:
-    """Raises InvalidInputError: the password is too easy to guess."""
+    """Raise InvalidInputError if a password is too short, too long or too easy to guess."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise InvalidInputError(f"A password has {SHORTEST} to {LONGEST} characters.")
     if len(set(password)) < FEWEST_DIFFERENT:
@@ -128,6 +128,6 @@ class PasswordQueue:
 
 
 def _lower_priority() -> None:
-    """Of this thread alone, where the system knows priorities of threads."""
+    """Lower the priority of this thread alone, where the system knows priorities of threads."""
     if hasattr(os, "setpriority") and os.uname().sysname == "Linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOW_PRIORITY)

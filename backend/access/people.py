@@ -95,7 +95,7 @@ class PeopleService:
         return code
 
     def withdraw_invitation(self, email: str) -> None:
-        """Raises NotFoundError: there is no invitation for this address."""
+        """Withdraw an invitation. Raises NotFoundError: there is none for this address."""
         email = normalize_email(email)
         with self.database.transaction() as database:
             role = invitations.remove_of(database, email)
@@ -132,7 +132,7 @@ class PeopleService:
         invitations.put(database, invitation)
 
     def find_invitation(self, code: str, now: datetime | None = None) -> Invitation:
-        """Raises InvalidInvitationError."""
+        """Return the invitation of a code. Raises InvalidInvitationError."""
         now = now or datetime.now(UTC)
         return _check_valid(invitations.find(self.database, digest(code), now))
 
@@ -169,7 +169,7 @@ class PeopleService:
         return person
 
     def set_role(self, email: str, role: Role) -> None:
-        """Raises NotFoundError; ConflictError: it is the last active admin."""
+        """Give a person another role. Raises NotFoundError; ConflictError: it is the last active admin."""
         with self._find(email) as (database, person):
             if role is not Role.ADMIN:
                 _check_other_admin(database, person)
@@ -188,7 +188,7 @@ class PeopleService:
             self._record(database, "disable", person, _state(person), "disabled")
 
     def enable(self, email: str) -> None:
-        """Raises NotFoundError."""
+        """Let a person whose account is disabled sign in again. Raises NotFoundError."""
         with self._find(email) as (database, person):
             people.set_disabled(database, person.id, None)
             self._record(database, "enable", person, _state(person), "active")
@@ -312,7 +312,7 @@ def _check_valid(invitation: Invitation | None) -> Invitation:
 
 
 def check_never_used(database: Database, email: str, person: Person | None = None) -> None:
-    """Raises FormerAddressError: somebody else had the address than this person."""
+    """Raise FormerAddressError if somebody else than this person had the address."""
     if former_emails.is_of_another(database, email, person.id if person else None):
         raise FormerAddressError(email)
 

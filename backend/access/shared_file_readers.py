@@ -47,7 +47,7 @@ def resolve_in(
 def may_read_files_of(
     database: Database, own: Readers, owner: ConversationOwner | None, assistant_id: str
 ) -> bool:
-    """Whether somebody may read the files of an assistant; nobody reads those of one without any."""
+    """Return whether somebody may read the files of an assistant; nobody reads those of one without any."""
     return bool(_find_usable(database, own, owner, assistant_id))
 
 

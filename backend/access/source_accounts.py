@@ -111,7 +111,7 @@ class SourceAccountService:
         return mapping
 
     def _check_not_own(self, asked: SourceAccount) -> None:
-        """Raises ConflictError: a manager would gain what an account may read, whose source an admin's credential reads."""
+        """Raise ConflictError if managers approve for themselves: they would gain what an admin's credential reads."""
         match self.choice:
             case SourcesOf(person_id) if person_id == asked.person_id:
                 raise ConflictError("An admin has to approve what you ask for yourself.")
@@ -121,7 +121,7 @@ class SourceAccountService:
     def _check_free(
         self, database: Database, mapping: SourceAccount, mapped: SourceAccount | None
     ) -> None:
-        """Raises ConflictError: the account is somebody else's, by a mapping or by the address that the source shows."""
+        """Raise ConflictError if the account is somebody else's, by a mapping or by the address in the source."""
         name = mapping.describe()
         if mapped is not None and mapped.person_id != mapping.person_id:
             raise self._conflict(

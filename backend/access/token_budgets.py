@@ -7,7 +7,7 @@ MOST_TOKENS = 10**15
 
 
 def check_tokens(tokens: int) -> None:
-    """Raises InvalidInputError: it is no number of tokens of a day."""
+    """Raise InvalidInputError if it is no number of tokens of a day."""
     if not 0 <= tokens <= MOST_TOKENS:
         raise InvalidInputError(
             f"A budget is a whole number of tokens up to {MOST_TOKENS:,}; 0 ends it."

@@ -166,7 +166,7 @@ def deny(request: AuthorizationRequest, issuer: str) -> str:
 def _check_still_there(
     database: Database, client: OAuthClient, person: Person, now: datetime
 ) -> None:
-    """The request began before the transaction, in which the account may be disabled, or the client deleted."""
+    """Raise ConflictError if, since the request began, the account was disabled or the client deleted."""
     found = people.find(database, person.id)
     if found is None or found.disabled_at is not None:
         raise ConflictError("The account is disabled.")

@@ -191,7 +191,7 @@ def _record_end(database: Database, grant: OAuthGrant, reason: str, actor: Actor
 
 
 def _began(grant: OAuthGrant, exchange: CodeExchange) -> bool:
-    """Whether who sends the code is who began the flow (RFC 7636, 4.6)."""
+    """Return whether who sends the code is who began the flow (RFC 7636, 4.6)."""
     if exchange.redirect_uri not in {None, grant.redirect_uri}:
         return False
     if not _VERIFIER.fullmatch(exchange.verifier):

@@ -61,7 +61,7 @@ def describe_host(uri: str) -> str:
 
 
 def is_loopback(uri: str) -> bool:
-    """Whether a program on the machine of the person receives it."""
+    """Return whether a program on the machine of the person receives what is sent to this address."""
     return _name_host(urlsplit(uri)) in _LOOPBACK
 
 

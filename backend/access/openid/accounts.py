@@ -227,7 +227,7 @@ class ProviderAccounts:
 
 
 def _check_never_used(database: Database, email: str) -> None:
-    """What was somebody else's before, an admin gives: by an invitation, which asks."""
+    """Refuse an address that was somebody else's before: an admin gives it, by an invitation, which asks."""
     try:
         check_never_used(database, email)
     except FormerAddressError as error:

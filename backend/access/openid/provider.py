@@ -62,7 +62,7 @@ class ProviderSettings:
 
 
 def is_of_domains(email: str, domains: Set[str]) -> bool:
-    """Whether a provider that vouches for the addresses of these domains may vouch for this one."""
+    """Return whether a provider that vouches for the addresses of these domains may vouch for this one."""
     return email.rpartition("@")[2] in domains
 
 
@@ -86,7 +86,11 @@ class Provider(Closing):
     def __init__(
         self, settings: ProviderSettings, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Raises NotConfiguredError: the issuer is not an address that can be trusted, or the authority cannot be read."""
+        """Set up what reads from the provider, without asking it yet.
+
+        Raises:
+            NotConfiguredError: the issuer is not an address that can be trusted, or the authority cannot be read.
+        """
         self.settings = settings
         self._clock = clock
         self._lock = threading.Lock()
@@ -137,7 +141,7 @@ class Provider(Closing):
         return self._client.post(url, form=form, headers={**headers, "Accept": "application/json"})
 
     def _try_to_discover(self) -> ProviderMetadata:
-        """Those who wait for the same answer share one failure, instead of waiting one after the other."""
+        """Read the metadata; who waits for the same answer shares a failure, instead of waiting one after the other."""
         if self._clock() < self._unavailable_until:
             raise TemporarilyUnavailableError(
                 "The identity provider did not respond a moment ago.", timedelta(seconds=_PAUSE)
@@ -237,7 +241,7 @@ def _check_metadata(metadata: ProviderMetadata, issuer: str) -> None:
 
 
 def is_protected(url: str, issuer: str) -> bool:
-    """Whether a secret may be sent to an address: it is encrypted, or on this machine as the issuer is."""
+    """Return whether a secret may be sent to an address: it is encrypted, or on this machine as the issuer is."""
     try:
         origin = get_origin(url)
         return origin[0] == "https" or origin == get_origin(issuer)

@@ -133,7 +133,7 @@ def get_shared(database: Database, share_id: str, reader: ConversationOwner) -> 
 
 
 def _is_open_to(reader: ConversationOwner) -> ColumnElement[bool]:
-    """Return whether a share is for a reader: a person's is for people; that of a machine's owner, for the owner alone."""
+    """Return whether a share is for a reader: a person's is for people, a machine owner's for the owner alone."""
     if reader.person_id is None:
         return conversations.c.person_id.is_(None)
     return people.c.id.is_not(None) & people.c.disabled_at.is_(None)

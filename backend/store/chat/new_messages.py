@@ -73,7 +73,7 @@ def begin_conversation(
     writer: Writer,
     setting: ConversationSetting = EVERYDAY,
 ) -> Begun:
-    """Begin with the first question. Raises NotFoundError, ConflictError, InvalidInputError: of its files."""
+    """Begin a conversation by a question. Raises NotFoundError, ConflictError, InvalidInputError: of its files."""
     with database.writing() as connection:
         if setting.project_id is not None:
             _keep_project(connection, setting.project_id)
