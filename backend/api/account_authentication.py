@@ -46,12 +46,12 @@ class AccountCookies:
 
     @classmethod
     def of_machine(cls, secret: MachineSecret) -> "AccountCookies":
-        """Names of their own: cookies of an address are shared by all its ports, and with them by other Quarrys."""
+        """Return names of their own: all ports of an address share its cookies, and with them other Quarrys."""
         return cls(secret.name_cookie("account"), secret.name_cookie("device"), secure=False)
 
     @classmethod
     def of_site(cls) -> "AccountCookies":
-        """Names by which browsers let no other host, port without TLS or path set them."""
+        """Return names by which browsers let no other host, port without TLS or path set the cookies."""
         return cls("__Host-quarry-session", "__Host-quarry-device", secure=True)
 
     def read_visitor(self, request: Request) -> Visitor:

@@ -80,7 +80,7 @@ _WITHDRAWN = problem_details.problem(
 def answer_events(
     events: Generator[ChatEvent, None, None], question: str, answer_html: AnswerHtml
 ) -> Generator[Event, None, None]:
-    """The events of a turn, as they are sent; the last is `done` or `error`."""
+    """Yield the events of a turn, as they are sent; the last is `done` or `error`."""
     encoder = TurnEncoder(question, answer_html)
     try:
         with closing(events):
@@ -132,7 +132,7 @@ class TurnEncoder:
 
 
 def plain_html(answer: AnswerResponse) -> str:
-    """Where nothing better renders it: the answer as it was written, as text."""
+    """Render an answer where nothing better does: as it was written, as text."""
     return f"<p>{html.escape(answer.answer)}</p>"
 
 

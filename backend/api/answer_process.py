@@ -185,7 +185,7 @@ class AnswerProcess:
                 self._cores.confine()
 
     def announces(self, message_id: int) -> bool:
-        """Whether the process runs a turn and has reported anything of late: one that hangs does not."""
+        """Return whether the process runs a turn and has reported anything of late: one that hangs does not."""
         with self._lock:
             is_heard = time.monotonic() - self._last_report < SILENT_SECONDS
             return is_heard and message_id in self._running
@@ -255,7 +255,11 @@ class AnswerProcess:
         return started
 
     def _follow(self, started: _Started) -> None:
-        """Raises EOFError, OSError: the process has ended."""
+        """Take a report of the process; if none comes, end the process where it is due.
+
+        Raises:
+            EOFError, OSError: the process has ended.
+        """
         if not started.connection.poll(_LOOK):
             self._end_if_due(started)
             return

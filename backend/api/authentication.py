@@ -156,7 +156,7 @@ class AuthenticationMiddleware:
         return await _check_form(request, asker.csrf_token)
 
     def _is_open(self, scope: Scope) -> bool:
-        """Looks through all routes, so it is asked only where the answer matters."""
+        """Return whether it is open to anyone. All routes are looked through, so it is asked only where it matters."""
         return is_open_to_anyone(self._routes, scope)
 
 

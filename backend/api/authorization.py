@@ -147,7 +147,7 @@ def find_unprotected_routes(routes: Sequence[BaseRoute]) -> Iterator[str]:
 
 
 def is_open_to_anyone(routes: Sequence[BaseRoute], scope: Scope) -> bool:
-    """Whether every route that the request could reach is; where it reaches none, it is not."""
+    """Return whether every route that the request could reach is open to anyone; where it reaches none, it is not."""
     reached = [
         route
         for context in iter_route_contexts(routes)

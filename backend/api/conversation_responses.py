@@ -42,7 +42,7 @@ def make_page(page: ConversationPage) -> ConversationsResponse:
 
 
 def find_position(given: str | None) -> ListPosition | None:
-    """Raises Problem: 422."""
+    """Read a position in the list, if one is given. Raises Problem: 422."""
     return None if given is None else ListPosition(*read_position(given))
 
 

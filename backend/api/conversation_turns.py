@@ -60,7 +60,8 @@ class TurnSlots:
 
     @contextmanager
     def hold(self, asker: str, cancel_token: CancelToken) -> Iterator[None]:
-        """
+        """Hold a slot of the pool for the turn of an asker.
+
         Raises:
             TurnRefusedError: too many wait, this one waited for too long, or the turn is cancelled.
         """
@@ -120,7 +121,7 @@ class ConversationTurns:
         )
 
     def start(self) -> None:
-        """Called on the event loop of the server."""
+        """Start to give slots. Called on the event loop of the server."""
         self._slots.start(asyncio.get_running_loop())
 
     def of_asker(self, asker: TurnAsker, maker: TurnMaker) -> Turns:
@@ -129,11 +130,11 @@ class ConversationTurns:
         return AskerTurns(asker, local, maker.database, self._process) if self._process else local
 
     def runs(self, message_id: int) -> bool:
-        """Whether this process runs a turn."""
+        """Return whether this process runs a turn."""
         return self._runner.runs(message_id)
 
     def announces(self, message_id: int) -> bool:
-        """Whether news of a turn come to this process: it runs here, or in the answer process."""
+        """Return whether news of a turn come to this process: it runs here, or in the answer process."""
         return self.runs(message_id) or (
             self._process is not None and self._process.announces(message_id)
         )

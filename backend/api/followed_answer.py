@@ -42,7 +42,7 @@ class Follower(Protocol):
         """Call `wake` with all news of it during the block."""
 
     def has_more(self, after: int) -> bool:
-        """Whether events follow this number, or may follow it. Raises NotFoundError."""
+        """Return whether events follow this number, or may follow it. Raises NotFoundError."""
 
     def look(self, position: FollowPosition) -> Seen:
         """Return the events behind a position. Raises FAILURES: nothing more may be shown."""

@@ -58,7 +58,7 @@ class SourceFollower:
         return None
 
     async def _check(self) -> None:
-        """Raises Problem, NotFoundError: by now the asker would be refused."""
+        """Raise Problem or NotFoundError if the asker would be refused by now."""
         asker = await self.authenticator.authenticate(self.request)
         if asker is None:
             raise Problem(_GONE)

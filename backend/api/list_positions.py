@@ -16,7 +16,7 @@ def format_position(moment: datetime, object_id: str) -> str:
 
 
 def read_position(given: str) -> tuple[datetime, str]:
-    """Raises Problem: 422."""
+    """Read a position in a list: a moment, and an id. Raises Problem: 422."""
     found = _POSITION.fullmatch(given)
     if found is None:
         raise Problem(problem(422, "before is not valid.", "Give next of the page before."))

@@ -166,7 +166,7 @@ class HttpAsker:
 
     @asynccontextmanager
     async def _slot(self, pool: FairPool) -> AsyncIterator[None]:
-        """Raises ToolError: too many are before the asker."""
+        """Hold a slot of a pool. Raises ToolError: too many are before the asker."""
         async with AsyncExitStack() as held:
             try:
                 slot = pool.slot(self.asker.turn_key, self.context.cancel_token)

@@ -129,14 +129,14 @@ class Metrics:
             self._answers.observe(seconds)
 
     def waited(self, pool: str, seconds: float) -> None:
-        """Implements `backend.api.request_pools.PoolObserver`."""
+        """Record how long a request waited; see `backend.api.request_pools.PoolObserver`."""
         self._waited.labels(pool).observe(seconds)
 
     def refused(self, pool: str) -> None:
         self._refused.labels(pool).inc()
 
     def looked_up_in_web_cache(self, kind: CacheKind, outcome: Outcome) -> None:
-        """Implements `backend.web_search.session_cache.CacheObserver`."""
+        """Count a lookup; see `backend.web_search.session_cache.CacheObserver`."""
         self._web_cache.labels(kind, outcome).inc()
 
     def render(self) -> bytes:

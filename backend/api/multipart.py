@@ -26,7 +26,7 @@ class _Part:
 
 
 def read_file(content_type: str, body: bytes) -> UploadedFile:
-    """Raises Problem: 422."""
+    """Return the file of a form. Raises Problem: 422."""
     return _find_file(_read_parts(content_type, body))
 
 

@@ -48,7 +48,7 @@ _STATUSES: Mapping[OAuthErrorCode, HTTPStatus] = MappingProxyType(
 
 
 async def read_body(request: Request) -> bytes:
-    """Raises OAuthError: it is too long."""
+    """Return the body of a request. Raises OAuthError: it is too long."""
     body = await request.body()
     if len(body) > MOST_BYTES:
         raise OAuthError(OAuthErrorCode.INVALID_REQUEST, "The request is too long.")

@@ -26,7 +26,7 @@ _TYPES: Mapping[int, ErrorType] = {
 
 
 def is_for_openai(scope: Scope) -> bool:
-    """Whether a request is one of a program for OpenAI's API."""
+    """Return whether a request is one of a program for OpenAI's API."""
     path: str = scope["path"]
     return path.startswith(PREFIX)
 

@@ -123,7 +123,7 @@ def describe_problem(description: str) -> Json:
 
 
 def describe_stream(events: tuple[Event, ...]) -> Json:
-    """An example and the shape of each event, in the words of OpenAPI 3.2, which 3.1 allows."""
+    """Describe a stream by an example and the shape of each event, in words of OpenAPI 3.2, which 3.1 allows."""
     examples = {
         event.name: {"value": event.encoded(number).decode()}
         for number, event in enumerate(events, start=1)
@@ -175,7 +175,7 @@ def _event_shape(event: Event) -> Json:
 
 
 def _schemas() -> Mapping[str, Any]:
-    """The shapes that no route returns or takes by itself: problems, the data of events, what is said of a file."""
+    """Return the shapes that no route returns or takes by itself: problems, data of events, what is said of a file."""
     models = {type(event.data) for event in (*FOLLOWED_EVENTS, *RESEARCH_EVENTS, *SYNC_EVENTS)}
     models |= {ProblemDetails, OpenAiErrorResponse, OAuthErrorResponse, ChatCompletionChunk}
     returned = sorted(models, key=lambda model: model.__name__)

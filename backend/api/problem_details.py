@@ -73,7 +73,7 @@ STATUSES: Mapping[type[Exception], tuple[int, str | None]] = MappingProxyType(
 
 
 def from_error(error: Exception) -> ProblemDetails:
-    """The problem of an error in `STATUSES`, or of a subclass."""
+    """Return the problem of an error in `STATUSES`, or of a subclass."""
     if isinstance(error, InvalidSourceError):
         return _invalid_settings(error)
     status, advice = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
@@ -145,7 +145,7 @@ class _ErrorHandlers:
         return self._respond(request, from_error(error), headers)
 
     def unexpected_error(self, request: Request, error: Exception) -> Response:
-        """An error in the program: the log says more, under the id of the request."""
+        """Answer an error in the program: the log says more, under the id of the request."""
         del error
         detail = f"An internal error occurred. The log says more: request {_id(request)}."
         return self._respond(
@@ -178,7 +178,7 @@ def _from_http_exception(request: Request, error: HTTPException) -> ProblemDetai
 
 
 def _from_validation(faults: Sequence[Mapping[str, Any]]) -> ProblemDetails:
-    """What was sent is not repeated: it may be private, and it may be long."""
+    """Return the problem of a request that is not valid, without what was sent: it may be private, and long."""
     return ProblemDetails(
         title=HTTPStatus.UNPROCESSABLE_ENTITY.phrase,
         status=422,

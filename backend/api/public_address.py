@@ -14,7 +14,7 @@ class PublicAddress:
 
     @classmethod
     def parse(cls, url: str) -> "PublicAddress":
-        """Raises ValueError: it is not an address with https, without a path."""
+        """Read the address of a site. Raises ValueError: it is not one with https, without a path."""
         parts = urlsplit(url.strip())
         name, port = parts.hostname, parts.port
         if parts.scheme != "https" or not name or parts.username is not None:
@@ -25,6 +25,6 @@ class PublicAddress:
         return cls(f"https://{host}" if port in {None, _TLS_PORT} else f"https://{host}:{port}")
 
     def is_host(self, hosts: Sequence[str]) -> bool:
-        """Whether the Host headers of a request are one, and this address."""
+        """Return whether the Host headers of a request are one, and this address."""
         own = self.url.removeprefix("https://")
         return len(hosts) == 1 and hosts[0].lower().removesuffix(f":{_TLS_PORT}") == own

@@ -60,7 +60,7 @@ _HSTS = "max-age=31536000"
 
 
 def is_this_machine(name: str) -> bool:
-    """`localhost`, or an address of the loopback network, which no other site can point elsewhere."""
+    """Return whether it is `localhost` or an address of the loopback network, which no site can point elsewhere."""
     if name.lower() == "localhost":
         return True
     try:
@@ -160,7 +160,7 @@ def _foreign_origin(headers: Headers, own: str) -> ProblemDetails | None:
 
 
 def _foreign_site(headers: Headers, method: str) -> ProblemDetails | None:
-    """A link that a person follows from elsewhere is welcome; anything else a page does is not."""
+    """Refuse what a page of another site does, but for a link that a person follows: that is welcome."""
     site = headers.get("sec-fetch-site", "none")
     followed = (
         method in {"GET", "HEAD"}

@@ -35,10 +35,10 @@ PoolName: TypeAlias = Literal["searches", "answers", "followed answers", "sync s
 
 class PoolObserver(Protocol):
     def waited(self, pool: str, seconds: float) -> None:
-        """A request has its slot, after so many seconds."""
+        """Note that a request has its slot, after so many seconds."""
 
     def refused(self, pool: str) -> None:
-        """A request is refused, because too many wait or because it waited for too long."""
+        """Note that a request is refused, because too many wait or because it waited for too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +174,7 @@ class FairPool:
         one.turn.set_result(turn)
 
     def _make_room(self, asker: str) -> bool:
-        """Whether one more of the asker's may wait, after the last one of a greedier asker was refused."""
+        """Return whether one more of the asker's may wait; the last one of a greedier asker is refused for it."""
         if self._count_waiting() < self._limits.waiting:
             return True
         own = len(self._queues.get(asker, ()))
@@ -217,7 +217,8 @@ class RequestPools:
     def of(
         cls, settings: Settings, observer: PoolObserver, has_model: Callable[[], bool]
     ) -> "RequestPools":
-        """
+        """Make the pools that the settings describe.
+
         Args:
             has_model: whether a language model answers, as far as is known at once.
         """
@@ -239,7 +240,10 @@ class RequestPools:
 
 
 def _answers_at_once(settings: Settings, has_model: Callable[[], bool]) -> int | Callable[[], int]:
-    """Without a language model an answer keeps a processor busy; with one it mostly waits for the model."""
+    """Return how many answers are made at once.
+
+    Without a language model an answer keeps a processor busy; with one it mostly waits for the model.
+    """
     if settings.answers_at_once:
         return settings.answers_at_once
     return lambda: _ANSWERS_WITH_MODEL if has_model() else _ANSWERS_BY_PROCESSOR

@@ -16,7 +16,7 @@ from backend.store.research.research_runs import ResearchRun
 
 
 def find_position(given: str | None) -> ListPosition | None:
-    """Raises Problem: 422."""
+    """Read a position in the list, if one is given. Raises Problem: 422."""
     return None if given is None else ListPosition(*read_position(given))
 
 

@@ -75,7 +75,7 @@ def _remove_abandoned(temporary: Path) -> None:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    """Whether all processes of a folder have died; one that names none may belong to a server that is about to start."""
+    """Return whether all processes of a folder have died; one that names none may be of a server about to start."""
     try:
         found = _read_processes(folder)
     except (OSError, ValueError, TypeError):

@@ -136,7 +136,7 @@ class EventStream(Response):
 async def _encoded(
     events: SentEvents, context: RequestContext, last: LastEvents
 ) -> AsyncGenerator[bytes, None]:
-    """The events with their numbers, up to the last, and comments where none comes; until it is to stop."""
+    """Yield events with their numbers, up to the last, and comments where none comes; until it is to stop."""
     loop, stopped, numbers = asyncio.get_running_loop(), asyncio.Event(), count(1)
     with context.cancel_token.on_cancel(lambda: loop.call_soon_threadsafe(stopped.set)):
         stopping = asyncio.ensure_future(stopped.wait())
@@ -252,13 +252,13 @@ class Pipe:
         return True
 
     def end(self) -> None:
-        """No more events follow. Called by the producing thread."""
+        """Note that no more events follow. Called by the producing thread."""
         with self._moved:
             self._ended = True
         self._wake()
 
     async def take(self) -> SentEvent | None:
-        """The next event; None at the end. Called by the event loop."""
+        """Return the next event; None at the end. Called by the event loop."""
         while True:
             with self._moved:
                 if self._waiting:
@@ -270,7 +270,7 @@ class Pipe:
             await self._arrived.wait()
 
     def close(self) -> None:
-        """The client reads no more."""
+        """Forget what waits, as the client reads no more."""
         with self._moved:
             self._closed = True
             self._waiting.clear()

@@ -18,7 +18,7 @@ def make_shared(opened: OpenedShare, answer_html: AnswerHtml) -> SharedConversat
 
 
 def _make_message(one: ReadMessage, answer_html: AnswerHtml) -> SharedMessageResponse:
-    """Neither filters nor other versions, nor why it failed: they are its owner's."""
+    """Make a message without filters, other versions, or why it failed: they are its owner's."""
     # The place of a message among others is its owner's to know.
     shown = make_message(
         ShownMessage(one.message, one.question, (), one.withheld, summary=None, files=()),

@@ -54,7 +54,7 @@ class ResearchStarter:
     async def start_and_follow(
         self, asked: ResearchArguments, language: Language
     ) -> AsyncGenerator[ResearchNews, None]:
-        """As `McpAsker.research`."""
+        """Start research, and yield its news as `McpAsker.research` does."""
         begun = await self._in_thread(lambda: self._begin(asked, language))
         yield begun
         follower = self._make_follower(begun.run.id)
@@ -67,7 +67,7 @@ class ResearchStarter:
         return await asyncio.get_running_loop().run_in_executor(self.threads, work)
 
     def _begin(self, asked: ResearchArguments, language: Language) -> OpenedResearch:
-        """Raises NotFoundError: there is no such assistant or project, or it is not for the asker."""
+        """Begin research. Raises NotFoundError: there is no such assistant or project, or it is not for the asker."""
         if self.chat.model is None:
             raise ConflictError(NO_MODEL)
         assistants = self._open_assistants()

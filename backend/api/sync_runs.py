@@ -62,7 +62,7 @@ class SyncRun:
         self._thread.join(seconds)
 
     async def follow(self) -> Events:
-        """The latest progress, at most every tenth of a second, and the end."""
+        """Yield the latest progress, at most every tenth of a second, and the end."""
         sent: Progress | None = None
         with self._subscribed() as awake:
             while True:
@@ -195,7 +195,7 @@ class SyncRunRegistry:
             run.join(deadline.remaining())
 
     def unfinished(self) -> list[str]:
-        """The sources whose runs are in progress."""
+        """Return the sources whose runs are in progress."""
         return [run.source for run in self._runs.values() if not run.is_over]
 
 

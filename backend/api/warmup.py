@@ -53,7 +53,7 @@ class CurrentContainer:
         self.container.web.sessions.add_observer(observer)
 
     def parts(self) -> tuple[Part, ...]:
-        """Each after those that it needs; of the container at the time when it is made."""
+        """Return the parts, each after those that it needs; of the container at the time when a part is made."""
         return (
             Part("home", lambda: self.container.home),
             Part("database", lambda: (self.container.database, self.container.sources.ledger)),
@@ -70,7 +70,7 @@ class CurrentContainer:
         )
 
     def reopen_if_switched(self) -> bool:
-        """Whether the index was switched to another version; then all parts must be made again."""
+        """Reopen the home if the index was switched to another version; return whether all parts must be made again."""
         try:
             active = self.container.engine.versions.active()
             opened = self._opened or self.container.engine.version.embedder
@@ -146,7 +146,7 @@ class Warmup:
             self.ready.clear()
 
     def _make_all(self) -> bool:
-        """False if it was stopped."""
+        """Make all parts; return False if it was stopped."""
         waiting = list(self._parts)
         while waiting:
             if self._make(waiting[0]):

@@ -67,13 +67,13 @@ class OpenAiAnswers:
     context: RequestContext
 
     def send_whole(self, wanted: AnswerRequest, form: AnswerForm) -> Response:
-        """Raises Problem: the request cannot be honoured."""
+        """Answer in one piece, once the answer is written. Raises Problem: the request cannot be honoured."""
         broken = WholeResult(BROKEN)
         begin = self._prepare(wanted, lambda text: collect_answer(text, form), broken)
         return WholeAnswer(begin, self.answers.state.pools.answers, self.asker.turn_key)
 
     def stream(self, wanted: AnswerRequest, form: AnswerForm) -> Response:
-        """Raises as `send_whole`."""
+        """Answer as a stream of events, while the answer is written. Raises as `send_whole`."""
         last = LastEvents(form.encode_failure(STOPPING), form.encode_failure(BROKEN))
         begin = self._prepare(wanted, form.stream, last.broken)
         return EventStream(begin, self.answers.state.pools.answers, self.asker.turn_key, last)

@@ -42,7 +42,7 @@ class ReadMessages:
 
 
 def read_messages(messages: Sequence[SaidMessage], parameter: str) -> ReadMessages:
-    """Raises Problem: the last message is no question."""
+    """Take messages apart by what they are to the question. Raises Problem: the last message is no question."""
     said = [one for one in messages if one.role not in _INSTRUCTING]
     if not said or said[-1].role != "user":
         raise refuse_parameter(parameter, "The last message must be one of the user.")
@@ -58,7 +58,7 @@ def read_messages(messages: Sequence[SaidMessage], parameter: str) -> ReadMessag
 
 
 def read_pictures(said: ReadMessages) -> tuple[Picture, ...]:
-    """Raises Problem: one is no picture that models are shown, or there are too many."""
+    """Read the pictures. Raises Problem: one is no picture that models are shown, or there are too many."""
     if len(said.images) > MOST_PICTURES:
         raise refuse_parameter(said.parameter, f"A message may have {MOST_PICTURES} pictures.")
     try:
@@ -83,7 +83,7 @@ def _read_history(messages: Sequence[SaidMessage]) -> Iterator[ChatMessage]:
 
 
 def _read_picture(number: int, url: str) -> Picture:
-    """Raises InvalidInputError."""
+    """Read a picture of a data URL. Raises InvalidInputError: it is none that models are shown."""
     found = _DATA_URL.fullmatch(url)
     if found is None:
         raise InvalidInputError(

@@ -301,7 +301,7 @@ def retry_failures(name: str, body: RetryBody, sources: SourcesDependency) -> So
 
 
 def _refuse_number(given: object) -> object:
-    """A number would be read as seconds, or as milliseconds, since 1970."""
+    """Refuse a number, which would be read as seconds, or as milliseconds, since 1970."""
     if isinstance(given, str) and not _DAY.match(given):
         raise ValueError("Give a moment such as 2026-03-02T09:30:00Z.")
     return given

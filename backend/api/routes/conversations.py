@@ -79,7 +79,11 @@ class QuestionBody(ModeBody):
     )
 
     def read(self, web_sessions: WebSessions) -> NewQuestion:
-        """Raises ConflictError: its mode contradicts itself, or asks for the web, which is switched off."""
+        """Return the question.
+
+        Raises:
+            ConflictError: its mode contradicts itself, or asks for the web, which is switched off.
+        """
         mode = self.read_permitted_mode(lambda: web_sessions.is_on)
         filters = self.filters.model_dump(mode="json", exclude_none=True)
         return NewQuestion(

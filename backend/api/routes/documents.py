@@ -169,7 +169,7 @@ def _show_named(
 
 
 def find(database: Database, document_id: str, readers: Readers) -> StoredDocument | None:
-    """The one way by which a document is had; see above."""
+    """Find a document by the one way by which one is had; see above."""
     return stored.find(database, document_id, readers)
 
 

@@ -219,7 +219,7 @@ def _make_resource_check(issuer: str, given: list[str]) -> Callable[[str], None]
 
 
 def _read_registration(body: bytes) -> ClientRegistration:
-    """Raises OAuthError: the metadata are not valid."""
+    """Read what a program says of itself. Raises OAuthError: the metadata are not valid."""
     try:
         given = ClientMetadata.model_validate_json(body)
     except ValidationError as error:

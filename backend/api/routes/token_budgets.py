@@ -98,7 +98,7 @@ def set_person_budget(
 
 
 def _find(database: Database, group_id: int) -> GroupBudgetResponse:
-    """Raises NotFoundError: it was deleted at this moment."""
+    """Return a group with its budget. Raises NotFoundError: it was deleted at this moment."""
     today = datetime.now(UTC).date()
     for one in group_budgets.list_groups(database, today):
         if one.group_id == group_id:
