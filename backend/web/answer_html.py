@@ -49,7 +49,7 @@ LONGEST = 500_000
 
 class _Markdown(MarkdownIt):
     def validateLink(self, url: str) -> bool:
-        """Every link is parsed as one, so that a citation of a file is known; `links.elsewhere` decides."""
+        """Accept every link, so that a citation of a file is known; `urls.elsewhere` decides."""
         del url
         return True
 
@@ -70,7 +70,7 @@ _MARKDOWN.core.ruler.after("block", "forget_numbers", _forget_numbers)
 
 
 def answer_html(answer: AnswerResponse) -> str:
-    """The answer, its citations as links to the passages that they quote.
+    """Render an answer, its citations as links to the passages that they quote.
 
     A citation is `<a class="cite" data-at="N">`, where N is its place in `answer.citations`.
     """
@@ -201,7 +201,7 @@ def _inline(children: Sequence[Token], cited: _CitationsByNumber) -> Iterator[To
 
 
 def _citation_link(link: Sequence[Token], cited: _CitationsByNumber) -> Token | None:
-    """The chip for `[[n]](target)`, where n is cited."""
+    """Return the chip for `[[n]](target)`, where n is cited."""
     if [token.type for token in link] != ["link_open", "text", "link_close"]:
         return None
     found = _NUMBER.fullmatch(link[1].content)
@@ -210,7 +210,7 @@ def _citation_link(link: Sequence[Token], cited: _CitationsByNumber) -> Token | 
 
 
 def _text(token: Token, cited: _CitationsByNumber) -> Iterator[Token]:
-    """Plain text; `[n]` in it is a citation of a document that has no link of its own."""
+    """Yield plain text; `[n]` in it is a citation of a document that has no link of its own."""
     for place, content in enumerate(token.content.split(_UNCITED)):
         if place:
             yield _html(_UNCITED_MARK)
@@ -252,14 +252,14 @@ def _lead_to(citation: CitationResponse) -> str:
 
 
 def _image(token: Token) -> Iterator[Token]:
-    """Its description with its address as a link: loading a picture would reveal who reads it."""
+    """Yield the description of an image, linked to its address: loading a picture would reveal who reads it."""
     target = urls.elsewhere(str(token.attrGet("src") or ""))
     label = token.content or "image"
     yield _html(_open_link(target) + escape(label) + "</a>" if target else escape(label))
 
 
 def _link_target(link: Token) -> str | None:
-    """Where a link leads, if that is somewhere safe; of any other only the text is left."""
+    """Return where a link leads, if that is somewhere safe; of any other only the text is left."""
     href = str(link.attrGet("href") or "")
     return href if href.startswith("#") else urls.elsewhere(href)
 

@@ -32,14 +32,15 @@ class StaticFiles:
     version: str
 
     def url(self, name: str) -> str:
-        """Raises ValueError: there is no such file."""
+        """Return the address of a file. Raises ValueError: there is no such file."""
         if name not in self.files:
             raise ValueError(f"no such file: {name}")
         return f"/static/{self.version}/{name}"
 
 
 def read_static_files(made: Mapping[str, bytes] = _NONE) -> StaticFiles:
-    """
+    """Read the static files of the package.
+
     Args:
         made: files that are made when the server starts, by name.
     """

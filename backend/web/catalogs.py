@@ -41,7 +41,7 @@ class Messages:
         return self.sentences.translate(text)
 
     def name_source(self, name: str) -> str:
-        """People name their sources themselves, but for that of files."""
+        """Return the name of a source as it is shown: people name theirs themselves, but for that of files."""
         return self.translate(name) if name in NAMES_OF_SOURCE else name
 
     def count(self, number: int, noun: str, plural: str | None = None) -> str:
@@ -66,7 +66,7 @@ class Messages:
                 return f"{moment.year}年{moment.month}月{moment.day}日"
 
     def format_day_of_year(self, moment: date) -> str:
-        """Without the year, for the marks of an axis."""
+        """Write a day without its year, for the marks of an axis."""
         match self.language:
             case "en":
                 return f"{moment.day} {moment:%b}"
@@ -78,7 +78,7 @@ class Messages:
         return format_compact_decimal(number, locale=self.language, fraction_digits=1)
 
     def format_minute(self, moment: datetime) -> str:
-        """With the zone: the server does not know that of the reader."""
+        """Write a moment with its zone: the server does not know that of the reader."""
         utc = moment.astimezone(UTC)
         day = self.format_day(utc)
         match self.language:
@@ -117,7 +117,7 @@ def sentences_json(language: Language) -> bytes:
 
 
 def _of_context(catalog: Catalog, context: str) -> dict[str, str]:
-    """Messages by their English; those for one and for more by the English for more."""
+    """Return messages by their English; those for one and for more by the English for more."""
     return {_many(one.id): _many(one.string) for one in catalog if one.context == context}
 
 

@@ -59,7 +59,7 @@ Block: TypeAlias = Paragraph | TableBlock
 
 
 def blocks(section: Section, media_type: str, passage: Span | None = None) -> list[Block]:
-    """The blocks of a section; `passage` of its text is marked."""
+    """Return the blocks of a section; `passage` of its text is marked."""
     text = _Text(section.text, passage or Span(0, 0), media_type)
     if section.kind == "table" and (table := _table(text)):
         return [table]
@@ -80,7 +80,7 @@ class _Text:
         return self.media_type == registry.MARKDOWN
 
     def line(self, lines: Lines) -> Line:
-        """The pieces of all its lines, and of the line ends between them."""
+        """Return the pieces of all lines of a block, and of the line ends between them."""
         if self.is_markdown and lines.kind != "code":
             return tuple(self.styled(lines.spans))
         longest = max(span.end - span.start for span in lines.spans)
@@ -92,7 +92,7 @@ class _Text:
         return tuple(pieces)
 
     def styled(self, spans: Sequence[Span]) -> Iterator[Piece]:
-        """The text of flowing lines, with Markdown's markup interpreted, across line ends too."""
+        """Yield the text of flowing lines, with Markdown's markup interpreted, across line ends too."""
         joined = _Joined(self.text, spans)
         at = 0
         if self.is_markdown:
@@ -112,7 +112,7 @@ class _Text:
                 yield replace(piece, text=piece.text.replace("\n", " "), style=style, href=href)
 
     def _verbatim(self, span: Span) -> Iterator[Piece]:
-        """In up to three pieces: before, in and after the passage."""
+        """Yield a stretch in up to three pieces: before, in and after the passage."""
         ends = (self.passage.start, self.passage.end)
         edges = {at for at in ends if span.start < at < span.end}
         for start, end in pairwise(sorted({span.start, span.end, *edges})):
@@ -120,7 +120,7 @@ class _Text:
             yield Piece(text=text, marked=self._marks(start))
 
     def _flows(self, before: Span, after: Span, longest: int) -> bool:
-        """Whether a line goes on in the next: of a page, if the next word had no room any more."""
+        """Return whether a line goes on in the next: of a page, if the next word had no room any more."""
         if self.media_type != registry.PDF:
             return False
         word = "".join(after.of(self.text).split(maxsplit=1)[:1])
@@ -140,7 +140,7 @@ class _Joined:
         self._starts = list(accumulate(lengths, initial=0))
 
     def places(self, start: int, end: int) -> Iterator[Span]:
-        """The position in the text of a stretch of the joined lines: a part of each line, with its end if included."""
+        """Yield where in the text a stretch of the joined lines lies: a part of each line, with its end if included."""
         number = bisect_right(self._starts, start) - 1
         while number < len(self._spans) and self._starts[number] < end:
             span, place = self._spans[number], self._starts[number]
@@ -162,7 +162,7 @@ def _target(found: regex.Match[str]) -> str | None:
 
 
 def _table(text: _Text) -> TableBlock | None:
-    """None where the text is no table after all."""
+    """Return a table; None where the text is none after all."""
     head: tuple[Line, ...] = ()
     rows: list[tuple[Line, ...]] = []
     start = 0

@@ -108,7 +108,7 @@ def _authors(document: Document) -> Iterator[Author]:
 
 
 def _stands(document: Document, passage: Passage) -> bool:
-    """Whether the passage lies within the document; that of an older version may not."""
+    """Return whether the passage lies within the document; that of an older version may not."""
     sections = document.sections
     return passage.section < len(sections) and passage.span.end <= len(
         sections[passage.section].text
@@ -116,7 +116,7 @@ def _stands(document: Document, passage: Passage) -> bool:
 
 
 def _window(sections: Sequence[Section], around: int) -> range:
-    """The sections from the beginning, or else from shortly before `around`, that fit on a page."""
+    """Return the sections from the beginning, or else from shortly before `around`, that fit on a page."""
     around = max(0, min(around, len(sections) - 1))
     if sum(len(section.text) for section in sections[: around + 1]) <= LONGEST:
         start = 0
@@ -130,7 +130,7 @@ def _window(sections: Sequence[Section], around: int) -> range:
 
 
 def _start_before(sections: Sequence[Section], at: int, room: int = LONGEST) -> int:
-    """The first section of those before `at` that fit into `room` characters, at least one."""
+    """Return the first section of those before `at` that fit into `room` characters, at least one."""
     start = at
     while start > 0 and (start == at or room > 0):
         start -= 1
@@ -157,7 +157,7 @@ def _parts(document: Document, window: range, passage: Passage | None) -> Iterat
 
 
 def _cut_to_fit(section: Section, span: Span | None) -> tuple[Section, Span | None]:
-    """A section too long for a page, cut around its passage, and the position of the passage in it."""
+    """Cut a section too long for a page around its passage, and return it with the position of the passage in it."""
     if len(section.text) <= LONGEST:
         return section, span
     start = max(0, span.start - LONGEST // 4) if span else 0
@@ -168,7 +168,7 @@ def _cut_to_fit(section: Section, span: Span | None) -> tuple[Section, Span | No
 
 
 def _headings(before: Place, place: Place, title: str) -> Iterator[tuple[int, str]]:
-    """The headings of `place` that are not open already, without one that repeats the title."""
+    """Yield the headings of `place` that are not open already, without one that repeats the title."""
     path = place.heading_path
     titled = path[:1] == (title,)
     is_open = True

@@ -54,7 +54,7 @@ class Group:
 
 
 def groups(counts: Facets, address: Address) -> tuple[Group, ...]:
-    """Each group, counted under the choices of all the others, so that its own can be changed."""
+    """Return each group, counted under the choices of all the others, so that its own can be changed."""
     shown = (
         Group("Source", _sources(counts.sources, address)),
         Group("Set", _sets(counts.sets, address)),
@@ -81,7 +81,7 @@ def chosen(shown: tuple[Group, ...], address: Address) -> list[tuple[str, Choice
 
 
 def _chosen_dates(address: Address) -> Choice:
-    """The chosen dates if they are not one of the months or years that are counted."""
+    """Return the chosen dates if they are not one of the months or years that are counted."""
     name = f"{address.since or 'any time'} to {address.until or 'today'}"
     href = _first_page(address, since=None, until=None)
     return Choice(name=name, count=0, href=href, chosen=True)
@@ -143,12 +143,12 @@ def _people(counts: Mapping[str, PersonCount], address: Address) -> tuple[Choice
 
 
 def _person_label(own: str, name: str, namesakes: int) -> str:
-    """The name; with the address, if there is one and others have the same name."""
+    """Return the name; with the address, if there is one and others have the same name."""
     return name if namesakes == 1 or person_key(name) == own else f"{name} ({own})"
 
 
 def _years(months: Mapping[str, int], address: Address) -> tuple[Choice, ...]:
-    """Newest first, each with its months."""
+    """Return the years, newest first, each with its months."""
     years: dict[str, dict[str, int]] = {}
     for month in sorted(months, reverse=True):
         years.setdefault(month[:4], {})[month] = months[month]
@@ -161,7 +161,7 @@ def _years(months: Mapping[str, int], address: Address) -> tuple[Choice, ...]:
 def _period(
     address: Address, name: str, first: date, last: date, months: Mapping[str, int]
 ) -> Choice:
-    """A year with its months, or a month alone."""
+    """Return a year with its months, or a month alone."""
     is_chosen = (address.since, address.until) == (first, last)
     since, until = (None, None) if is_chosen else (first, last)
     return Choice(
@@ -182,7 +182,7 @@ def _month(address: Address, month: str, count: int) -> Choice:
 
 
 def _by_count(counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[tuple[str, int]]:
-    """Most first; what is chosen stays, even where nothing is left of it."""
+    """Sort choices, most first; what is chosen stays, even where nothing is left of it."""
     known = dict.fromkeys(chosen, 0) | dict(counts)
     return sorted(known.items(), key=lambda item: (-item[1], item[0]))
 

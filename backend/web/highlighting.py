@@ -150,7 +150,7 @@ def _move(match: _Match, start: int) -> _Match:
 
 
 def without_markup(text: str) -> str:
-    """Markdown as one reads it aloud: cells apart by dots, no marks of emphasis, lists and links."""
+    """Return Markdown as one reads it aloud: cells apart by dots, no marks of emphasis, lists and links."""
     if _MARKUP_SIGN.search(text):
         text = strip_links(text)
         for pattern, instead in _MARKDOWN:
@@ -159,7 +159,7 @@ def without_markup(text: str) -> str:
 
 
 def table_as_lines(text: str) -> str:
-    """Of a table, its cells apart by dots and its rows by semicolons."""
+    """Return a table with its cells apart by dots and its rows by semicolons."""
     return _TABLE_ROW.sub(_row, _TABLE_RULE.sub("", text)).removesuffix(";")
 
 
@@ -169,7 +169,7 @@ def _row(found: regex.Match[str]) -> str:
 
 
 def _rank_excerpt(first: Span, matches: Sequence[_Match]) -> tuple[int, int, int]:
-    """Of an excerpt that begins with this sentence: the more of the words, and the sooner, the better."""
+    """Rank an excerpt that begins with this sentence: the more of the words, and the sooner, the better."""
     end = first.start + LONGEST_EXCERPT
     near = [match for match in matches if match.start >= first.start and match.end <= end]
     in_window = frozenset[str]().union(*(match.words for match in near))
@@ -236,7 +236,7 @@ def _words_of(run: str, languages: Languages) -> frozenset[str] | None:
 def _spaceless_matches(
     run: str, at: int, wanted: frozenset[str], lone: set[str]
 ) -> Iterator[_Match]:
-    """Two neighbours that the query has; single characters only where it has them alone."""
+    """Yield two neighbours that the query has; single characters only where it has them alone."""
     folded = [fold(character) for character in run]
     for number, character in enumerate(folded):
         pair = "".join(folded[number : number + 2])

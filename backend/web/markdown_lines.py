@@ -32,7 +32,7 @@ class Lines:
 
 
 def cut(text: str, *, markdown: bool) -> Iterator[Lines]:
-    """The blocks of `text` in order; only what is blank is left out, and of Markdown its marks."""
+    """Yield the blocks of `text` in order; only what is blank is left out, and of Markdown its marks."""
     cutter = _Cutter(text, markdown=markdown)
     start = 0
     for line in text.split("\n"):
@@ -70,7 +70,7 @@ class _Cutter:
         self._open, self._spans = None, []
 
     def _begun(self, line: Span, text: str) -> Lines:
-        """The line as a block by itself."""
+        """Return the line as a block by itself."""
         if item := _ITEM.match(text):
             depth = min(len(item["indent"].expandtabs(4)) // 2, _DEEPEST)
             mark = "" if item["mark"] in _BULLETS else item["mark"]
@@ -84,7 +84,7 @@ class _Cutter:
         return Lines("p", (self._without(_INDENT, line),))
 
     def _goes_on(self, begun: Lines) -> bool:
-        """Whether the open block goes on with this line, as a lazy reader would take it."""
+        """Return whether the open block goes on with this line, as a lazy reader would take it."""
         return self._open is not None and (self._open.kind, begun.kind) in _CONTINUED
 
     def _without(self, mark: regex.Pattern[str], line: Span) -> Span:

@@ -154,7 +154,7 @@ def _make_card(citation: CitationResponse, source: NumberedSource) -> dict[str, 
 
 
 def _name_source(source: NumberedSource) -> str:
-    """The id of a document begins with the name of its source; that of files that people keep says nothing to others."""
+    """Return the name of a source, with which its ids begin; that of files which people keep says nothing to others."""
     if source.kind in (SourceKind.WEB, SourceKind.RESEARCH):
         return ""
     name = source.document_id.partition(":")[0]

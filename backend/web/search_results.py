@@ -105,7 +105,7 @@ class Found:
 
 
 def search(service: SearchService, address: Address, readers: Readers, deadline: Deadline) -> Found:
-    """The best documents that the asker may read, each by its passages.
+    """Return the best documents that the asker may read, each by its passages.
 
     Raises:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the search did not answer.
@@ -171,13 +171,13 @@ def _path(chunk: Chunk) -> str:
 
 
 def _headings(chunk: Chunk) -> str:
-    """The headings above the passage, less one that repeats the title."""
+    """Return the headings above the passage, less one that repeats the title."""
     path = [shorten(heading, LONGEST_TITLE) for heading in chunk.heading_path]
     return " › ".join(path[1:] if path[:1] == [shorten(chunk.title, LONGEST_TITLE)] else path)
 
 
 def _reasons(why: Sequence[RankReason]) -> list[str]:
-    """One sentence a query: where the passage stood in each leg, the best rank first."""
+    """Return one sentence a query: where the passage stood in each leg, the best rank first."""
     ranks: dict[str, dict[str, None]] = {}
     names: dict[str, dict[str, None]] = {}
     for one in sorted(why, key=lambda one: one.rank):

@@ -144,7 +144,7 @@ def of_filters(text: str, filters: Filters) -> Address:
 
 
 def toggled(values: tuple[str, ...], value: str) -> tuple[str, ...]:
-    """Without the value if it is there, else with it."""
+    """Return the values without this one if it is there, else with it."""
     return tuple(v for v in values if v != value) if value in values else (*values, value)
 
 
@@ -158,7 +158,7 @@ def _all(parameters: Parameters, name: str) -> tuple[str, ...]:
 
 
 def _is_value(text: str) -> bool:
-    """Whether a filter may have this value."""
+    """Return whether a filter may have this value."""
     return 0 < len(text) <= LONGEST_VALUE
 
 

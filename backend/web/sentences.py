@@ -100,7 +100,7 @@ class SentenceTranslator:
 
 
 def _compile_form(english: str, said: str) -> _Form:
-    """Literal text is escaped; each placeholder stands for at least one character."""
+    """Compile the form of a message: literal text is escaped, each placeholder stands for at least one character."""
     parts = _PLACEHOLDER.split(english)
     texts = [part.replace("%%", "%") for part in parts[::2]]
     groups = [f"(?P<{name}>{_value_pattern(name)})" for name in parts[1::2]]

@@ -92,7 +92,7 @@ def list_status_views(sources: SourceService) -> list[SourceStatusView]:
 
 
 def read_details(sources: SourceService, name: str) -> SourceDetails:
-    """Raises NotFoundError: there is no such source."""
+    """Read how a source stands, with its latest runs and failures. Raises NotFoundError: there is no such source."""
     status = _to_view(sources.status(name))
     return SourceDetails(
         status,

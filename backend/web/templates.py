@@ -31,7 +31,7 @@ _THEMES = ("light", "dark")
 
 @cache
 def static_files() -> StaticFiles:
-    """With the sentences of each language but English, for the scripts."""
+    """Read the static files, with the sentences of each language but English, for the scripts."""
     made = {_sentences_file(each): sentences_json(each) for each in LANGUAGES if each != "en"}
     return read_static_files(made)
 

@@ -74,7 +74,7 @@ class _Translation(NodeTransformer):
 
 
 def _merge_outputs(body: list[nodes.Node]) -> Iterator[nodes.Node]:
-    """What stands before and behind a message is written together with it, as if it were no block of its own."""
+    """Merge a message with what stands before and behind it, as if it were no block of its own."""
     for is_output, group in groupby(body, lambda node: isinstance(node, nodes.Output)):
         found = list(group)
         if is_output and len(found) > 1:

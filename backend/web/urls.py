@@ -25,7 +25,7 @@ _ELSEWHERE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 def document(
     document_id: str, section: int | None = None, span: Span | None = None, query: str = ""
 ) -> str:
-    """The page of a document; with a section and a span at that passage."""
+    """Return the address of a document's page; with a section and a span, at that passage."""
     parameters: dict[str, str | int] = {"q": query} if query else {}
     if section is not None and span is not None and span.start < span.end:
         parameters |= {"section": section, "start": span.start, "end": span.end}
@@ -39,7 +39,7 @@ def make_link(server: str, path: OneTimePage, code: str) -> str:
 
 
 def original(document_id: str, link: str) -> str | None:
-    """What opens a document where it came from; None where nothing does.
+    """Return what opens a document where it came from; None where nothing does.
 
     A browser opens no file of the disk from a page, so that Quarry hands it out.
     """
@@ -49,12 +49,12 @@ def original(document_id: str, link: str) -> str | None:
 
 
 def page_image(document_id: str, link: str, number: int) -> str | None:
-    """The image of a page of a PDF file; None where Quarry does not have the file."""
+    """Return the address of the image of a page of a PDF file; None where Quarry does not have the file."""
     return f"/api/documents/{quote_id(document_id)}/pages/{number}" if _is_file(link) else None
 
 
 def elsewhere(link: str) -> str | None:
-    """A link that may be followed out of a page; None for all that could do more than that."""
+    """Return a link that may be followed out of a page; None for all that could do more than that."""
     link = link.strip()
     return link if _ELSEWHERE.match(link) else None
 

@@ -75,12 +75,12 @@ def explain_page(
 
 
 def _is_id(name: str) -> bool:
-    """Ids begin with the name of their source and a colon, links with that of their protocol."""
+    """Return whether it is an id or a link: one begins with the name of its source and a colon, one with a protocol."""
     return ":" in name
 
 
 def _explain(database: Database, name: str, readers: str, actor: Actor) -> ExplanationResponse:
-    """Raises ValueError: one of the readers is no reader token."""
+    """Explain why readers do not find a document. Raises ValueError: one of them is no reader token."""
     found = explain(database, name, parse_readers(readers), actor)
     return ExplanationResponse.from_explanation(found)
 

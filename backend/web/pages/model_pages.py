@@ -205,7 +205,7 @@ def _show_model(
     trouble: str = "",
     check: ModelCheckResponse | None = None,
 ) -> Response:
-    """Raises NotFoundError: there is no such model."""
+    """Render the page of a model, with the form as it was sent. Raises NotFoundError: there is no such model."""
     model = ModelResponse.from_stored(language_models.find(database, name))
     stored = {"values": model.model_dump(), "roles": model.roles, "has_key": model.has_key}
     values = {
@@ -231,7 +231,7 @@ def _read_roles(form: Form) -> frozenset[ModelRole]:
 
 
 def _read_values(form: Form) -> ModelValues:
-    """Raises InvalidInputError: a number is none."""
+    """Read the values of a model. Raises InvalidInputError: a number is none."""
     return ModelValues(
         name=form.get("name", "").strip(),
         base_url=form.get("base_url", ""),

@@ -174,7 +174,7 @@ class OpenIdPages:
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Result:
-        """Raises TemporarilyUnavailableError: too many wait for the provider."""
+        """Run work that waits for the provider. Raises TemporarilyUnavailableError: too many wait for it."""
         if self.limiter.statistics().tasks_waiting >= _MOST_WAITING:
             raise TemporarilyUnavailableError(
                 "Too many people are signing in at this moment.", timedelta(seconds=5)
@@ -291,7 +291,7 @@ class OpenIdPages:
         return self.open_vault().seal(kept.model_dump(mode="json"))
 
     def _open(self, kind: type[Kept], sealed: str) -> Kept:
-        """Raises SignInRefusedError: it was not sealed here, or for something else."""
+        """Open what was sealed. Raises SignInRefusedError: it was not sealed here, or for something else."""
         try:
             return kind.model_validate(self.open_vault().open(sealed))
         except (NotConfiguredError, ValidationError) as error:
@@ -301,6 +301,6 @@ class OpenIdPages:
 
 
 def _check_has_accounts(request: Request) -> None:
-    """Raises NotFoundError: nobody signs in yet; the first account is an admin's."""
+    """Raise NotFoundError if nobody signs in yet; the first account is an admin's."""
     if not get_request_context(request.scope).has_accounts:
         raise NotFoundError("There is no page or route at this address.")

@@ -124,7 +124,7 @@ def begin_research(
 
 
 def _read_body(form: Form) -> ResearchBody:
-    """Raises InvalidInputError."""
+    """Read what is to be researched. Raises InvalidInputError."""
     values = {
         "question": form.get("question", ""),
         "knowledge": "knowledge" in form,

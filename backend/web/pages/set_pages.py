@@ -135,7 +135,7 @@ def _show_set(
     trouble: str = "",
     notice: str = "",
 ) -> Response:
-    """Raises NotFoundError: there is no such set for the asker."""
+    """Render the page of a set, with its draft. Raises NotFoundError: there is no such set for the asker."""
     found = sets.get(name)
     values = {
         "found": found,
