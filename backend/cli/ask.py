@@ -216,7 +216,7 @@ def note_model(chat: ChatService, console: Console) -> None:
 
 
 def _read(path: Path) -> Document:
-    """Raises ActionRequiredError, with the file's name."""
+    """Read a file that comes with a question. Raises ActionRequiredError, with the file's name."""
     try:
         data = path.read_bytes()
         media_type = detect_media_type(path.name, data[:8192])

@@ -136,7 +136,10 @@ class _SourceReader:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether a file is there; what cannot be the name of one, such as a long title of a document, names none."""
+    """Return whether a file is there.
+
+    What cannot be the name of one, such as a long title of a document, names none.
+    """
     try:
         return path.is_file()
     except OSError:

@@ -200,7 +200,7 @@ def _print_failure(message: str, as_json: bool) -> None:
 
 
 def console(stream: Any = None) -> "Console":
-    """A console that wraps lines for a terminal only, not for a file or another program."""
+    """Make a console that wraps lines for a terminal only, not for a file or another program."""
     from rich.console import Console
 
     file = stream or sys.stdout

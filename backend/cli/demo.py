@@ -41,7 +41,11 @@ NEXT = (
 
 
 def run_demo(container: Container, console: Console) -> None:
-    """Raises ActionRequiredError, TemporarilyUnavailableError: what stands in the way."""
+    """Run the demo, question by question.
+
+    Raises:
+        ActionRequiredError, TemporarilyUnavailableError: what stands in the way.
+    """
     console.print(f"Quarry keeps its state in {container.home}", markup=False, soft_wrap=True)
     spent: dict[str, float] = {}
     with (
@@ -90,7 +94,7 @@ def _sync(parts: SyncParts, console: Console) -> None:
 
 
 def _source(database: Database) -> Source:
-    """The handbook's source; added if it is not there."""
+    """Return the handbook's source; it is added if it is not there."""
     settings = {"path": str(handbook())}
     for source in sources.list_sources(database):
         if source.settings.get("path") == settings["path"]:
@@ -104,7 +108,7 @@ def _source(database: Database) -> Source:
 
 
 def _this_command() -> str:
-    """As it was typed; within the working folder without what leads there."""
+    """Return the command as it was typed; within the working folder without what leads there."""
     typed = Path(sys.argv[0]).absolute()
     return str(typed.relative_to(Path.cwd())) if typed.is_relative_to(Path.cwd()) else typed.name
 

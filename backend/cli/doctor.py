@@ -52,7 +52,7 @@ def doctor(as_json: Json = False) -> None:
 
 
 def run_checks(container: Container) -> Sequence[DoctorCheck]:
-    """All checks, each after those that it depends on."""
+    """Run all checks, each after those that it depends on."""
     engine, settings = container.engine, container.settings
     checks: list[tuple[str, Callable[[], DoctorCheck]]] = [
         ("settings", lambda: _check_settings(container)),
@@ -85,7 +85,11 @@ def check_cluster(health: ClusterHealth) -> DoctorCheck:
 
 
 def check_provider(provider: Provider | None) -> DoctorCheck:
-    """Raises NotConfiguredError, TemporarilyUnavailableError: it is none, or does not respond."""
+    """Check the identity provider.
+
+    Raises:
+        NotConfiguredError, TemporarilyUnavailableError: it is none, or does not respond.
+    """
     name = "identity provider"
     if provider is None:
         return DoctorCheck(name=name, state="off", detail="none is set: people sign in by password")
@@ -252,7 +256,11 @@ def _check_language_model(chat: ChatService) -> DoctorCheck:
 
 
 def _check_workers(settings: Settings, database: Database) -> DoctorCheck:
-    """Raises TemporarilyUnavailableError, ActionRequiredError: the broker or the database does not answer."""
+    """Check that processes serve each queue.
+
+    Raises:
+        TemporarilyUnavailableError, ActionRequiredError: the broker or the database does not answer.
+    """
     Broker(settings).check()
     alive = Counter(one.queue for one in workers.list_live(database))
     missing = wakeup_messages.missing_commands({*alive})

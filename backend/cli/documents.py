@@ -69,7 +69,7 @@ def print_documents(
 
 
 def _name_reader(token: str, names: Mapping[str, str]) -> str:
-    """A group may have any name, also `public` or `nobody`: quotes tell it from what is not a name."""
+    """Name a reader, a group in quotes, which tell it from what is no name: it may be called `public` or `nobody`."""
     return f"“{names[token]}”" if token in names else token
 
 

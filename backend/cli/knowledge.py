@@ -183,7 +183,11 @@ class _Opened:
 
 
 def _open() -> _Opened:
-    """Raises ConflictError: there are accounts, and each person's findings are for those who may read their sources."""
+    """Open the findings of the machine's owner.
+
+    Raises:
+        ConflictError: there are accounts, and each person's findings are for those who may read their sources.
+    """
     container = command_line.open_home()
     owner = command_line.find_owner(container.database, None)
     if owner is None:

@@ -55,7 +55,7 @@ _REACHABLE = (
 
 
 def find_public_address(settings: Settings) -> PublicAddress | None:
-    """Raises NotConfiguredError: the setting is not valid."""
+    """Return the address of the site, if one is set. Raises NotConfiguredError: the setting is not valid."""
     if settings.public_url is None:
         return None
     try:

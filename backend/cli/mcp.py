@@ -59,7 +59,7 @@ def mcp(readers: As = None) -> None:
 
 
 def _serve(asker: "HomeAsker") -> None:
-    """Raises KeyboardInterrupt."""
+    """Serve until the input ends. Raises KeyboardInterrupt."""
 
     async def serve() -> None:
         asyncio.get_running_loop().set_exception_handler(_report_error)
@@ -80,7 +80,7 @@ def _report_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> N
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C was raised in a task: it is raised in whatever runs at that moment."""
+    """Return whether Ctrl-C was raised in a task: it is raised in whatever runs at that moment."""
     in_group = isinstance(error, BaseExceptionGroup) and error.subgroup(KeyboardInterrupt)
     return isinstance(error, KeyboardInterrupt) or bool(in_group)
 
@@ -103,7 +103,7 @@ class HomeAsker:
         return True
 
     def note_query(self, query: str) -> None:
-        """There is no log."""
+        """Do nothing: there is no log."""
 
     def find_url(self, document_id: str, link: str, kind: str) -> str:
         del kind

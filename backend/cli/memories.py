@@ -69,7 +69,11 @@ def remove(memory_id: MemoryId, as_json: Json = False) -> None:
 
 
 def _open_service() -> MemoryService:
-    """Raises ConflictError: there are accounts, and each person's memories are theirs alone."""
+    """Open the memories of the machine's owner.
+
+    Raises:
+        ConflictError: there are accounts, and each person's memories are theirs alone.
+    """
     container = command_line.open_home()
     owner = command_line.find_owner(container.database, None)
     if owner is None:

@@ -81,7 +81,7 @@ def _other(engine: EngineName) -> EngineName:
 def _target(
     index_versions: IndexVersions, index_version: IndexVersion
 ) -> tuple[CopyEndpoint, Callable[[], None]]:
-    """The target of the copy, and the call that makes it the active index version there."""
+    """Return the target of the copy, and the call that makes it the active index version there."""
     active = index_versions.active()
     if active and active.embedder == index_version.embedder and index_versions.building() is None:
         writer = index_versions.open_writer(index_version)
@@ -93,7 +93,7 @@ def _target(
 
 
 def _nothing() -> None:
-    """An earlier copy was only brought up to date: nothing to switch."""
+    """Do nothing: an earlier copy was only brought up to date, so there is nothing to switch."""
 
 
 def _advice(to: EngineName) -> str:

@@ -194,7 +194,7 @@ def abandon_build(engine: IndexEngine) -> ReindexAbandoned:
 
 
 def get_status(engine: IndexEngine, ledger: Ledger) -> ReindexStatus:
-    """Raises IndexVersionReplacedError: the index version was switched while it was read."""
+    """Return how far the build of an index is. Raises IndexVersionReplacedError: the version was switched meanwhile."""
     index_versions = engine.versions
     active, building = index_versions.active(), index_versions.building()
     return ReindexStatus(

@@ -88,7 +88,7 @@ def research(
 
 
 def _check_setup(chat: ChatService, web: bool) -> None:
-    """Raises ConflictError, NotConfiguredError."""
+    """Raise ConflictError if the web is switched off, and NotConfiguredError if there is no language model."""
     if web and not chat.find_web().is_on:
         raise ConflictError(SWITCHED_OFF)
     if chat.model is None:

@@ -40,7 +40,7 @@ MOST_PROCESSES = 64
 
 
 def open_listener(address: str, port: int) -> socket.socket:
-    """A socket bound to a port of this machine; port 0 picks a free one.
+    """Return a socket bound to a port of this machine; port 0 picks a free one.
 
     Raises:
         ActionRequiredError: the port is taken, or may not be used.

@@ -184,6 +184,6 @@ def _begin(processes: ServerProcesses) -> None:
 
 
 def _is_ready(seconds: float) -> bool:
-    """The parts of the process are opened by the work that needs them."""
+    """Return True: the parts of the process are opened by the work that needs them."""
     del seconds
     return True

@@ -75,7 +75,7 @@ def make_app(
     processes: ServerProcesses | None = None,
     start_answer_process: StartProcess | None = None,
 ) -> Api:
-    """The API with the pages: for the owner, or for people once there are accounts."""
+    """Make the API with the pages: for the owner, or for people once there are accounts."""
     site = listening.public_address
     cookies = AccountCookies.of_site() if site else AccountCookies.of_machine(owner.secret)
     # Whoever reaches it over the network has an account: the secret of the machine is for this machine.
@@ -285,7 +285,7 @@ def _invite_owner(url: str, owner: Owner) -> tuple[str, ...]:
 
 
 def syncs_by_itself(settings: Settings) -> bool:
-    """Whether `quarry serve` syncs. Where there is a broker, it is its workers that do."""
+    """Return whether `quarry serve` syncs. Where there is a broker, it is its workers that do."""
     return settings.workers and settings.broker_url is None
 
 

@@ -104,7 +104,7 @@ def _matching_variants(part: Variants, given: Mapping[Place, object]) -> list[st
 
 
 def read_variable(variable: str) -> str:
-    """Raises typer.BadParameter: there is no such variable."""
+    """Read a variable of the environment. Raises typer.BadParameter: there is no such variable."""
     value = environment(variable)
     if value is None:
         raise typer.BadParameter(f"there is no environment variable {variable}")

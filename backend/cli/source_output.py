@@ -33,7 +33,7 @@ _UNSUPPORTED = ("none", "dim")
 
 
 def add(service: SourceService, options: KindOptions, given: SourceInput) -> SourceResponse:
-    """Raises ConflictError: there is a source of this name already."""
+    """Add a source, and ask for its credential if needed. Raises ConflictError: there is one of this name already."""
     credential = given.credential or prompt_credential(options)
     with usage_errors(options):
         return service.add(options.kind, given.settings, credential, given.name)
