@@ -74,7 +74,7 @@ class Broker:
                     )
 
     def check(self) -> None:
-        """Raises TemporarilyUnavailableError: the broker does not answer."""
+        """Raise TemporarilyUnavailableError if the broker does not answer."""
         with self._answering():
             pass
 

@@ -61,7 +61,11 @@ class ContainerProvider:
             return self._container.database
 
     def __call__(self) -> Container:
-        """Raises TemporarilyUnavailableError, ActionRequiredError: a part of it cannot be opened."""
+        """Return the home as it is now, its parts opened.
+
+        Raises:
+            TemporarilyUnavailableError, ActionRequiredError: a part of it cannot be opened.
+        """
         with self._lock:
             container = self._container
             active = container.engine.versions.active()

@@ -29,7 +29,8 @@ def make_research_work(
     at_once: int,
     stored: Callable[[str], object] = ignore_stored_run,
 ) -> ResearchWork:
-    """
+    """Make the work on research of a process.
+
     Args:
         find_container: called for each run.
         find_database: called each time.
@@ -82,6 +83,6 @@ def run_research_worker() -> None:
 
 
 def _is_ready(seconds: float) -> bool:
-    """The parts of the process are opened by the work that needs them."""
+    """Return True: the parts of the process are opened by the work that needs them."""
     del seconds
     return True
