@@ -196,7 +196,7 @@ class _RuleReader:
         return source, rest
 
     def _check_source(self, name: str) -> None:
-        """Raises NotFoundError: there is none for the asker."""
+        """Raise NotFoundError if there is no source of this name for the asker."""
         if name not in self.known:
             sources.find(self.database, name, self.choice)
 

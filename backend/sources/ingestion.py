@@ -111,7 +111,7 @@ class IngestService:
         return PushedDeletionResponse.model_validate(self._once(source, mark, carry_out))
 
     def delete_one(self, document_id: str, mark: RequestMark) -> None:
-        """Raises NotFoundError: there is no such document."""
+        """Delete a document that was put in. Raises NotFoundError: there is no such document."""
         source, local_id = self._split(document_id)
         if not self.delete(source.name, [local_id], mark).deleted:
             raise _no_document(document_id)
@@ -128,7 +128,7 @@ class IngestService:
         )
 
     def get(self, document_id: str) -> PushedDocumentResponse:
-        """Raises NotFoundError: there is no such document."""
+        """Return what became of a document that was put in. Raises NotFoundError: there is no such document."""
         source, _ = self._split(document_id)
         state = pushed_documents.find_state(self.database, source, document_id)
         return PushedDocumentResponse.from_state(state)

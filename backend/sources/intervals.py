@@ -29,7 +29,7 @@ def parse_interval(text: str) -> timedelta | None:
 
 
 def check_interval(every: timedelta) -> None:
-    """Raises ValueError: it is too short or too long."""
+    """Raise ValueError if an interval is too short or too long."""
     if every != NEVER and not SHORTEST <= every <= LONGEST:
         raise ValueError("an interval must be between a minute and 30 days, or never")
 

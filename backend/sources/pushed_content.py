@@ -19,13 +19,17 @@ _TOO_MANY = f"it has more than {MOST_SECTIONS:,} sections: put it in as several 
 
 
 def from_document(source: str, given: NewDocument, deadline: Deadline) -> PushedDocument:
-    """Raises ExtractionError: its text cannot be read, or there is no time left for it."""
+    """Make a document of what was sent. Raises ExtractionError: its text cannot be read, or there is no time left."""
     sections = _read_sections(given, deadline)
     return PushedDocument(document=_make_document(source, given, given.media_type, sections))
 
 
 def from_file(about: NewFile, file: UploadedFile) -> PushedDocument:
-    """Raises InvalidInputError: it is empty, too long, or of a kind that is not read."""
+    """Make a document of a file, which is read later.
+
+    Raises:
+        InvalidInputError: it is empty, too long, or of a kind that is not read.
+    """
     name, size = to_one_line(file.name), len(file.data)
     media_type = detect_media_type(name, file.data[:HEAD_SIZE])
     if not size:

@@ -405,7 +405,7 @@ class SourceService:
         return limit_owner(database, source.owner_id, self.find_objection)
 
     def _check_reach(self, database: Database, source: Source, owner_id: int | None) -> None:
-        """Raises ConflictError: the source reaches what sources of this owner may not."""
+        """Raise ConflictError if a source reaches what sources of this owner may not."""
         limit = limit_owner(database, owner_id, self.find_objection)
         if objection := find_source_objection(source.kind, source.settings, limit):
             raise ConflictError(objection)
@@ -488,7 +488,7 @@ def _check_asks_for_readers(source: Source) -> None:
 
 
 def _find_decision(database: Database, source: Source) -> Mapping[str, int]:
-    """Raises ConflictError: the source is paused, or nothing is to be decided."""
+    """Return what is to be decided of a source. Raises ConflictError: it is paused, or nothing is to be decided."""
     sources.check_not_paused(source)
     run = status.find_decision(database, source.name)
     if run is None or run.decision is None:

@@ -24,7 +24,7 @@ _DONE = ("documents", "unchanged", "amended", "deleted", "unreadable")
 def read_status(
     database: Database, name: str, choice: SourceChoice = EVERY_SOURCE
 ) -> SourceResponse:
-    """Raises NotFoundError: there is no source of this name among those of the choice."""
+    """Read how a source stands. Raises NotFoundError: there is none of this name among those of the choice."""
     with database.snapshot() as snapshot:
         source = sources.find(snapshot, name, choice)
         return _to_status(snapshot, source, _Counts.read(snapshot, name))

@@ -120,7 +120,7 @@ def _describe_embedding(embedding: Embedding) -> str:
 
 
 def _describe_wait(reason: str) -> str:
-    """A reason is a sentence that says what happened, or a part of one."""
+    """Describe what a source waits for: a sentence that says what happened, or a part of one."""
     return reason if reason[:1].isupper() else f"Waiting: {reason}"
 
 
