@@ -23,7 +23,8 @@ class FileContent:
 
 
 def read_content(database: Database, owner: ConversationOwner, file: UserFile) -> FileContent:
-    """
+    """Return what is kept of a file: its text, or the picture.
+
     Raises:
         ConflictError: it is not read yet, or could not be read.
         NotFoundError: it was deleted meanwhile.

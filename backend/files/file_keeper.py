@@ -59,7 +59,7 @@ class FileIndex:
     ledger: Ledger
 
     def store(self, document: Document) -> None:
-        """Raises ExtractionError, TemporarilyUnavailableError, ActionRequiredError."""
+        """Index a document. Raises ExtractionError, TemporarilyUnavailableError, ActionRequiredError."""
         file_source.ensure(self.database)
         step = plan_change(document, None, document.source, self.embedder, 1)
         if not isinstance(step, EmbedStep):
@@ -165,7 +165,7 @@ class FileKeeper:
             self._is_due = True
 
     def _take_step(self) -> bool:
-        """Sweep, and read all that waits; False if something is to be tried again later."""
+        """Sweep, and read all that waits; return False if something is to be tried again later."""
         try:
             index = self._open_index()
             self._swept_at = time.monotonic()
@@ -231,7 +231,7 @@ def _finish(index: FileIndex, upload: WaitingUpload, document: Document) -> None
 
 
 def make_document(upload: WaitingUpload) -> Document:
-    """Raises ExtractionError."""
+    """Make a document of an upload, of its text if it is no picture. Raises ExtractionError."""
     sections: tuple[Section, ...]
     if is_picture(upload.media_type):
         sections = (Section(text=f"Picture: {upload.name}", kind="image"),)

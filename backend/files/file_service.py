@@ -51,7 +51,7 @@ class FileService:
         return user_files.list_files(self.database, self.owner, MOST_FILES)
 
     def get(self, file_id: str) -> UserFile:
-        """Raises NotFoundError."""
+        """Return one's own file. Raises NotFoundError."""
         self.keeper.wake_sometimes()
         return user_files.find(self.database, self.owner, file_id)
 
@@ -73,7 +73,8 @@ class FileService:
         self.keeper.wake()
 
     def delete_unused(self, file_id: str) -> None:
-        """
+        """Delete a file that nothing has.
+
         Raises:
             NotFoundError
             ConflictError: something has the file, which the message names.
