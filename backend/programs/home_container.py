@@ -36,7 +36,7 @@ class HomeContainer:
                 container.close()
 
     def get(self) -> Container:
-        """Raises ConflictError: the home was closed."""
+        """Return the container of the home. Raises ConflictError: the home was closed."""
         with self._lock:
             return self._check_open()
 

@@ -83,7 +83,7 @@ class WebSearchTool(BaseTool):
         return self._show(outcome, allowed.removed)
 
     def _check_query(self, query: str) -> AllowedQuery:
-        """Raises ToolException: nothing of the query may be sent."""
+        """Return what of a query may be sent. Raises ToolException: nothing of it may be."""
         match self.session.check_query(query):
             case AllowedQuery() as allowed:
                 return allowed

@@ -51,7 +51,7 @@ class McpAsker(Protocol):
         """Note what is asked, for a log that says it."""
 
     def find_url(self, document_id: str, link: str, kind: str) -> str:
-        """As `DocumentAccess.find_url`."""
+        """Return the address of a document; see `DocumentAccess.find_url`."""
 
     def find_research_url(self, research_id: str) -> str:
         """Return where the HTTP API returns research."""

@@ -44,7 +44,7 @@ def _to_found(access: DocumentAccess, doc: SearchDoc) -> FoundDocument:
 
 
 def fetch_document(access: DocumentAccess, asked: FetchArguments) -> FetchedDocument:
-    """Raises NotFoundError: it does not exist, or may not be read."""
+    """Return a part of a document. Raises NotFoundError: it does not exist, or may not be read."""
     document = find_document(access, asked.id)
     text = read_text(document)
     end = asked.start + PART
@@ -61,7 +61,7 @@ def fetch_document(access: DocumentAccess, asked: FetchArguments) -> FetchedDocu
 
 
 def find_document(access: DocumentAccess, document_id: str) -> Document:
-    """Raises NotFoundError: it does not exist, or may not be read."""
+    """Return a document that the asker may open. Raises NotFoundError: it does not exist, or may not be read."""
     found = stored.find(access.database, document_id, access.find_readers_to_open())
     if found is None:
         raise NotFoundError("The document does not exist, or you may not read it.")

@@ -41,7 +41,7 @@ class HttpTransport:
                 tasks.cancel_scope.cancel()
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises ValueError: it is called outside of `run`."""
+        """Answer a request. Raises ValueError: it is called outside of `run`."""
         async with self._starting:
             if self._manager is None:
                 if self._tasks is None:

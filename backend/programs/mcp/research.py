@@ -72,7 +72,7 @@ class _FollowedResearch:
         return reason if self._last is None else f"{reason} {self._describe_place(self._last)}"
 
     def make_report(self) -> SourcedReport:
-        """Raises ToolError: there is none, or not yet."""
+        """Return the report of the run as it was left. Raises ToolError: there is none, or not yet."""
         if self._last is None:
             raise ToolError("The research ended before it had begun. Call this tool again.")
         run, report = self._last.run, self._last.record.report

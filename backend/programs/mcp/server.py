@@ -166,7 +166,7 @@ class _Handlers:
 
 
 async def _read(asker: McpAsker, work: Callable[[DocumentAccess], Found]) -> Found:
-    """Raises MCPError: there is no such resource, or nothing can be read now."""
+    """Read for a resource. Raises MCPError: there is no such resource, or nothing can be read now."""
     try:
         return await asker.read_documents(work)
     except NotFoundError as error:
@@ -214,7 +214,7 @@ async def _ask(context: Context, asker: McpAsker, asked: AskArguments) -> Schema
 
 
 def _read_arguments(kind: type[Arguments], arguments: dict[str, Any]) -> Arguments:
-    """Raises ToolError: they do not fit, and how."""
+    """Read the arguments of a tool. Raises ToolError: they do not fit, and how."""
     try:
         return kind.model_validate(arguments)
     except ValidationError as error:

@@ -126,7 +126,7 @@ class AnsweringService:
                 changed.wait(_LOOK_SECONDS)
 
     def get(self, asking: Asking, answer: StoredAnswer) -> Message:
-        """Raises NotFoundError."""
+        """Return a stored answer. Raises NotFoundError."""
         return messages.get(self._database, asking.owner, answer.conversation_id, answer.message_id)
 
     def get_question(self, asking: Asking, answer: StoredAnswer) -> str:
@@ -138,7 +138,7 @@ class AnsweringService:
         return self.get(asking, asked).text
 
     def may_show(self, asking: Asking, message: Message) -> bool:
-        """Whether who asks and everybody who reads along may read, as of now, all that an answer rests on."""
+        """Return whether who asks and everybody who reads along may read, as of now, all that an answer rests on."""
         readers = self._make_readers_now(asking)(FileHolders())()
         if readers is None:
             return False
@@ -269,7 +269,7 @@ class AnsweringService:
 
 
 def _hold_no_slot(turn_key: str, cancel_token: CancelToken) -> AbstractContextManager[None]:
-    """The pool of the bot has bounded the turns already."""
+    """Hold nothing: the pool of the bot has bounded the turns already."""
     del turn_key, cancel_token
     return nullcontext()
 

@@ -83,7 +83,7 @@ class ButtonHandler:
     def _rate(
         self, person: Person, answer: StoredAnswer, rating: Rating, source: int | None
     ) -> str:
-        """Raises NotFoundError: the answer is somebody else's; InvalidInputError, ConflictError."""
+        """Rate one's own answer. Raises NotFoundError: it is somebody else's; InvalidInputError, ConflictError."""
         owner = ConversationOwner(person.id)
         gate = self._answers.make_own_gate(owner)
         feedback = Feedback(rating=rating, comment="", source=source)
@@ -94,7 +94,7 @@ class ButtonHandler:
     def _answer_privately(
         self, person: Person, answer: StoredAnswer, pressed: PressedButton
     ) -> None:
-        """Raises NotFoundError: somebody else asked."""
+        """Answer the question once more, for the asker alone. Raises NotFoundError: somebody else asked."""
         asking = Asking(person=person, audience=ALONE)
         text = self._answers.get_question(asking, answer)
         self.say(pressed, PRIVATELY)

@@ -44,7 +44,7 @@ class SlackTokens:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """Raises NotConfiguredError: one is not set."""
+        """Read the tokens of the settings. Raises NotConfiguredError: one is not set."""
         found = {
             "slack_bot_token": settings.slack_bot_token,
             "slack_app_token": settings.slack_app_token,
@@ -59,7 +59,7 @@ class SlackTokens:
 
 
 def connect(settings: Settings, tokens: SlackTokens) -> tuple[SlackApi, BotIdentity]:
-    """Raises NotConfiguredError: Slack refuses the token; TemporarilyUnavailableError."""
+    """Connect to Slack by its API. Raises NotConfiguredError: Slack refuses the token; TemporarilyUnavailableError."""
     api = SlackApi(tokens.bot, settings.slack_api_url)
     try:
         return api, api.identify()

@@ -96,7 +96,7 @@ class SlackApi:
         return self._reading
 
     def identify(self) -> BotIdentity:
-        """Raises SlackCallError: the token is not valid."""
+        """Return who the bot is. Raises SlackCallError: the token is not valid."""
         found = _call("auth.test", self._reading.auth_test)
         return BotIdentity(found["team_id"], found.get("team", ""), found["user_id"])
 
@@ -214,7 +214,8 @@ def _read_user(user: Mapping[str, Any]) -> SlackUser:
 
 
 def _call(method: str, call: Callable[[], SlackResponse]) -> SlackResponse:
-    """
+    """Call a method of Slack's API.
+
     Raises:
         SlackCallError: Slack refuses the call.
         TemporarilyUnavailableError: Slack cannot be reached, or limits the rate for too long.

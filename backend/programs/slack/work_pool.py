@@ -63,7 +63,7 @@ class WorkPool:
             self._call(job.abandon)
 
     def wait(self, seconds: float) -> bool:
-        """Whether all that was begun has ended within so many seconds."""
+        """Wait, and return whether all that was begun has ended within so many seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: self._busy == 0, seconds)
 
@@ -84,7 +84,7 @@ class WorkPool:
             return self._waiting.popleft()
 
     def _call(self, work: Work) -> bool:
-        """Whether it did not fail: the thread outlives an error in the program."""
+        """Do the work, and return whether it did not fail: the thread outlives an error in the program."""
         try:
             work()
         except Exception:
