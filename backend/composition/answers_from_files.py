@@ -130,7 +130,7 @@ def _choose_use(
 
 
 def _leaves_out_knowledge(turn: "ChatTurn") -> bool:
-    """Whether company knowledge is switched off: files that are too long to be read whole are searched all the same."""
+    """Return whether company knowledge is off; files too long to be read whole are searched all the same."""
     from backend.chat.intent.search_plan import Side
     from backend.chat.turn_settings import ChatMode
 

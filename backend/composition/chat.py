@@ -103,7 +103,7 @@ class ChatService:
         return self._search_over(self.engine.index, self.count_tokens)
 
     def search_within(self, scope: "Filters") -> "SearchService":
-        """As `search`, of a part of the index."""
+        """Return what searches a part of the index, otherwise as `search`."""
         from indexing.index.protocols import Filters
 
         if scope == Filters():
@@ -111,7 +111,7 @@ class ChatService:
         return self._search_over(self._narrow_index(scope), self.count_tokens)
 
     def search_with(self, count_tokens: "CountTokens", scope: "Filters") -> "SearchService":
-        """As `search_within`, its texts counted for the language model that reads them."""
+        """Return what searches as `search_within`, its texts counted for the language model that reads them."""
         return self._search_over(self._narrow_index(scope), count_tokens)
 
     def _search_over(self, index: "Index", count_tokens: "CountTokens") -> "SearchService":
@@ -229,7 +229,7 @@ class ChatService:
 
     @contextmanager
     def _index_for(self, files: Sequence["Document"], scope: "Filters") -> Iterator["Index"]:
-        """What of the index is in the scope; or, where there are files, a temporary index of these alone."""
+        """Open what of the index is in the scope; or, where there are files, a temporary index of these alone."""
         from indexing.ingestion.temporary_index import index_documents
         from indexing.local import open_index, open_writer
 

@@ -203,7 +203,7 @@ class IndexEngine:
             index.close()
 
     def versions_in(self, engine: EngineName) -> "IndexVersions":
-        """The versions of the index in an engine, whether it is in use or not.
+        """Return the versions of the index in an engine, whether it is in use or not.
 
         Raises:
             NotConfiguredError: that engine is not set up.
@@ -211,13 +211,17 @@ class IndexEngine:
         return self._local_versions() if engine == "embedded" else self._opensearch_versions()
 
     def cluster_health(self) -> "ClusterHealth":
-        """Raises TemporarilyUnavailableError, ActionRequiredError: the cluster does not answer, or not us."""
+        """Read the health of the cluster.
+
+        Raises:
+            TemporarilyUnavailableError, ActionRequiredError: the cluster does not answer, or not us.
+        """
         from indexing.opensearch.cluster_health import read_cluster_health
 
         return read_cluster_health(self._client, self.settings.opensearch_prefix)
 
     def evaluation_parts(self) -> "EvaluationDependencies":
-        """Indexes of their own, in the engine in use, for an evaluation."""
+        """Return indexes of their own, in the engine in use, for an evaluation."""
         from backend.evaluation.evaluation import EvaluationDependencies
 
         open_index, open_writer = (
@@ -231,7 +235,7 @@ class IndexEngine:
         )
 
     def _check_presence(self) -> None:
-        """An empty index in the place of one that was lost would answer that there is nothing."""
+        """Refuse an empty index in the place of one that was lost: it would answer that there is nothing."""
         from connectors.errors import DamagedDataError
 
         if self.versions.active() is None and (documents := self.count_documents()):

@@ -19,7 +19,7 @@ class RunAssistant:
     run: "ResearchRun"
 
     def resolve(self, readers: "Readers") -> "AssistantSettings | None":
-        """Implements `ResolveAssistant`."""
+        """Return how the assistant of a run answers; None where it is gone. See `ResolveAssistant`."""
         from backend.composition.answers_from_files import add_files
         from backend.conversations.project_service import ProjectService
         from backend.files.attached_files import find_attached

@@ -62,8 +62,12 @@ class SourceParts:
         return self.limits.find_objection(access)
 
     def connector(self, source: "Source") -> "Connector":
-        """Raises ActionRequiredError: its settings or its credential are invalid, no key decrypts that, or it may not
-        reach what it is to read."""
+        """Make the connector of a source.
+
+        Raises:
+            ActionRequiredError: its settings or its credential are invalid, no key decrypts that, or it may not
+                reach what it is to read.
+        """
         from connectors.registry import INGEST, create_connector
 
         if source.kind == INGEST:
@@ -98,7 +102,7 @@ class SourceParts:
         )
 
     def batch_worker(self) -> "BatchWorker":
-        """Indexes batches of whatever source."""
+        """Make what indexes batches of whatever source."""
         from indexing.ingestion.executor import BatchWorker
 
         engine = self.find_engine()

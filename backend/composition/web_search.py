@@ -108,7 +108,7 @@ class WebSessions:
         self._observers.append(observer)
 
     def looked_up_in_web_cache(self, kind: "CacheKind", outcome: "Outcome") -> None:
-        """Implements `backend.web_search.session_cache.CacheObserver`."""
+        """Tell each observer; see `backend.web_search.session_cache.CacheObserver`."""
         for observer in self._observers:
             observer.looked_up_in_web_cache(kind, outcome)
 
