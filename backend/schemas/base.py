@@ -23,7 +23,7 @@ class Schema(BaseModel):
 
     @classmethod
     def example(cls) -> Self:
-        """The example that the OpenAPI description shows."""
+        """Return the example that the OpenAPI description shows."""
         extra: Any = cls.model_config["json_schema_extra"]
         return cls.model_validate(extra["examples"][0])
 
@@ -42,7 +42,7 @@ class RequestObject(BaseModel):
 
 
 def with_example(**values: JsonValue) -> ConfigDict:
-    """The configuration of a model with an example for the OpenAPI description."""
+    """Return the configuration of a model with an example for the OpenAPI description."""
     return ConfigDict(json_schema_extra={"examples": [values]})
 
 

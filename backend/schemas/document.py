@@ -36,7 +36,8 @@ class DocumentSummary(Schema):
 
     @classmethod
     def from_held(cls, held: "HeldDocument", access: Access) -> Self:
-        """
+        """Show a document that is held.
+
         Args:
             access: what the asker may know of it.
         """

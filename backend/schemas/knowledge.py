@@ -222,7 +222,8 @@ def export_knowledge(items: Iterable[KeptItem], following: str | None = None) ->
 
 
 def import_knowledge(text: str | bytes) -> list[ImportedItem]:
-    """
+    """Read the items of an exported file.
+
     Raises:
         InvalidInputError: it is no such file; the message names what is wrong, and where.
     """

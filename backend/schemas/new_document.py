@@ -126,7 +126,7 @@ def _to_clauses(value: object) -> object:
 
 
 def _check_not_empty(values: tuple[_Value, ...]) -> tuple[_Value, ...]:
-    """Not by `min_length`, which would call a list with a fault empty as well."""
+    """Refuse an empty list; not by `min_length`, which would call a list with a fault empty as well."""
     if not values:
         raise PydanticCustomError("too_short", "it is empty")
     return values
@@ -238,7 +238,7 @@ def find_faults(error: ValidationError) -> tuple[FieldError, ...]:
 
 
 def _validate_or_refuse(value: object, _: object) -> NewDocument | Refusal:
-    """One document that is not valid does not keep the others of its request."""
+    """Return a document or why it is refused: one that is not valid does not keep the others of its request."""
     try:
         return NewDocument.model_validate(value)
     except ValidationError as error:

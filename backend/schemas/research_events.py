@@ -194,7 +194,7 @@ class ResearchEndedEvent(Schema):
 
 
 def encode_research_event(event: "ResearchEvent") -> EncodedEvent | None:
-    """Implements `backend.research.runs.run_events.Encode`."""
+    """Encode an event of a run; see `backend.research.runs.run_events.Encode`."""
     made = _make_event(event)
     return None if made is None else EncodedEvent(made[0], made[1].model_dump_json())
 

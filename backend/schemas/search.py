@@ -45,7 +45,7 @@ _PREVIEW: dict[str, JsonValue] = {
 
 
 def _check_day(day: object) -> object:
-    """A number would be taken for seconds since 1970."""
+    """Refuse a number, which would be taken for seconds since 1970."""
     if isinstance(day, str) and _DAY.fullmatch(day):
         return day
     raise ValueError("write a day as 2026-03-31")
@@ -98,7 +98,7 @@ def _to_set(values: tuple[str, ...] | None) -> frozenset[str] | None:
 
 
 def _midnight(day: date, days: int = 0) -> datetime:
-    """The moment here at which the day begins, so many days later."""
+    """Return the moment here at which the day begins, so many days later."""
     day = min(max(day, _FIRST), _LAST)
     return datetime.combine(day + timedelta(days=days), time.min).astimezone()
 

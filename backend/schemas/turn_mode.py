@@ -50,11 +50,11 @@ class ModeBody(BaseModel):
         )
 
     def read_mode(self) -> TurnMode:
-        """Raises as `RequestedMode.parse` does."""
+        """Return the mode that was asked for. Raises as `RequestedMode.parse` does."""
         return self._requested.parse()
 
     def read_permitted_mode(self, is_web_on: Callable[[], bool]) -> TurnMode:
-        """Raises as `RequestedMode.parse_permitted` does."""
+        """Return the mode that was asked for, if it is permitted. Raises as `RequestedMode.parse_permitted` does."""
         return self._requested.parse_permitted(is_web_on)
 
 
