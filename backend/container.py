@@ -192,11 +192,11 @@ class Container:
                 opened[part].close()
 
     def reopen(self) -> "Container":
-        """The same home with nothing of it opened yet."""
+        """Return the same home with nothing of it opened yet."""
         return Container(self.settings)
 
     def with_model(self, model: str) -> "Container":
-        """The same home with another embedding model set."""
+        """Return the same home with another embedding model set."""
         return Container(self.settings.model_copy(update={"embedding_model": model}))
 
 

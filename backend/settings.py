@@ -302,7 +302,7 @@ class Settings(BaseSettings):
 
 
 def variable(field: str) -> str:
-    """The environment variable of a field."""
+    """Return the environment variable of a field."""
     return f"QUARRY_{field.upper()}"
 
 
@@ -320,7 +320,7 @@ def environment(name: str) -> str | None:
 
 
 def for_one_of_several(settings: Settings) -> Settings:
-    """One thread to embed, unless a number is set: the processes use the cores together."""
+    """Return settings with one thread to embed, unless a number is set: the processes use the cores together."""
     if "threads" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"threads": 1})
