@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def handbook() -> Path:
-    """The folder of the sample handbook: some forty documents and an `access.yaml`.
+    """Return the folder of the sample handbook: some forty documents and an `access.yaml`.
 
     Raises:
         FileNotFoundError: Quarry runs from where its files do not lie in a folder (a zip archive).

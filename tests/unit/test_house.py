@@ -59,6 +59,32 @@ HEAVY: dict[str, set[str] | None] = {
     "backend/search/date_periods.py": {"dateparser"},
     "backend/research/runs/report_docx.py": {"docx"},
 }
+BEGINNING_WITH_A_VERB = (
+    # packages and modules whose functions have docstrings that begin with a sentence in the imperative
+    "backend/access",
+    "backend/api",
+    "backend/cli",
+    "backend/composition",
+    "backend/container.py",
+    "backend/files",
+    "backend/programs",
+    "backend/sample",
+    "backend/schemas",
+    "backend/settings.py",
+    "backend/sources",
+    "backend/store",
+    "backend/version.py",
+    "backend/web",
+    "backend/worker",
+)
+NO_VERBS = """
+A Also An Another Any At Both By Called Each Either Every Everybody Everything For From He How If In Into It Neither
+Newest No Nobody None Not Nothing Of On One Only Over People Same She Somebody Something That The Their There These
+They Those To Two What When Where Whether Which While Who Whoever Whose Why With Within Without
+"""
+"""Words with which a docstring says something else than what a function does."""
+# Of what a property is, what OpenAPI says of a route below its summary, and the help of a command.
+_DESCRIBED = re.compile(r"(cached_)?property|computed_field|(router|app)\.\w+")
 _CITATIONS = "backend.chat.citations"
 UNUSED = {
     # the design names them, for programs that drive the processor themselves
@@ -236,6 +262,30 @@ def _lines_of_code(path: Path) -> set[int]:
     return {
         number for number, line in lines if line.strip() and not line.lstrip().startswith("#")
     } - docstrings
+
+
+def test_docstrings_of_functions_begin_with_a_verb() -> None:
+    offenders = [
+        f"{path}:{function.lineno} {function.name}: {docstring.splitlines()[0]}"
+        for path in SOURCES
+        if any(path.is_relative_to(one) for one in BEGINNING_WITH_A_VERB)
+        for function in _functions(path)
+        if (docstring := ast.get_docstring(function)) and not _is_described(function)
+        if not _begins_with_a_verb(docstring)
+    ]
+    assert offenders == [], (
+        'write "Return whether …" or "Raise … if …", and what it does before what it raises'
+    )
+
+
+def _is_described(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(_DESCRIBED.match(ast.unparse(one)) for one in function.decorator_list)
+
+
+def _begins_with_a_verb(docstring: str) -> bool:
+    """Return whether the first word may be a verb in the imperative: it is none of those, and no "Returns"."""
+    word = re.match(r"[A-Z][a-z]*([a-rt-z]|ss)\b", docstring)
+    return word is not None and word[0] not in NO_VERBS.split()
 
 
 def _edges() -> dict[str, set[str]]:
