@@ -37,6 +37,7 @@ from backend.chat.extractive.question_checks import (
     holds_every_numbered_name,
     holds_role,
     holds_sum,
+    holds_weight,
     is_whole_statement,
     question_keywords,
     subject_words,
@@ -328,6 +329,7 @@ def _find_eligible(question: str, candidates: Sequence[Candidate]) -> NDArray[np
             and holds_count(question, each)
             and holds_counted_time(question, each)
             and holds_sum(question, each)
+            and holds_weight(question, each)
             and holds_role(question, each)
             and holds_every_numbered_name(question, each)
             and fits_years(question, each, candidates)

@@ -107,6 +107,14 @@ _OF_MONEY = regex.compile(
         rf"\b(?:{_SUM_NOUNS}|costs?)s?\b|miete|gehalt|lohn|preis|gebühr|租金|工资|价|费|薪|賃料|給料|料金"
     )
 )
+_WEIGHT_ASKED = regex.compile(
+    r"\b(?:what|how much)\b.*\bweighs?\b|\bhow heavy\b|\bwas wiegt\b|\bwie (?:viel wiegt|schwer ist)\b|多重"
+)
+_WEIGHT = regex.compile(
+    rf"{fold(_NUMBER)}[\s-]*(?:(?:kg|g|mg|t|lbs?|oz|kilos?|(?:kilo)?gram(?:me)?s?|tons?|tonnes?|pounds?|ounces?|gramm|tonnen?)\b|公斤|千克|克|斤|吨)"
+)
+_FIGURE = regex.compile(rf"(?<![\w.,-])\d[\d.,]*+(?![\w-])(?!\s(?:{fold(_UNITS)})\b)")
+"""A number that neither is part of a code nor counts a time."""
 _NONE = regex.compile(
     r"\b(?:free|nothing|no|none|not|never|unlimited|kostenlos|gratis|keine?n?|nichts?)\b|免费|免費|不|无|無|ない|ません"
 )
@@ -313,17 +321,25 @@ def holds_sum(question: str, candidate: Candidate) -> bool:
     )
 
 
-def _holds_or_denies(kind: AnswerType, candidate: Candidate) -> bool:
-    """Return whether a sentence has anything of this type or says that there is none.
+def holds_weight(question: str, candidate: Candidate) -> bool:
+    """Return whether a sentence has a weight if the question asks what something weighs."""
+    if _WEIGHT_ASKED.search(fold(question[:MAX_QUESTION_CHARACTERS])) is None:
+        return True
+    return _WEIGHT.search(fold(candidate.display_text)) is not None or _has_figure(candidate)
 
-    Of a number in a table the column says the unit.
-    """
+
+def _holds_or_denies(kind: AnswerType, candidate: Candidate) -> bool:
+    """Return whether a sentence has anything of this type or says that there is none."""
     text = candidate.display_text
-    is_row = candidate.text.startswith("|")
     return (
-        holds_answer(kind, text)
-        or (is_row and has_digit(text))
-        or _NONE.search(fold(text)) is not None
+        holds_answer(kind, text) or _has_figure(candidate) or _NONE.search(fold(text)) is not None
+    )
+
+
+def _has_figure(candidate: Candidate) -> bool:
+    """Return whether a row of a table has a number whose unit the column may say."""
+    return (
+        candidate.text.startswith("|") and _FIGURE.search(fold(candidate.display_text)) is not None
     )
 
 

@@ -14,6 +14,7 @@ from backend.chat.extractive.question_checks import (
     holds_every_numbered_name,
     holds_role,
     holds_sum,
+    holds_weight,
     is_whole_statement,
     names_unknown_names,
     subject_words,
@@ -130,6 +131,26 @@ def test_a_number_in_a_table_may_have_its_unit_elsewhere() -> None:
     )
     assert holds_sum("What is the price of a pump?", row)
     assert holds_counted_time("How many days does a pump take?", row)
+
+
+def test_a_time_in_a_table_is_neither_a_sum_nor_a_weight() -> None:
+    warranty, weight = found_in(
+        "| Product | Warranty |\n|---|---|\n| Stonesight S3 | 24 months |\n\n"
+        "| Property | Value |\n|---|---|\n| Weight with battery | 2.9 |"
+    )
+    for question in ("What does the S3 weigh?", "How heavy is the S3?", "Was wiegt der S3?"):
+        assert (holds_weight(question, warranty), holds_weight(question, weight)) == (False, True)
+    assert not holds_sum("How much does the S3 cost?", warranty)
+    assert holds_weight("How long is the warranty of the S3?", warranty)
+
+
+@pytest.mark.parametrize(
+    "sentence", ["It comes to 3 kg.", "It weighs two pounds.", "重量为三公斤。"]
+)
+def test_a_weight_has_a_unit(sentence: str) -> None:
+    (told,) = found_in(sentence)
+    assert holds_weight("How much does it weigh?", told)
+    assert not holds_weight("How much does it weigh?", *found_in("It is one of 3 scanners."))
 
 
 @pytest.mark.parametrize(
