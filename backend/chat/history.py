@@ -19,7 +19,7 @@ from backend.chat.prompts import (
 )
 from backend.search.llm_protocol import ChatMessage
 from backend.search.models import Budgets
-from connectors.errors import QuarryError
+from connectors.errors import HandledError
 from indexing.embedding.token_counting import CountTokens
 
 MESSAGE_TOKENS = 8
@@ -28,7 +28,7 @@ MIN_RESULT_TOKENS = 200
 """With less space than this for search results, no answer can be given."""
 
 
-class MessageTooLongError(QuarryError):
+class MessageTooLongError(HandledError):
     """The message with its files leaves no space in the model's context window."""
 
 

@@ -16,7 +16,7 @@ from backend.search.models import DocumentNumbers, SearchRequest
 from backend.search.search_tool import SearchTool
 from backend.web_search.web_session import WebSession
 from connectors.access import Readers
-from connectors.errors import QuarryError
+from connectors.errors import HandledError
 from indexing.embedding.embedder import QueryEmbedder
 from indexing.embedding.language_support import EmbedderWithLanguages
 from indexing.embedding.token_counting import CountTokens
@@ -41,20 +41,21 @@ Calculate: TypeAlias = Callable[[str, str, Deadline], KnowledgeItem | str]
 """Runs a program for a question, and returns what is known by it, or a sentence that says why it gave nothing."""
 
 
-class ResearchInterruptedError(QuarryError):
+class ResearchInterruptedError(HandledError):
     """The process that runs it has to end; the run goes on from its record elsewhere."""
 
 
-class ResearchFailedError(QuarryError):
+class ResearchFailedError(HandledError):
     """There is nothing to report of.
 
     Attributes:
         advice: What the person can do about it.
     """
 
+    advice: str
+
     def __init__(self, message: str, advice: str) -> None:
-        super().__init__(message)
-        self.advice = advice
+        super().__init__(message, advice)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection
+from datetime import timedelta
 
 from backend.chat.events import SEARCH_ERRORS
 from backend.chat.readable_ids import find_readable
@@ -9,7 +10,7 @@ from backend.research.dependencies import ResearchControl, ResearchDependencies
 from backend.research.events import ReportsWithdrawn
 from backend.research.record.research_record import ResearchRecord
 from connectors.access import Readers
-from connectors.errors import QuarryError
+from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Index
 from indexing.runtime.deadline import Deadline
 
@@ -17,10 +18,11 @@ CHECKING_SECONDS = 10.0
 TRIES = 3
 PAUSE_SECONDS = 1.0
 """Between two tries."""
+_RETRY_AFTER = timedelta(seconds=30)
 UNCHECKED = "Whether the documents may still be read could not be checked."
 
 
-class RightsUnknownError(QuarryError):
+class RightsUnknownError(TemporarilyUnavailableError):
     """The index did not say what may be read."""
 
 
@@ -51,7 +53,7 @@ def _find_readable(
         return find_readable(documents, index, readers, lambda _: frozenset(), deadline)
     except SEARCH_ERRORS as error:
         if tries < 2:
-            raise RightsUnknownError(f"{UNCHECKED} {error}") from error
+            raise RightsUnknownError(f"{UNCHECKED} {error}", _RETRY_AFTER) from error
     time.sleep(PAUSE_SECONDS)
     return _find_readable(documents, readers, index, tries - 1)
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from connectors.errors import QuarryError
+from connectors.errors import HandledError
 from indexing.runtime.deadline import Deadline
 
 
-class CompletionError(QuarryError):
+class CompletionError(HandledError):
     """The language model gave no usable answer: an error, a timeout, an empty text."""
 
 

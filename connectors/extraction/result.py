@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from connectors.document import Metadata, Person, Place, Section, SectionKind
-from connectors.errors import QuarryError
+from connectors.errors import HandledError
 from connectors.text_cleaning import replace_unstorable, to_one_line
 
 LONGEST_HEADING = 300
@@ -20,7 +20,7 @@ _LONGEST_NAME = 300
 _MOST_SECTIONS = 200_000
 
 
-class ExtractionError(QuarryError):
+class ExtractionError(HandledError):
     """A file cannot be read; the message says why, in words for its owner."""
 
 

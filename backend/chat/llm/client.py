@@ -25,7 +25,7 @@ from backend.chat.llm.messages import (
 from backend.chat.llm.model_settings import ModelSettings, SettingNames
 from backend.chat.llm.stream_parser import ReportedError, StreamParser
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
-from connectors.errors import QuarryError
+from connectors.errors import HandledError
 from connectors.http_client.address_guard import find_forbidden
 from indexing.runtime.cancellable_socket import CancellableSocket
 from indexing.runtime.deadline import Deadline
@@ -49,7 +49,7 @@ USAGE = "stream_options"
 Json: TypeAlias = dict[str, Any]
 
 
-class ModelError(QuarryError):
+class ModelError(HandledError):
     """The language model gave no answer.
 
     The summary may be shown to anyone. The details, which the text of the error contains as well, name

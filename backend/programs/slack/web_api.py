@@ -17,7 +17,7 @@ from slack_sdk.http_retry.builtin_handlers import (
 )
 from slack_sdk.web import SlackResponse, WebClient
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import SourceError, TemporarilyUnavailableError
 
 Block: TypeAlias = dict[str, Any]
 TIMEOUT_SECONDS = 20
@@ -27,7 +27,7 @@ _PASSING = frozenset({"internal_error", "fatal_error", "service_unavailable", "r
 _RETRY_AFTER = timedelta(seconds=30)
 
 
-class SlackCallError(ActionRequiredError):
+class SlackCallError(SourceError):
     """Slack refuses a call, by a code such as `channel_not_found` or `missing_scope`."""
 
     def __init__(self, method: str, code: str) -> None:

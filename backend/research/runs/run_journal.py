@@ -30,7 +30,7 @@ from backend.store.research.research_leases import (
     ResearchSignal,
 )
 from backend.store.research.research_runs import ResearchState
-from connectors.errors import ActionRequiredError, QuarryError, TemporarilyUnavailableError
+from connectors.errors import ActionRequiredError, HandledError, TemporarilyUnavailableError
 from indexing.runtime.deadline import CancelToken
 
 PAUSE = 0.25
@@ -40,7 +40,7 @@ LOOK = 1.0
 _RETRY = 1.0
 
 
-class ResearchLostError(QuarryError):
+class ResearchLostError(HandledError):
     """The run was deleted, or another process works on it."""
 
 
