@@ -26,7 +26,6 @@ from backend.chat.file_use import FilesGiven
 from backend.chat.passages import REASON_TEXTS, PassagesShown
 from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
 from backend.conversations.turn_events import EncodedEvent
-from backend.conversations.turn_runner import TurnRefusedError
 from backend.schemas.answer import (
     AnswerDoneEvent,
     AnswerResponse,
@@ -92,14 +91,12 @@ def answer_events(
 
 
 def describe_failure(error: Exception) -> ProblemDetails:
-    """Return the problem of one of `FAILURES`, or of a turn that may not begin."""
+    """Return the problem of one of `FAILURES`."""
     match error:
         case AskerGoneError():
             return _GONE
         case DocumentWithdrawnError():
             return _WITHDRAWN
-        case TurnRefusedError(advice=advice):
-            return problem_details.problem(503, str(error), advice)
         case _:
             return problem_details.from_error(error)
 
@@ -162,8 +159,8 @@ def _step(event: ChatEvent) -> Event | None:
             return Event("citation", CitationEvent.model_validate(event))
         case PassagesShown():
             return Event("passages", PassagesEvent.from_shown(event, REASON_TEXTS[event.reason]))
-        case TurnFailed(message=message, advice=advice):
-            return Event("error", problem_details.problem(503, message, advice))
+        case TurnFailed():
+            return Event("error", problem_details.from_error(event.to_error()))
         case FiltersApplied(filters=filters, inferred=inferred):
             return Event("narrowed", NarrowedEvent.from_filters(filters, inferred))
         case SearchPlanned(plan=plan):

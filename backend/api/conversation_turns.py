@@ -11,13 +11,14 @@ from typing import ParamSpec, TypeVar
 
 from backend.api.answer_process import AnswerProcess, BeginTurn, StartProcess
 from backend.api.metrics_collector import Metrics
-from backend.api.problem_details import Problem
+from backend.api.problem_details import STOPPING, Problem
 from backend.api.request_pools import FairPool, RequestPools
 from backend.api.server_cores import ServerCores
 from backend.api.turn_maker import TurnAsker, TurnMaker
 from backend.conversations.new_turn import LocalTurns, NewTurn, TurnProcess, Turns
 from backend.conversations.turn_notifications import TurnNotifications
 from backend.conversations.turn_runner import TurnRefusedError, TurnRunner
+from backend.schemas.system import ProblemDetails
 from backend.store.chat.turn_listener import TurnListener
 from backend.store.database import Database
 from backend.store.documents import batches
@@ -30,7 +31,7 @@ BETWEEN_LOOKS = 0.05
 """Seconds after which one of the followers that wait looks, however much is searched."""
 P = ParamSpec("P")
 T = TypeVar("T")
-_STOPPING = TurnRefusedError("The server is stopping.", "Ask again when it is back.")
+_ASK_AGAIN = "Ask again."
 
 
 class _FollowerThreads(ThreadPoolExecutor):
@@ -86,11 +87,14 @@ class TurnSlots:
                 taken.set_result(release)
                 await release.wait()
         except Problem as refusal:
-            problem = refusal.problem
-            taken.set_exception(TurnRefusedError(problem.detail, problem.advice))
+            taken.set_exception(_refuse(refusal.problem))
         finally:
             if not taken.done():
-                taken.set_exception(_STOPPING)
+                taken.set_exception(_refuse(STOPPING))
+
+
+def _refuse(problem: ProblemDetails) -> TurnRefusedError:
+    return TurnRefusedError(problem.detail, problem.advice or _ASK_AGAIN)
 
 
 class ConversationTurns:

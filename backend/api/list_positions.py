@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime
 
-from backend.api.problem_details import Problem, problem
+from connectors.errors import InvalidInputError
 
 LONGEST_POSITION = 200
 _POSITION = re.compile(r"(\d{1,17})-([\w-]{1,100})", re.ASCII)
@@ -16,10 +16,10 @@ def format_position(moment: datetime, object_id: str) -> str:
 
 
 def read_position(given: str) -> tuple[datetime, str]:
-    """Read a position in a list: a moment, and an id. Raises Problem: 422."""
+    """Read a position in a list: a moment, and an id. Raises InvalidInputError."""
     found = _POSITION.fullmatch(given)
     if found is None:
-        raise Problem(problem(422, "before is not valid.", "Give next of the page before."))
+        raise InvalidInputError("before is not valid.", "Give next of the page before.")
     microseconds = int(found[1])
     moment = datetime.fromtimestamp(microseconds // _MICROSECONDS, UTC)
     return moment.replace(microsecond=microseconds % _MICROSECONDS), found[2]

@@ -7,8 +7,8 @@ from email.message import Message
 from email.utils import collapse_rfc2231_value
 from urllib.parse import unquote
 
-from backend.api.problem_details import Problem, problem
 from backend.files.file_types import UploadedFile
+from connectors.errors import InvalidInputError
 
 OVERHEAD = 100_000
 """Bytes of a form beside its file, at most."""
@@ -26,12 +26,12 @@ class _Part:
 
 
 def read_file(content_type: str, body: bytes) -> UploadedFile:
-    """Return the file of a form. Raises Problem: 422."""
+    """Return the file of a form. Raises InvalidInputError."""
     return _find_file(_read_parts(content_type, body))
 
 
 def read_file_with(content_type: str, body: bytes, field: str) -> tuple[str, UploadedFile]:
-    """Return what the form says in a field, and its file. Raises Problem: 422."""
+    """Return what the form says in a field, and its file. Raises InvalidInputError."""
     parts = _read_parts(content_type, body)
     said = [each.data for each in parts if each.name == field and each.file_name is None]
     if len(said) != 1:
@@ -93,5 +93,5 @@ def _read_file_name(message: Message) -> str | None:
     return re.sub("%(22|0D|0A)", lambda each: unquote(each[0]), name)
 
 
-def _refuse(detail: str) -> Problem:
-    return Problem(problem(422, detail, _ADVICE))
+def _refuse(detail: str) -> InvalidInputError:
+    return InvalidInputError(detail, _ADVICE)

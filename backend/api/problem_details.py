@@ -14,6 +14,7 @@ from starlette.types import Scope
 
 from backend.api import openai_errors
 from backend.api.request_context import get_request_context
+from backend.chat.events import AnswerFailedError
 from backend.schemas.system import FieldError, ProblemDetails
 from connectors.errors import (
     ActionRequiredError,
@@ -23,6 +24,7 @@ from connectors.errors import (
     NotAllowedError,
     NotConfiguredError,
     NotFoundError,
+    QuarryError,
     SourceAuthError,
     SourceError,
     TemporarilyUnavailableError,
@@ -53,6 +55,10 @@ def problem(status: int, detail: str, advice: str | None = None) -> ProblemDetai
     return ProblemDetails(title=title, status=status, detail=detail, advice=advice)
 
 
+STOPPING = problem(503, "The server is stopping.", "Ask again when it is back.")
+BROKEN = problem(500, "An internal error occurred. The log says more.", "Ask again.")
+"""What ends a stream of events, and an answer that is sent whole."""
+
 _DOCTOR = "See quarry doctor."
 STATUSES: Mapping[type[Exception], tuple[int, str | None]] = MappingProxyType(
     {
@@ -64,23 +70,40 @@ STATUSES: Mapping[type[Exception], tuple[int, str | None]] = MappingProxyType(
         SourceError: (502, "Check the source, then sync it again."),
         NotConfiguredError: (503, f"The settings of this installation must be changed. {_DOCTOR}"),
         DamagedDataError: (500, f"The data of this installation must be repaired. {_DOCTOR}"),
+        AnswerFailedError: (503, None),
         ActionRequiredError: (500, f"Something on this installation must be fixed. {_DOCTOR}"),
         TemporarilyUnavailableError: (503, "Try again later."),
         DeadlineExceededError: (504, "Try again, or allow more time."),
     }
 )
-"""What each expected error becomes: the status, and advice unless the message says what to do."""
+"""What each expected error becomes: the status, and the advice where the error has none and its message does not say
+what to do. The exit codes of the same errors are `EXIT_CODES` of `backend.cli.command_line`."""
 
 
 def from_error(error: Exception) -> ProblemDetails:
-    """Return the problem of an error in `STATUSES`, or of a subclass."""
+    """Return the problem of an error in `STATUSES`, or of a subclass.
+
+    Raises:
+        ValueError: it has no status, and should have been caught before.
+    """
     if isinstance(error, InvalidSourceError):
         return _invalid_settings(error)
-    status, advice = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
-    if isinstance(error, TemporarilyUnavailableError):
-        advice = f"Try again in {_seconds(error)} s."
+    kind = next((one for one in type(error).__mro__ if one in STATUSES), None)
+    if kind is None:
+        raise ValueError(f"{type(error).__name__} has no status") from error
+    status, advice = STATUSES[kind]
     detail = "The time limit was reached." if status == 504 else str(error)
-    return problem(status, detail, advice)
+    return problem(status, detail, _find_advice(error) or advice)
+
+
+def _find_advice(error: Exception) -> str | None:
+    match error:
+        case QuarryError(advice=str(advice)):
+            return advice
+        case TemporarilyUnavailableError():
+            return f"Try again in {_seconds(error)} s."
+        case _:
+            return None
 
 
 def _invalid_settings(error: InvalidSourceError) -> ProblemDetails:

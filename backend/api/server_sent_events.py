@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from backend.api import problem_details
-from backend.api.problem_details import Problem, problem
+from backend.api.problem_details import Problem
 from backend.api.request_context import RequestContext, get_request_context
 from backend.api.request_pools import FairPool
 
@@ -61,10 +61,8 @@ Events: TypeAlias = AsyncGenerator[Event, None]
 SentEvents: TypeAlias = AsyncGenerator[SentEvent, None]
 EventFactory: TypeAlias = Callable[[], Generator[SentEvent, None, None]]
 
-STOPPING = Event("error", problem(503, "The server is stopping.", "Ask again when it is back."))
-BROKEN = Event(
-    "error", problem(500, "An internal error occurred. The log says more.", "Ask again.")
-)
+STOPPING = Event("error", problem_details.STOPPING)
+BROKEN = Event("error", problem_details.BROKEN)
 
 
 @dataclass(frozen=True, slots=True)

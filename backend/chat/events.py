@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum, auto
 from typing import Self, TypeAlias
 
@@ -15,7 +16,7 @@ from backend.search.events import SearchEvent
 from backend.search.models import InferenceSection
 from backend.web_search.results import PageOutcome
 from backend.web_search.web_session import WebFinding
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import ActionRequiredError, QuarryError, TemporarilyUnavailableError
 from indexing.runtime.deadline import DeadlineExceededError
 
 SEARCH_ERRORS = (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError)
@@ -112,6 +113,10 @@ class FailureCause(Enum):
     """Such as a search that failed."""
 
 
+class AnswerFailedError(ActionRequiredError):
+    """A turn ended without an answer; the advice says what the asker can do about it."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
     message: str
@@ -120,6 +125,8 @@ class TurnFailed:
     cause: FailureCause = FailureCause.OTHER
     citations: tuple[Citation, ...] = ()
     """Of what was written until then."""
+    retry_after: timedelta | None = None
+    """Set where what failed is unavailable only now: at the earliest then it may be asked again."""
 
     @property
     def by_model(self) -> bool:
@@ -132,8 +139,16 @@ class TurnFailed:
         match error:
             case ActionRequiredError():
                 return cls("The search cannot answer.", str(error))
+            case TemporarilyUnavailableError(retry_after=after):
+                return cls(f"The search failed. {error}", "Ask again.", retry_after=after)
             case _:
                 return cls(f"The search failed. {error}", "Ask again.")
+
+    def to_error(self) -> QuarryError:
+        """Return the error by which a caller of the turn learns of it: it has a status and an exit code."""
+        if self.retry_after is None:
+            return AnswerFailedError(self.message, self.advice)
+        return TemporarilyUnavailableError(self.message, self.retry_after, self.advice)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,10 +125,7 @@ class ModelTurn:
         except TurnFailedError as reason:
             yield self._state.fail(reason.failure)
         except ModelError as error:
-            citations = self._read_citations()
-            yield self._state.fail(
-                TurnFailed(error.summary, _advice(error), FailureCause.MODEL, citations)
-            )
+            yield self._state.fail(_make_failure(error, self._read_citations()))
         except MessageTooLongError:
             yield self._state.fail(_TOO_LONG)
         except SEARCH_ERRORS as error:
@@ -262,6 +259,11 @@ def _citation(cited: CitedSentence, document: CitedDocument) -> Citation:
         sentence=cited.sentence,
         claim=cited.claim,
     )
+
+
+def _make_failure(error: ModelError, citations: tuple[Citation, ...]) -> TurnFailed:
+    after = error.retry_after if isinstance(error, ModelUnavailableError) else None
+    return TurnFailed(error.summary, _advice(error), FailureCause.MODEL, citations, after)
 
 
 def _advice(error: ModelError) -> str:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, TypeAlias
 
 from backend.chat.chat_state import ChatStateContainer
@@ -51,6 +51,7 @@ HISTORY = "history"
 """The step that is lost where older messages could not be summarised."""
 TITLE_SECONDS = 20.0
 """A title may take, after the answer."""
+_RETRY_AFTER = timedelta(seconds=5)
 
 Answer: TypeAlias = Callable[[ChatTurn, ChatStateContainer, Sequence[Message]], Iterator[ChatEvent]]
 """Answers the last message of a path."""
@@ -58,12 +59,11 @@ TakeSlot: TypeAlias = Callable[[str, CancelToken], AbstractContextManager[None]]
 """Waits for a slot of the pool of answers, in which somebody's turns take theirs, and holds it."""
 
 
-class TurnRefusedError(QuarryError):
+class TurnRefusedError(TemporarilyUnavailableError):
     """There was no slot for the turn."""
 
-    def __init__(self, detail: str, advice: str | None) -> None:
-        super().__init__(detail)
-        self.advice = advice
+    def __init__(self, detail: str, advice: str) -> None:
+        super().__init__(detail, _RETRY_AFTER, advice)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,6 @@ class TurnRunner:
             if turn.is_finished:
                 self._name(order, answering)
         except (
-            TurnRefusedError,
             AskerGoneError,
             DocumentWithdrawnError,
             TemporarilyUnavailableError,

@@ -22,14 +22,13 @@ from backend.api.openai.messages import ReadMessages, read_pictures
 from backend.api.openai.refusals import refuse_parameter, unknown_model
 from backend.api.openai.text import AnswerText, TextLimit
 from backend.api.openai.turn import (
-    BROKEN,
-    STOPPING,
     AnswerForm,
     TurnText,
     WholeAnswer,
     WholeResult,
     collect_answer,
 )
+from backend.api.problem_details import BROKEN, STOPPING
 from backend.api.request_context import RequestContext, RequestContextDependency
 from backend.api.server_sent_events import EventStream, LastEvents, SentEvent, SentEvents
 from backend.chat.document_addresses import SourceAddresses

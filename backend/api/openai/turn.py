@@ -13,7 +13,7 @@ from backend.api.answer_events import FAILURES, describe_failure
 from backend.api.answer_streams import RunTurn
 from backend.api.openai.refusals import describe_length, describe_withheld
 from backend.api.openai.text import AnswerText, TextLimit
-from backend.api.problem_details import Problem, problem
+from backend.api.problem_details import Problem, from_error
 from backend.api.request_context import get_request_context
 from backend.api.request_pools import FairPool
 from backend.api.server_sent_events import SentEvent, SentEvents
@@ -24,8 +24,6 @@ from backend.schemas.openai_completion import FinishReason, UrlCitation
 from backend.schemas.system import ProblemDetails
 from backend.store.llm.model_usage import TokenCounts
 
-BROKEN = problem(500, "An internal error occurred. The log says more.", "Ask again.")
-STOPPING = problem(503, "The server is stopping.", "Ask again when it is back.")
 _NO_RETRY = {"X-Should-Retry": "false"}
 """OpenAI's clients ask again where a server fails; a turn that failed is seldom better the second time, and is not cheap."""
 
@@ -79,7 +77,7 @@ def _describe_failed_turn(failure: TurnFailed) -> ProblemDetails:
         case FailureCause.WITHHELD:
             return describe_withheld(failure.message, failure.advice)
         case FailureCause.MODEL | FailureCause.OTHER:
-            return problem(503, failure.message, failure.advice)
+            return from_error(failure.to_error())
 
 
 class AnswerForm(Protocol):

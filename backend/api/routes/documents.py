@@ -24,7 +24,6 @@ from backend.api.dependencies import (
     OpeningReadersDependency,
     ReadersDependency,
 )
-from backend.api.problem_details import Problem, problem
 from backend.api.request_context import CancelTokenDependency
 from backend.composition.sources import SourceParts
 from backend.container import Container
@@ -98,7 +97,7 @@ def document_original(
         return _show_named(document_id + _ENDING, readers, container, find_readers, cancel_token)
     file = _file(container.sources, found.document)
     if file is None:
-        raise Problem(_CHANGED)
+        raise _make_changed_error()
     return _download(file, found.document)
 
 
@@ -123,9 +122,9 @@ def page_image(
         return _show_named(name, readers, container, find_readers, cancel_token)
     found = find(container.database, document_id, readers)
     if found is None or not _PAGE_NUMBER.fullmatch(number):
-        raise _no_document()
+        raise _make_missing_error()
     if found.document.media_type != registry.PDF:
-        raise Problem(problem(404, "This document is not a PDF file."))
+        raise NotFoundError("This document is not a PDF file.")
     image = _render_page(container.sources, found.document, int(number))
     return Response(image, media_type=IMAGE_TYPE)
 
@@ -145,7 +144,7 @@ def show_document(
     """404 for what does not exist, and for what you may not read."""
     found = find(container.database, document_id, readers)
     if found is None:
-        raise _no_document()
+        raise _make_missing_error()
     chunk_range = ChunkRange(document_id, 0, found.chunks)
     deadline = _deadline(container.settings, cancel_token)
     (chunks,) = container.engine.index.chunks([chunk_range], readers, deadline)
@@ -177,13 +176,14 @@ def _deadline(settings: Settings, cancel_token: CancelToken) -> Deadline:
     return Deadline.after(settings.search_seconds, cancel_token)
 
 
-def _no_document() -> Problem:
-    return Problem(problem(404, "The document does not exist, or you may not read it."))
+def _make_missing_error() -> NotFoundError:
+    return NotFoundError("The document does not exist, or you may not read it.")
 
 
-_CHANGED = problem(
-    404, "The file of this document is not there any more as it was read.", "Sync its source."
-)
+def _make_changed_error() -> NotFoundError:
+    return NotFoundError(
+        "The file of this document is not there any more as it was read.", "Sync its source."
+    )
 
 
 def _file(parts: SourceParts, document: Document) -> BufferedReader | None:
@@ -201,12 +201,12 @@ def _file(parts: SourceParts, document: Document) -> BufferedReader | None:
 def _render_page(parts: SourceParts, document: Document, number: int) -> bytes:
     file = _file(parts, document)
     if file is None:
-        raise Problem(_CHANGED)
+        raise _make_changed_error()
     with file:
         try:
             return render_page(file, number, parts.settings.search_seconds)
         except ExtractionError as error:
-            raise Problem(problem(404, f"This page cannot be shown: {error}.")) from error
+            raise NotFoundError(f"This page cannot be shown: {error}.") from error
 
 
 def _download(file: BufferedReader, document: Document) -> StreamingResponse:

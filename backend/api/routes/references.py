@@ -31,7 +31,7 @@ from backend.schemas.references import ReferencesResponse
 from backend.store.database import Database
 from backend.store.documents import documents
 from connectors.access import Readers
-from connectors.errors import InvalidInputError
+from connectors.errors import InvalidInputError, NotFoundError
 from indexing.index.protocols import Index
 from indexing.runtime.deadline import Deadline
 
@@ -42,7 +42,6 @@ LONGEST_SOURCES = 400_000
 MOST_SOURCES = 50
 LONGEST_BUILDING = 60.0
 """Seconds."""
-_NO_DOCUMENT = problem(404, "A document of the sources does not exist, or you may not read it.")
 _ASKER_GONE = problem(401, "You are not signed in any more.", "Sign in, then ask again.")
 
 
@@ -136,7 +135,7 @@ def build_text_references(
     if body.document_ids:
         gate = _open_gate(container.engine.index, readers_now(), deadline)
         if not gate.allows(body.document_ids):
-            raise Problem(_NO_DOCUMENT)
+            raise _make_missing_error()
     return ReferencesResponse.from_built(built)
 
 
@@ -173,8 +172,12 @@ def _read_source(one: SourceBody, database: Database, readers: Readers) -> Citab
         case DocumentSourceBody(document_id=document_id):
             found = documents.find(database, document_id, readers)
             if found is None:
-                raise Problem(_NO_DOCUMENT)
+                raise _make_missing_error()
             return make_document_source(found.document)
+
+
+def _make_missing_error() -> NotFoundError:
+    return NotFoundError("A document of the sources does not exist, or you may not read it.")
 
 
 def _describe_limit() -> str:

@@ -12,7 +12,6 @@ from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AppStateDependency, SourcesDependency
 from backend.api.followed_run import find_run_of
 from backend.api.followed_source import SourceFollower
-from backend.api.problem_details import Problem, problem
 from backend.api.routes import admin
 from backend.api.server_sent_events import EventStream
 from backend.schemas.source import FailureResponse, SourceResponse
@@ -20,6 +19,7 @@ from backend.store.database import Database
 from backend.store.sync import runs
 from backend.store.sync.runs import Process
 from backend.sync.run_lease import is_going_on
+from connectors.errors import ConflictError
 from indexing.ingestion.pipeline import EmptyListing
 
 router = APIRouter()
@@ -133,4 +133,4 @@ def _check_not_running(database: Database, name: str, but: Collection[Process]) 
     """Check that no process works on the source, but these, whose runs can be followed."""
     run = runs.latest(database, name).get(name)
     if run and is_going_on(run) and run.holder not in but:
-        raise Problem(problem(409, f"{run.description}.", "Wait until it is done, or stop it."))
+        raise ConflictError(f"{run.description}.", "Wait until it is done, or stop it.")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.api.multipart import read_file, read_file_with
-from backend.api.problem_details import Problem
+from connectors.errors import InvalidInputError
 
 TYPE = 'multipart/form-data; boundary="b0und"'
 
@@ -28,7 +28,7 @@ def test_bytes_are_kept(data: bytes) -> None:
 @given(st.binary(), st.text())
 def test_whatever_comes_is_read_or_refused(body: bytes, content_type: str) -> None:
     for given_type in (TYPE, content_type):
-        with pytest.raises(Problem):
+        with pytest.raises(InvalidInputError):
             read_file(given_type, body)
 
 
@@ -43,7 +43,7 @@ def test_whatever_comes_is_read_or_refused(body: bytes, content_type: str) -> No
     ],
 )
 def test_what_is_no_form_with_one_file_is_refused(body: bytes) -> None:
-    with pytest.raises(Problem):
+    with pytest.raises(InvalidInputError):
         read_file(TYPE, body)
 
 
@@ -66,5 +66,5 @@ def test_a_text_beside_the_file_is_kept(text: str) -> None:
     ids=["no text", "two texts", "no UTF-8", "no file", "the text is the file"],
 )
 def test_a_form_without_one_text_and_one_file_is_refused(parts: list[bytes]) -> None:
-    with pytest.raises(Problem):
+    with pytest.raises(InvalidInputError):
         read_file_with(TYPE, _form(*parts), "metadata")

@@ -9,12 +9,15 @@ from starlette.responses import PlainTextResponse, Response
 
 from backend.api.app import Api, create_app
 from backend.api.authorization import Permission, requires
+from backend.api.problem_details import from_error
+from backend.chat.events import AnswerFailedError, TurnFailed
 from backend.container import Container
 from backend.conversations.assistant_service import AssistantRefusedError
 from backend.conversations.followed_turn import WithheldError
 from backend.conversations.project_service import ProjectRefusedError
 from backend.research.knowledge.service import KnowledgeRefusedError
 from backend.schemas.system import ProblemDetails
+from backend.search.llm_protocol import CompletionError
 from connectors.errors import (
     ActionRequiredError,
     ConflictError,
@@ -103,6 +106,39 @@ def test_each_error_has_its_status(
     assert (got.status_code, got.json()["detail"]) == (status, "The key file is damaged.")
     assert "Retry-After" not in got.headers
     assert ("advice" in got.json()) == (status >= 500)
+
+
+def test_the_advice_of_an_error_replaces_that_of_its_kind(container: Container) -> None:
+    for error in (
+        ConflictError("It runs.", "Stop it."),
+        SourceError("It answers nonsense.", "Stop it."),
+        TemporarilyUnavailableError("It is busy.", timedelta(seconds=9), "Stop it."),
+        AnswerFailedError("There is no answer.", "Stop it."),
+    ):
+        got = _failing(container, error).get("/api/fail").json()
+        assert (got["detail"], got["advice"]) == (str(error), "Stop it.")
+
+
+def test_a_failed_turn_is_unavailable_whether_it_passes_or_not() -> None:
+    for failed in (
+        TurnFailed("The language model is busy.", "Ask again.", retry_after=timedelta(seconds=9)),
+        TurnFailed("The message is too long.", "Ask again."),
+    ):
+        problem = from_error(failed.to_error())
+        assert (problem.status, problem.detail, problem.advice) == (
+            503,
+            failed.message,
+            "Ask again.",
+        )
+
+
+def test_what_should_have_been_caught_before_is_an_internal_error(container: Container) -> None:
+    error = CompletionError("The server said: key sk-1.")
+    got = _failing(container, error).get("/api/fail")
+    assert got.status_code == 500
+    assert "sk-1" not in got.text
+    with pytest.raises(ValueError, match="CompletionError has no status"):
+        from_error(error)
 
 
 def test_late_is_late(container: Container) -> None:
