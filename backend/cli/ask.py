@@ -15,6 +15,7 @@ from backend.chat.chat_state import ChatStateContainer
 from backend.chat.context_files import ContextFile
 from backend.chat.events import (
     AnswerDone,
+    AnswerFailedError,
     ChatEvent,
     EarlierFindingsShown,
     PagesRead,
@@ -45,7 +46,7 @@ from backend.store.accounts.people import NOBODY
 from backend.store.owner import ConversationOwner
 from connectors.access import EVERYBODY, Readers
 from connectors.document import Document
-from connectors.errors import ActionRequiredError
+from connectors.errors import InvalidInputError
 from connectors.extraction.registry import detect_media_type, extract
 from connectors.extraction.result import ExtractionError
 from indexing.runtime.deadline import Deadline
@@ -73,7 +74,8 @@ def ask_in_terminal(
     """Answer a question; while it runs, on the console if there is one. Return the answer, and the seconds that it took.
 
     Raises:
-        ActionRequiredError: a file cannot be read, or the answer failed.
+        InvalidInputError: a file cannot be read.
+        AnswerFailedError, TemporarilyUnavailableError: the answer failed.
         ConflictError: the mode contradicts itself, or asks for the web, which is switched off.
     """
     began = time.perf_counter()
@@ -112,8 +114,8 @@ def _print_events(
                 if console and shows_text:
                     console.print()
                 return event
-            case TurnFailed(message=message, advice=advice):
-                raise ActionRequiredError(f"{message} {advice}")
+            case TurnFailed():
+                raise event.to_error()
             case PassagesShown() if console:
                 if event.reason is PassagesReason.MODEL_BROKE_OFF:
                     console.print("\n")
@@ -128,7 +130,7 @@ def _print_events(
             case _:
                 if console:
                     print_step(console, event)
-    raise ActionRequiredError("The answer ended before it was complete. Ask again.")
+    raise AnswerFailedError("The answer ended before it was complete.", "Ask again.")
 
 
 def print_step(console: Console, event: ChatEvent) -> None:
@@ -216,13 +218,13 @@ def note_model(chat: ChatService, console: Console) -> None:
 
 
 def _read(path: Path) -> Document:
-    """Read a file that comes with a question. Raises ActionRequiredError, with the file's name."""
+    """Read a file that comes with a question. Raises InvalidInputError, with the file's name."""
     try:
         data = path.read_bytes()
         media_type = detect_media_type(path.name, data[:8192])
         extracted = extract(data, media_type)
     except (ExtractionError, OSError) as error:
-        raise ActionRequiredError(f"{path} cannot be read: {error}") from error
+        raise InvalidInputError(f"{path} cannot be read: {error}") from error
     modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     return Document(
         id=f"{FILES}:{path.absolute().as_posix()}",

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from connectors.errors import QuarryError, TemporarilyUnavailableError
+from connectors.errors import (
+    ActionRequiredError,
+    HandledError,
+    QuarryError,
+    TemporarilyUnavailableError,
+)
 from connectors.text_cleaning import CONTROLS, REPLACEMENT
 from indexing.runtime.deadline import DeadlineExceededError
 
@@ -31,8 +36,18 @@ if TYPE_CHECKING:
 
 Done = TypeVar("Done")
 
-FAILED, DONE_WITH_FAILURES = 1, 3
-"""Exit codes, the first also of Ctrl-C. Wrong use exits with 2, by typer."""
+FAILED, DONE_WITH_FAILURES, TRY_LATER = 1, 3, 75
+"""Exit codes, the first also of Ctrl-C. Wrong use exits with 2, by typer. The last is EX_TEMPFAIL of sysexits.h."""
+EXIT_CODES: Mapping[type[Exception], int] = MappingProxyType(
+    {
+        TemporarilyUnavailableError: TRY_LATER,
+        ActionRequiredError: FAILED,
+        # The sentence that goes with it asks for another setting, not for patience.
+        DeadlineExceededError: FAILED,
+        HandledError: FAILED,
+    }
+)
+"""What each expected error that ends a command exits with. Their statuses are `STATUSES` of `backend.api.problem_details`."""
 _STEERING = re.compile(f"[{CONTROLS}\u200e\u200f]")
 """What a terminal may interpret, the marks of direction as well: few terminals lay out Hebrew or Arabic by them."""
 UNBROKEN = 10_000
@@ -169,11 +184,18 @@ def cli_errors(as_json: bool) -> Iterator[None]:
         report()
         raise typer.Exit(FAILED) from None
     except (QuarryError, DeadlineExceededError) as error:
-        fail(_error_message(error), as_json)
+        _print_failure(_error_message(error), as_json)
+        raise typer.Exit(find_exit_code(error)) from error
+
+
+def find_exit_code(error: QuarryError | DeadlineExceededError) -> int:
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
 
 
 def _error_message(error: BaseException) -> str:
     match error:
+        case QuarryError(advice=str(advice)):
+            return f"{error} {advice}"
         case TemporarilyUnavailableError():
             return f"{error} Try again in {error.retry_after.total_seconds():.0f} s."
         case DeadlineExceededError():

@@ -21,7 +21,7 @@ from backend.store.sync.sources import Source
 from backend.sync.due_work import SyncParts
 from backend.sync.foreground_run import sync
 from connectors.access import Readers
-from connectors.errors import ActionRequiredError
+from connectors.errors import ConflictError
 from indexing.ingestion.progress import Report
 
 NAME = "handbook"
@@ -100,7 +100,7 @@ def _source(database: Database) -> Source:
         if source.settings.get("path") == settings["path"]:
             return source
         if source.name == NAME:
-            raise ActionRequiredError(
+            raise ConflictError(
                 f"There is a source named {NAME!r} already, of another folder. Run the demo in a home"
                 f" of its own: {variable('home')}=/tmp/quarry-demo {_this_command()} demo"
             )

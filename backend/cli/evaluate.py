@@ -13,9 +13,7 @@ from backend.cli import command_line
 from backend.cli.command_line import Json
 from backend.composition.index import IndexEngine
 from backend.evaluation import corpus
-from backend.evaluation.dataset import MalformedDatasetError
 from backend.evaluation.evaluation import EvaluationReport, run_evaluation
-from connectors.errors import ActionRequiredError
 
 
 def evaluate(
@@ -24,7 +22,7 @@ def evaluate(
     """Score a dataset, with bars on the console.
 
     Raises:
-        ActionRequiredError: it is not in the layout of BEIR; the message names file and line.
+        MalformedDatasetError: it is not in the layout of BEIR; the message names file and line.
     """
     columns = (
         TextColumn("{task.description}"),
@@ -44,10 +42,7 @@ def evaluate(
             task = tasks.setdefault(progress.stage, bars.add_task(progress.stage, total=None))
             bars.update(task, completed=progress.done, total=progress.total, visible=True)
 
-        try:
-            return run_evaluation(dataset, engine.evaluation_parts(), limit, tell)
-        except MalformedDatasetError as error:
-            raise ActionRequiredError(str(error)) from error
+        return run_evaluation(dataset, engine.evaluation_parts(), limit, tell)
 
 
 def print_report(console: Console, report: EvaluationReport) -> None:

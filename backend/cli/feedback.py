@@ -11,7 +11,6 @@ from backend.cli.command_line import As, Json
 from backend.composition.chat import ChatService
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.feedback import FeedbackReview
-from backend.evaluation.dataset import MalformedDatasetError
 from backend.evaluation.judged_questions import (
     WrittenDataset,
     add_to_dataset,
@@ -22,7 +21,6 @@ from backend.store.chat.answer_feedback import Rating
 from backend.store.database import Database
 from backend.store.owner import ConversationOwner
 from connectors.access import Readers
-from connectors.errors import ActionRequiredError
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import pluralize
 
@@ -61,10 +59,7 @@ def export(
         if folder is None:
             command_line.print_lines(one.to_line() for one in questions)
             return
-        try:
-            written = add_to_dataset(folder, questions, list_passages(container.database, readers))
-        except MalformedDatasetError as error:
-            raise ActionRequiredError(str(error)) from error
+        written = add_to_dataset(folder, questions, list_passages(container.database, readers))
         _report(folder, written, as_json)
 
 

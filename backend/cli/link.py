@@ -21,16 +21,16 @@ def link(
 ) -> None:
     """Print a link that lets a browser in to quarry serve."""
     from backend.store.accounts.people import has_people
-    from connectors.errors import ActionRequiredError
+    from connectors.errors import ConflictError
 
     with command_line.cli_errors(as_json=False):
         container = command_line.open_home()
         if not container.sign_in.machine_secret_file.exists():
-            raise ActionRequiredError(
+            raise ConflictError(
                 f"No quarry serve has run with the home {container.home} yet. Start it; it prints a link."
             )
         if container.settings.public_url or has_people(container.database):
-            raise ActionRequiredError(
+            raise ConflictError(
                 "People sign in to this Quarry: open it in a browser. A link of the machine lets nobody in."
             )
         address = f"[{host}]" if ":" in host else host

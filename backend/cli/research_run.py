@@ -33,7 +33,7 @@ from backend.store.research import research_runs
 from backend.store.research.research_leases import ClaimedResearch
 from backend.store.research.research_runs import NewResearch, PersonChange, RecordedRun
 from connectors.access import Readers
-from connectors.errors import ActionRequiredError
+from connectors.errors import InvalidInputError, NotFoundError
 
 _LOOK_SECONDS = 0.5
 
@@ -49,7 +49,7 @@ class TerminalResearch:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def carry_out(self, request: ResearchRequest, own: Readers, asks: bool) -> FinalReport:
-        """Return the report. Raises ActionRequiredError: there is none; says why.
+        """Return the report. Raises NotFoundError: there is none; says why.
 
         Args:
             own: what whoever is at the terminal holds by itself.
@@ -130,17 +130,17 @@ class TerminalResearch:
 
 
 def _choose_tasks(record: ResearchRecord, plan: ResearchPlan) -> ResearchRecord:
-    """Leave out the tasks whose numbers are given. Raises ActionRequiredError: none is left."""
+    """Leave out the tasks whose numbers are given. Raises InvalidInputError: none is left."""
     given = str(typer.prompt("Leave out (numbers; empty to start)", default="", err=True))
     numbers = {int(one) for one in given.replace(",", " ").split() if one.isdecimal()}
     kept = [task.question for task in plan.tasks if task.number not in numbers]
     if not kept:
-        raise ActionRequiredError("Every task was left out, so there is nothing to search for.")
+        raise InvalidInputError("Every task was left out, so there is nothing to search for.")
     return replace(record, plan=plan.with_questions(kept))
 
 
 def _get_report(found: RecordedRun) -> FinalReport:
     report = read_record(found.record).report
     if report is None:
-        raise ActionRequiredError(found.run.problem or "There is no report.")
+        raise NotFoundError(found.run.problem or "There is no report.")
     return report

@@ -34,7 +34,7 @@ from backend.sync.run_lease import StallLimit
 from backend.sync.worker_threads import WorkerThreads
 from backend.worker.logs import configure_logging
 from backend.worker.research_work import make_research_work
-from connectors.errors import ActionRequiredError, InvalidInputError
+from connectors.errors import ConflictError, InvalidInputError
 
 MOST_PROCESSES = 64
 
@@ -43,7 +43,7 @@ def open_listener(address: str, port: int) -> socket.socket:
     """Return a socket bound to a port of this machine; port 0 picks a free one.
 
     Raises:
-        ActionRequiredError: the port is taken, or may not be used.
+        ConflictError: the port is taken, or may not be used.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     # The event loop turns on TCP_NODELAY only where the protocol is named. Without it the end of each answer
@@ -54,7 +54,7 @@ def open_listener(address: str, port: int) -> socket.socket:
         bound.bind((address, port))
     except OSError as error:
         bound.close()
-        raise ActionRequiredError(
+        raise ConflictError(
             f"Port {port} of {address} cannot be used: {error.strerror}. Perhaps another quarry serve"
             " runs already: open it, or stop it. Or take another port: quarry serve --port 0 finds"
             " a free one."

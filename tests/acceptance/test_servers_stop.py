@@ -110,7 +110,7 @@ def test_the_database_stops_in_the_middle(tmp_path: Path) -> None:
             assert "The database does not answer" in found.json()["detail"]
             assert int(found.headers["Retry-After"]) > 0
             output = made.home.quarry("sources", **made.given)
-            assert output.code == 1
+            assert output.code == 75
             words = " ".join(output.err.split())
             assert "The database does not answer" in words
             assert "check that PostgreSQL runs at the address in QUARRY_DATABASE_URL" in words

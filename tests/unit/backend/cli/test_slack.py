@@ -80,17 +80,17 @@ def test_it_does_not_run_where_it_cannot_answer(
 
 
 @pytest.mark.parametrize(
-    ("env", "sentence"),
+    ("env", "sentence", "code"),
     [
-        ({"QUARRY_SLACK_BOT_TOKEN": "xoxb-wrong"}, "Slack refuses QUARRY_SLACK_BOT_TOKEN"),
-        ({"QUARRY_SLACK_APP_TOKEN": "xapp-wrong"}, "Slack refuses QUARRY_SLACK_APP_TOKEN"),
-        ({"QUARRY_SLACK_API_URL": "http://127.0.0.1:9/api/"}, "Slack cannot be reached"),
+        ({"QUARRY_SLACK_BOT_TOKEN": "xoxb-wrong"}, "Slack refuses QUARRY_SLACK_BOT_TOKEN", 1),
+        ({"QUARRY_SLACK_APP_TOKEN": "xapp-wrong"}, "Slack refuses QUARRY_SLACK_APP_TOKEN", 1),
+        ({"QUARRY_SLACK_API_URL": "http://127.0.0.1:9/api/"}, "Slack cannot be reached", 75),
     ],
 )
 def test_it_does_not_run_where_slack_refuses_it(
-    cli: CliRunner, tmp_path: Path, env: dict[str, str], sentence: str
+    cli: CliRunner, tmp_path: Path, env: dict[str, str], sentence: str, code: int
 ) -> None:
     add_account(tmp_path)
     done = cli.invoke(app, ["slack", "run"], env=env)
-    assert done.exit_code == 1
+    assert done.exit_code == code
     assert sentence in done.output
