@@ -39,7 +39,14 @@ from backend.chat.turn_settings import NOTHING_SEARCHED, list_sides_without_mode
 from backend.chat.web_lookup import WEB_SWITCHED_OFF, WebLookup, start_web_lookup
 from backend.search.events import SearchEvent, StepFailed
 from backend.search.follow_ups import FOLLOW_UP, FollowUp, resolve_follow_up
-from backend.search.models import Budgets, DocumentNumbers, SearchRequest, SearchResult
+from backend.search.models import (
+    Budgets,
+    DocumentNumbers,
+    ReadWords,
+    SearchRequest,
+    SearchResult,
+    make_request,
+)
 from backend.search.search_tool import follow_search
 from backend.web_search.web_session import WebSession
 from indexing.embedding.embedder import Embedder
@@ -56,7 +63,7 @@ class ExtractiveDependencies:
 
     search: Search | None
     """None where company knowledge is switched off."""
-    prepare: Callable[[SearchRequest], SearchRequest]
+    prepare: ReadWords
     """Reads words of the message as filters, and corrects those that no readable document contains."""
     numbers: DocumentNumbers
     """Shared with the search; made for this turn."""
@@ -167,15 +174,15 @@ def _make_request(
     turn: ChatTurn, dependencies: ExtractiveDependencies, follow_up: FollowUp
 ) -> SearchRequest:
     is_resolved = follow_up.question != turn.message
-    return dependencies.prepare(
-        SearchRequest(
-            message=follow_up.question,
-            readers=turn.readers,
-            deadline=turn.deadline.limited_to(dependencies.search_seconds),
-            budgets=dependencies.budgets,
-            history=() if is_resolved else turn.history,
-            filters=turn.filters,
-        )
+    return make_request(
+        follow_up.question,
+        turn.readers,
+        turn.deadline.limited_to(dependencies.search_seconds),
+        dependencies.budgets,
+        model_queries=(),
+        history=() if is_resolved else turn.history,
+        filters=turn.filters,
+        read=dependencies.prepare,
     )
 
 

@@ -51,7 +51,7 @@ from backend.chat.llm_step import (
 )
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.search.events import StepFailed
-from backend.search.models import Budgets, SearchRequest, SearchResult
+from backend.search.models import Budgets, SearchRequest, SearchResult, make_request
 from indexing.text.markdown_links import safe_link
 
 FIRST_EVENT_SECONDS = 30.0
@@ -204,16 +204,16 @@ class ModelTurn:
 
     def _search_request(self, queries: tuple[str, ...], budgets: Budgets) -> SearchRequest:
         turn = self._turn
-        request = SearchRequest(
-            message=turn.message,
-            readers=turn.readers,
-            deadline=turn.deadline.limited_to(self._dependencies.search_seconds),
-            budgets=budgets.with_selection_of(self._dependencies.selection_tokens),
-            history=turn.history,
+        return make_request(
+            turn.message,
+            turn.readers,
+            turn.deadline.limited_to(self._dependencies.search_seconds),
+            budgets.with_selection_of(self._dependencies.selection_tokens),
             model_queries=queries,
+            history=turn.history,
             filters=self._files.restrict(turn.filters),
+            read=self._dependencies.infer,
         )
-        return self._dependencies.infer(request)
 
     def _cite(self, documents: Mapping[int, CitedDocument]) -> None:
         """Make documents citable under the numbers that the model is shown."""

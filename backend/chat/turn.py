@@ -11,7 +11,7 @@ from backend.chat.llm.client import ChatModel
 from backend.chat.pictures import Picture
 from backend.chat.turn_settings import DEFAULT_MODE, PLAIN, AssistantSettings, TurnMode
 from backend.search.llm_protocol import ChatMessage, Complete
-from backend.search.models import DocumentNumbers, SearchRequest
+from backend.search.models import DocumentNumbers, ReadWords, read_nothing
 from backend.search.search_tool import SearchTool
 from backend.store.chat.memories import Memory
 from backend.store.owner import ConversationOwner
@@ -71,7 +71,7 @@ class ChatDependencies:
     """None turns searching off."""
     numbers: DocumentNumbers
     """Shared with the search; made for this turn."""
-    infer: Callable[[SearchRequest], SearchRequest] = lambda request: request
+    infer: ReadWords = read_nothing
     """Reads words of the message as filters."""
     search_seconds: float = 30.0
     fallback: ChatModel | None = None

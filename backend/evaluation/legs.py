@@ -3,7 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from backend.search.models import Budgets, DocumentNumbers, SearchRequest
+from backend.search.models import (
+    Budgets,
+    DocumentNumbers,
+    SearchRequest,
+    make_request,
+    read_nothing,
+)
 from backend.search.retrieval import HYBRID_ALPHA
 from backend.search.search_tool import SearchTool
 from connectors.access import Readers
@@ -12,7 +18,7 @@ from indexing.embedding.embedder import Embedder, Vector
 from indexing.embedding.language_support import Understanding
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.hybrid_ranking import CANDIDATES
-from indexing.index.protocols import Index, IndexQuery
+from indexing.index.protocols import Filters, Index, IndexQuery
 from indexing.runtime.deadline import Deadline
 
 HITS = CANDIDATES
@@ -67,9 +73,13 @@ def _document_ids(chunks: Iterable[Chunk]) -> list[str]:
 
 
 def _request(text: str) -> SearchRequest:
-    return SearchRequest(
-        message=text,
-        readers=_PUBLIC,
-        deadline=Deadline.after(SECONDS),
-        budgets=Budgets.for_window(8_192),
+    return make_request(
+        text,
+        _PUBLIC,
+        Deadline.after(SECONDS),
+        Budgets.for_window(8_192),
+        model_queries=(),
+        history=(),
+        filters=Filters(),
+        read=read_nothing,
     )

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from backend.search.events import SearchDone
-from backend.search.models import DocumentNumbers, SearchDoc, SearchRequest, SearchResult
+from backend.search.models import (
+    DocumentNumbers,
+    SearchDoc,
+    SearchResult,
+    make_request,
+    read_nothing,
+)
 from backend.search.query_syntax import parse_query
 from backend.search.search_service import SearchService
 from connectors.access import Readers
@@ -54,15 +60,17 @@ class DocumentSearch:
         numbers: DocumentNumbers,
         deadline: Deadline,
     ) -> SearchResult:
-        request = SearchRequest(
-            message=queries[0],
+        inference = service.inference
+        request = make_request(
+            queries[0],
+            self.find_readers(),
+            deadline,
+            service.budgets,
             model_queries=tuple(queries[1:]),
-            readers=self.find_readers(),
-            deadline=deadline,
-            budgets=service.budgets,
+            history=(),
+            filters=Filters(),
+            read=read_nothing if inference is None else inference.infer_from_message,
         )
-        if service.inference is not None:
-            request = service.inference.infer_from_message(request)
         events = service.tool(None, numbers).run(request)
         return next(event.result for event in events if isinstance(event, SearchDone))
 

@@ -12,7 +12,7 @@ from backend.research.events import ResearchEvent
 from backend.research.knowledge_items import KnowledgeItem
 from backend.research.record.research_record import ResearchRecord
 from backend.search.llm_protocol import Complete
-from backend.search.models import DocumentNumbers, SearchRequest
+from backend.search.models import DocumentNumbers, ReadWords, read_nothing
 from backend.search.search_tool import SearchTool
 from backend.web_search.web_session import WebSession
 from connectors.access import Readers
@@ -96,7 +96,7 @@ class ResearchDependencies:
     """Since a process took the run up."""
     calculate: Calculate | None = None
     """None where there is no sandbox."""
-    infer: Callable[[SearchRequest], SearchRequest] = lambda request: request
+    infer: ReadWords = read_nothing
     """Reads words of a query as filters."""
     search_seconds: float = 30.0
     now: Callable[[], datetime] = lambda: datetime.now(UTC)

@@ -1,7 +1,7 @@
 """The values of a search: its request, its variants, sections of neighbouring chunks, citation numbers, its result."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -120,6 +120,47 @@ class SearchRequest:
     def corrected(self) -> str | None:
         """What is searched instead of what was typed, if anything."""
         return self.message if self.misspelled else None
+
+
+ReadWords: TypeAlias = Callable[[SearchRequest], SearchRequest]
+"""Reads words of the message as filters, corrects them, or both."""
+
+
+def read_nothing(request: SearchRequest) -> SearchRequest:
+    """Leave the message as it is: each of its words is only searched."""
+    return request
+
+
+def make_request(
+    message: str,
+    readers: Readers,
+    deadline: Deadline,
+    budgets: Budgets,
+    *,
+    model_queries: tuple[str, ...],
+    history: tuple[ChatMessage, ...],
+    filters: Filters,
+    conditions: TextConditions = NO_CONDITIONS,
+    read: ReadWords,
+) -> SearchRequest:
+    """Make a request, and read its words once all else of it is known.
+
+    Every request of the product is made here. What a search may be given has no default, so that none of those who
+    search forgets it; only people type conditions.
+
+    Raises as `read` does.
+    """
+    request = SearchRequest(
+        message=message,
+        readers=readers,
+        deadline=deadline,
+        budgets=budgets,
+        history=history,
+        model_queries=model_queries,
+        filters=filters,
+        conditions=conditions,
+    )
+    return read(request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from backend.search.models import (
     SearchDoc,
     SearchRequest,
     Spelling,
+    make_request,
 )
 from backend.search.person_lookup import resolve_people
 from backend.search.query_syntax import OperatorKind, ParsedQuery, correct_request
@@ -63,19 +64,25 @@ class SearchService:
         """
         named = parsed.values(OperatorKind.PERSON)
         people = resolve_people(self.index, named, readers, deadline) if named else frozenset()
-        request = SearchRequest(
-            message=parsed.text,
-            readers=readers,
-            deadline=deadline,
-            budgets=self.budgets,
+
+        def read(request: SearchRequest) -> SearchRequest:
+            if self.inference is not None:
+                request = self.inference.infer(request, parsed, infer)
+            if spelling is Spelling.AS_WRITTEN:
+                return request
+            return correct_request(request, self.index)
+
+        return make_request(
+            parsed.text,
+            readers,
+            deadline,
+            self.budgets,
+            model_queries=(),
+            history=(),
             filters=filters.narrowed_by(parsed.filters(people)),
             conditions=parsed.conditions,
+            read=read,
         )
-        if self.inference is not None:
-            request = self.inference.infer(request, parsed, infer)
-        if spelling is Spelling.AS_WRITTEN:
-            return request
-        return correct_request(request, self.index)
 
     def find_sections(self, request: SearchRequest, limit: int) -> list[SearchDoc]:
         """Find the best `limit` sections, numbered by document."""

@@ -288,6 +288,19 @@ def _module_of(name: str, modules: set[str]) -> str:
     return name
 
 
+def test_a_request_of_a_search_is_made_in_one_place() -> None:
+    makers = {
+        f"{path.as_posix()}: {function.name}"
+        for path in SOURCES
+        for function in _functions(path)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("SearchRequest")
+    }
+    assert makers == {"backend/search/models.py: make_request"}, (
+        "a field is forgotten in one of two"
+    )
+
+
 def test_no_module_imports_itself_in_a_circle() -> None:
     edges = _edges()
 

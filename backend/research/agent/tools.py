@@ -33,7 +33,7 @@ from backend.research.record.research_record import ResearchRecord
 from backend.research.record.sources import NumberedSource, SourceText
 from backend.research.result_clusters import cluster_results
 from backend.search.llm_protocol import Complete
-from backend.search.models import Budgets, DocumentNumbers, SearchRequest, SearchResult
+from backend.search.models import Budgets, DocumentNumbers, SearchResult, make_request
 from backend.search.search_tool import SearchTool, follow_search
 from backend.web_search.page_descriptions import describe_failure
 from backend.web_search.page_fetcher import get_host
@@ -211,15 +211,16 @@ class AgentTools:
         models = self.request.dependencies
         budgets = Budgets.for_window(models.writer.settings.context_window)
         selection = Budgets.for_window(models.fast.settings.context_window).selection
-        request = SearchRequest(
-            message=queries[0],
-            readers=self.request.readers,
-            deadline=deadline,
-            budgets=Budgets(selection, min(budgets.answer, DOCUMENT_TOKENS)),
+        request = make_request(
+            queries[0],
+            self.request.readers,
+            deadline,
+            Budgets(selection, min(budgets.answer, DOCUMENT_TOKENS)),
             model_queries=tuple(queries[1:]),
+            history=(),
             filters=self.request.filters,
+            read=models.infer,
         )
-        request = self.request.dependencies.infer(request)
         # Queries of an agent stand by themselves: no model has to put them in other words.
         started = yield from self.request.search_tool.start(request, calls={})
         return (yield from follow_search(self.request.search_tool.complete(started, request)))
