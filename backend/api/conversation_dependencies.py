@@ -33,6 +33,7 @@ HIGHEST = 2**31 - 1
 """The highest id of a message, or number of an event."""
 
 ConversationId: TypeAlias = Annotated[str, Path(max_length=100)]
+ShareId: TypeAlias = Annotated[str, Path(max_length=100)]
 MessageId: TypeAlias = Annotated[int, Path(ge=1, le=HIGHEST)]
 ProjectId: TypeAlias = Annotated[str, Path(max_length=100)]
 EventNumber: TypeAlias = Annotated[int, Field(ge=0, le=HIGHEST)]

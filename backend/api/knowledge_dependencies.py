@@ -1,9 +1,9 @@
 """Whose kept knowledge a request is about, and what of it."""
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
-from fastapi import Depends, Query
+from fastapi import Depends, Path, Query
 
 from backend.api.conversation_dependencies import GateDependency, OwnerDependency, ProjectIdField
 from backend.api.dependencies import ChatDependency, DatabaseDependency
@@ -12,7 +12,9 @@ from backend.research.knowledge.service import KnowledgeService
 from backend.store.research.knowledge_records import KnowledgePlace
 from connectors.errors import InvalidInputError
 
+LONGEST_QUERY = 2_000
 _LONGEST_ID = 100
+ItemId: TypeAlias = Annotated[str, Path(max_length=_LONGEST_ID)]
 
 
 def get_knowledge(

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from datetime import date
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal
 
 from fastapi import APIRouter, Request
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from backend.api import openapi
 from backend.api.answer_streams import AnswerStream
@@ -22,34 +22,20 @@ from backend.api.dependencies import (
 from backend.api.request_context import RequestContextDependency
 from backend.api.server_sent_events import EventStream
 from backend.chat.turn import ChatTurn
+from backend.schemas.question import Question
 from backend.schemas.search import FiltersBody
 from backend.schemas.turn_mode import ModeBody
 from backend.search.llm_protocol import ChatMessage
 from backend.store.accounts.people import NOBODY
 from backend.store.chat.assistants import DEFAULT_ID
 from indexing.runtime.deadline import Deadline
-from indexing.text.normalization import INVISIBLE, is_visible
 
 router = APIRouter()
-LONGEST_QUESTION = 8_000
 LONGEST_MESSAGE = 40_000
 MOST_MESSAGES = 100
 MODE_CONFLICT = openapi.describe_problem(
     "A switch is set in Agent mode, or the web is switched off by the admins"
 )
-
-
-def _check_question(text: str) -> str:
-    if not is_visible(text):
-        raise ValueError("write a question, with visible characters")
-    return text
-
-
-Question: TypeAlias = Annotated[
-    str,
-    Field(max_length=LONGEST_QUESTION, json_schema_extra={"pattern": rf"[^{INVISIBLE}]"}),
-    AfterValidator(_check_question),
-]
 
 
 class MessageBody(BaseModel):

@@ -21,7 +21,7 @@ from backend.api.conversation_dependencies import (
 from backend.api.dependencies import AppStateDependency, AssistantIdField, WebSessionsDependency
 from backend.api.followed_answer import open_stream
 from backend.api.request_context import RequestContextDependency
-from backend.api.routes.ask import MODE_CONFLICT, Question
+from backend.api.routes.ask import MODE_CONFLICT
 from backend.api.server_sent_events import EventStream
 from backend.composition.web_search import WebSessions
 from backend.conversations.service import ConversationService
@@ -34,6 +34,7 @@ from backend.schemas.conversation import (
     OpenedConversationResponse,
     QuestionBegunResponse,
 )
+from backend.schemas.question import Question
 from backend.schemas.search import FiltersBody
 from backend.schemas.turn_mode import ModeBody, dump_mode
 from backend.store.chat.assistants import DEFAULT_ID

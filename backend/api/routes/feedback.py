@@ -2,21 +2,19 @@
 
 from typing import Annotated, Self, TypeAlias
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 
 from backend.api import openapi
-from backend.api.authorization import AskerDependency, Permission, requires
+from backend.api.authorization import Permission, requires
 from backend.api.conversation_dependencies import (
     HIGHEST,
     ConversationId,
-    GateDependency,
     MessageId,
-    OwnerDependency,
 )
-from backend.api.dependencies import AppStateDependency, DatabaseDependency
-from backend.conversations.feedback import FeedbackReview, OwnFeedback
+from backend.api.dependencies import AppStateDependency
+from backend.api.feedback_dependencies import OwnFeedbackDependency, ReviewDependency
 from backend.schemas.feedback import (
     FeedbackPageResponse,
     FeedbackResponse,
@@ -75,22 +73,6 @@ class FeedbackBody(BaseModel):
 
     def read(self) -> Feedback:
         return Feedback(rating=self.rating, comment=self.comment.strip(), source=self.source)
-
-
-def get_own_feedback(
-    database: DatabaseDependency, owner: OwnerDependency, gate: GateDependency
-) -> OwnFeedback:
-    return OwnFeedback(database=database, owner=owner, gate=gate)
-
-
-def get_review(
-    database: DatabaseDependency, asker: AskerDependency, gate: GateDependency
-) -> FeedbackReview:
-    return FeedbackReview(database=database, gate=gate, actor=asker.actor)
-
-
-OwnFeedbackDependency = Annotated[OwnFeedback, Depends(get_own_feedback)]
-ReviewDependency = Annotated[FeedbackReview, Depends(get_review)]
 
 
 @router.get(

@@ -1,22 +1,19 @@
 """`/api/files`: upload files of your own, to give them to questions."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Body, Depends, Header, Path, Query
+from fastapi import APIRouter, Body, Header, Query
 from starlette.responses import Response
 
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
-from backend.api.conversation_dependencies import OwnerDependency
-from backend.api.dependencies import AppStateDependency, DatabaseDependency
+from backend.api.file_dependencies import FileId, FilesDependency
 from backend.api.multipart import read_file
-from backend.files.file_service import FileService
 from backend.schemas.file import FileResponse, FilesResponse, ListedFileResponse
 
 router = APIRouter()
 _ONE = "/api/files/{file_id}"
-FileId: TypeAlias = Annotated[str, Path(max_length=100)]
 UPLOAD_FORM = {
     "requestBody": {
         "required": True,
@@ -32,15 +29,6 @@ UPLOAD_FORM = {
         },
     }
 }
-
-
-def get_files(
-    owner: OwnerDependency, database: DatabaseDependency, state: AppStateDependency
-) -> FileService:
-    return FileService(database, owner, state.files)
-
-
-FilesDependency = Annotated[FileService, Depends(get_files)]
 
 
 @router.post(

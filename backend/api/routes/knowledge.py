@@ -3,14 +3,19 @@
 from collections.abc import Iterable
 from typing import Annotated, Self, TypeAlias
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
 from backend.api.dependencies import ChatDependency
-from backend.api.knowledge_dependencies import KnowledgeDependency, PlaceDependency
+from backend.api.knowledge_dependencies import (
+    LONGEST_QUERY,
+    ItemId,
+    KnowledgeDependency,
+    PlaceDependency,
+)
 from backend.api.list_positions import LONGEST_POSITION, format_position, read_position
 from backend.research.knowledge.kept_knowledge import KeptItem
 from backend.research.knowledge.service import KnowledgeService
@@ -25,7 +30,6 @@ from indexing.text.normalization import is_visible
 
 router = APIRouter()
 MOST_LISTED = 100
-LONGEST_QUERY = 2_000
 _ALL = "/api/knowledge"
 _ONE = f"{_ALL}/{{item_id}}"
 _FILE = {"Content-Disposition": 'attachment; filename="knowledge.json"'}
@@ -35,7 +39,6 @@ BeforeField: TypeAlias = Annotated[
     str | None,
     Query(max_length=LONGEST_POSITION, description="What `next` of the page before says"),
 ]
-ItemId: TypeAlias = Annotated[str, Path(max_length=100)]
 
 
 async def _read_body(request: Request) -> bytes:

@@ -1,16 +1,15 @@
 """`/api/memories`: what you asked Quarry to remember."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
-from backend.api.conversation_dependencies import OwnerDependency
-from backend.api.dependencies import DatabaseDependency
 from backend.api.list_positions import LONGEST_POSITION, format_position, read_position
-from backend.conversations.memory_service import LONGEST_MEMORY, MemoryService
+from backend.api.memory_dependencies import MemoriesDependency, MemoryId
+from backend.conversations.memory_service import LONGEST_MEMORY
 from backend.schemas.memory import MemoriesResponse, MemoryResponse
 from backend.store.chat.memories import MemoryPosition
 from indexing.text.normalization import INVISIBLE, is_visible
@@ -19,7 +18,6 @@ router = APIRouter()
 MOST_LISTED = 200
 _ALL = "/api/memories"
 _ONE = f"{_ALL}/{{memory_id}}"
-MemoryId: TypeAlias = Annotated[str, Path(max_length=100)]
 
 
 def _check_text(text: str) -> str:
@@ -42,13 +40,6 @@ class MemoryBody(BaseModel):
         Field(max_length=LONGEST_MEMORY, json_schema_extra={"pattern": rf"[^{INVISIBLE}]"}),
         AfterValidator(_check_text),
     ]
-
-
-async def get_memories(owner: OwnerDependency, database: DatabaseDependency) -> MemoryService:
-    return MemoryService(database=database, owner=owner)
-
-
-MemoriesDependency = Annotated[MemoryService, Depends(get_memories)]
 
 
 @router.get(_ALL, summary="List what you asked Quarry to remember")

@@ -1,10 +1,9 @@
 """`/api/research`: questions that take many searches, planned with you, and reported with their sources."""
 
-from datetime import date
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from backend.api import openapi
@@ -13,33 +12,20 @@ from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.conversation_dependencies import FirstEventDependency
 from backend.api.dependencies import (
     AppStateDependency,
-    AssistantIdField,
-    AssistantsDependency,
-    ChatDependency,
-    WebSessionsDependency,
 )
 from backend.api.followed_answer import open_stream
-from backend.api.languages import find_language
 from backend.api.list_positions import LONGEST_POSITION
-from backend.api.request_context import RequestContextDependency
 from backend.api.research_dependencies import (
     ResearchDependency,
     ResearchFollowerDependency,
     ResearchId,
 )
-from backend.api.routes.ask import Question
+from backend.api.research_desk import ResearchBody, ResearchDeskDependency
 from backend.api.server_sent_events import EventStream
-from backend.composition.research import NO_MODEL
-from backend.conversations.assistant_service import AssistantService
-from backend.research.record.budget import MOST_MINUTES, ResearchBudget
 from backend.research.record.plan import LONGEST_QUESTION, MAX_TASKS
-from backend.research.record.request import ResearchRequest
 from backend.research.runs.report_docx import DOCX, write_docx
-from backend.research.runs.service import LONGEST_ANSWER, ResearchOrder
+from backend.research.runs.service import LONGEST_ANSWER
 from backend.schemas.research import OpenedResearchResponse, ResearchRunsResponse
-from backend.schemas.search import FiltersBody
-from backend.web_search.search import SWITCHED_OFF
-from connectors.errors import ConflictError
 
 router = APIRouter()
 MOST_RUNS = 200
@@ -67,59 +53,6 @@ _REPORT: dict[int | str, dict[str, Any]] = {
         },
     }
 }
-
-
-class ResearchBody(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        json_schema_extra={
-            "examples": [{"question": "How do our parental leave rules compare between countries?"}]
-        },
-    )
-
-    question: Question
-    knowledge: bool = Field(default=True, description="Whether company knowledge is searched")
-    web: bool = Field(default=False, description="Whether the web is searched")
-    filters: FiltersBody = FiltersBody()
-    minutes: Annotated[
-        int, Field(ge=1, le=MOST_MINUTES, description="It takes so long at most")
-    ] = 10
-    confirm: bool = Field(
-        default=True,
-        description="Whether questions back and the plan wait for you; without it, the research starts at once",
-    )
-    conversation_id: AssistantIdField | None = Field(
-        default=None, description="Your conversation that it goes on from"
-    )
-    project_id: AssistantIdField | None = Field(
-        default=None,
-        description="The project whose members see it too; its instructions are followed, and its files are searched",
-    )
-    assistant_id: AssistantIdField | None = Field(
-        default=None,
-        description="The assistant whose instructions are followed, and to whose documents the search is limited; a"
-        " conversation has its own",
-    )
-
-    @model_validator(mode="after")
-    def _check_sides(self) -> "ResearchBody":
-        if not (self.knowledge or self.web):
-            raise ValueError("search company knowledge, the web, or both")
-        if self.conversation_id is not None and self.assistant_id is not None:
-            raise ValueError("name a conversation, which has its assistant, or an assistant")
-        return self
-
-    def make_request(self, request: Request) -> ResearchRequest:
-        return ResearchRequest(
-            question=self.question,
-            uses_documents=self.knowledge,
-            uses_web=self.web,
-            filters=self.filters.filters(),
-            language=find_language(request),
-            budget=ResearchBudget(seconds=60.0 * self.minutes),
-            today=date.today(),
-        )
 
 
 class ClarificationBody(BaseModel):
@@ -150,37 +83,9 @@ class PlanBody(BaseModel):
 
 @router.post("/api/research", status_code=202, responses=_CONFLICT, summary="Start research")
 @requires(Permission.ASK)
-def start_research(
-    body: ResearchBody,
-    request: Request,
-    research: ResearchDependency,
-    chat: ChatDependency,
-    web_sessions: WebSessionsDependency,
-    assistants: AssistantsDependency,
-    context: RequestContextDependency,
-) -> OpenedResearchResponse:
+def start_research(body: ResearchBody, desk: ResearchDeskDependency) -> OpenedResearchResponse:
     """It goes on whether anybody follows it or not, also when the server is restarted; its events are at .../events."""
-    context.query = body.question
-    if body.web and not web_sessions.is_on:
-        raise ConflictError(SWITCHED_OFF)
-    if chat.model is None:
-        raise ConflictError(NO_MODEL)
-    order = ResearchOrder(
-        request=body.make_request(request),
-        confirms_plan=body.confirm,
-        conversation_id=body.conversation_id,
-        project_id=body.project_id,
-        assistant_id=_find_assistant(body, assistants),
-    )
-    return responses.make_opened(research.begin(order, assistants.find_settings_of_conversation))
-
-
-def _find_assistant(body: ResearchBody, assistants: AssistantService) -> str | None:
-    """Return None for the default one. Raises NotFoundError: there is no such assistant, or it is not for the asker."""
-    if body.assistant_id is None:
-        return None
-    found = assistants.get(body.assistant_id)
-    return None if found.is_default else found.id
+    return responses.make_opened(desk.begin(body))
 
 
 @router.get("/api/research", summary="List your research, or that of a project")

@@ -8,8 +8,9 @@ from backend.api import openapi
 from backend.api.authorization import Permission, requires
 from backend.api.conversation_dependencies import ProjectId, ProjectsDependency
 from backend.api.dependencies import AssistantId, AssistantsDependency
+from backend.api.file_dependencies import FileId, FilesDependency
 from backend.api.multipart import read_file
-from backend.api.routes.files import UPLOAD_FORM, FileId, FilesDependency
+from backend.api.routes.files import UPLOAD_FORM
 from backend.conversations.shared_file_service import SharedFileService
 from backend.schemas.shared_file import SharedFilesResponse
 from backend.store.chat.shared_files import FileHolder

@@ -1,14 +1,14 @@
 """Conversations that are shared by a link, and their export: each answer only for those who may read all that it rests on."""
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
 from backend.api import openapi
 from backend.api.authorization import AskerDependency, Permission, requires
-from backend.api.conversation_dependencies import HIGHEST, ConversationId, GateDependency
+from backend.api.conversation_dependencies import HIGHEST, ConversationId, GateDependency, ShareId
 from backend.api.conversation_dependencies import OwnerDependency as PersonDependency
 from backend.api.dependencies import AppStateDependency, DatabaseDependency
 from backend.api.routes.conversations import MessageIdField
@@ -41,8 +41,6 @@ _DOCUMENT: dict[int | str, dict[str, Any]] = {
 _CONFLICT: dict[int | str, dict[str, Any]] = {
     409: openapi.describe_problem("The state of the answers does not allow it")
 }
-
-ShareId: TypeAlias = Annotated[str, Path(max_length=100)]
 
 
 class MarkdownResponse(Response):

@@ -6,7 +6,6 @@ from fastapi.responses import HTMLResponse
 from backend.access.roles import Role
 from backend.api.authorization import Asker, AskerDependency, Permission, requires
 from backend.api.dependencies import AssistantId, AssistantsDependency
-from backend.api.routes.ask import LONGEST_QUESTION
 from backend.conversations.assistant_service import AssistantService
 from backend.conversations.assistant_values import (
     HIGHEST_TEMPERATURE,
@@ -15,6 +14,7 @@ from backend.conversations.assistant_values import (
     LONGEST_NAME,
 )
 from backend.schemas.assistant import AssistantResponse
+from backend.schemas.question import LONGEST_QUESTION
 from backend.store.accounts import group_members
 from backend.store.llm import language_models
 from backend.web.templates import page

@@ -14,7 +14,7 @@ from backend.api.dependencies import (
     ReadersDependency,
     WebSessionsDependency,
 )
-from backend.api.routes.ask import LONGEST_QUESTION
+from backend.schemas.question import LONGEST_QUESTION
 from backend.store.chat.assistants import DEFAULT_ID
 from backend.web.pages.ask_page import list_examples, name_model, reasons_json
 from backend.web.templates import page

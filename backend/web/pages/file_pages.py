@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from backend.api.authorization import Permission, requires
-from backend.api.routes.files import FileId, FilesDependency
+from backend.api.file_dependencies import FileId, FilesDependency
 from backend.files.file_service import MOST_NAMED
 from backend.web.templates import page
 

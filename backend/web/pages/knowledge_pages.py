@@ -10,10 +10,9 @@ from fastapi.responses import RedirectResponse, Response
 
 from backend.api.authorization import Permission, requires
 from backend.api.dependencies import ChatDependency
-from backend.api.knowledge_dependencies import KnowledgeDependency
+from backend.api.knowledge_dependencies import LONGEST_QUERY, ItemId, KnowledgeDependency
 from backend.api.list_positions import LONGEST_POSITION, format_position, read_position
 from backend.api.problem_details import from_error
-from backend.api.routes.knowledge import LONGEST_QUERY, ItemId
 from backend.research.knowledge.kept_knowledge import KeptItem
 from backend.research.knowledge.service import (
     KnowledgePage,

@@ -4,8 +4,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from backend.api.authorization import Permission, requires
+from backend.api.memory_dependencies import MemoriesDependency, MemoryId
 from backend.api.problem_details import from_error
-from backend.api.routes.memories import MemoriesDependency, MemoryId
 from backend.conversations.memory_service import LONGEST_MEMORY, MemoryService
 from backend.web.forms import FormDependency
 from backend.web.templates import page

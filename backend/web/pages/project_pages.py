@@ -17,12 +17,12 @@ from backend.api.conversation_dependencies import (
 )
 from backend.api.conversation_responses import make_opened
 from backend.api.dependencies import AppStateDependency
-from backend.api.routes.ask import LONGEST_QUESTION
 from backend.chat.passages import TEXTS_INSTEAD
 from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS, LONGEST_NAME
 from backend.conversations.failed_steps import describe_failed_step
 from backend.conversations.project_service import ProjectRefusedError, ProjectService
 from backend.schemas.answer import AnswerResponse
+from backend.schemas.question import LONGEST_QUESTION
 from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.templates import page
 from connectors.errors import InvalidInputError

@@ -13,16 +13,15 @@ from backend.api.dependencies import AssistantsDependency, ChatDependency, WebSe
 from backend.api.languages import find_language
 from backend.api.list_positions import LONGEST_POSITION
 from backend.api.problem_details import from_error
-from backend.api.request_context import RequestContextDependency
 from backend.api.research_dependencies import ResearchDependency, ResearchId
+from backend.api.research_desk import ResearchBody, ResearchDeskDependency
 from backend.api.research_responses import find_position, make_page
-from backend.api.routes.ask import LONGEST_QUESTION
-from backend.api.routes.research import ResearchBody, start_research
 from backend.composition.research import NO_MODEL
 from backend.research.record.budget import MOST_MINUTES
 from backend.research.record.plan import LONGEST_QUESTION as LONGEST_TASK
 from backend.research.record.plan import MAX_TASKS
 from backend.research.runs.service import LONGEST_ANSWER, ResearchService
+from backend.schemas.question import LONGEST_QUESTION
 from backend.web.forms import NO_FORM, Form, FormDependency
 from backend.web.research_view import build_research_view
 from backend.web.templates import page, part
@@ -108,18 +107,14 @@ def research_page(
 @router.post(RESEARCH)
 @requires(Permission.ASK)
 def begin_research(
-    request: Request,
-    research: ResearchDependency,
+    desk: ResearchDeskDependency,
     runs_page: _RunsPageDependency,
-    context: RequestContextDependency,
     form: FormDependency,
 ) -> Response:
-    shown = runs_page
     try:
-        body, web, assistants = _read_body(form), shown.web_sessions, shown.assistants
-        begun = start_research(body, request, research, shown.chat, web, assistants, context)
+        begun = desk.begin(_read_body(form))
     except (InvalidInputError, ConflictError, NotFoundError) as error:
-        return shown.show(research, form, error)
+        return runs_page.show(desk.research, form, error)
     return _lead_to(begun.run.id)
 
 

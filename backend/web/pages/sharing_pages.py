@@ -6,11 +6,10 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
 from backend.api.authorization import Permission, requires
-from backend.api.conversation_dependencies import HIGHEST, get_owner
+from backend.api.conversation_dependencies import HIGHEST, ShareId, get_owner
 from backend.api.dependencies import AppStateDependency
+from backend.api.feedback_dependencies import ReviewDependency
 from backend.api.languages import find_language
-from backend.api.routes.feedback import ReviewDependency
-from backend.api.routes.sharing import ShareId
 from backend.chat.passages import TEXTS_INSTEAD
 from backend.conversations.markdown_export import Translate
 from backend.schemas.feedback import ReviewedFeedbackResponse

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from backend.api.routes.ask import LONGEST_QUESTION
+from backend.schemas.question import LONGEST_QUESTION
 from backend.store.database import open_database, sqlite_url
 from tests.support.browser import Opens
 from tests.support.conversations import ask, begin, finish
