@@ -92,12 +92,6 @@ def put(
         _drop_least_used(connection, session, entry.kind, limits)
 
 
-def clear(database: Database, session: CachedSession) -> None:
-    with database.writing() as connection:
-        if _lock(connection, session):
-            connection.execute(delete(entries).where(_is_of(session)))
-
-
 def _is_of(session: CachedSession) -> ColumnElement[bool]:
     owned = exists().where(is_owned(session.owner, session.conversation_id))
     return and_(entries.c.conversation_id == session.conversation_id, owned)

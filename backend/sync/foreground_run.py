@@ -71,21 +71,6 @@ def sync(
     yield _report(database, run, tally)
 
 
-def remove(database: Database, source: Source, pipeline: Pipeline) -> Iterator[Progress | Report]:
-    """Delete a source with all its documents; the report is yielded last.
-
-    Raises:
-        TemporarilyUnavailableError: the source has a run.
-    """
-    tally = RunCounters()
-    run = run_transitions.begin(database, source.name, "removal", this_process(), is_gone)
-    with _close_removal(database, run), Heartbeat(database, run) as heartbeat:
-        context = RunContext(database, run, pipeline, heartbeat, ChangeNotifier())
-        yield from remove_documents(context, ProgressWriter(database, run, tally), tally)
-        sources.remove(database, source.name)
-    yield tally.to_report()
-
-
 def remove_documents(
     context: RunContext, writer: ProgressWriter, tally: RunCounters
 ) -> ProgressSteps:
@@ -203,20 +188,6 @@ def _close_sync(database: Database, source: str, run: int) -> Iterator[None]:
     finally:
         if kinds:
             schedule.record_end(database, source, kinds, began)
-        run_transitions.close(database, run, state, error)
-
-
-@contextmanager
-def _close_removal(database: Database, run: int) -> Iterator[None]:
-    """Close a run that fails; a removal that succeeds deletes its run too."""
-    state: RunState = "interrupted"
-    error = "It was stopped before its end; the next run continues from there."
-    try:
-        yield
-    except (TemporarilyUnavailableError, ActionRequiredError) as failure:
-        state, error = "failed", str(failure)
-        raise
-    finally:
         run_transitions.close(database, run, state, error)
 
 

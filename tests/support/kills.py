@@ -345,7 +345,7 @@ def _is_at_rest(database: Database) -> bool:
 
 
 def _is_answered(database: Database, kind: str) -> bool:
-    return schedule.next_starts(database, SOURCE)[kind] is None
+    return schedule.read_plans(database, SOURCE)[SOURCE].starts[kind] is None
 
 
 def _until(happened: Callable[[], bool]) -> None:

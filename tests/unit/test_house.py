@@ -326,6 +326,16 @@ def test_every_name_has_a_caller_in_the_product() -> None:
     assert UNUSED - unused == set(), "it is called now, or gone: take it out of UNUSED"
 
 
+def test_a_name_of_a_module_is_not_used_by_another_of_its_name() -> None:
+    texts = {
+        "jobs.py": "def starts(): pass\ndef ends(): pass\ndef lasts(): pass\ndef rests(): pass",
+        "field.py": "import jobs\nfrom jobs import lasts\nlasts(found.starts, jobs.ends())",
+        "table.py": "look_up('jobs:rests')",
+    }
+    modules = {Path(name): ast.parse(text) for name, text in texts.items()}
+    assert list(unused_names(modules, "{{ source.starts }}")) == ["jobs.starts"]
+
+
 def test_distribution_and_dependencies_are_declared() -> None:
     shipped = {name: set(packages_distributions().get(name, [])) for name in PACKAGES}
     assert {name: by for name, by in shipped.items() if not by <= {"quarry-search"}} == {}

@@ -134,11 +134,6 @@ def list_due(
     return sorted(found, key=lambda each: each.since)
 
 
-def next_starts(database: Database, source: str) -> Starts:
-    """Return the next start of each kind of run; None where there is none, as while the source is paused."""
-    return read_plans(database, source)[source].starts
-
-
 @dataclass(frozen=True, slots=True)
 class Schedule:
     starts: Starts

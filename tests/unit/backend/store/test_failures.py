@@ -68,7 +68,7 @@ def test_what_is_unreadable_for_good_is_not_due_until_someone_asks(store: Store)
 
 def test_failures_for_good_alone_let_no_run_start(store: Store) -> None:
     store.ledger.save([failed("desk:a", version="7")])
-    assert schedule.next_starts(store.database, "desk")["retry"] is None
+    assert schedule.read_plans(store.database, "desk")["desk"].starts["retry"] is None
 
 
 def test_other_settings_may_mend_what_is_unreadable_for_good(store: Store, tmp_path: Path) -> None:

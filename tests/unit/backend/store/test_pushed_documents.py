@@ -210,9 +210,9 @@ def test_what_was_read_of_a_file_that_was_replaced_since_is_not_kept(
     second = pushed.find("desk:f")
     assert second
     assert second.file == b"# Two"
-    assert schedule.next_starts(store.database, "desk")["permissions"] is None
+    assert schedule.read_plans(store.database, "desk")["desk"].starts["permissions"] is None
     pushed.keep_read(PushedDocument(document=second.document, problem="it is odd"))
-    assert schedule.next_starts(store.database, "desk")["permissions"] is not None
+    assert schedule.read_plans(store.database, "desk")["desk"].starts["permissions"] is not None
     third = pushed.find("desk:f")
     assert third
     assert (third.file, third.problem) == (None, "it is odd")

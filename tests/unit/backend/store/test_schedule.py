@@ -45,7 +45,7 @@ def test_a_new_source_is_due_and_after_its_reading_each_kind_in_its_time(store: 
     assert kind_due(store, 16 * MINUTE) == "incremental"
     read(store, "incremental")
     assert kind_due(store, 16 * MINUTE) == "permissions"
-    starts = schedule.next_starts(store.database, "desk")
+    starts = schedule.read_plans(store.database, "desk")["desk"].starts
     assert starts["prune"] is not None
     assert 359 * MINUTE < starts["prune"] - datetime.now(UTC) <= 360 * MINUTE
 
@@ -64,7 +64,7 @@ def test_an_interval_can_be_set_and_switched_off(store: Store) -> None:
     schedule.set_interval(store.database, "desk", "prune", 2 * MINUTE)
     schedule.set_interval(store.database, "desk", "incremental", timedelta(0))
     assert kind_due(store, 3 * MINUTE) == "prune"
-    assert schedule.next_starts(store.database, "desk")["incremental"] is None
+    assert schedule.read_plans(store.database, "desk")["desk"].starts["incremental"] is None
     schedule.set_interval(store.database, "desk", "prune", None)
     assert kind_due(store, 3 * MINUTE) is None
 

@@ -100,7 +100,7 @@ def test_limits_count_bytes_and_each_kind_and_conversation_apart(database: Datab
     assert web_cache.get(database, session, EntryKey("page", "p"), START) is not None
 
 
-def test_nothing_of_another_person_is_found_kept_renewed_or_cleared(database: Database) -> None:
+def test_nothing_of_another_person_is_found_kept_or_renewed(database: Database) -> None:
     session = begin_session(database)
     stranger = CachedSession(ConversationOwner(7), session.conversation_id)
     missing = CachedSession(OWNER, "no such conversation")
@@ -108,7 +108,6 @@ def test_nothing_of_another_person_is_found_kept_renewed_or_cleared(database: Da
     for one in (stranger, missing):
         assert kept(database, one) == ""
         put(database, one, "b")
-        web_cache.clear(database, one)
         web_cache.mark_used(database, one, search("a"), START)
         web_cache.touch(database, one, START + SESSION - SECOND)
     assert kept(database, session) == "a"
@@ -145,14 +144,6 @@ def test_a_conversation_takes_its_cache_along(database: Database) -> None:
     assert count(database) == 0
     put(database, session, "b")
     assert count(database) == 0
-
-
-def test_a_session_can_be_cleared(database: Database) -> None:
-    session, other = begin_session(database), begin_session(database)
-    put(database, session, "a")
-    put(database, other, "a")
-    web_cache.clear(database, session)
-    assert (kept(database, session), kept(database, other)) == ("", "a")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10)

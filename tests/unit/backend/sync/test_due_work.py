@@ -46,7 +46,7 @@ from indexing.ingestion.pipeline import Pipeline
 from tests.support.document_sets import define, folder, single
 from tests.support.document_sets import members as members_of
 from tests.support.memory_index_writer import MemoryIndexWriter
-from tests.support.store import Store, alive, document, source_service, store_at
+from tests.support.store import Store, alive, document, kept_texts, source_service, store_at
 
 EMBEDDER = HashingEmbedder()
 SOON = 30.0
@@ -201,7 +201,7 @@ def test_a_new_source_is_read_without_being_asked_for(office: Office) -> None:
     }
     assert office.agrees()
     assert batches.count(office.database, "desk") == 0
-    starts = schedule.next_starts(office.database, "desk")
+    starts = schedule.read_plans(office.database, "desk")["desk"].starts
     assert all(starts[kind] for kind in ("incremental", "permissions", "prune"))
 
 
@@ -646,6 +646,7 @@ def test_a_deleted_source_leaves_nothing(office: Office) -> None:
     assert source_service(office.database).status("desk").state == "being removed"
     worked(office, lambda: [each.name for each in sources.list_sources(office.database)] == ["web"])
     assert office.writer.held == {}
+    assert kept_texts(office.database) == 0
 
 
 def test_a_run_whose_process_died_is_begun_again_at_once(office: Office) -> None:

@@ -23,7 +23,7 @@ from backend.store.sync import failures, listings, run_transitions, runs, source
 from backend.store.sync.runs import Process, Run
 from backend.store.sync.sources import Source
 from backend.sync.due_work import Engine
-from backend.sync.foreground_run import remove, sync
+from backend.sync.foreground_run import sync
 from backend.sync.run_lease import SILENCE_LIMIT, is_gone, this_process
 from connectors.access import Access, Readers
 from connectors.connector import (
@@ -58,7 +58,6 @@ from tests.support.store import (
     Store,
     document,
     gone,
-    kept_texts,
     source_service,
     store_at,
     store_with,
@@ -428,15 +427,6 @@ def test_a_run_that_was_taken_over_stops_before_it_writes_on(room: Room) -> None
     time.sleep(1.0)  # so long a run goes on before it says again what it does
     with pytest.raises(TemporarilyUnavailableError, match="taken over"):
         list(first)
-
-
-def test_removing_a_source_leaves_nothing_of_it(room: Room) -> None:
-    room.sync(shelf(3))
-    source = sources.find(room.store.database, "desk")
-    assert report_of(remove(room.store.database, source, room.pipeline)).deleted == 3
-    assert room.writer.held == {}
-    assert sources.list_sources(room.store.database) == []
-    assert kept_texts(room.store.database) == 0
 
 
 def _sync_for_ever(folder: Path) -> None:
