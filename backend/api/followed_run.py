@@ -10,7 +10,7 @@ from typing import Any, get_args
 from backend.store.database import Database
 from backend.store.sync import failures, runs
 from backend.store.sync.runs import Process, Run
-from backend.sync.run_lease import is_going_on
+from backend.sync.run_lease import find_current_run, is_going_on
 from connectors.errors import TemporarilyUnavailableError
 from indexing.ingestion.progress import (
     MAX_NAMED_FAILURES,
@@ -27,8 +27,8 @@ _SOON = timedelta(seconds=5)
 
 def find_run_of(database: Database, source: str, holders: Collection[Process]) -> Run | None:
     """Return the run of a source that one of these processes is working on."""
-    run = runs.latest(database, source).get(source)
-    return run if run and run.holder in holders and is_going_on(run) else None
+    run = find_current_run(database, source)
+    return run if run and run.holder in holders else None
 
 
 def follow_run(database: Database, run: int) -> Generator[Progress | Report, None, None]:

@@ -26,7 +26,6 @@ from indexing.text.normalization import pluralize
 
 if TYPE_CHECKING:
     from backend.container import Container
-    from backend.store.database import Database
     from backend.sync.due_work import SyncParts
     from indexing.ingestion.pipeline import EmptyListing
 
@@ -76,6 +75,7 @@ def _sync_one(
     container: "Container", name: str, when_empty: "EmptyListing", bars: "ProgressBars"
 ) -> "tuple[str, Report, str | None]":
     """Sync one source; what stops it does not stop the others: it is returned after name and report."""
+    from backend.sources.service import SourceService
     from backend.store.sync import sources as stored
     from backend.sync.foreground_run import sync as run
     from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -94,27 +94,13 @@ def _sync_one(
 
     report, error = Report(), None
     try:
-        _record_sync(container.database, name, when_empty)
+        SourceService.of(container.sources).record_sync(name, when_empty)
         report = command_line.retry_on_index_switch(container, lambda home: synced(home.sources))
     except DeletionNeedsApprovalError as failure:
         error = f"{failure} To decide: quarry sources decision {name}"
     except (ActionRequiredError, TemporarilyUnavailableError) as failure:
         error = str(failure)
     return name, report, error
-
-
-def _record_sync(database: "Database", name: str, when_empty: "EmptyListing") -> None:
-    """Record in the audit that a sync begins here, or that the source is paused, which is raised as ConflictError."""
-    from backend.store import audit
-    from backend.store.sync import sources as stored
-    from connectors.errors import ConflictError
-
-    try:
-        stored.check_not_paused(stored.find(database, name))
-    except ConflictError as refusal:
-        audit.record_refusal(database, "sync", name, str(refusal), audit.OWNER)
-        raise
-    audit.record(database, "sync", name, {"empty_listing": when_empty.name.lower()})
 
 
 def print_sync_report(console: Console, source: str, one: Report, error: str | None) -> None:
@@ -167,6 +153,9 @@ class ProgressBars:
         self._tasks: dict[tuple[str, str], TaskID] = {}
 
     def show(self, step: Step) -> None:
+        if self._bars.disable:
+            # Nobody sees it: it is not put into words for each step, of which there may be many thousands.
+            return
         key = (step.source, step.stage)
         if key not in self._tasks:
             self._tasks[key] = self._bars.add_task("", total=step.total, source=escape(step.source))

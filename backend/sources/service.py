@@ -4,13 +4,13 @@ Each action is one transaction that includes its audit entry. None waits for the
 what is wanted, and the workers act on it within seconds.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, TypeVar
 
 from backend.access.source_owners import find_new_owner
 from backend.composition.sources import SourceParts, limit_owner
@@ -33,8 +33,10 @@ from backend.store.audit import EVERY_ENTRY, Actor, AuditFilter
 from backend.store.database import Database
 from backend.store.sync import failures, run_transitions, runs, schedule, sources, workers
 from backend.store.sync.credential_vault import Vault
+from backend.store.sync.runs import Process, Run
 from backend.store.sync.sources import EVERY_SOURCE, UNCHANGED, Source, SourceChoice, SourcesOf
 from backend.sync import wakeup_messages
+from backend.sync.run_lease import find_current_run
 from connectors.connector import Capability, FindObjection
 from connectors.errors import ActionRequiredError, ConflictError, InvalidInputError, NotFoundError
 from connectors.registry import (
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 
 Values: TypeAlias = Mapping[str, object]
 Details: TypeAlias = dict[str, object]
+Followed_co = TypeVar("Followed_co", covariant=True)
 
 _ADMINS = "admins"
 """What the audit calls the owner of a source that no single person owns."""
@@ -65,6 +68,20 @@ _STARTED: Mapping[str, str] = MappingProxyType(
         "permissions": "A permission sync of {} starts as soon as possible.",
     }
 )
+
+
+class Syncs(Protocol[Followed_co]):
+    """The syncs that a server carries out, which are followed while they go on."""
+
+    def running(self, source: str) -> Followed_co | None:
+        """Return the run of the source that this process carries out or follows."""
+
+    def other_servers(self) -> Collection[Process]:
+        """Return the other processes of the server, whose runs can be followed."""
+
+    def follow(self, run: Run) -> Followed_co: ...
+
+    def begin(self, source: Source, when_empty: "EmptyListing") -> Followed_co: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +268,33 @@ class SourceService:
         """Have a content sync start as soon as possible."""
         return self._request("sync", name, "incremental")
 
+    def follow_or_begin(
+        self, name: str, when_empty: "EmptyListing", syncs: Syncs[Followed_co]
+    ) -> Followed_co:
+        """Follow the run of the source that a process of this server is working on, or begin one.
+
+        Raises ConflictError: the source is paused, or another process works on it.
+        """
+        source = self.get(name)
+        followed = syncs.running(name)
+        if followed is not None:
+            return followed
+        current = find_current_run(self.database, name)
+        if current is not None and current.holder in syncs.other_servers():
+            return syncs.follow(current)
+        self._record_sync(name, when_empty, current)
+        return syncs.begin(source, when_empty)
+
     def record_sync(self, name: str, when_empty: "EmptyListing") -> None:
         """Record who begins a sync that this process carries out, and waits for.
 
-        Raises ConflictError: the source is paused.
+        Raises ConflictError: the source is paused, or a process works on it.
         """
+        self._record_sync(name, when_empty, find_current_run(self.database, name))
+
+    def _record_sync(self, name: str, when_empty: "EmptyListing", current: Run | None) -> None:
+        if current is not None:
+            raise ConflictError(f"{current.description}. Wait until it is done, or stop it.")
         with self._on_source("sync", name) as (_, source, details):
             sources.check_not_paused(source)
             details["empty_listing"] = when_empty.name.lower()

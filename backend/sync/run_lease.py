@@ -75,6 +75,12 @@ def is_going_on(run: Run) -> bool:
     return run.state == "running" and not is_gone(run)
 
 
+def find_current_run(database: Database, source: str) -> Run | None:
+    """Return the run of a source that a live process works on."""
+    run = runs.latest(database, source).get(source)
+    return run if run and is_going_on(run) else None
+
+
 def _is_alive(number: int) -> bool:
     try:
         os.kill(number, 0)

@@ -1,6 +1,5 @@
 """`/api/sources` and `/api/failures`: connect folders, sync sources, list failures."""
 
-from collections.abc import Collection
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -10,16 +9,10 @@ from starlette.responses import Response
 from backend.api import openapi
 from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AppStateDependency, SourcesDependency
-from backend.api.followed_run import find_run_of
 from backend.api.followed_source import SourceFollower
 from backend.api.routes import admin
 from backend.api.server_sent_events import EventStream
 from backend.schemas.source import FailureResponse, SourceResponse
-from backend.store.database import Database
-from backend.store.sync import runs
-from backend.store.sync.runs import Process
-from backend.sync.run_lease import is_going_on
-from connectors.errors import ConflictError
 from indexing.ingestion.pipeline import EmptyListing
 
 router = APIRouter()
@@ -102,16 +95,9 @@ def sync_source(
     Where the session or token ends meanwhile, or the source is given to somebody else, the last event is an `error`
     with the status 401, 403 or 404; the run continues then, too.
     """
-    source = sources.get(name)
     when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
-    syncs = state.sync_runs
-    run, others = syncs.running(name), syncs.other_servers()
-    if run is None and (other := find_run_of(sources.database, name, others)):
-        run = syncs.follow(other)
-    elif run is None:
-        _check_not_running(sources.database, name, others)
-        sources.record_sync(name, when_empty)
-        run = syncs.begin(source, when_empty)
+    source = sources.get(name)
+    run = sources.follow_or_begin(name, when_empty, state.sync_runs)
     follower = SourceFollower(request, state.authenticator, sources.database, source)
     return EventStream(lambda: follower.follow(run), state.pools.sync_streams, asker.turn_key)
 
@@ -127,10 +113,3 @@ def list_all_failures(
     limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200,
 ) -> list[FailureResponse]:
     return sources.list_all_failures(source, limit)
-
-
-def _check_not_running(database: Database, name: str, but: Collection[Process]) -> None:
-    """Check that no process works on the source, but these, whose runs can be followed."""
-    run = runs.latest(database, name).get(name)
-    if run and is_going_on(run) and run.holder not in but:
-        raise ConflictError(f"{run.description}.", "Wait until it is done, or stop it.")

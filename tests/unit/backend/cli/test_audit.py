@@ -9,6 +9,9 @@ from typer.testing import CliRunner
 from backend.cli import app
 from backend.store import audit
 from backend.store.database import open_database, sqlite_url
+from backend.store.sync import run_transitions
+from backend.sync.run_lease import this_process
+from tests.support.store import alive
 from tests.support.terminal import run_on_terminal
 
 
@@ -48,6 +51,17 @@ def test_a_sync_is_recorded_with_whether_an_empty_listing_is_accepted(cli: CliRu
         ("notes", "done", {"empty_listing": "accept"}),
         ("docs", "done", {"empty_listing": "refuse"}),
     ]
+
+
+def test_a_sync_that_another_process_carries_out_is_none_of_this_one(
+    cli: CliRunner, tmp_path: Path
+) -> None:
+    database = open_database(sqlite_url(tmp_path / "home" / "quarry.db"))
+    run_transitions.begin(database, "docs", "sync", this_process(), alive)
+    done = cli.invoke(app, ["sync", "docs"])
+    assert done.exit_code == 1
+    assert "Wait until it is done, or stop it." in " ".join(done.output.split())
+    assert json.loads(cli.invoke(app, ["audit", "--action", "sync", "--json"]).output) == []
 
 
 def test_json_has_the_last_actions_of_a_source(cli: CliRunner) -> None:

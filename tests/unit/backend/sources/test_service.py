@@ -1,6 +1,7 @@
 """The service for sources: actions, their audit entries, and the present state of a source."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from unittest.mock import Mock
 
@@ -10,11 +11,13 @@ from backend.sources.service import SourceService
 from backend.store import audit
 from backend.store.documents import batches
 from backend.store.sync import failures, listings, run_transitions, runs, schedule, sources, workers
-from backend.store.sync.runs import Process
+from backend.store.sync.runs import Process, Run
+from backend.store.sync.sources import Source
 from backend.sync.run_lease import this_process
 from connectors.connector import Deletion
 from connectors.errors import ConflictError, NotFoundError
 from indexing.ingestion.ledger import Failed
+from indexing.ingestion.pipeline import EmptyListing
 from indexing.ingestion.progress import ProgressMeter
 from tests.support.store import Store, alive, document, source_service, store_at
 
@@ -301,6 +304,61 @@ def test_an_action_that_fails_leaves_nothing_but_the_refusal_in_the_audit(store:
     refused, paused = audit.list_entries(store.database, audit.AuditFilter(subject="desk"))
     assert (refused.action, refused.outcome, paused.outcome) == ("sync", "refused", "done")
     assert "is paused" in str(refused.detail["refused"])
+
+
+@dataclass(frozen=True)
+class Server:
+    """Implements `backend.sources.service.Syncs`: what it is told to do is all that it does."""
+
+    processes: Sequence[Process] = ()
+    own: list[str] = field(default_factory=list)
+
+    def running(self, source: str) -> str | None:
+        return f"own of {source}" if source in self.own else None
+
+    def other_servers(self) -> Sequence[Process]:
+        return self.processes
+
+    def follow(self, run: Run) -> str:
+        return f"run {run.id}"
+
+    def begin(self, source: Source, when_empty: EmptyListing) -> str:
+        return f"begun of {source.name}: {when_empty.name}"
+
+
+def list_syncs(store: Store) -> list[tuple[str, str]]:
+    entries = audit.list_entries(store.database, audit.AuditFilter(action="sync"))
+    return [(entry.subject, entry.outcome) for entry in entries]
+
+
+def test_a_sync_is_begun_and_recorded_where_no_process_works_on_the_source(store: Store) -> None:
+    service = source_service(store.database)
+    begun_here = service.follow_or_begin("desk", EmptyListing.ACCEPT, Server())
+    assert begun_here == "begun of desk: ACCEPT"
+    assert list_syncs(store) == [("desk", "done")]
+    sources.set_paused(store.database, "desk", datetime.now(UTC))
+    with pytest.raises(ConflictError, match="is paused"):
+        service.follow_or_begin("desk", EmptyListing.REFUSE, Server())
+    assert list_syncs(store) == [("desk", "refused"), ("desk", "done")]
+
+
+def test_a_sync_of_the_same_server_is_followed_and_not_recorded_again(store: Store) -> None:
+    service, run = source_service(store.database), begun(store)
+    refuse = EmptyListing.REFUSE
+    assert service.follow_or_begin("desk", refuse, Server([this_process()])) == f"run {run}"
+    assert service.follow_or_begin("desk", refuse, Server(own=["desk"])) == "own of desk"
+    assert list_syncs(store) == []
+
+
+def test_a_sync_that_cannot_be_followed_is_named_and_none_is_recorded(store: Store) -> None:
+    service = source_service(store.database)
+    begun(store)
+    elsewhere = pytest.raises(ConflictError, match=r"has been running since .* Wait until it is")
+    with elsewhere:
+        service.follow_or_begin("desk", EmptyListing.REFUSE, Server())
+    with elsewhere:
+        service.record_sync("desk", EmptyListing.REFUSE)
+    assert list_syncs(store) == []
 
 
 def test_an_action_is_one_transaction_with_its_audit_entry(
