@@ -250,7 +250,7 @@ class HomeDatabase:
         return {source.name: source.kind for source in list_sources(self.open())}
 
     def resolve_readers(self, own: "Readers") -> "Readers":
-        """Return what an asker with these tokens may read as of now."""
+        """Return what an asker with these tokens may read now."""
         return self._add_groups(own) if self._find_held_beyond_tokens().groups else own
 
     def resolve_readers_of_owner(self, own: "Readers") -> "Readers":

@@ -12,7 +12,7 @@ from connectors.access import PUBLIC, Access, Readers
 OF_FILES = (
     "the person who added it, and those in a project or with an assistant that it was added to"
 )
-"""Who may read a file: nobody is told who these are."""
+"""Who may read a file: nobody is shown who these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class AllReaders:
 
 @dataclass(frozen=True, slots=True)
 class OwnReaders:
-    """Finds what admits one reader, who is not told of others."""
+    """Finds what admits one reader, who is not shown others."""
 
     database: Database
     own: Readers

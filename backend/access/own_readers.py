@@ -15,7 +15,7 @@ STATEMENT_LIFETIME = timedelta(days=30)
 
 
 def find_own_readers(database: Database, person: Person, now: datetime | None = None) -> Readers:
-    """Return the tokens of a person as of now."""
+    """Return the tokens of a person now."""
     held = _find_valid(database, person, now)
     is_verified = person.verified == BY_ADMIN or person.verified in held.groups
     address = [audit_name(person.email)] if is_verified else []

@@ -9,7 +9,7 @@ _OF_FILES = "external:files:"
 
 
 def resolve_readers(database: Database, own: Readers) -> Readers:
-    """Return what an asker may read as of now: add groups with their groups, scopes and conjunctions met.
+    """Return what an asker may read now: add groups with their groups, scopes and conjunctions met.
 
     Nothing is remembered: what was withdrawn before this call counts for it.
     """

@@ -1,4 +1,4 @@
-"""Who reads the files of projects and assistants: whoever is in the project, or may use the assistant, as of now.
+"""Who reads the files of projects and assistants: whoever is in the project now, or may use the assistant.
 
 A document of a file names a token of its own. Nobody is given that for good: which of these tokens somebody holds is read from
 the database each time, so that what they leave, or what is removed, is no longer theirs at once.

@@ -1,4 +1,4 @@
-"""Which accounts of sources are whose: admins map them, people ask for them, and who looks after the source approves.
+"""Which accounts of sources are whose: admins map them, people ask for them, and the person who looks after the source approves.
 
 Nobody gains a right by asking. What a person asks for is answered alike, whether there is such a source or account,
 and whoever has it. Each action is one transaction that includes its audit entry.
@@ -247,7 +247,7 @@ def _list_answered(database: Database, asked: SourceAccount, listed: ListedAccou
 
 
 def _name_asked(database: Database, accounts: Sequence[SourceAccount]) -> list[SourceAccount]:
-    """Add whose account is asked for: who approves it cannot tell by an id."""
+    """Add whose account is asked for: the person who approves it cannot recognize an id."""
     keys = {
         one.id: (one.source_id, one.account)
         for one in accounts

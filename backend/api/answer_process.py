@@ -36,7 +36,7 @@ RESTART_SECONDS = 60.0
 START_SECONDS = 1.0
 """How long a turn waits until a process is started, which takes a tenth of it; not until that is ready."""
 END_SECONDS = 10.0
-"""After which a process that was told to end is killed."""
+"""After which a process that was asked to end is killed."""
 SILENT_SECONDS = 20.0
 """Without a report of the process, after which those who follow its turns look whether it has died."""
 _LOOK = 5.0
@@ -60,7 +60,7 @@ class EndProcess:
 
 
 Command: TypeAlias = BeginTurn | StopTurn | EndProcess
-"""What the process is told."""
+"""The commands that the process is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class _Started:
 
 
 class AnswerProcess:
-    """The answer process as the server sees it: started, told of turns, and ended. Safe to use from several threads.
+    """The answer process as the server sees it: started, given turns, and ended. Safe to use from several threads.
 
     Args:
         start: called with an end of the pipe.
@@ -147,7 +147,7 @@ class AnswerProcess:
         self._last_used = self._last_report = time.monotonic()
         self._next_start = 0.0
         self._told_to_end: float | None = None
-        """When the process was told."""
+        """When the process was asked to end."""
         self._has_tried = threading.Event()
         """Set once it is started, or could not be."""
         self._has_tried.set()

@@ -72,7 +72,7 @@ async def get_gate(
     database: DatabaseDependency,
     context: RequestContextDependency,
 ) -> AnswerGate:
-    """Return the gate of who asks, by what they may read as of now."""
+    """Return the gate of the asker, by what they may read now."""
     deadline = Deadline.after(chat.settings.search_seconds, context.cancel_token)
     return AnswerGate(
         index=chat.engine.index,

@@ -1,4 +1,4 @@
-"""What the asker of a running request may read as of now, asked from a thread."""
+"""What the asker of a running request may read now, asked from a thread."""
 
 import asyncio
 from concurrent.futures import CancelledError

@@ -186,7 +186,7 @@ class SyncRunRegistry:
             yield from follow_run(parts.database, run.id)
 
     def stop(self, seconds: float) -> None:
-        """Stop all runs after their current step; wait at most so many seconds."""
+        """Stop all runs after their current step; wait at most `seconds`."""
         runs = [run for run in self._runs.values() if not run.is_over]
         for run in runs:
             run.stop()

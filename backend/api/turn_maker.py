@@ -1,4 +1,4 @@
-"""Makes the turns of conversations from what any process of the server can be told."""
+"""Makes the turns of conversations from what can be sent to any process of the server."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

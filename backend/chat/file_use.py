@@ -1,4 +1,4 @@
-"""What became of the files of a question, of its project and of its assistant, as the asker is told."""
+"""What became of the files of a question, of its project and of its assistant, as the asker is shown it."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

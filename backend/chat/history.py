@@ -50,7 +50,7 @@ class TurnStart:
     files: str
     """Formatted for the model; empty if there are none."""
     summary: str = ""
-    """Of what was said before the history; it is always told."""
+    """Of what was said before the history; the model is always given it."""
     assistant: str = ""
     """The instructions of the assistant."""
     project: str = ""
@@ -101,7 +101,7 @@ class Conversation:
         self._results = "\n\n".join(filter(None, [self._results, results]))
 
     def put_references(self, question: str) -> None:
-        """Put this in the place of the message with its files."""
+        """Put this in place of the message with its files."""
         self._question = question
 
     def add_notes(self, notes: Iterable[str]) -> None:
@@ -176,7 +176,7 @@ class Conversation:
         return system_prompt(*rules, today=self._start.today)
 
     def room_beside(self, question: str) -> int:
-        """Return the tokens that are left where this stands in the place of the message with its files."""
+        """Return the tokens that are left where this stands in place of the message with its files."""
         return self._room((), question)
 
     def _available(self, tools: Sequence[ToolSpec]) -> int:

@@ -259,7 +259,7 @@ class _AgentTurn(ModelTurn):
         self._cite_result(result)
 
     def _show(self, step: FinishedStep) -> list[str]:
-        """Return what the model is told of the calls of a step; what it is shown can be cited from then on."""
+        """Return what the model is given about the calls of a step; what it is shown can be cited from then on."""
         replies = self._turn_tools.reply(step)
         for reply in replies:
             self._cite(reply.documents)

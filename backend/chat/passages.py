@@ -30,7 +30,7 @@ class PassagesReason(StrEnum):
     MODEL_BROKE_OFF = "model_broke_off"
     """It wrote a part of an answer."""
     WITHOUT_MODEL = "without_model"
-    """What others are told in the place of `PRIVATE_REASONS`."""
+    """What others are shown in place of `PRIVATE_REASONS`."""
 
 
 PRIVATE_REASONS = frozenset({PassagesReason.BUDGET_USED, PassagesReason.GROUP_BUDGET_USED})

@@ -22,7 +22,7 @@ _READ_BY_OTHER_RULES = {SourceKind.WEB, SourceKind.RESEARCH}
 """Anybody may read the web; kept knowledge is read by whoever may read its documents, which an event before names."""
 
 ReadersNow: TypeAlias = Callable[[], Readers | None]
-"""Returns what the asker may read as of now; None if it is recognized no more, since its session or token has ended."""
+"""Returns what the asker may read now; None if it is recognized no more, since its session or token has ended."""
 
 
 class AskerGoneError(Exception):

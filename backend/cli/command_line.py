@@ -301,7 +301,7 @@ def readers(tokens: list[str] | None) -> "Readers":
 
 
 def resolve_asker(known: "HomeDatabase", own: "Readers", tokens: list[str] | None) -> "Readers":
-    """Return what who asks may read as of now: the owner of the machine, unless `--as` names tokens of somebody else."""
+    """Return what the person who asks may read now: the owner of the machine, unless `--as` names tokens of somebody else."""
     return known.resolve_readers(own) if tokens else known.resolve_readers_of_owner(own)
 
 

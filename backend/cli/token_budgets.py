@@ -83,12 +83,12 @@ def set_person_budget(
             min=0,
             max=MOST_TOKENS,
             metavar="TOKENS",
-            help="On a day (UTC), in the place of QUARRY_LLM_PERSON_TOKENS; 0: as everybody else.",
+            help="On a day (UTC), in place of QUARRY_LLM_PERSON_TOKENS; 0: as everybody else.",
         ),
     ],
     as_json: Json = False,
 ) -> None:
-    """Limit the tokens that one person may use on a day, in the place of the general limit."""
+    """Limit the tokens that one person may use on a day, in place of the general limit."""
     with command_line.cli_errors(as_json):
         changed = PeopleService(command_line.open_home().database).set_token_budget(email, tokens)
         what = f"has {tokens:,} tokens a day" if tokens else "has no budget of their own"

@@ -186,7 +186,7 @@ def _restrict(
     assistant = turn.assistant
     turn = replace(turn, searches_files=bool(attached.own_texts))
     if use == "scope":
-        # The files stand in the place of what the assistant is limited to, which they are no part of.
+        # The files stand in place of what the assistant is limited to, which they are no part of.
         only = _accept_any(_accept_files(attached))
         assistant = replace(assistant, scope=Filters(), searches=True)
         turn = _search_files_alone(turn)

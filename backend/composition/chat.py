@@ -71,7 +71,7 @@ class ChatService:
 
     @property
     def model(self) -> "ChatModel | None":
-        """The model that answers as of now; None where none is set: answers are extractive then."""
+        """The model that answers now; None where none is set: answers are extractive then."""
         chosen = self.models.choose()
         return chosen.answering if chosen else None
 

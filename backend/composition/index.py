@@ -235,7 +235,7 @@ class IndexEngine:
         )
 
     def _check_presence(self) -> None:
-        """Refuse an empty index in the place of one that was lost: it would answer that there is nothing."""
+        """Refuse an empty index in place of one that was lost: it would answer that there is nothing."""
         from connectors.errors import DamagedDataError
 
         if self.versions.active() is None and (documents := self.count_documents()):

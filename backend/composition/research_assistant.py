@@ -1,4 +1,4 @@
-"""The assistant of a research run, and the project that it belongs to, with what they are for the owner of the run as of now."""
+"""The assistant of a research run, and the project that it belongs to, with what they are for the owner of the run now."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING

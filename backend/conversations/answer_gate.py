@@ -17,7 +17,7 @@ WITHHELD = "This answer rests on sources that you may not read."
 class AnswerGate:
     index: Index
     readers: Readers
-    """What the asker may read as of now."""
+    """What the asker may read now."""
     own_memories: OwnMemories
     deadline: Deadline
 

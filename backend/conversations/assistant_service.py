@@ -87,7 +87,7 @@ class AssistantService:
     database: Database
     user: AssistantUser
     find_sources: Callable[[], frozenset[str]]
-    """Returns the names of the sources that the asker may read something of, as of now."""
+    """Returns the names of the sources that the asker may now read something of."""
 
     def list_usable(self) -> list[ShownAssistant]:
         """Return those that the asker may use: the default one, then their own, then the others, by name."""

@@ -22,7 +22,7 @@ class ConversationSearch:
     database: Database
     owner: ConversationOwner
     gate: AnswerGate
-    """By what the owner may read as of now."""
+    """By what the owner may read now."""
 
     def list_page(
         self, state: ListState, words: Sequence[str], before: ListPosition | None, limit: int

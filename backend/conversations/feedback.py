@@ -76,7 +76,7 @@ class FeedbackReview:
 
     database: Database
     gate: AnswerGate
-    """By what this admin may read as of now."""
+    """By what this admin may read now."""
     actor: Actor
 
     def list_page(

@@ -1,6 +1,6 @@
-"""What the model is told of a conversation: its questions, and the answers that the asker may read now.
+"""What the model is given of a conversation: its questions, and the answers that the asker may read now.
 
-The newest messages are told whole. Older ones are summarised, once for each path, as soon as all together need more than
+The newest messages are given whole. Older ones are summarised, once for each path, as soon as all together need more than
 their share of the window.
 """
 
@@ -26,7 +26,7 @@ NO_ANSWER = "(no answer)"
 MOST_HISTORY = 100
 """Messages before the question that are read."""
 MOST_WHOLE = 80
-"""Messages that are told whole; short ones fit the window for long, but not for ever."""
+"""Messages that are given whole; short ones fit the window for long, but not for ever."""
 HISTORY_SHARE = 0.35
 """Of the window: the results of the search need as much, and the question and the answer the rest."""
 KEPT_SHARE = 0.5
@@ -130,7 +130,7 @@ class HistoryMaker:
 
 
 def _fit(summary: Summary, model: FastModel | None, whole: Sequence[Message] = ()) -> Summary:
-    """Cut a summary that was made for a larger window, or that leaves no room for what is told whole."""
+    """Cut a summary that was made for a larger window, or that leaves no room for what is given whole."""
     if model is None or not summary.text:
         return summary
     left = model.answering_window * HISTORY_SHARE - sum(_count_tokens(whole, model))
@@ -144,7 +144,7 @@ def _told_after(summary: Summary, history: TurnHistory) -> TurnHistory:
 
 
 def _choose_kept(messages: Sequence[Message], summary: str, model: FastModel) -> int:
-    """Return where the messages begin that are told whole; 0 where all are."""
+    """Return where the messages begin that are given whole; 0 where all are."""
     costs = _count_tokens(messages, model)
     room = model.answering_window * HISTORY_SHARE - model.count_tokens(summary)
     if sum(costs) <= room and len(messages) < MOST_WHOLE:

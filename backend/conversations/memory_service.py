@@ -25,7 +25,7 @@ class MemoryPage:
 class MemoryService:
     database: Database
     owner: ConversationOwner
-    """Who asks: whatever they name, only their own memories exist for them."""
+    """The person who asks: whatever they name, only their own memories exist for them."""
 
     def list_page(self, before: MemoryPosition | None, limit: int) -> MemoryPage:
         """Return the memories behind a position, the newest first."""

@@ -36,7 +36,7 @@ class ProjectRefusedError(NotAllowedError):
 class ProjectService:
     database: Database
     owner: ConversationOwner
-    """Who asks."""
+    """The person who asks."""
     actor: Actor = audit.OWNER
 
     def list_own(self) -> list[Project]:

@@ -102,7 +102,7 @@ class RunningTurn:
                 self._keep(event)
 
     def _keep(self, event: EncodedEvent) -> None:
-        """Keep what is told of the answer with it, however it ends."""
+        """Keep what is shown about the answer with it, however it ends."""
         if event.name == LOST:
             self._losses.append(json.loads(event.data))
         elif event.name == CITATION:

@@ -41,7 +41,7 @@ class ShownMessage:
     withheld: bool
     """The asker may not read what the answer rests on: nothing of it may be shown."""
     summary: str | None
-    """What a language model is told in the place of the messages down to this one."""
+    """What a language model is given in place of the messages down to this one."""
     files: tuple[UserFile, ...]
     """That came with a question."""
 
@@ -73,7 +73,7 @@ class ConversationService:
     database: Database
     owner: ConversationOwner
     gate: AnswerGate
-    """By what the asker may read as of now."""
+    """By what the asker may read now."""
     turns: Turns
     """Of the owner."""
     assistants: AssistantService

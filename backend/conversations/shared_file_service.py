@@ -39,7 +39,7 @@ class SharedFileList:
     files: Sequence[SharedFile]
     rights: HolderRights
     owner: ConversationOwner
-    """Who asks."""
+    """The person who asks."""
 
     def may_remove(self, file: SharedFile) -> bool:
         return self.rights.may_remove_all or file.uploader == self.owner
@@ -48,7 +48,7 @@ class SharedFileList:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFileService:
     files: FileService
-    """Of who asks."""
+    """Of the person who asks."""
     projects: ProjectService
     assistants: AssistantService
 

@@ -53,7 +53,7 @@ class SharingService:
     owner: ConversationOwner
     """Who shares or reads."""
     gate: AnswerGate
-    """By what that person may read as of now."""
+    """By what that person may read now."""
     actor: Actor = audit.OWNER
 
     def share(self, conversation_id: str, message_id: int) -> Share:

@@ -1,4 +1,4 @@
-"""What the person of a turn may read as of now. It goes on after the request that began it, so that no request is asked again."""
+"""What the person of a turn may read now. It goes on after the request that began it, so that no request is asked again."""
 
 from backend.access.own_readers import find_own_readers
 from backend.access.shared_file_readers import resolve_in

@@ -94,7 +94,7 @@ class TurnOrder:
     readers_now: ReadersNow
     own_memories: OwnMemories
     earlier: tuple[Message, ...] = ()
-    """Of other conversations: what stands before the question where it is asked, as far as the gate lets it be told."""
+    """Of other conversations: what stands before the question where it is asked, as far as the gate lets it be shown."""
 
 
 class TurnRunner:

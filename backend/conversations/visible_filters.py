@@ -1,6 +1,6 @@
 """The filters that words of a question were read as: shown only where the asker may see now what they name.
 
-A filter tells that a source, a person or a type of file is there; who lost the right to its documents is not told so again.
+A filter tells that a source, a person or a type of file is there; a person who lost the right to its documents does not learn it again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -34,7 +34,7 @@ class DocumentSearch:
     reopen: Callable[[], object]
     """Called where the index was replaced since it was opened."""
     find_readers: Callable[[], Readers]
-    """Returns what the asker may read as of now."""
+    """Returns what the asker may read now."""
 
     def search(
         self, queries: Sequence[str], numbers: DocumentNumbers, deadline: Deadline

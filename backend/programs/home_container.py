@@ -50,7 +50,7 @@ class HomeContainer:
             return self._check_open().web.search
 
     def find_readers(self) -> Readers:
-        """Return what the asker may read as of now."""
+        """Return what the asker may read now."""
         container = self.get()
         if self._own is not None:
             return container.home_database.resolve_readers(self._own)

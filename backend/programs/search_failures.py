@@ -1,4 +1,4 @@
-"""What an agent is told where a search has no result: what happened, and what to do next."""
+"""What an agent reads where a search has no result: what happened, and what to do next."""
 
 from connectors.errors import QuarryError, TemporarilyUnavailableError
 from indexing.runtime.deadline import DeadlineExceededError

@@ -24,10 +24,10 @@ from indexing.index.protocols import Filters, Index
 from indexing.runtime.deadline import CancelToken, Deadline
 
 ReadersNow: TypeAlias = Callable[[], Readers | None]
-"""Returns what the person may read as of now; None where the account or the session has ended."""
+"""Returns what the person may read now; None where the account or the session has ended."""
 
 ResolveAssistant: TypeAlias = Callable[[Readers], AssistantSettings | None]
-"""Returns how the assistant answers, as of now, somebody who may read so much: `scope` is all that it searches, with its own files and
+"""Returns how the assistant now answers somebody who may read so much: `scope` is all that it searches, with its own files and
 those of the project. None where it was deleted, or is not for the person any more."""
 
 OpenSearch: TypeAlias = Callable[[Complete | None, DocumentNumbers, Filters], SearchTool]

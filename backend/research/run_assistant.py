@@ -1,4 +1,4 @@
-"""The assistant of a run: its instructions, and what it searches, as of now."""
+"""The assistant of a run: its instructions, and what it searches now."""
 
 from backend.chat import prompts as chat_prompts
 from backend.chat.turn_settings import AssistantSettings

@@ -1,4 +1,4 @@
-"""Why a run has no report, told without anything that only some may read: a run shows it to all who see the run.
+"""Why a run has no report, without anything that only some may read: a run shows it to all who see the run.
 
 What an agent noted of its steps may repeat what documents say. It stays with the report of its task, which only those are shown who may
 read what that rests on.

@@ -108,7 +108,7 @@ PassagesReasonName: TypeAlias = Literal[
     "model_broke_off",
     "without_model",
 ]
-"""`without_model` is what others are told whose answer it is not, in the place of `budget_used` and `group_budget_used`."""
+"""`without_model` is shown to others than the asker, in place of `budget_used` and `group_budget_used`."""
 
 
 class PassagesEvent(Schema):

@@ -68,7 +68,7 @@ class AssistantResponse(Schema):
     visibility: Visibility
     """Who besides its owner may use it."""
     groups: tuple[str, ...]
-    """Those whose members may use it; told to those who may change it."""
+    """Those whose members may use it; shown to those who may change it."""
     default: bool
     """Whether it is the one that is always there."""
     mine: bool

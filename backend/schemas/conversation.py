@@ -144,9 +144,9 @@ class MessageResponse(Schema):
     filters: FiltersBody | None
     """What a question is narrowed to."""
     summary: str | None
-    """What the language model is told from now on in the place of the messages down to this one."""
+    """What the language model is given from now on in place of the messages down to this one."""
     losses: tuple[StepFailedEvent, ...]
-    """Steps that the answer was written without, such as `history`: its model was told nothing of the earliest messages."""
+    """Steps that the answer was written without, such as `history`: its model was given nothing of the earliest messages."""
     files: tuple[FileResponse, ...]
     """That came with a question."""
     search_scope: Literal["files", "everything"] | None

@@ -50,7 +50,7 @@ class ProjectMemberResponse(Schema):
     id: int
     """Of the membership."""
     name: str
-    """Empty until they have asked in the project or added a file: whether an address has an account is not told."""
+    """Empty until they have asked in the project or added a file: whether an address has an account is not shown."""
     email: str
     """As it was added."""
 

@@ -1,7 +1,7 @@
 """Follow-up questions without a language model: by rules, in English and Chinese.
 
 "And in 2024?", "what about trains?", "when does it end?", "那2024年呢？" are asked together with the question before them;
-where it can be told what "parental leave" of "what about parental leave?" takes the place of, the question is asked of that.
+where it can be recognized what "parental leave" of "what about parental leave?" takes the place of, the question is asked of that.
 Where a rule cannot tell what is meant, as with "the second one", that is said.
 """
 

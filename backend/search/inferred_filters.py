@@ -41,7 +41,7 @@ from indexing.text.stop_words import ENGLISH, FUNCTION_WORDS
 from indexing.text.tokenizer import plain_words
 
 _READ = "\0"
-"""Stands in the place of words that were read already: no other words are read across it."""
+"""Stands in place of words that were read already: no other words are read across it."""
 
 _KINDS_OF_SOURCE: Mapping[str, frozenset[str]] = MappingProxyType(
     {

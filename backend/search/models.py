@@ -42,7 +42,7 @@ class Budgets:
         return cls(selection=share, answer=share)
 
     def with_selection_of(self, limit: int | None) -> "Budgets":
-        """Return these with at most so many tokens for the selection."""
+        """Return these with a limit on the tokens for the selection."""
         return self if limit is None else replace(self, selection=min(self.selection, limit))
 
 

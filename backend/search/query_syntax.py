@@ -193,7 +193,7 @@ def remove_spans(query: str, spans: Iterable[Span]) -> str:
 
 
 def blank_out(line: str, spans: Iterable[Span], blank: str = _BLANK) -> str:
-    """Put blanks in the place of what has been read; all other places stay."""
+    """Put blanks in place of what has been read; all other places stay."""
     for span in spans:
         line = line[: span.start] + blank * (span.end - span.start) + line[span.end :]
     return line

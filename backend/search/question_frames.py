@@ -1,6 +1,6 @@
 """Ask a question of something else: "How long is the warranty?" of parental leave.
 
-What stands in the place of what is read off the forms of both: a code takes the place of a code, a name that of a name, an
+What stands in place of what is read off the forms of both: a code takes the place of a code, a name that of a name, an
 amount that of an amount in the same unit, and a subject that of a subject of its form. Where the forms do not tell, nothing is put in.
 """
 
@@ -36,7 +36,7 @@ _SINGULAR = regex.compile(r"(?i)(?:[^s]|ss|us|is)$")
 
 
 def ask_of(topic: str, question: str) -> str | None:
-    """Return the question with `topic` in the place of what was asked about; None where the forms do not tell its place."""
+    """Return the question with `topic` in place of what was asked about; None where the forms do not tell its place."""
     return (
         _exchange_code(topic, question)
         or _exchange_name(topic, question)

@@ -44,7 +44,7 @@ MAX_KEYWORD_QUERIES = 3
 MAX_MODEL_QUERIES = 8
 MAX_QUERY_CHARACTERS = 4_000
 FEW_CONTENT_WORDS = 2.5
-"""A message of at most so many is not searched by itself."""
+"""A message of at most this length is not searched by itself."""
 EARLIER_TURNS = 6
 """How far back to look for the question that such a message belongs to."""
 

@@ -66,7 +66,7 @@ class IngestService:
     def push(
         self, source: str, given: Sequence[NewDocument | Refusal], mark: RequestMark
     ) -> PushResponse:
-        """Put in documents, each in the place of one of the same id.
+        """Put in documents, each in place of one of the same id.
 
         Raises:
             ConflictError: another request came with the same key.

@@ -38,7 +38,7 @@ class TranslatedEnvironment(Environment):
 
 
 class _Translation(NodeTransformer):
-    """Puts what a message says in the place of the call that would look it up; what is not shown directly stays a call."""
+    """Puts what a message says in place of the call that would look it up; what is not shown directly stays a call."""
 
     def __init__(self, messages: Messages) -> None:
         self._messages = messages

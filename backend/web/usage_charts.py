@@ -15,7 +15,7 @@ from backend.web.bar_chart import BarChart, Series, lay_out_bars
 from backend.web.catalogs import Messages
 
 MOST_SERIES = 6
-"""Colours that are told apart; all else is drawn as one more."""
+"""Distinguishable colors; all else is drawn as one more."""
 _SMALLEST_COMPACT = 10
 """Below, a number of money needs the digits behind its point."""
 

@@ -1,4 +1,4 @@
-"""The sentences and words of pages that stand in the place of others: English, Chinese, Japanese, German."""
+"""The sentences and words of pages that stand in place of others: English, Chinese, Japanese, German."""
 
 import re
 from collections.abc import Mapping

@@ -13,7 +13,7 @@ from backend.web_search.results import Obstacle
 from connectors.text_cleaning import to_one_line
 
 SHORT = 300
-"""Characters. A text of at most so many is suspected, whatever its markup."""
+"""Characters. A text of at most this length is suspected, whatever its markup."""
 _LONGEST = 5_000
 """Characters. No wall says more."""
 _SENTENCE_END = re.compile(r"[.!?。！？\n]+")
@@ -55,7 +55,7 @@ class PageSigns:
 
 
 def find_obstacle(signs: PageSigns) -> Obstacle | None:
-    """Return what stands in the place of the page, or None for a page."""
+    """Return what stands in place of the page, or None for a page."""
     if not signs.is_suspected:
         return None
     if signs.has_challenge and signs.is_short:

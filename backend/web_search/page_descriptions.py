@@ -1,4 +1,4 @@
-"""What people and models are told of a page: its date, and why it was not read."""
+"""What people and models are shown about a page: its date, and why it was not read."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

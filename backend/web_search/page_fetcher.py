@@ -132,7 +132,7 @@ def _ignore_rate_limit(response: Response) -> None:
 
 
 def get_host(url: str) -> str:
-    """Return the name by which people are told of a page that was not read; never its path or its query."""
+    """Return the name under which people are shown a page that was not read; never its path or its query."""
     try:
         return httpx.URL(url).host
     except (httpx.InvalidURL, ValueError):

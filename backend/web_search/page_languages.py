@@ -22,7 +22,7 @@ _TEMPLATE = "en"
 
 
 def find_language(declared: str | None, text: str) -> str | None:
-    """Return the language as ISO 639-1, or None where it cannot be told.
+    """Return the language as ISO 639-1, or None where it cannot be recognized.
 
     Args:
         declared: As the page or the server states it, such as `de-AT`.

@@ -1,4 +1,4 @@
-"""The text by which a model is told what a search found: how to cite it, the numbered results, and the rules."""
+"""The text that gives a model what a search found: how to cite it, the numbered results, and the rules."""
 
 import unicodedata
 from collections.abc import Sequence

@@ -84,7 +84,7 @@ class WebPage:
     Attributes:
         url: The address that it was read from, after redirects.
         text: What it says: plain text with line breaks, without navigation and advertisements.
-        language: ISO 639-1, `None` where it cannot be told.
+        language: ISO 639-1, `None` where it cannot be recognized.
     """
 
     url: str

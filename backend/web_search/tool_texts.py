@@ -1,4 +1,4 @@
-"""What a model is told of the tools that use the web: their descriptions and parameters, and examples of their use."""
+"""What a model is given about the tools that use the web: their descriptions and parameters, and examples of their use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -49,7 +49,7 @@ RETRY_AFTER = timedelta(seconds=30)
 
 
 def run_answer_worker(connection: Connection) -> None:
-    """Run turns in this process, until it is told to end or the server has died."""
+    """Run turns in this process, until it is asked to end or the server has died."""
     malloc.limit_arenas()  # before there are threads
     _leave_one_core()
     configure_logging("answers")
@@ -68,7 +68,7 @@ def run_answer_worker(connection: Connection) -> None:
 
 
 def _receive(connection: Connection) -> Iterator[BeginTurn | StopTurn]:
-    """Yield the commands until the process is told to end, or the server has died."""
+    """Yield the commands until the process is asked to end, or the server has died."""
     with suppress(EOFError, OSError):
         while True:
             command: Command = connection.recv()
@@ -106,7 +106,7 @@ class _Reports:
         self._lock = threading.Lock()
 
     def send(self, report: Report) -> None:
-        # Where the server has died, nobody is left to be told.
+        # Where the server has died, nobody is left to be informed.
         with self._lock, suppress(OSError):
             self._connection.send(report)
 

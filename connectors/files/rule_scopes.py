@@ -21,7 +21,7 @@ from connectors.text_cleaning import shorten_title, to_one_line
 _FORMAT = 1
 """To be raised when patterns match other files than before."""
 _MOST_FOLDERS = 8
-"""Folders by which patterns are told apart."""
+"""Folders by which patterns are distinguished."""
 
 _Folders: TypeAlias = tuple[str, ...]
 

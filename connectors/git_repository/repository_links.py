@@ -11,7 +11,7 @@ from pathlib import Path
 
 _LONGEST = 1 << 20
 _UNKNOWN = Path("/")
-"""Stands for a place that cannot be told."""
+"""Stands for a place that cannot be determined."""
 
 
 def find_repository_links(folder: Path) -> Iterator[Path]:

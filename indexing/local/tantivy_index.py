@@ -257,7 +257,7 @@ def match_any(conditions: Sequence[Condition]) -> Condition:
 
 
 def match_near_word(word: str, distance: int) -> Condition:
-    """Accept chunks with a plain word that differs in at most so many places; a transposition is one."""
+    """Accept chunks with a plain word that differs in at most `distance` places; a transposition is one."""
     return _without_score(tantivy.Query.fuzzy_term_query(SCHEMA, "plain", word, distance=distance))
 
 

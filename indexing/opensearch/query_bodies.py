@@ -157,7 +157,7 @@ def match_inflections(word: str, stems: Sequence[str]) -> Body:
 
 
 def near_word(word: str, distance: int) -> Body:
-    """Accept what contains a plain word that differs in at most so many places; a transposition is one."""
+    """Accept what contains a plain word that differs in at most `distance` places; a transposition is one."""
     return {"fuzzy": {"plain": {"value": word, "fuzziness": distance, "transpositions": True}}}
 
 
@@ -266,7 +266,7 @@ def languages_query(readers: Readers) -> Body:
 
 
 def facets_query(readers: Readers, filters: Filters, fields: Mapping[str, int]) -> Body:
-    """Count the documents with each value of `fields`, for at most so many values of each field."""
+    """Count the documents with each value of `fields`, for a limited number of values of each field."""
     documents = [{"term": {"kind": "document"}}, {"range": {"chunks": {"gt": 0}}}]
     return {
         "size": 0,

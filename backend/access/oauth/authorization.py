@@ -49,7 +49,7 @@ class AuthorizationRequest:
 
 
 class RefusedRequestError(OAuthError):
-    """The request is not valid, and the program may be told so at `return_address`."""
+    """The request is not valid, and the program may be informed at `return_address`."""
 
     def __init__(self, error: OAuthError, return_address: str) -> None:
         super().__init__(error.code, error.description)
@@ -65,7 +65,7 @@ def read_authorization_request(
         issuer: the origin of this server.
 
     Raises:
-        RefusedRequestError: the program may be told what is wrong.
+        RefusedRequestError: the program may be informed of what is wrong.
         OAuthError: the program or its address is not known: nobody may be sent there.
     """
     client = _find_client(database, get_parameter(fields, "client_id"))
@@ -158,7 +158,7 @@ def approve(
 
 
 def deny(request: AuthorizationRequest, issuer: str) -> str:
-    """Return the address that takes the person back to the program, which is told that they refused."""
+    """Return the address that takes the person back to the program, which learns that they refused."""
     error = OAuthErrorCode.ACCESS_DENIED
     return _respond(request.redirect_uri, issuer, request.state, error=error)
 

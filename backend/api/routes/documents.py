@@ -90,7 +90,7 @@ def document_original(
     find_readers: FindReadersDependency,
     cancel_token: CancelTokenDependency,
 ) -> Response:
-    """Only as it was when it was last synced: who may read a newer one is not known yet."""
+    """The file is shown only as it was when it was last synced: the readers of a newer one are not known yet."""
     found = find(container.database, document_id, readers)
     if found is None:
         # A document may be named so. No source has both: a file is no folder.
@@ -168,7 +168,7 @@ def _show_named(
 
 
 def find(database: Database, document_id: str, readers: Readers) -> StoredDocument | None:
-    """Find a document by the one way by which one is had; see above."""
+    """Return the document if it exists and the asker may read it. Every route finds documents by this function."""
     return stored.find(database, document_id, readers)
 
 

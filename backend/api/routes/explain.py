@@ -1,4 +1,4 @@
-"""`POST /api/admin/explain` and `/api/admin/look`: what administrators are told of documents that they may not read."""
+"""`POST /api/admin/explain` and `/api/admin/look`: what administrators are shown of documents that they may not read."""
 
 from typing import Annotated
 

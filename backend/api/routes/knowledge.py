@@ -169,7 +169,7 @@ def get_item(item_id: ItemId, knowledge: KnowledgeDependency) -> KnowledgeItemRe
 def correct_item(
     item_id: ItemId, body: CorrectionBody, knowledge: KnowledgeDependency
 ) -> KnowledgeItemResponse:
-    """References that no longer bear out what it says are dropped. What it says then holds as of now."""
+    """References that no longer support what it says are dropped. What it says then counts from now on."""
     return _show_one(knowledge, knowledge.correct(item_id, body.question, body.answer))
 
 

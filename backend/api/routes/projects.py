@@ -187,7 +187,7 @@ def list_project_members(
 def add_project_member(
     project_id: ProjectId, body: MemberBody, projects: ProjectsDependency
 ) -> ProjectMembersResponse:
-    """Whoever has the address is in the project from now on, or as soon as they have an account: whether they have one is not told."""
+    """Whoever has the address is in the project from now on, or as soon as they have an account: whether they have one is not shown."""
     projects.add_member(project_id, body.email)
     return ProjectMembersResponse.from_members(projects.list_members(project_id))
 

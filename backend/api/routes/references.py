@@ -125,7 +125,7 @@ def build_text_references(
     context: RequestContextDependency,
 ) -> ReferencesResponse:
     """At most ten passages and ten pictures, the best ones; nothing of the text changes but for their markers. 404 where a
-    document of the sources does not exist, or you may not read it as of now. All sources together have at most 400,000 characters."""
+    document of the sources does not exist, or you may not read it now. All sources together have at most 400,000 characters."""
     seconds = min(LONGEST_BUILDING, container.settings.answer_seconds)
     deadline = Deadline.after(seconds, context.cancel_token)
     sources = _read_sources(body.sources, container.database, readers)

@@ -90,7 +90,7 @@ def list_own_accounts(own: OwnDependency) -> list[OwnSourceAccountResponse]:
 )
 @requires(Permission.ACCOUNT)
 def ask_for_account(body: SourceAccountRequestBody, own: OwnDependency) -> OwnSourceAccountResponse:
-    """It gives no right until an admin, or who looks after the source, approves. The answer is the same whether there is such a source or account."""
+    """It gives no right until an admin, or the person who looks after the source, approves. The answer is the same whether there is such a source or account."""
     return OwnSourceAccountResponse.from_account(own.ask(body.source, body.account))
 
 

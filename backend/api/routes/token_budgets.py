@@ -43,14 +43,14 @@ class PersonBudgetBody(BaseModel):
 
     email: str = Field(max_length=254, description="Of the person")
     tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS)] = Field(
-        description="On a day of UTC, in the place of what everybody has; 0: the same as everybody"
+        description="On a day of UTC, in place of what everybody has; 0: the same as everybody"
     )
 
 
 @router.get(_ALL, summary="List the groups with their budgets of tokens, and what is used of each")
 @requires(Permission.ADMIN)
 def list_token_budgets(database: AccountDatabaseDependency) -> list[GroupBudgetResponse]:
-    """Those that admins have made. Who is in several groups may ask a model while each of them has tokens left."""
+    """Those that admins have made. A person in several groups may ask a model while each of them has tokens left."""
     today = datetime.now(UTC).date()
     return [
         GroupBudgetResponse.model_validate(one)

@@ -35,8 +35,8 @@ class PlannedCall:
 
     Attributes:
         work: Where the same stands with several calls, it is run once.
-        reply: What the model is told where nothing is run.
-        note: What it is told besides the results.
+        reply: What the model is answered where nothing is run.
+        note: What it is given besides the results.
         withheld: What would have left with a query that is not sent, because nothing else is in it.
     """
 
@@ -52,7 +52,7 @@ class _JoinedSearch:
     """What the queries of all calls of a step come to."""
 
     first: SearchCall | None
-    """The call that is told the results."""
+    """The call that is given the results."""
     search: InternalSearch
     known: frozenset[str]
     """All queries that were searched, with these."""

@@ -48,7 +48,7 @@ class RefusedPage:
     reference: str
     """As the model wrote it."""
     advice: str
-    """What the model is told to do."""
+    """What the model is asked to do."""
 
 
 CheckedPage: TypeAlias = OpenablePage | RefusedPage

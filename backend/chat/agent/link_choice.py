@@ -23,7 +23,7 @@ def list_links(links: Iterable[PageLink], question: str) -> list[PageLink]:
 
 
 def list_related_links(links: Sequence[PageLink], question: str, asked_url: str) -> list[PageLink]:
-    """Return those that may be followed after something internal was read: what was read must not be told by the choice.
+    """Return those that may be followed after something internal was read: what was read must not be revealed by the choice.
 
     They stay on the site that the page was asked of, have a word of the question, and are not one of many that differ in a
     short part, from which a text could be spelled.

@@ -1,4 +1,4 @@
-"""The texts by which the model is told what its calls came to, and what of it can be cited.
+"""The texts that say to the model what its calls came to, and what of it can be cited.
 
 Results of searches of the web are lines that no text of theirs can begin; documents and pages are JSON, in which none can end
 its own quotation.
@@ -37,7 +37,7 @@ MAX_LINK_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class ToolReply:
-    """What the model is told of a call.
+    """What the model is given about a call.
 
     Attributes:
         documents: Pages of the web that it was shown, by their numbers.

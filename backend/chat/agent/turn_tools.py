@@ -1,4 +1,4 @@
-"""The tools of a turn: what its calls may do, what is run for them, and what the model is told."""
+"""The tools of a turn: what its calls may do, what is run for them, and what the model is given."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
@@ -101,12 +101,12 @@ class TurnTools:
         return FinishedStep(plans, outcomes, rooms)
 
     def estimate(self, plan: PlannedCall) -> str:
-        """Return a text as long as what the model is told of a call besides its results."""
+        """Return a text as long as what the model is given about a call besides its results."""
         refused = [one.advice for one in plan.work if isinstance(one, RefusedPage)]
         return "\n".join((FRAME, *refused)) if plan.work else plan.reply
 
     def reply(self, step: FinishedStep) -> list[ToolReply]:
-        """Tell what came of the calls; what several have asked for is told once."""
+        """Tell what came of the calls; what several have asked for is said once."""
         replied: set[Work] = set()
         replies: list[ToolReply] = []
         for plan in step.plans:

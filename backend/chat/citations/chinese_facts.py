@@ -1,4 +1,4 @@
-"""Numbers and names of texts in Chinese: numerals as figures, and names that can be told by their signs, as Chinese has no capitals."""
+"""Numbers and names of texts in Chinese: numerals as figures, and names that can be recognized by their signs, as Chinese has no capitals."""
 
 from collections.abc import Iterator
 

@@ -32,7 +32,7 @@ _VERDICTS = {
 
 @dataclass(frozen=True, slots=True)
 class OpenClaim:
-    """A claim that is neither borne out nor refuted by what was compared."""
+    """A claim that is neither supported nor refuted by what was compared."""
 
     claim: str
     evidence: str

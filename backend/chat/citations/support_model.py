@@ -21,7 +21,7 @@ class Likeness:
 
 @dataclass(frozen=True, slots=True)
 class SupportModel:
-    """A logistic model of whether a claim is borne out."""
+    """A logistic model of whether a claim is supported."""
 
     intercept: float
     weights: Likeness

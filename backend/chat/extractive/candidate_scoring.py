@@ -146,7 +146,7 @@ BY_WORDS = AnswerabilityModel(
 
 
 def model_by_meaning(question: str) -> AnswerabilityModel:
-    """Return the model for the asker's own case, where one is told.
+    """Return the model for the asker's own case, where one is given.
 
     A lone question for a value ("How many days of leave do I get?") tells none: its words are those of the documents. What
     names a version ("under the old policy") stands in no sentence, so that such a question is no lone one.

@@ -146,7 +146,7 @@ def web_queries(queries: Queries) -> tuple[str, ...]:
 
 
 def plan_variants(queries: Queries) -> list[VariantQuery]:
-    """Return what the index is asked besides the message itself; the rewrite stands in the place of the rephrased message."""
+    """Return what the index is asked besides the message itself; the rewrite stands in place of the rephrased message."""
     rewritten = [queries.rewrite] if queries.rewrite else []
     return [
         *_weigh("semantic", rewritten, LLM_SEMANTIC_QUERY_WEIGHT),

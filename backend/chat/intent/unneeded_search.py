@@ -1,4 +1,4 @@
-"""What models write in the place of a query where nothing has to be searched, in English, German, French, Spanish, Chinese and Japanese.
+"""What models write in place of a query where nothing has to be searched, in English, German, French, Spanish, Chinese and Japanese.
 
 It counts as the whole query alone: "none" says that no search is needed, "none of the above meaning" is searched.
 """
@@ -55,7 +55,7 @@ _AROUND = regex.compile(r"\A[\p{P}\p{S}\s]+|[\p{P}\p{S}\s]+\Z")
 
 
 def says_not_needed(query: str) -> bool:
-    """Return whether a model wrote, in the place of a query, that none is needed."""
+    """Return whether a model wrote, in place of a query, that none is needed."""
     if len(query) > LONGEST:
         return False
     plain = unicodedata.normalize("NFKC", query).casefold().replace("’", "'")

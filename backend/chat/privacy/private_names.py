@@ -3,7 +3,7 @@
 No dictionary holds every name, and many names are ordinary words. What tells them is how the text writes them: with a
 capital where the language asks for none, behind a word that announces a name, with a number behind them, at the beginning
 of a sentence with neither an article before them nor a plural behind; and that no dictionary has the word. Names that
-everybody knows are none. Not told are ordinary words that a text has, in a language that writes each noun with a capital,
+everybody knows are none. Not recognized are ordinary words that a text has, in a language that writes each noun with a capital,
 within sentences alone, with nothing before them that announces a name.
 """
 

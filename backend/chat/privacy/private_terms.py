@@ -88,7 +88,7 @@ def letters_of(text: str) -> str:
 
 
 def fold_words(text: str) -> str:
-    """Return the letters of a text with a blank in the place of all else."""
+    """Return the letters of a text with a blank in place of all else."""
     return "".join(fold_character(one) or " " for one in unicodedata.normalize("NFC", text))
 
 
@@ -117,7 +117,7 @@ def spell(text: str) -> tuple[str, ...]:
 
 
 def is_telling(letters: str) -> bool:
-    """Return whether a term has letters enough to be told from others."""
+    """Return whether a term has letters enough to be distinguished from others."""
     return len(letters) >= (2 if _SPACELESS_LETTER.search(letters) else FEWEST_LETTERS)
 
 
@@ -143,7 +143,7 @@ def _split_address(identifier: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _TextWords:
-    """The words of a text by which a name is told from words that only begin with a capital."""
+    """The words of a text by which a name is distinguished from words that only begin with a capital."""
 
     small: frozenset[str]
     """Those that the text writes with a small letter."""

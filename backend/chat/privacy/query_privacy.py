@@ -1,7 +1,7 @@
 """Keep out of web queries what only documents say that not everybody may read.
 
 A model that has read internal documents writes the next web query, and a search engine is a stranger. Exact terms that stand
-in private texts alone are removed, unless the asker wrote them. What is told in other words is not noticed.
+in private texts alone are removed, unless the asker wrote them. What is said in other words is not noticed.
 """
 
 import unicodedata

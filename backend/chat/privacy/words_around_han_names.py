@@ -1,4 +1,4 @@
-"""Words by which names in Chinese and Japanese are told from what are none."""
+"""Words by which names in Chinese and Japanese are distinguished from other words."""
 
 
 def _split(text: str) -> tuple[str, ...]:

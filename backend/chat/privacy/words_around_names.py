@@ -1,4 +1,4 @@
-"""Words by which a name is told from what is none; folded and in small letters."""
+"""Words by which a name is distinguished from other words; folded and in small letters."""
 
 from indexing.text.normalization import fold
 

@@ -1,4 +1,4 @@
-"""What an agent is told where a tool has no result: what happened, and what to do next."""
+"""What an agent reads where a tool has no result: what happened, and what to do next."""
 
 from collections.abc import Callable, Sequence
 

@@ -30,7 +30,7 @@ class OpenedHome:
 
         Args:
             domains: narrow those that the admins permit.
-            language: of what the model is told of the search of the web.
+            language: of what the model is given about the search of the web.
         """
         internal = InternalSearchTool(
             search=self._document_search, start_deadline=self._start_deadline, session=session

@@ -30,9 +30,9 @@ class DocumentAccess:
     search: SearchService
     database: Database
     find_readers: Callable[[], Readers]
-    """Returns what a search may find as of now."""
+    """Returns what a search may find now."""
     find_readers_to_open: Callable[[], Readers]
-    """Returns what may be opened by its id as of now."""
+    """Returns what may be opened by its id now."""
     find_url: Callable[[str, str, str], str]
     """Returns where a person opens a source, by its id, its link, and its kind as in `SourceKindName`."""
     deadline: Deadline

@@ -108,7 +108,7 @@ def _make_source(source: NumberedSource, asker: McpAsker) -> ReportSource:
 
 
 class ResearchSteps:
-    """What to tell of the events of a run; how many sources were found is told now and then.
+    """What to report of the events of a run; how many sources were found is reported now and then.
 
     Args:
         read_clock: returns seconds.

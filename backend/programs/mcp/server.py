@@ -76,7 +76,7 @@ def make_server(find_asker: FindAsker) -> Server[Any]:
 
 
 async def _hide_internal_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Log an error of the program, of which the client is told nothing: its text may hold anything."""
+    """Log an error of the program, of which the client learns nothing: its text may hold anything."""
     try:
         return await call_next(ctx)
     except (MCPError, ValidationError):

@@ -1,4 +1,4 @@
-"""The tools as agents are told of them.
+"""The tools as agents are given them.
 
 `search` and `fetch` have the shapes that the connectors of ChatGPT demand
 (https://platform.openai.com/docs/mcp).

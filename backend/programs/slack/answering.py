@@ -53,7 +53,7 @@ _STORE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Who asks, before whom, and what is told of the conversation before."""
+    """The person who asks, before whom, and what the model is given of the conversation before."""
 
     person: Person
     audience: Audience
@@ -138,7 +138,7 @@ class AnsweringService:
         return self.get(asking, asked).text
 
     def may_show(self, asking: Asking, message: Message) -> bool:
-        """Return whether who asks and everybody who reads along may read, as of now, all that an answer rests on."""
+        """Return whether the person who asks and everybody who reads along may now read all that an answer rests on."""
         readers = self._make_readers_now(asking)(FileHolders())()
         if readers is None:
             return False

@@ -39,7 +39,7 @@ class AudienceRules:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Those who read along with who asks."""
+    """Those who read along with the person who asks."""
 
     person_ids: frozenset[int] = frozenset()
     public_only: str = ""
@@ -61,7 +61,7 @@ class AudienceFinder:
         self._rules = rules
 
     def find(self, channel_id: str, asker_id: str) -> Audience:
-        """Return who reads along in a channel as of now.
+        """Return who reads along in a channel now.
 
         Args:
             asker_id: the user who asks. A list of members without them is not believed.
@@ -96,7 +96,7 @@ class AudienceFinder:
 
 
 def read_rights(database: Database, audience: Audience, holders: FileHolders) -> list[Readers]:
-    """Return what each of those who read along may read as of now."""
+    """Return what each of those who read along may read now."""
     if audience.public_only:
         return [STRANGER]
     return [_read_one(database, one, holders) for one in sorted(audience.person_ids)]

@@ -17,7 +17,7 @@ from backend.store.database import Database
 from connectors.errors import InvalidInputError
 
 KEPT_SECONDS = 300.0
-"""For which the address of somebody who reads along is kept; that of who asks is asked each time."""
+"""For which the address of somebody who reads along is kept; that of the person who asks is read each time."""
 _GONE = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
 
 
@@ -53,7 +53,7 @@ class Directory:
         self._emails: dict[str, _Kept] = {}
 
     def find_asker(self, user_id: str) -> Person | NobodyReason:
-        """Return whose account it is as of now, or why it is nobody's."""
+        """Return whose account it is now, or why it is nobody's."""
         user = self._find_user(user_id)
         if user is None or not self._is_member(user):
             return NobodyReason.NO_MEMBER

@@ -30,7 +30,7 @@ from indexing.text.normalization import is_visible
 LOG = logging.getLogger("quarry.slack")
 LONGEST_QUESTION = 8_000
 MOST_EARLIER = 6
-"""Answers of others in a thread that are told before a question."""
+"""Answers of others in a thread that the model is given before a question."""
 LOOKING = "Looking for an answer…"
 NOTHING_ASKED = "Ask me something: mention me with a question."
 TOO_LONG = f"Your question is too long: write at most {LONGEST_QUESTION:,} characters."
@@ -93,7 +93,7 @@ class Replier:
             slack_questions.end(self._database, question.message, datetime.now(UTC))
 
     def give_up(self, question: NewSlackQuestion, sentence: str) -> None:
-        """Say in the thread of a question why it is not answered, in the place of what was said there."""
+        """Say in the thread of a question why it is not answered, in place of what was said there."""
         stored = slack_questions.find(self._database, question.message)
         thread = Thread(question.message.channel_id, question.thread_ts)
         notice = make_notice(sentence)
@@ -178,7 +178,7 @@ class Replier:
             slack_questions.end(self._database, question.message, datetime.now(UTC))
 
     def _show(self, asking: Asking, reply: Reply, message: Message) -> None:
-        """Show an answer in the place of a reply, if all who read along may read now what it rests on."""
+        """Show an answer in place of a reply, if all who read along may read now what it rests on."""
         if message.status != "finished":
             self._update(reply, make_notice(_describe_failure(asking, message)))
         elif not self._answers.may_show(asking, message):

@@ -323,7 +323,7 @@ class ResearchAgent:
 
 
 def _describe(action: Action) -> tuple[ActionKind, tuple[str, ...]]:
-    """Return the kind of an action, and what a person is told that it is about."""
+    """Return the kind of an action, and what a person is shown that it is about."""
     match action:
         case Search(queries):
             return ActionKind.SEARCH, queries

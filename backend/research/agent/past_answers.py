@@ -1,4 +1,4 @@
-"""What the conversation before established, as far as the person may read its sources as of now."""
+"""What the conversation before established, as far as the person may read its sources now."""
 
 from collections.abc import Iterable
 

@@ -146,7 +146,7 @@ class AgentTools:
     def visit(
         self, references: Sequence[str], question: str, most: int, deadline: Deadline
     ) -> ActionResult:
-        """Read pages that were not read before, at most so many."""
+        """Read at most `most` pages that were not read before."""
         call = OpenCall(ToolCall("", OPEN_URL, ""), tuple(references), len(references))
         plans = self._planner.plan([call], frozenset())
         work = [one for one in list_work(plans) if self._may_help(_get_url(one))]

@@ -30,7 +30,7 @@ _REASONS = {
 def run_standard_input() -> None:
     """Run the code on standard input, and write what comes of it to standard output as a JSON object.
 
-    The arguments are the compiled component, and the time that the code is told, in seconds since 1970.
+    The arguments are the compiled component, and the time that the code is given, in seconds since 1970.
     """
     compiled, now = sys.argv[1:]
     asked = sys.stdin.buffer.read().decode()

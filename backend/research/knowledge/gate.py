@@ -1,7 +1,7 @@
 """The gate of kept knowledge: an item is there for whoever may read now all that it rests on, and for nobody else.
 
 One that is not readable leaves no trace: it is not counted, found or said to be stale. Whether a document may be read is
-asked of the index, at once for all items. An item whose document was deleted is read by nobody; its owner is told that there
+asked of the index, at once for all items. An item whose document was deleted is read by nobody; its owner learns that there
 is one, so that they can delete it.
 """
 

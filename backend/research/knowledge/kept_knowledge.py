@@ -114,6 +114,6 @@ class ImportedItem:
 class ImportReport:
     ids: Sequence[str]
     dropped_references: int
-    """To documents that the importer may not read, that do not exist, or that do not say so: these are not told apart."""
+    """To documents that the importer may not read, that do not exist, or that do not say so: these are not distinguished."""
     unverified: int
     """Items of which some of what they rested on was dropped, or that quote no document where others read them."""

@@ -33,7 +33,7 @@ class ItemImporter:
     now: datetime
     deadline: Deadline
     is_for_others: bool
-    """Whether others than the importer are told of the items."""
+    """Whether others than the importer see the items."""
 
     @classmethod
     def open(

@@ -45,7 +45,7 @@ _NO_TEXT = "The text contains an invalid character."
 
 
 class KnowledgeRefusedError(NotAllowedError):
-    """The asker is told of an item, but may not do this with it."""
+    """The asker sees an item, but may not do this with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def add_items(
     """Keep what a run of research has learned, and return the ids of the items.
 
     Each rests on the documents that its references quote, and on those that it names besides: who may not read one of them
-    is not told of the item. What a run has learned is kept once: a second time, nothing is added.
+    does not see the item. What a run has learned is kept once: a second time, nothing is added.
 
     Raises:
         NotFoundError: the owner has no such conversation, or is in no such project.
@@ -91,9 +91,9 @@ def add_items(
 class KnowledgeService:
     database: Database
     owner: ConversationOwner
-    """Who asks."""
+    """The person who asks."""
     gate: KnowledgeGate
-    """By what they may read as of now."""
+    """By what they may read now."""
 
     def list_page(
         self,
@@ -135,7 +135,7 @@ class KnowledgeService:
         """Change what an item says, where it is not None, as a person does who knows better.
 
         References whose part of the answer no longer stands in it are dropped, and so are those whose documents no longer
-        say what they quote. What is left holds as of now; the item goes on to rest on all of its documents.
+        say what they quote. What is left counts from now on; the item goes on to rest on all of its documents.
 
         Raises:
             NotFoundError, InvalidInputError
@@ -276,7 +276,7 @@ def _start_source(document_id: str, content_hash: str | None) -> ItemSource:
 
 
 def _renew_source(document_id: str, content_hash: str | None) -> ItemSource:
-    """Return a source that holds as of now."""
+    """Return a source as it is now."""
     return ItemSource(
         document_id=document_id,
         content_hash=content_hash,

@@ -1,7 +1,7 @@
 """Find out whether the documents that knowledge rests on still say what was quoted of them.
 
 A document whose content has the same hash as when it was looked at is not read. Of one that has changed, each quote is
-looked up anew: one that stands elsewhere by now is still borne out, at its new place.
+looked up anew: one that stands elsewhere by now is still supported, at its new place.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

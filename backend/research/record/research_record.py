@@ -74,11 +74,11 @@ class ResearchRecord:
         return replace(self, clarification=clarification)
 
     def with_plan(self, plan: ResearchPlan) -> "ResearchRecord":
-        """Set the plan, also in the place of one that was not begun."""
+        """Set the plan, also in place of one that was not begun."""
         return replace(self, plan=plan)
 
     def with_report(self, report: TaskReport) -> "ResearchRecord":
-        """Add the report of a task, in the place of one that the task had before.
+        """Add the report of a task, in place of one that the task had before.
 
         Agents work side by side: their seconds are not those of the run.
         """

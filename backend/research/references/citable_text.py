@@ -130,7 +130,7 @@ def _read_paragraph(text: str, span: Span, formulas: Sequence[Span]) -> _Paragra
 
 
 def _take_out(pattern: regex.Pattern[str], plain: str, offset: int) -> tuple[list[Span], str]:
-    """Return the spans that a pattern matches, escapes left out, and the text with letters in the place of all."""
+    """Return the spans that a pattern matches, escapes left out, and the text with letters in place of all."""
     found = list(pattern.finditer(plain))
     spans = [
         Span(offset + one.start(), offset + one.end())

@@ -1,4 +1,4 @@
-"""Cut texts into the chunks that are compared: sentences, joined until they say enough to be told from others."""
+"""Cut texts into the chunks that are compared: sentences, joined until they say enough to be distinguished from others."""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator

@@ -20,7 +20,7 @@ class ReportTexts:
     """Of a source: its title, its date, what it says."""
     undated: str
     found_earlier: str
-    """Of an earlier finding, in the place of its date."""
+    """Of an earlier finding, in place of its date."""
     counts: str
     marks: Mapping[Verdict, str]
     """Behind a sentence that was found to be so."""

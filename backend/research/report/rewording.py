@@ -31,7 +31,7 @@ class CheckedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Rewording:
-    """What stands in the place of a sentence, borne out by the same sources."""
+    """What replaces a sentence, supported by the same sources."""
 
     text: str
     citations: tuple[CheckedCitation, ...]
@@ -40,7 +40,7 @@ class Rewording:
 def reword_sentences(
     text: str, faulty: Sequence[CheckedSentence], checker: ClaimChecker
 ) -> dict[PlacedSentence, Rewording]:
-    """Return what the model writes in the place of faulty sentences, by one call; nothing that is faulty again.
+    """Return what the model writes in place of faulty sentences, by one call; nothing that is faulty again.
 
     Args:
         text: in which the sentences have their places.

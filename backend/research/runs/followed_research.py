@@ -96,7 +96,7 @@ class ResearchFollower:
 def _show(
     found: FollowedResearch, events: Sequence[StoredEvent], readable: frozenset[str]
 ) -> Iterator[NumberedEvent]:
-    """Yield the events; in the place of those in a row that may not be shown, one that says so, with the number of the first."""
+    """Yield the events; in place of those in a row that may not be shown, one that says so, with the number of the first."""
     history = readable.issuperset(found.history_document_ids)
     is_hidden = False
     for event in events:

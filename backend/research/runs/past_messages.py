@@ -17,7 +17,7 @@ def make_past_messages(path: Sequence[Message], made: TurnHistory) -> tuple[Past
     """Return the messages of a path, those that may not be read now, or answered nothing, without a text.
 
     Args:
-        made: what may be told of the path, message by message.
+        made: what may be shown of the path, message by message.
     """
     return tuple(
         _make_past_message(one, said.text) for one, said in zip(path, made.messages, strict=True)

@@ -41,7 +41,7 @@ _RIGHTS_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRights:
-    """What the owner of a run may read as of now."""
+    """What the owner of a run may read now."""
 
     readers_now: ReadersNow
     own_memories: OwnMemories
@@ -167,7 +167,7 @@ def _find_refusal(
     rights: RunRights,
     record: ResearchRecord,
 ) -> str | None:
-    """Return why a run may not go on as of now, not even to report what there is."""
+    """Return why a run may not go on now, not even to report what there is."""
     readers = rights.readers_now()
     if readers is None:
         return ASKER_GONE

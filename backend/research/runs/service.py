@@ -78,9 +78,9 @@ class ResearchPage:
 class ResearchService:
     database: Database
     owner: ConversationOwner
-    """Who asks."""
+    """The person who asks."""
     gate: AnswerGate
-    """By what the asker may read as of now."""
+    """By what the asker may read now."""
     acting_as: tuple[str, ...]
     """The reader tokens of the owner of the machine. The rights of people are resolved anew."""
 

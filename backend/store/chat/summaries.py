@@ -30,7 +30,7 @@ def list_of(database: Database, message_ids: Iterable[int]) -> list[Summary]:
 
 
 def keep(database: Database, summary: Summary) -> None:
-    """Keep a summary in the place of another one of the same path."""
+    """Keep a summary in place of another one of the same path."""
     with database.writing() as connection:
         made = inserting(connection, message_summaries).values(
             message_id=summary.message_id,

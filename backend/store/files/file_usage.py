@@ -23,7 +23,7 @@ class FileUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileUses:
-    """What has a file, by name; only its owner is told."""
+    """What has a file, by name; only its owner is shown it."""
 
     conversations: tuple[str, ...]
     """Their titles, the last used one first."""

@@ -164,7 +164,7 @@ def find_budgeted(database: Database, person_id: int, day: date) -> OwnUse | Non
 
 
 def list_since(database: Database, since: date, most: int | None = None) -> list[ModelUsage]:
-    """Return what was used since a day, the latest day first; at most so many rows."""
+    """Return what was used since a day, the latest day first, up to a limit of rows."""
     query = (
         select(model_usage, people.c.email)
         .join(people, people.c.id == model_usage.c.person_id, isouter=True)

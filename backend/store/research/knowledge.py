@@ -1,6 +1,6 @@
 """What research has found out. An item belongs to a conversation, to a project, or to its owner alone; for everybody else it does not exist.
 
-Whether somebody who is told of an item may read what it rests on is decided above, from the documents as they are now.
+Whether somebody who sees an item may read what it rests on is decided above, from the documents as they are now.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -152,7 +152,7 @@ def list_page(
     before: ItemPosition | None,
     limit: int,
 ) -> list[StoredItem]:
-    """Return the items that somebody is told of, if they may read what these rest on, the newest first.
+    """Return the items that somebody sees, if they may read what these rest on, the newest first.
 
     Args:
         places: only what belongs to one of these; None for all.
@@ -319,7 +319,7 @@ def _to_item(row: Any, sources: Sequence[ItemSource]) -> StoredItem:
 
 
 def _is_told(asker: ConversationOwner) -> ColumnElement[bool]:
-    """Return whether somebody is told of an item: their own; in a project, those of everybody who is in it too."""
+    """Return whether somebody sees an item: of their own, and in a project of those of everybody who is in it too."""
     joined = select(projects.c.id).where(is_in_project(asker))
     return or_(
         and_(items.c.project_id.is_(None), _is_of(asker)),

@@ -374,7 +374,7 @@ def stop(
 
 
 def remove(database: Database, owner: ConversationOwner, run_id: str) -> None:
-    """Remove one's own run with its events; what works on it is told so. What it has learned stays if it had ended. Raises NotFoundError."""
+    """Remove one's own run with its events; what works on it is informed. What it has learned stays if it had ended. Raises NotFoundError."""
     if not is_storable(run_id):
         raise missing()
     own = is_own_run(owner, run_id)

@@ -16,7 +16,7 @@ assistants = Table(
     Column("starters", JSON, nullable=False),
     Column("sources", JSON, nullable=False),  # names; an empty list limits nothing
     Column("sets", JSON, nullable=False),  # as the sources
-    # NULL: the default model, which also answers in the place of one that is removed.
+    # NULL: the default model, which also answers in place of one that is removed.
     Column("model_id", ForeignKey("language_models.id", ondelete="SET NULL")),
     Column("removed_model", Text),  # its name, once it is removed
     Column("temperature", Float),  # NULL: that of the model

@@ -67,7 +67,7 @@ answer_texts = Table(
     Column("folded_text", Text, nullable=False),
 )
 
-# What a language model is told in the place of older messages: of the path down to this one, which it includes.
+# What a language model is given in place of older messages: of the path down to this one, which it includes.
 message_summaries = Table(
     "message_summaries",
     metadata,

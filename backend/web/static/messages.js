@@ -3,7 +3,7 @@ const known = JSON.parse(document.querySelector('meta[name="messages"]')?.conten
 
 export const isChinese = document.documentElement.lang.startsWith("zh");
 
-/** A text in the language of the page, with `values` in the place of {their names}; English where no other is known. */
+/** A text in the language of the page, with `values` in place of {their names}; English where no other is known. */
 export function translate(message, values = {}) {
   return fill(inLanguage(message), values);
 }

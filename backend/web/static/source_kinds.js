@@ -23,7 +23,7 @@ export function hostOf(link) {
   return isWeb ? replaceControls(new URL(link).host.replace(/^www\./, "")) : "";
 }
 
-/** A link to a source; what is of the web opens beside this page, and is told nothing. */
+/** A link to a source; what is of the web opens beside this page, without a referrer. */
 export function sourceLink(source, attributes, ...children) {
   return make("a", { ...targetOf(source), ...attributes }, ...children);
 }

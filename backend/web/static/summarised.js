@@ -1,4 +1,4 @@
-// What the language model is told from now on in the place of the messages above.
+// What the language model is given from now on in place of the messages above.
 import { replaceControls } from "./text.js";
 
 /** Show the summary that ends with the message of this node, if there is one. */

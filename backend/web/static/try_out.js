@@ -43,7 +43,7 @@ class TryOut {
     return Boolean(objection);
   }
 
-  /** Ask in the place of the question before, which ends. */
+  /** Ask in place of the question before, which ends. */
   async #ask(question) {
     this.#underway?.abort();
     const mine = (this.#underway = new AbortController());

@@ -31,7 +31,7 @@ async function refresh() {
   (again?.disabled ? other : again)?.focus({ preventScroll: true });
 }
 
-/** Run an action and show its result; a problem is told. */
+/** Run an action and show its result, or the problem. */
 async function act(action, done) {
   try {
     await action();

@@ -136,7 +136,7 @@ class BrowserProcess(Closing):
         return NotConfiguredError(f"The browser does not start: {telling[:300]}")
 
     def is_sandboxed(self) -> bool:
-        """Return whether every process of pages filters system calls, and none was told to do without a sandbox."""
+        """Return whether every process of pages filters system calls, and none was started without a sandbox."""
         processes = describe_processes(list_descendants(self._process.pid))
         pages = [process for process in processes if "--type=renderer" in process.arguments]
         return (

@@ -30,7 +30,7 @@ from connectors.http_client.transport import resolve_host
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 _STATUSES_OF_PROXY = {403, 502, 503}
-"""With which the proxy answers in the place of a page without TLS; the page may have them, too."""
+"""With which the proxy answers in place of a page without TLS; the page may have them, too."""
 _ANSWER_SHARE = 0.75
 """Of the time of a page, after which what is there by then is the page."""
 _WAIT_SECONDS = 0.1

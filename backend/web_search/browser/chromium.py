@@ -47,7 +47,7 @@ def find_chromium(configured: Path | None) -> Path:
 
 
 def list_flags(proxy_port: int, memory_bytes: int) -> list[str]:
-    """Return what Chromium is told beside what Playwright tells it."""
+    """Return the arguments of Chromium beside those that Playwright gives it."""
     return [
         # All traffic goes through the proxy, that to loopback too, and Chromium looks up no name.
         f"--proxy-server=http://127.0.0.1:{proxy_port}",

@@ -39,7 +39,7 @@ class ResultPageSettings(BaseModel):
 
     url: Annotated[str, AfterValidator(_check_template)] = Field(
         title="URL",
-        description="The address of the result page, with %s in the place of the query:"
+        description="The address of the result page, with %s in place of the query:"
         " https://search.example.com/search?q=%s",
     )
 
