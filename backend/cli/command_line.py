@@ -142,7 +142,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "web": (
             "web:app",
-            "The open web: switch it on, set its providers, search it, read a page.",
+            "Switch the open web on, set its providers, search it, read a page.",
         ),
         "slack": ("slack:app", "Answer in Slack (extra 'slack'), and check whether that works."),
         "worker": ("worker:worker", "Sync and index in the background, woken over the broker."),

@@ -43,7 +43,7 @@ KeyFile = Annotated[
 ]
 KeyVariable = Annotated[
     str | None,
-    typer.Option(metavar="VARIABLE", help="The same, read from this environment variable."),
+    typer.Option(metavar="VARIABLE", help="Read its key from this environment variable."),
 ]
 _PRICE_HELP = "Price of a million tokens that it {}, in whatever currency."
 
@@ -60,12 +60,12 @@ def add(
     window: Annotated[
         int, typer.Option(min=SMALLEST_WINDOW, help="Its context window, in tokens.")
     ] = 32_000,
-    sees: Annotated[bool, typer.Option("--sees", help="Accepts images.")] = False,
+    sees: Annotated[bool, typer.Option("--sees", help="Whether it accepts images.")] = False,
     tools: Annotated[
         bool, typer.Option("--tools/--no-tools", help="Whether it calls tools.")
     ] = True,
     reasons: Annotated[
-        bool, typer.Option("--reasons", help="It reasons, and may be silent before it answers.")
+        bool, typer.Option("--reasons", help="Whether it reasons, silently, before it answers.")
     ] = False,
     input_price: Annotated[
         float | None, typer.Option(min=0, help=_PRICE_HELP.format("reads"))
@@ -117,7 +117,9 @@ def edit(
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option(help="An OpenAI-compatible endpoint; of another server: only with a key."),
+        typer.Option(
+            help="An OpenAI-compatible endpoint. One on another server needs the key to be given again."
+        ),
     ] = None,
     model: Annotated[
         str | None, typer.Option(metavar="ID", help="What the endpoint calls the model.")
@@ -144,18 +146,19 @@ def edit(
         float | None, typer.Option(min=0, help=_PRICE_HELP.format("writes"))
     ] = None,
     default: Annotated[
-        bool | None, typer.Option("--default/--no-default", help="Use it for answers, or not.")
+        bool | None, typer.Option("--default/--no-default", help="Whether it writes the answers.")
     ] = None,
     fast: Annotated[
         bool | None,
         typer.Option(
-            "--fast/--no-fast", help="Use it for queries, selecting and checking, or not."
+            "--fast/--no-fast",
+            help="Whether it writes search queries, selects passages and checks claims.",
         ),
     ] = None,
     fallback: Annotated[
         bool | None,
         typer.Option(
-            "--fallback/--no-fallback", help="Use it where the default does not answer, or not."
+            "--fallback/--no-fallback", help="Whether it answers where the default does not."
         ),
     ] = None,
     as_json: Json = False,

@@ -66,7 +66,7 @@ def search(
     ] = None,
     since: Annotated[str | None, typer.Option(help="Updated on this day or later.")] = None,
     until: Annotated[str | None, typer.Option(help="Updated on this day or before.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=200)] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Number of results to show.")] = 10,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what put each result where it is.")
     ] = False,

@@ -45,7 +45,7 @@ def budget(
             min=0,
             max=MOST_TOKENS,
             metavar="TOKENS",
-            help="Of all its members together on a day (UTC); 0: no limit.",
+            help="Tokens that all members together may use on a day (UTC); 0: no limit.",
         ),
     ],
     as_json: Json = False,
@@ -83,12 +83,13 @@ def set_person_budget(
             min=0,
             max=MOST_TOKENS,
             metavar="TOKENS",
-            help="On a day (UTC), in place of QUARRY_LLM_PERSON_TOKENS; 0: as everybody else.",
+            help="Tokens that the person may use on a day (UTC), instead of QUARRY_LLM_PERSON_TOKENS;"
+            " 0: as everybody else.",
         ),
     ],
     as_json: Json = False,
 ) -> None:
-    """Limit the tokens that one person may use on a day, in place of the general limit."""
+    """Limit the tokens that one person may use on a day, instead of the general limit."""
     with command_line.cli_errors(as_json):
         changed = PeopleService(command_line.open_home().database).set_token_budget(email, tokens)
         what = f"has {tokens:,} tokens a day" if tokens else "has no budget of their own"

@@ -28,9 +28,13 @@ Email = Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of t
 
 Port = Annotated[
     int,
-    typer.Option(min=1, max=65535, help="The port of quarry serve, without a QUARRY_PUBLIC_URL."),
+    typer.Option(
+        min=1, max=65535, help="The port of quarry serve, where QUARRY_PUBLIC_URL is not set."
+    ),
 ]
-Host = Annotated[str, typer.Option(help="The address of quarry serve, without one.")]
+Host = Annotated[
+    str, typer.Option(help="The address of quarry serve, where QUARRY_PUBLIC_URL is not set.")
+]
 
 
 @app.command()

@@ -15,7 +15,7 @@ from backend.web_search.service import TEST_SECONDS, RulesChange, WebSearchServi
 from indexing.runtime.deadline import Deadline
 
 app = typer.Typer(
-    help="The open web: switch it on, set its providers, search it, read a page.",
+    help="Switch the open web on, set its providers, search it, read a page.",
     no_args_is_help=True,
 )
 app.add_typer(web_providers.app, name="providers")

@@ -209,7 +209,10 @@ def limit(
     per_minute: Annotated[
         int,
         typer.Argument(
-            min=0, max=MOST_PER_MINUTE, metavar="NUMBER", help="0: the usual limit of its kind."
+            min=0,
+            max=MOST_PER_MINUTE,
+            metavar="NUMBER",
+            help="Searches a minute; 0: the usual limit of its kind.",
         ),
     ],
     as_json: Json = False,

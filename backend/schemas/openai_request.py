@@ -126,12 +126,14 @@ class ChatCompletionBody(RequestObject):
     stream: Flag | None = None
     stream_options: StreamOptions | None = None
     temperature: Temperature | None = None
-    max_tokens: Count | None = Field(default=None, description="The older name of the next one")
+    max_tokens: Count | None = Field(
+        default=None, description="The older name of `max_completion_tokens`"
+    )
     max_completion_tokens: Count | None = Field(
-        default=None, description="After so many tokens the answer ends"
+        default=None, description="The answer ends after this number of tokens"
     )
     stop: Stop | Annotated[list[Stop], Field(fail_fast=True, max_length=_MOST_STOPS)] | None = (
-        Field(default=None, description="Before such a text the answer ends")
+        Field(default=None, description="The answer ends before any of these texts")
     )
     response_format: TextFormat | None = None
     modalities: (

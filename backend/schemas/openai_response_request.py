@@ -90,7 +90,7 @@ class ResponseBody(RequestObject):
     stream: Flag | None = None
     temperature: Temperature | None = None
     max_output_tokens: Count | None = Field(
-        default=None, description="After so many tokens the answer ends"
+        default=None, description="The answer ends after this number of tokens"
     )
     text: ResponseTextConfig | None = None
     tool_choice: Literal["none", "auto"] | None = None

@@ -52,7 +52,7 @@ class SourceAccountResponse(OwnSourceAccountResponse):
     name: str | None
     """As people at the source know it; null where the source lists no such account."""
     email: str
-    """Of the person."""
+    """E-mail address of the person."""
     mapped_by: str | None
     """As the audit calls them."""
 

@@ -79,9 +79,13 @@ class AddBody(BaseModel):
     name: str | None = Field(
         default=None, max_length=100, description="By default named after what it reads"
     )
-    settings: Values = Field(description="As the `settings` of its kind have it")
+    settings: Values = Field(
+        description="Settings of the source; GET /api/admin/kinds describes them for each kind"
+    )
     credential: Values = Field(
-        default_factory=dict, description="As the `credential` of its kind has it", repr=False
+        default_factory=dict,
+        description="Credential of the source; GET /api/admin/kinds describes it for each kind",
+        repr=False,
     )
 
 
@@ -405,7 +409,10 @@ def accept_deletions(
     sources: SourcesDependency,
     missing: Annotated[
         int | None,
-        Query(ge=0, description="How many were shown; 409 if it is another number by now"),
+        Query(
+            ge=0,
+            description="How many missing documents you were shown; 409 if the number has changed since",
+        ),
     ] = None,
 ) -> SourceActionResponse:
     """A run that starts within seconds lists the source again, and deletes no more than that."""

@@ -110,7 +110,7 @@ class MemberBody(BaseModel):
         json_schema_extra={"examples": [{"email": "bob@example.com"}]},
     )
 
-    email: str = Field(max_length=254, description="Of a colleague")
+    email: str = Field(max_length=254, description="E-mail address of the colleague to add")
 
 
 @router.get(_ALL, summary="List the projects that you are in")

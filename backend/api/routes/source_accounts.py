@@ -55,7 +55,9 @@ class SourceAccountMappingBody(BaseModel):
         },
     )
 
-    email: str = Field(max_length=254, description="Of the person")
+    email: str = Field(
+        max_length=254, description="E-mail address of the person who gets the account"
+    )
     source: SourceText
     account: AccountText = Field(description="Its id at the source, such as a login")
 

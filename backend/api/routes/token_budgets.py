@@ -30,7 +30,7 @@ class GroupBudgetBody(BaseModel):
     )
 
     tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS)] = Field(
-        description="Of all its members together on a day of UTC; 0: no limit"
+        description="Tokens that all members together may use on a day (UTC); 0: no limit"
     )
 
 
@@ -41,9 +41,12 @@ class PersonBudgetBody(BaseModel):
         json_schema_extra={"examples": [{"email": "ann@example.com", "tokens": 500_000}]},
     )
 
-    email: str = Field(max_length=254, description="Of the person")
+    email: str = Field(
+        max_length=254, description="E-mail address of the person who gets the budget"
+    )
     tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS)] = Field(
-        description="On a day of UTC, in place of what everybody has; 0: the same as everybody"
+        description="Tokens that the person may use on a day (UTC), instead of the general limit;"
+        " 0: the general limit applies"
     )
 
 

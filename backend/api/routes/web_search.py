@@ -64,10 +64,13 @@ class ChangeWebBody(BaseModel):
 
     is_on: bool | None = None
     allowed_domains: Domains | None = Field(
-        default=None, description="All of them, each with its subdomains; none: any domain"
+        default=None,
+        description="The only domains that results may be of, each with its subdomains; replaces the"
+        " former list; empty: any domain",
     )
     blocked_domains: Domains | None = Field(
-        default=None, description="All of them, each with its subdomains"
+        default=None,
+        description="Domains that results must not be of, each with its subdomains; replaces the former list",
     )
     keeps_internal_names: bool | None = Field(
         default=None, description="Keep names and codes of internal documents out of queries"
@@ -85,10 +88,13 @@ class AddProviderBody(BaseModel):
         default=None, max_length=100, description="By default named after its kind"
     )
     settings: Values = Field(
-        default_factory=dict, description="As the `settings` of its kind have it"
+        default_factory=dict,
+        description="Settings of the provider; GET /api/admin/web/kinds describes them for each kind",
     )
     credential: Values = Field(
-        default_factory=dict, description="As the `credential` of its kind has it", repr=False
+        default_factory=dict,
+        description="Key of the provider; GET /api/admin/web/kinds describes it for each kind",
+        repr=False,
     )
 
 

@@ -53,7 +53,7 @@ SiteSettings: TypeAlias = Annotated[Cloud | DataCenter, Field(discriminator="kin
 
 
 class ConfluenceSettings(BaseModel):
-    """Pages, blog posts, their comments and attachments of a Confluence site."""
+    """Index the pages, blog posts, comments and attachments of a Confluence site."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -17,14 +17,14 @@ _ACCOUNT = re.compile(r"([A-Za-z0-9_-]+)=(\S+)")
 
 
 class GitHubSettings(BaseModel):
-    """Issues, pull requests, discussions, wikis and files of repositories on github.com or on a GitHub
-    Enterprise Server."""
+    """Index the issues, pull requests, discussions, wikis and files of repositories on github.com or on
+    a GitHub Enterprise Server."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     repositories: tuple[str, ...] = Field(
         min_length=1,
-        description="Each OWNER/NAME, or OWNER alone for all repositories of an organisation or a"
+        description="Each OWNER/NAME, or OWNER alone for all repositories of an organization or a"
         " person that the token may read.",
     )
     exclude: tuple[str, ...] = Field(

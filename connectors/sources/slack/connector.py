@@ -44,7 +44,7 @@ Kinds: TypeAlias = tuple[Literal["public", "private", "group", "direct"], ...]
 
 
 class SlackSettings(BaseModel):
-    """The channels of a workspace to read. For globs see `connectors.files.paths`."""
+    """Index the messages of a Slack workspace. For globs see `connectors.files.paths`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

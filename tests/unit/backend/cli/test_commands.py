@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from typer.testing import CliRunner
 
@@ -49,3 +51,14 @@ def test_the_help_of_each_command_is_plain_text(name: str) -> None:
     assert shown.exit_code == 0
     assert "Options:" in shown.output
     assert "─" not in shown.output
+
+
+@pytest.mark.parametrize("name", sorted(_COMMANDS))
+def test_each_option_and_argument_says_what_it_is_for(name: str) -> None:
+    assert list(_list_unexplained(_load(name), name)) == []
+
+
+def _list_unexplained(command: click.Command, path: str) -> Iterator[str]:
+    yield from (f"{path} {one.name}" for one in command.params if not getattr(one, "help", None))
+    for name, part in getattr(command, "commands", {}).items():
+        yield from _list_unexplained(part, f"{path} {name}")
