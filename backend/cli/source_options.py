@@ -254,8 +254,8 @@ def _annotations(one: NamedOption, *, is_argument: bool) -> Iterator[tuple[str, 
             variable = typer.Option(f"{option}-env", metavar="VARIABLE", help=same)
             yield "_env", Annotated[str | None, variable]
         case Entry(field=shape):
-            spelt = typer.Option(*_spellings(option, shape), help=help_, metavar=_metavar(shape))
-            yield "", Annotated[_option_type(shape), spelt]
+            spelled = typer.Option(*_spellings(option, shape), help=help_, metavar=_metavar(shape))
+            yield "", Annotated[_option_type(shape), spelled]
 
 
 def _metavar(shape: object) -> str | None:

@@ -142,8 +142,8 @@ def print_decision(console: Console, decision: DecisionResponse) -> None:
 
 def print_capabilities(console: Console, checks: Sequence[CapabilityResponse]) -> None:
     for one in checks:
-        label, colour = _WORKS[one.works] if one.supported else _UNSUPPORTED
-        console.print(Text.assemble((f"{label:>8}  ", colour), (one.capability, "bold")))
+        label, color = _WORKS[one.works] if one.supported else _UNSUPPORTED
+        console.print(Text.assemble((f"{label:>8}  ", color), (one.capability, "bold")))
         if one.fault:
             console.print(to_safe_text(f"          → {one.fault}"))
 

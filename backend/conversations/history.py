@@ -1,6 +1,6 @@
 """What the model is given of a conversation: its questions, and the answers that the asker may read now.
 
-The newest messages are given whole. Older ones are summarised, once for each path, as soon as all together need more than
+The newest messages are given whole. Older ones are summarized, once for each path, as soon as all together need more than
 their share of the window.
 """
 
@@ -30,7 +30,7 @@ MOST_WHOLE = 80
 HISTORY_SHARE = 0.35
 """Of the window: the results of the search need as much, and the question and the answer the rest."""
 KEPT_SHARE = 0.5
-"""Of that share, for what stays whole where older messages are summarised: the next turns need no other summary."""
+"""Of that share, for what stays whole where older messages are summarized: the next turns need no other summary."""
 NEWEST_SHARE = 0.8
 """Of that share, for the newest turn alone; the summary is then cut to what is left."""
 SUMMARY_SHARE = 0.15
@@ -50,7 +50,7 @@ class TurnHistory:
     summary: str = ""
     """Of the messages before these."""
     loss: str = ""
-    """Why older messages could not be summarised: those that do not fit are left out."""
+    """Why older messages could not be summarized: those that do not fit are left out."""
 
 
 def make_history(path: Sequence[Message], gate: AnswerGate) -> TurnHistory:
@@ -81,7 +81,7 @@ class HistoryMaker:
     def make(
         self, path: Sequence[Message], gate: AnswerGate, model: FastModel | None
     ) -> TurnHistory:
-        """Make the history from the messages before a question; without a model nothing is summarised.
+        """Make the history from the messages before a question; without a model nothing is summarized.
 
         A summary rests on what its answers rest on: one that the asker may not read now is not used, and another is made
         of the messages that may be read.
@@ -110,7 +110,7 @@ class HistoryMaker:
     def _summarize(
         self, known: Summary, older: Sequence[Message], gate: AnswerGate, model: FastModel
     ) -> Summary:
-        """Summarise messages and what was known of those before them; once, whoever else wants the same now.
+        """Summarize messages and what was known of those before them; once, whoever else wants the same now.
 
         Raises:
             CompletionError
@@ -165,7 +165,7 @@ def _count_tokens(messages: Sequence[Message], model: FastModel) -> list[int]:
 
 
 class _Points:
-    """Lets one turn at a time summarise the same path."""
+    """Lets one turn at a time summarize the same path."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

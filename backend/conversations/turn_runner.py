@@ -48,7 +48,7 @@ from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededErr
 
 LOG = logging.getLogger("quarry.turns")
 HISTORY = "history"
-"""The step that is lost where older messages could not be summarised."""
+"""The step that is lost where older messages could not be summarized."""
 TITLE_SECONDS = 20.0
 """A title may take, after the answer."""
 _RETRY_AFTER = timedelta(seconds=5)

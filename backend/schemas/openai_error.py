@@ -24,7 +24,7 @@ class OpenAiError(Schema):
 class OpenAiErrorResponse(Schema):
     model_config = with_example(
         error={
-            "message": "tools: Quarry does not honour this parameter; leave it out.",
+            "message": "tools: Quarry does not honor this parameter; leave it out.",
             "type": "invalid_request_error",
             "param": "tools",
             "code": None,

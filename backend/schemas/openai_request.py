@@ -1,6 +1,6 @@
 """JSON of the requests of OpenAI's chat completions, as far as Quarry takes them.
 
-Parameters that would change what an answer is, and that Quarry does not honour, are refused by their names; those
+Parameters that would change what an answer is, and that Quarry does not honor, are refused by their names; those
 that only tune how a model writes are taken and have no effect.
 """
 
@@ -37,12 +37,12 @@ ModelId: TypeAlias = Annotated[
 def _refuse(value: object) -> None:
     if value is not None:
         raise PydanticCustomError(
-            "unsupported_parameter", "Quarry does not honour this parameter; leave it out."
+            "unsupported_parameter", "Quarry does not honor this parameter; leave it out."
         )
 
 
 Refused: TypeAlias = Annotated[
-    None, BeforeValidator(_refuse), Field(description="Refused: Quarry does not honour it")
+    None, BeforeValidator(_refuse), Field(description="Refused: Quarry does not honor it")
 ]
 
 Nothing: TypeAlias = Annotated[list[JsonValue], Field(max_length=0)]

@@ -1,4 +1,4 @@
-"""The values of a search: its request, its variants, sections of neighbouring chunks, citation numbers, its result."""
+"""The values of a search: its request, its variants, sections of neighboring chunks, citation numbers, its result."""
 
 import threading
 from collections.abc import Callable, Mapping

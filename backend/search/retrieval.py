@@ -178,7 +178,7 @@ def says_something(text: str) -> bool:
 
 
 def _content_weight(word: str) -> float:
-    # Scripts without spaces give every character and every pair of neighbours: a pair counts as
+    # Scripts without spaces give every character and every pair of neighbors: a pair counts as
     # half a word, and a character is in its pairs already. Hiragana alone is mostly grammar.
     if not _SPACELESS.search(word):
         return 1.0

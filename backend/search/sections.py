@@ -68,7 +68,7 @@ def expand_section_with_context(
     deadline: Deadline,
     chunk_tokens: int = CHUNK_TOKENS,
 ) -> list[InferenceSection]:
-    """Read the selected sections with their neighbours in one call to the index.
+    """Read the selected sections with their neighbors in one call to the index.
 
     The section itself is read again with what surrounds it, so that its text is of one version of
     the document and of what the asker may read now: a section whose best chunk is no longer

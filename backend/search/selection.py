@@ -63,7 +63,7 @@ def trim_sections_by_tokens(
 
 
 def select_chunks_for_relevance(section: InferenceSection) -> tuple[Chunk, ...]:
-    """Select the best chunk of a section and its neighbours, three at most."""
+    """Select the best chunk of a section and its neighbors, three at most."""
     best = section.best.chunk.position - section.start
     last_start = max(0, len(section.chunks) - RELEVANCE_CHUNKS)
     start = min(max(0, best - RELEVANCE_CHUNKS // 2), last_start)

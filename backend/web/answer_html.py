@@ -193,7 +193,7 @@ def _inline(children: Sequence[Token], cited: _CitationsByNumber) -> Iterator[To
             case "text":
                 yield from _text(token, cited)
             case "text_special":
-                # Brackets that are escaped are no citation, so that they must not be joined with their neighbours.
+                # Brackets that are escaped are no citation, so that they must not be joined with their neighbors.
                 yield _plain(token.content)
             case _:
                 yield token

@@ -24,13 +24,13 @@ _MOST_MARKS = 4
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One colour of the chart: a number for each day, zero or more."""
+    """One color of the chart: a number for each day, zero or more."""
 
     name: str
     """Empty: nobody's."""
     values: Mapping[date, float]
     is_rest: bool = False
-    """Whether it is the sum of those that have no colour of their own."""
+    """Whether it is the sum of those that have no color of their own."""
 
     @property
     def total(self) -> float:
@@ -118,7 +118,7 @@ def measure_width(text: str) -> int:
 
 
 def _stack(values: Sequence[float], scale: float) -> tuple[Segment, ...]:
-    # Edges are rounded, not heights, so that neighbours touch and the heights add up to the sum.
+    # Edges are rounded, not heights, so that neighbors touch and the heights add up to the sum.
     edges = [round(value * scale, 2) for value in accumulate(values, initial=0.0)]
     floor = TOP + PLOT_HEIGHT
     return tuple(

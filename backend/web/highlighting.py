@@ -236,7 +236,7 @@ def _words_of(run: str, languages: Languages) -> frozenset[str] | None:
 def _spaceless_matches(
     run: str, at: int, wanted: frozenset[str], lone: set[str]
 ) -> Iterator[_Match]:
-    """Yield two neighbours that the query has; single characters only where it has them alone."""
+    """Yield two neighbors that the query has; single characters only where it has them alone."""
     folded = [fold(character) for character in run]
     for number, character in enumerate(folded):
         pair = "".join(folded[number : number + 2])

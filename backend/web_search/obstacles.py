@@ -24,7 +24,7 @@ _HEADERS = {"cf-mitigated": ("challenge",), "x-amzn-waf-action": ("captcha", "ch
 
 @dataclass(frozen=True, slots=True)
 class PageSigns:
-    """What a page is recognised by.
+    """What a page is recognized by.
 
     Attributes:
         text: All that a person sees, with what may be left out of the text of the page.

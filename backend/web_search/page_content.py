@@ -11,7 +11,7 @@ class PageContent:
     """The content of a response.
 
     Attributes:
-        signs: What an obstacle is recognised by; `None` for files, which are none.
+        signs: What an obstacle is recognized by; `None` for files, which are none.
         refresh: Where the page sends a browser by itself.
     """
 

@@ -1,6 +1,6 @@
 """Choose the parts of a long page that answer a question.
 
-A page is cut into windows of equal length. Each is compared with the question, and the runs of neighbouring windows
+A page is cut into windows of equal length. Each is compared with the question, and the runs of neighboring windows
 with the best mean are the snippets: a single sentence that sounds like the question weighs less than a passage about it.
 """
 
@@ -32,7 +32,7 @@ LONGEST_WINDOW_TOKENS = 128
 SPECIAL_TOKENS = 8
 """That the embedder may add to a text."""
 RUN_WINDOWS = 4
-"""Neighbouring windows of a snippet; fewer where so many are not free or do not fit."""
+"""Neighboring windows of a snippet; fewer where so many are not free or do not fit."""
 EMBEDDING_SHARE = 0.5
 """Of the time left, after which the windows are compared by their words."""
 UNDERSTOOD = 0.5

@@ -31,7 +31,7 @@ _SUPERSETS = {
 }
 # Encodings with ASCII bytes only.
 _SEVEN_BIT = {"iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_kr", "hz"}
-# Without a byte order mark these are recognised by zero bytes only; a declaration is not believed.
+# Without a byte order mark these are recognized by zero bytes only; a declaration is not believed.
 _WIDE = {"utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"}
 _SAMPLE = 100_000
 # A symbol inside a word is a letter of another encoding, decoded wrongly.

@@ -1,6 +1,6 @@
 """Removing quotes from replies, where an earlier message of the conversation contains the text.
 
-A quote is recognised by its form: lines that begin with `>`, and everything below a line with which mail
+A quote is recognized by its form: lines that begin with `>`, and everything below a line with which mail
 programs introduce the original message. It is removed only if an earlier message contains it word for
 word, regardless of line breaks; so quotes from elsewhere, and edited quotes, stay.
 """

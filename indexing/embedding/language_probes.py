@@ -1,6 +1,6 @@
 """Questions and the passages that answer them, the same eight in every language.
 
-They are of one small world, so that each passage is a plausible answer to a neighbour's question,
+They are of one small world, so that each passage is a plausible answer to a neighbor's question,
 and a question shares no name, number or telling word with its passage: nothing but the meaning
 leads from one to the other.
 """

@@ -1,6 +1,6 @@
 """Which scripts an embedder understands, measured; what it does not understand gets no vote.
 
-An embedder gives every text a vector, also in languages it never learnt, and there its likeness is
+An embedder gives every text a vector, also in languages it never learned, and there its likeness is
 noise that only harms a ranking. So a new model is put to a small test: in each of thirteen
 languages it must lead eight questions to their answers (`language_probes`).
 

@@ -1,4 +1,4 @@
-"""Appends pooling, dense layers and normalisation to a transformer, as modules.json lists them."""
+"""Appends pooling, dense layers and normalization to a transformer, as modules.json lists them."""
 
 from collections.abc import Callable, Iterable
 

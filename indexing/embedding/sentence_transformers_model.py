@@ -146,7 +146,7 @@ def _make_record(model: "SentenceTransformer", name: str, version: str) -> Model
 
 
 def _convert(model: "SentenceTransformer", folder: Path) -> None:
-    """Convert the whole model, pooling and normalisation with it."""
+    """Convert the whole model, pooling and normalization with it."""
     import torch
 
     class Whole(torch.nn.Module):  # type: ignore[misc]

@@ -27,7 +27,7 @@ def check_tokenizer(config: ModelConfig) -> None:
 def read_tokenizer(config: ModelConfig) -> Tokenizer:
     """Read a model's tokenizer.
 
-    Tokenizers of BERT take their normalisation from tokenizer_config.json, whatever tokenizer.json
+    Tokenizers of BERT take their normalization from tokenizer_config.json, whatever tokenizer.json
     says, and `do_lower_case` of sentence-transformers adds to that of any tokenizer.
     """
     tokenizer = Tokenizer.from_file(str(config.transformer / TOKENIZER_FILE))

@@ -91,7 +91,7 @@ def suggest_corrections(query: SpellingQuery, passages: PassageWords) -> Correct
     unknown = [word for word in query.words if word not in known]
     if not unknown:
         return {}
-    corrections = _join_neighbours(query, unknown, passages)
+    corrections = _join_neighbors(query, unknown, passages)
     joined = {part for words in corrections for part in words.split()}
     return corrections | _look_up([word for word in unknown if word not in joined], query, passages)
 
@@ -122,10 +122,10 @@ def _take_first_step(
     }
 
 
-def _join_neighbours(
+def _join_neighbors(
     query: SpellingQuery, unknown: Collection[str], passages: PassageWords
 ) -> dict[str, tuple[str, ...]]:
-    """Return neighbouring words that are one word when they are joined, where one of them is unknown."""
+    """Return neighboring words that are one word when they are joined, where one of them is unknown."""
     pairs = {
         one + other: f"{one} {other}"
         for one, other in pairwise(query.words)
@@ -160,7 +160,7 @@ def _candidates(
         case WordPrefix(prefix):
             return complete_prefix(prefix, texts)
         case AnyPair(pairs):
-            return find_neighbours(pairs, texts, inflections)
+            return find_neighbors(pairs, texts, inflections)
 
 
 def spelling_query(message: str) -> SpellingQuery:
@@ -235,7 +235,7 @@ def complete_prefix(prefix: str, texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(ordered)[:MAX_CANDIDATES]
 
 
-def find_neighbours(
+def find_neighbors(
     pairs: Sequence[tuple[str, str]], texts: Iterable[str], inflections: Inflections
 ) -> tuple[str, ...]:
     """Return the pairs whose words follow one another in some texts, in any inflection; the most frequent first."""

@@ -50,7 +50,7 @@ MIN_PACKED = 4_096
 MIN_PART, MAX_PART = 8_192, 16_384
 """Vectors scanned at a time: fewer do not pay for waking a thread, more exceed the cache of a core."""
 
-_QUANTISED_AT_ONCE = 4_096
+_QUANTIZED_AT_ONCE = 4_096
 GROWTH = 16_384
 """Slots by which files grow, so that readers seldom have to map them again."""
 RESCORED = 1.25
@@ -135,7 +135,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def numkong_scan(queries: Int8s, lanes: int) -> Scan:
-    """Build a scan that reads neighbouring vectors as one row, of which a kernel computes `lanes` sums at once.
+    """Build a scan that reads neighboring vectors as one row, of which a kernel computes `lanes` sums at once.
 
     The kernel multiplies each row with all columns. A query has as many columns as a row has vectors: each
     holds the query at the position of one vector, and zeros elsewhere.
@@ -269,8 +269,8 @@ def _map_file(path: Path) -> mmap.mmap:
 
 def append(folder: Path, epoch: int, slots: int, vectors: Halves) -> None:
     """Write entries from number `slots` on; they are on disk when this returns."""
-    scales, quantised = _quantise(vectors)
-    parts: dict[str, NDArray[np.generic]] = {"i8": quantised, "scale": scales, "f16": vectors}
+    scales, quantized = _quantize(vectors)
+    parts: dict[str, NDArray[np.generic]] = {"i8": quantized, "scale": scales, "f16": vectors}
     for kind, part in parts.items():
         width = _width(kind, vectors.shape[1])
         with _open(_path(folder, epoch, kind)) as descriptor:
@@ -319,16 +319,16 @@ def remove(folder: Path, epoch: int) -> None:
             _path(folder, epoch, kind).unlink()
 
 
-def _quantise(matrix: Vectors | Halves) -> tuple[NDArray[np.float32], Int8s]:
+def _quantize(matrix: Vectors | Halves) -> tuple[NDArray[np.float32], Int8s]:
     """Scale each vector so that its largest component becomes 127; in parts, since numbers of four bytes take four times the result."""
     scales = np.empty(len(matrix), np.float32)
-    quantised = np.empty(matrix.shape, np.int8)
-    for start in range(0, len(matrix), _QUANTISED_AT_ONCE):
-        part = slice(start, start + _QUANTISED_AT_ONCE)
+    quantized = np.empty(matrix.shape, np.int8)
+    for start in range(0, len(matrix), _QUANTIZED_AT_ONCE):
+        part = slice(start, start + _QUANTIZED_AT_ONCE)
         vectors = matrix[part].astype(np.float32)
         scales[part] = np.abs(vectors).max(axis=1, initial=NOTHING) / np.float32(127.0)
-        quantised[part] = np.rint(vectors / scales[part, None])
-    return scales, quantised
+        quantized[part] = np.rint(vectors / scales[part, None])
+    return scales, quantized
 
 
 def compute_cosines(
@@ -345,14 +345,14 @@ def find_nearest(
 
     Every allowed vector is compared, so filters do not cost recall. `allowed` has one entry per slot.
     """
-    _, quantised = _quantise(queries)
+    _, quantized = _quantize(queries)
     candidates = round(RESCORED * count)
     number = int(np.count_nonzero(allowed))
     if number < GATHERED_SHARE * len(allowed):
-        found = _scan_selected(files, quantised, np.flatnonzero(allowed), candidates)
+        found = _scan_selected(files, quantized, np.flatnonzero(allowed), candidates)
     else:
         hidden = ~allowed if number < len(allowed) else None
-        found = _scan_all(files, quantised, hidden, min(number, candidates))
+        found = _scan_all(files, quantized, hidden, min(number, candidates))
     return [
         _rescore(files, slots, query, count) for slots, query in zip(found, queries, strict=True)
     ]

@@ -121,7 +121,7 @@ def plan_batch(connection: Connection, batch: Batch) -> WritePlan:
             plan.deleted.append(known)
         else:
             plan.amended.append((item, known))
-    written = _summarise(plan, stale, missing)
+    written = _summarize(plan, stale, missing)
     return WritePlan(plan.replaced, plan.deleted, plan.amended, written)
 
 
@@ -130,7 +130,7 @@ def _read_stored(connection: Connection, ids: Sequence[str]) -> dict[str, Stored
     return {row[0]: StoredDocument(*row[1:]) for row in found}
 
 
-def _summarise(plan: WritePlan, stale: Sequence[str], missing: Sequence[str]) -> Written:
+def _summarize(plan: WritePlan, stale: Sequence[str], missing: Sequence[str]) -> Written:
     return Written(
         replaced=len(plan.replaced),
         chunks=sum(len(item.words) for item, _ in plan.replaced),

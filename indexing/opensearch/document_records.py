@@ -62,7 +62,7 @@ class DocumentRecords:
             else None
             for record, outcome in zip(stamped, self._bulk.send_conditional(actions), strict=True)
         ]
-        return self._recognise_own(stamped, put)
+        return self._recognize_own(stamped, put)
 
     def finish(self, stored: Sequence[StoredRecord]) -> list[StoredRecord]:
         """Mark the records as finished, or delete them if their documents are deleted.
@@ -77,7 +77,7 @@ class DocumentRecords:
             if isinstance(outcome, Conflict)
         ]
 
-    def _recognise_own(
+    def _recognize_own(
         self, stamped: Sequence[DocumentRecord], put: list[StoredRecord | None]
     ) -> list[StoredRecord | None]:
         """Recognise one's own records among those that were refused.

@@ -131,7 +131,7 @@ class Exporter:
             generation=record.generation,
             content_hash=record.content_hash,
             chunks=tuple(chunk_of(source, document) for source in sources),
-            vectors=_normalise(vectors.reshape(-1, self._dimension)),
+            vectors=_normalize(vectors.reshape(-1, self._dimension)),
         )
 
 
@@ -142,7 +142,7 @@ def _chunk_ids(record: DocumentRecord) -> list[str]:
     ]
 
 
-def _normalise(vectors: Vectors) -> Vectors:
+def _normalize(vectors: Vectors) -> Vectors:
     """Scale vectors that were stored as bytes or rounded to length 1."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     found: Vectors = vectors / lengths

@@ -6,7 +6,7 @@ who may read it.
 
 Text is made into words by `indexing/text/analysis.py` and sent as words separated by spaces; the analyser only
 splits them, as the local index does. The cluster's own filters cannot do the same: its Snowball stemmer has
-another version, and Unicode normalisation needs a plugin that many clusters lack. `words` is searched by
+another version, and Unicode normalization needs a plugin that many clusters lack. `words` is searched by
 BM25 and keeps frequencies; `plain` keeps the positions of words, for codes, part numbers, names and quoted
 phrases.
 """
@@ -38,7 +38,7 @@ class VectorSettings:
     quantisation: Quantisation = "float"
     """`float`: as they are; `scalar`: also as the engine's bytes or half floats; `byte`: only as bytes."""
     m: int = 16
-    """Neighbours of a node of the HNSW graph (Malkov and Yashunin, 2016)."""
+    """Neighbors of a node of the HNSW graph (Malkov and Yashunin, 2016)."""
     ef_construction: int = 128
     ef_search: int = 256
     """Candidates of a graph search in faiss; lucene uses the number of hits."""

@@ -60,7 +60,7 @@ class DocumentRecord:
     unfinished: bool = False
     """Whether chunks may be left to delete, or may have other labels than this record."""
     stamp: str = ""
-    """Unique to each write of a record, so that its writer can recognise it."""
+    """Unique to each write of a record, so that its writer can recognize it."""
     access: Access = NOBODY
     hidden: bool = False
     boost: float = 1.0

@@ -13,7 +13,7 @@ The rules of `BY_LANGUAGE`, beyond those of the tokenizer:
    its own language. Words with a digit and compound words are the same in all languages.
 3. Stemming needs diacritics, which people leave out. Where a word of a text has another stem without its
    diacritics, it is indexed under both.
-4. Vietnamese writes a word as several syllables: pairs of neighbouring syllables are words as well.
+4. Vietnamese writes a word as several syllables: pairs of neighboring syllables are words as well.
 5. Thai, Lao, Khmer and Burmese texts yield all pairs and triples of characters; queries the triples.
 
 The language of a text is guessed. Where several share a script, each of their function words and special letters

@@ -291,7 +291,7 @@ def find_quotes(text: str) -> list[Quote]:
 def find_identifiers(message: str) -> Iterator[Span]:
     """Yield the spans of the identifiers of `message`, in order: codes, part numbers, file names, addresses.
 
-    They are recognised by their shape, with few false positives rather than few misses: chunks that contain an
+    They are recognized by their shape, with few false positives rather than few misses: chunks that contain an
     identifier rank above all others, so an ordinary word taken for one would do harm. Plain numbers, dates,
     times, quantities, periods and hyphenated words are not identifiers.
     """

@@ -18,7 +18,7 @@ ROLES: Mapping[str, Role] = MappingProxyType(
     }
 )
 SERVICE = "service"
-_NEIGHBOURS = MappingProxyType({"bob": "eve", "eve": "bob"})
+_NEIGHBORS = MappingProxyType({"bob": "eve", "eve": "bob"})
 """Whose objects are another's; of all others they are Tom's."""
 
 Relation: TypeAlias = Literal["own", "another's", "missing"]
@@ -44,7 +44,7 @@ class Actor:
 
     @property
     def other(self) -> str:
-        return _NEIGHBOURS.get(self.owner, "tom")
+        return _NEIGHBORS.get(self.owner, "tom")
 
 
 def email_of(name: str) -> str:

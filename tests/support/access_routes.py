@@ -1,6 +1,6 @@
 """Every route with its rule, the object that a request to it names, and how one that exists is answered.
 
-The rules stand here a second time, apart from the routes: a route that loses its own is told from its neighbours.
+The rules stand here a second time, apart from the routes: a route that loses its own is told from its neighbors.
 """
 
 from collections.abc import Mapping

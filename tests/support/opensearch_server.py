@@ -144,9 +144,9 @@ class Cluster(_Block):
         response = self._wait_for(path, lambda rows: rows[0]["node"] in running, seconds)
         return running[response[0]["node"]]
 
-    def wait(self, colour: Literal["yellow", "green"], nodes: int, seconds: float = 60) -> None:
+    def wait(self, color: Literal["yellow", "green"], nodes: int, seconds: float = 60) -> None:
         """Wait until the cluster has this status or a better one, and this many nodes."""
-        good = {"green", colour}
+        good = {"green", color}
         self._wait_for(
             "/_cluster/health?cluster_manager_timeout=2s",
             lambda health: health["status"] in good and health["number_of_nodes"] == nodes,

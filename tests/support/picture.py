@@ -18,7 +18,7 @@ from tests.support.serving import serving
 
 QUERY = "scanner shows laser interlock QX-4031"
 SIZE: ViewportSize = {"width": 1200, "height": 760}
-COLOURS = 128
+COLORS = 128
 LARGEST = 200_000
 """Bytes."""
 
@@ -42,10 +42,8 @@ def take() -> bytes:
 
 
 def smaller(picture: bytes) -> bytes:
-    """The same in fewer colours."""
-    reduced = (
-        Image.open(BytesIO(picture)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-    )
+    """The same in fewer colors."""
+    reduced = Image.open(BytesIO(picture)).convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
     written = BytesIO()
     reduced.save(written, "PNG", optimize=True)
     return written.getvalue()

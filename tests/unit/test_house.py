@@ -131,6 +131,31 @@ def test_modules_have_meaningful_names_and_a_docstring() -> None:
     ] == []
 
 
+BRITISH = re.compile(
+    r"(?:author|initial|normal|organ|recogn|standard|summar)is(?:e|ing|ation)"
+    r"|(?:behavi|col|fav|hon|neighb)our|learnt|spelt",
+    re.IGNORECASE,
+)
+SPELLED_OTHERWISE = {
+    # models are prompted with these texts, and measured with them
+    "backend/chat/prompts.py",
+    "backend/chat/intent/intent_prompt.py",
+    # words that documents may have
+    "backend/chat/citations/fact_words.py",
+}
+
+
+def test_one_spelling_is_used_american() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("backend/web/locale/*/*/*.po")]
+    texts = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in pages} | SOURCES
+    assert [
+        f"{path}: {found[0]}"
+        for path, text in texts.items()
+        if path.as_posix() not in SPELLED_OTHERWISE
+        for found in BRITISH.finditer(text)
+    ] == []
+
+
 def test_only_settings_reads_the_environment_and_no_module_is_a_script() -> None:
     reading = re.compile(r"\bos\.environ\b(?!\s*\|)|\bgetenv\b|import environ\b")
     readers = {path.as_posix() for path, text in SOURCES.items() if reading.search(text)}

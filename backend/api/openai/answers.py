@@ -66,7 +66,7 @@ class OpenAiAnswers:
     context: RequestContext
 
     def send_whole(self, wanted: AnswerRequest, form: AnswerForm) -> Response:
-        """Answer in one piece, once the answer is written. Raises Problem: the request cannot be honoured."""
+        """Answer in one piece, once the answer is written. Raises Problem: the request cannot be honored."""
         broken = WholeResult(BROKEN)
         begin = self._prepare(wanted, lambda text: collect_answer(text, form), broken)
         return WholeAnswer(begin, self.answers.state.pools.answers, self.asker.turn_key)

@@ -9,7 +9,7 @@ router = APIRouter(include_in_schema=False)
 TEXT = """\
 # Quarry
 
-> Quarry searches the documents of an organisation and answers questions from them, with a citation for every claim. Each request sees only what its asker may read.
+> Quarry searches the documents of an organization and answers questions from them, with a citation for every claim. Each request sees only what its asker may read.
 
 Requests carry an API token: `Authorization: Bearer qry_…`. A person makes one on their account page, an admin by `quarry tokens create`; its scopes (`search`, `ask`, `ingest`, `admin`, `metrics`) say which routes it is for.
 A program that speaks OAuth 2.1 gets a token of a person by itself, where people have accounts: see `/.well-known/oauth-authorization-server`.

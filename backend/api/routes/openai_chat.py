@@ -31,7 +31,7 @@ def complete_chat(body: ChatCompletionBody, answers: OpenAiAnswersDependency) ->
     pictures as data URLs where the language model sees; messages of the roles `system` and `developer` are instructions as those of
     an assistant. Sources stand in the text as `[n]`, and as annotations `url_citation` in the message, or in the last delta of a stream.
     `tools`, `functions`, `n` above 1, `logprobs`, other forms than text and whatever is unknown are refused with the name of the
-    parameter. `temperature`, `stop`, `max_tokens` and `max_completion_tokens` are honoured; `seed`, `top_p`, `user`, `store`, `metadata`
+    parameter. `temperature`, `stop`, `max_tokens` and `max_completion_tokens` are honored; `seed`, `top_p`, `user`, `store`, `metadata`
     and the others have no effect. Nothing is kept. Closing the connection stops the answer, and the language model."""
     form = CompletionForm(model=body.model, wants_usage=body.wants_usage)
     wanted = AnswerRequest(

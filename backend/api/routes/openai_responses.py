@@ -28,7 +28,7 @@ router = APIRouter(responses=openapi.OPENAI_PROBLEMS)
 @requires(Permission.ASK)
 def create_response(body: ResponseBody, answers: OpenAiAnswersDependency) -> Response:
     """As `POST /v1/chat/completions`, in the other shape. Nothing is kept, so that `previous_response_id` and `conversation` are refused:
-    send what was said before in `input`. `temperature` and `max_output_tokens` are honoured; `tools`, `background`, `include`, `prompt`,
+    send what was said before in `input`. `temperature` and `max_output_tokens` are honored; `tools`, `background`, `include`, `prompt`,
     `top_logprobs` and forms other than text are refused with the name of the parameter."""
     wanted = AnswerRequest(
         model=body.model,

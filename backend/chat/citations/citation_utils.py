@@ -63,7 +63,7 @@ def _write(pieces: Sequence[Piece], numbering: "_Renumbering") -> str | None:
     text, cited = _collapse(pieces, numbering)
     if _list_markers(text) == cited:
         return text
-    # A marker that was shortened or left out has made its neighbours a part of it, a link, an escape or code.
+    # A marker that was shortened or left out has made its neighbors a part of it, a link, an escape or code.
     text = "".join(map(numbering.renumber_in_place, pieces))
     numbers = [
         new for piece in pieces if isinstance(piece, Marker) and (new := numbering.renumber(piece))
@@ -126,7 +126,7 @@ class _Renumbering:
         return "".join(rf"\[{number}\]" for number in marker.numbers if number not in self._old)
 
     def renumber_in_place(self, piece: Piece) -> str:
-        """Renumber a marker as it is written, so that it and its neighbours are read as before."""
+        """Renumber a marker as it is written, so that it and its neighbors are read as before."""
         if isinstance(piece, str):
             return piece
         numbers = self.renumber(piece)

@@ -23,7 +23,7 @@ _FUNCTION_STEMS = frozenset(map(stem, FUNCTION))
 
 @dataclass(frozen=True)
 class Passage:
-    """A sentence of a section, or a run of neighbouring ones."""
+    """A sentence of a section, or a run of neighboring ones."""
 
     text: str
     section: int

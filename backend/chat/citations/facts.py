@@ -1,7 +1,7 @@
 """Read a text as words with places, and find the facts that a passage must have to support it.
 
 A fact is a number with its unit, a month, an ordinal, a share, a code, a name, or a word that has an
-opposite. Only what can be recognised without knowing the language's grammar is read; names are read in
+opposite. Only what can be recognized without knowing the language's grammar is read; names are read in
 English texts, where a capital means one.
 """
 
@@ -76,7 +76,7 @@ class FactKind(StrEnum):
 class Fact:
     kind: FactKind
     value: str
-    """In a normalised spelling; of a number, as a decimal."""
+    """In a normalized spelling; of a number, as a decimal."""
     at: int
     """The place of its word in the text."""
     amount: float = 0.0

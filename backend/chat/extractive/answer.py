@@ -54,7 +54,7 @@ CLOSE_SHARE = 0.7
 FURTHER_SENTENCE_SHARE = 0.9
 """A further sentence must score this share as far above the typical one as the best sentence does."""
 QUOTE_CHARACTERS = 320
-"""Neighbouring sentences are added up to this length."""
+"""Neighboring sentences are added up to this length."""
 TIE = 0.12
 """Between scores that differ by no more, the version decides."""
 SAME_POINT_COSINE = 0.85
@@ -339,7 +339,7 @@ def _overlaps(one: Span, other: Span) -> bool:
 def _highlight_runs(
     sentences: Sequence[Candidate], answering: Sequence[Span]
 ) -> tuple[TextRun, ...]:
-    """Format the sentences; neighbours that are highlighted alike are one run, and a highlighted one begins with its first word."""
+    """Format the sentences; neighbors that are highlighted alike are one run, and a highlighted one begins with its first word."""
     runs: list[TextRun] = []
     end = sentences[0].span.start
     for one in sentences:

@@ -64,8 +64,8 @@ WORDS_WEIGHT = 0.25
 MISMATCH_PENALTY = 0.1
 """Subtracted if the question asks for an amount, a time or a person and the sentence has none; half of
 it if the sentence has a number, but of other things than the question counts."""
-NEIGHBOUR_FACTOR = 0.9
-"""The cosine of a chunk that was read only as a neighbour is estimated as the lowest found times this."""
+NEIGHBOR_FACTOR = 0.9
+"""The cosine of a chunk that was read only as a neighbor is estimated as the lowest found times this."""
 
 MAX_SURROUNDING_WORDS = 40
 """Words around the best candidate that are compared by meaning."""
@@ -412,7 +412,7 @@ def _cosines_of(section: InferenceSection) -> dict[tuple[str, int], float]:
         for hit in (section.best, *section.hits)
         if hit.evidence.cosine is not None
     }
-    unknown = NEIGHBOUR_FACTOR * min(known.values(), default=0.0)
+    unknown = NEIGHBOR_FACTOR * min(known.values(), default=0.0)
     return {chunk.key: known.get(chunk.key, unknown) for chunk in section.chunks}
 
 

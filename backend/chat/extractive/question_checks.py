@@ -3,9 +3,9 @@
 Likeness cannot see these: a passage about lab 2 is as near to a question about lab 3, one about Graz as near as
 one about Berlin, and the chief financial officer as near as the chief operating officer.
 
-The type of answer is recognised by question words and the shapes of answers, after the answer types
+The type of answer is recognized by question words and the shapes of answers, after the answer types
 of question answering (Li and Roth, "Learning Question Classifiers", COLING 2002), in English, German,
-Chinese and Japanese. A question without a recognised type asks for nothing in particular.
+Chinese and Japanese. A question without a recognized type asks for nothing in particular.
 """
 
 from calendar import day_name, month_abbr, month_name
@@ -344,7 +344,7 @@ def _has_figure(candidate: Candidate) -> bool:
 
 
 def answer_type(question: str) -> AnswerType | None:
-    """Return the most specific type that the question asks for; None if none is recognised."""
+    """Return the most specific type that the question asks for; None if none is recognized."""
     folded = fold(question[:MAX_QUESTION_CHARACTERS])
     return next((kind for kind, asked in _ASKED if asked.search(folded)), None)
 

@@ -113,7 +113,7 @@ class _NameFinder:
             yield name
 
     def _find_number(self, place: int) -> str | None:
-        after = self._neighbour(place, 1)
+        after = self._neighbor(place, 1)
         return after.text if after is not None and after.text.isdecimal() else None
 
     def _is_name(self, place: int, word: str) -> bool:
@@ -136,7 +136,7 @@ class _NameFinder:
 
         What is not counted has no article either ("Schulung ist wichtig.").
         """
-        behind, small = self._neighbour(place, 1), word.lower()
+        behind, small = self._neighbor(place, 1), word.lower()
         verbs = VERBS_OF_ONE.get(self.language, ())
         if behind is None or behind.is_capital or behind.folded not in verbs:
             return False
@@ -151,7 +151,7 @@ class _NameFinder:
         return bool(_SENTENCE_START.search(self.text, max(0, start - _LOOKED_BACK), start))
 
     def _is_announced(self, place: int, word: str) -> bool:
-        before = self._neighbour(place, -1)
+        before = self._neighbor(place, -1)
         is_announced = before is not None and before.folded in ANNOUNCING
         return is_announced and fold(word) not in NOT_ANNOUNCED
 
@@ -161,14 +161,14 @@ class _NameFinder:
             return False
         if self._begins_sentence(place):
             return False
-        around = (self._neighbour(place, -1), self._neighbour(place, 1))
+        around = (self._neighbor(place, -1), self._neighbor(place, 1))
         capital = [one.text for one in around if one is not None and one.is_capital]
         # A first name and a surname; more capital words, or an ordinary one, are a heading.
         return not capital or (
             len(capital) == 1 and _is_rare(capital[0]) and fold(capital[0]) not in OFFICE_WORDS
         )
 
-    def _neighbour(self, place: int, step: int) -> _Word | None:
+    def _neighbor(self, place: int, step: int) -> _Word | None:
         """Return the word before or behind one, where only a blank is between them."""
         other = place + step
         if not 0 <= other < len(self.words):

@@ -105,7 +105,7 @@ def find_query_terms(query: str) -> set[str]:
 
 
 def _to_letters(terms: Iterable[str]) -> set[str]:
-    found = (letters_of(spelt) for term in terms for spelt in spell(term))
+    found = (letters_of(spelled) for term in terms for spelled in spell(term))
     return set(filter(is_telling, found))
 
 
@@ -148,7 +148,7 @@ class _TextWords:
     small: frozenset[str]
     """Those that the text writes with a small letter."""
     small_pairs: frozenset[tuple[str, str]]
-    """Neighbours that both are."""
+    """Neighbors that both are."""
     grammar: frozenset[str]
     """Function words of English and of the language of the text."""
     has_capital_nouns: bool
@@ -183,7 +183,7 @@ class _TextWords:
 
 
 def _find_pairs(name: regex.Match[str], words: _TextWords) -> Iterator[str]:
-    """Yield each two neighbouring words of a name."""
+    """Yield each two neighboring words of a name."""
     begins_sentence = _SENTENCE_END.search(name.string, max(0, name.start() - 3), name.start())
     for first, second in pairwise(_NAME_PART.finditer(name[0])):
         pair = name[0][first.start() : second.end()]

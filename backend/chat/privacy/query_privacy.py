@@ -218,7 +218,7 @@ def _list_own_words(removed: str, own_words: frozenset[str]) -> list[str]:
 
 
 def _fold_spellings(texts: Iterable[str]) -> list[str]:
-    return [fold_words(spelt) for text in texts for spelt in spell(text)]
+    return [fold_words(spelled) for text in texts for spelled in spell(text)]
 
 
 def _word_pattern(term: str) -> regex.Pattern[str]:

@@ -1,4 +1,4 @@
-// On every page: what others left in this tab, colours, language, times, the list of keys, the ways to the search box.
+// On every page: what others left in this tab, colors, language, times, the list of keys, the ways to the search box.
 import { watchClocks } from "./clock.js";
 import { dropAll, dropOthers } from "./answer_cache.js";
 import { openKeys, watchKeys } from "./keys.js";

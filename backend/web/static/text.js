@@ -1,7 +1,7 @@
 // Text that others wrote, as nodes: nothing in it is ever taken as markup.
 import { isChinese } from "./messages.js";
 
-// The same characters as on the server: controls, and those that reorder their neighbours.
+// The same characters as on the server: controls, and those that reorder their neighbors.
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u202a-\u202e\u2066-\u206f\ufff9-\ufffb]/g;
 
 export const replaceControls = (text) => String(text ?? "").replace(CONTROLS, "\ufffd");

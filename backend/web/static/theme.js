@@ -4,9 +4,9 @@ import { translate } from "./messages.js";
 
 const ORDER = ["auto", "light", "dark"];
 const SAID = {
-  auto: translate("Colours: same as the system"),
-  light: translate("Colours: light"),
-  dark: translate("Colours: dark"),
+  auto: translate("Colors: same as the system"),
+  light: translate("Colors: light"),
+  dark: translate("Colors: dark"),
 };
 
 export function watchTheme(button) {

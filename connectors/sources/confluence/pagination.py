@@ -25,7 +25,7 @@ _OVERLAP = 10
 _BACKTRACK = 1000
 """How many items to go back if a page has nothing in common with the previous one."""
 _REMEMBERED_IDS = 5
-"""Ids at the end of a page by which the next one recognises the overlap."""
+"""Ids at the end of a page by which the next one recognizes the overlap."""
 
 
 @dataclass(frozen=True, slots=True)

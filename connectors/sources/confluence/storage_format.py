@@ -92,7 +92,7 @@ def _parse(source: str) -> Element | None:
 
 
 def _expand_entity(match: re.Match[str]) -> str:
-    # To numeric references: after an error in its input the parser recognises no names any more.
+    # To numeric references: after an error in its input the parser recognizes no names any more.
     if not match[1]:
         return match[0]
     return "".join(f"&#{ord(each)};" for each in html5.get(f"{match[1]};", match[0]))

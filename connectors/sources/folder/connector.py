@@ -132,7 +132,7 @@ def load_access_rules(root: Path) -> AccessRules:
 
 
 def _check_similar_names(root: Path) -> None:
-    """Refuse a misspelt access file: without this check it would leave the folder open to everybody."""
+    """Refuse a misspelled access file: without this check it would leave the folder open to everybody."""
     for name in MISSPELLED_NAMES:
         if os.path.lexists(root / name):
             raise SourceError(f"{root / name}: rename the file to {ACCESS_FILE}")

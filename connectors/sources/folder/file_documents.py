@@ -1,4 +1,4 @@
-"""Turn the files of a folder into documents, and recognise those that have not changed."""
+"""Turn the files of a folder into documents, and recognize those that have not changed."""
 
 import hashlib
 import os

@@ -94,8 +94,8 @@ class GitHubClient(ApiClient):
         if sso.startswith("required"):
             url = sso.partition("url=")[2] or "GitHub, Settings, Personal access tokens"
             return SourceAuthError(
-                "the organisation requires the token to be authorised for single sign-on: open"
-                f" {url} and authorise it, or {self.account.renewal_hint}"
+                "the organization requires the token to be authorized for single sign-on: open"
+                f" {url} and authorize it, or {self.account.renewal_hint}"
             )
         permissions = response.headers.get("x-accepted-github-permissions", "")
         needs = f"; it needs {permissions}" if permissions else ""

@@ -53,7 +53,7 @@ class PermissionReader:
         self._emails: dict[str, str | None] = dict(emails)
 
     def read_scope(self, repository: Repository) -> RepositoryScope:
-        """Return those who have access directly, by a team or by the organisation.
+        """Return those who have access directly, by a team or by the organization.
 
         It is nobody if the token may not list them.
 
@@ -101,8 +101,8 @@ class PermissionReader:
         return make_account_token(self._source_id, login)
 
     def _list_logins(self, repository: Repository) -> Iterator[str]:
-        # An internal repository is readable by all members of its organisation. Those of the
-        # enterprise's other organisations may read it too, but this API does not list them.
+        # An internal repository is readable by all members of its organization. Those of the
+        # enterprise's other organizations may read it too, but this API does not list them.
         yield from _get_logins(self._client.list_objects(f"{repository.path}/collaborators"))
         if repository.visibility is Visibility.INTERNAL:
             yield from _get_logins(self._client.list_objects(f"/orgs/{repository.owner}/members"))

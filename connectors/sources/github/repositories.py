@@ -67,7 +67,7 @@ class RepositorySelection:
 
 
 def find_repositories(client: GitHubClient, names: Sequence[str]) -> RepositorySelection:
-    """Find repositories by `owner/name`, or by `owner` all of an organisation or a person.
+    """Find repositories by `owner/name`, or by `owner` all of an organization or a person.
 
     Raises:
         SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.

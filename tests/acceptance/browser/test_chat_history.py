@@ -1,4 +1,4 @@
-"""Long conversations in a browser: named by the model, and summarised where they outgrow its window."""
+"""Long conversations in a browser: named by the model, and summarized where they outgrow its window."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,11 +33,11 @@ def _is_summary(request: Request) -> bool:
     return request.text.startswith("You shorten a conversation")
 
 
-def _summarising(request: Request) -> Reply:
+def _summarizing(request: Request) -> Reply:
     return Say(SUMMARY if _is_summary(request) else LONG)
 
 
-def _failing_to_summarise(request: Request) -> Reply:
+def _failing_to_summarize(request: Request) -> Reply:
     return Refuse(400, "no") if _is_summary(request) else Say(LONG)
 
 
@@ -53,7 +53,7 @@ def _ask(page: Page, question: str, answers: int) -> None:
 def test_a_title_comes_by_itself(
     opens: Opens, server: Serving, model: ScriptedModel, pictures: Path
 ) -> None:
-    model.play(_summarising)
+    model.play(_summarizing)
     model.title = "Where bikes stand"
     with opens(server.url) as watched:
         page = watched.open("/chat")
@@ -65,18 +65,18 @@ def test_a_title_comes_by_itself(
     model.title = ""
 
 
-def test_what_was_summarised_is_shown(
+def test_what_was_summarized_is_shown(
     opens: Opens, server: Serving, model: ScriptedModel, pictures: Path
 ) -> None:
-    model.play(_summarising)
+    model.play(_summarizing)
     with opens(server.url) as watched:
         page = watched.open("/chat")
         for number in range(1, 4):
             _ask(page, f"Where do bikes go? {number}", number)
-        summarised = page.locator(".summarised:visible")
-        expect(summarised).to_have_count(1)
-        summarised.get_by_text("Earlier messages were summarised").click()
-        expect(summarised).to_contain_text("Bikes stand in the yard; the firm pays for trains.")
+        summarized = page.locator(".summarised:visible")
+        expect(summarized).to_have_count(1)
+        summarized.get_by_text("Earlier messages were summarized").click()
+        expect(summarized).to_contain_text("Bikes stand in the yard; the firm pays for trains.")
         told = [one.text for one in model.requests if "What did we talk about before" in one.text]
         assert told
         assert SUMMARY in told[-1]
@@ -85,10 +85,10 @@ def test_what_was_summarised_is_shown(
         expect(page.locator(".summarised:visible")).to_have_count(1)
 
 
-def test_where_nothing_can_be_summarised_the_asker_is_told(
+def test_where_nothing_can_be_summarized_the_asker_is_told(
     opens: Opens, server: Serving, model: ScriptedModel
 ) -> None:
-    model.play(_failing_to_summarise)
+    model.play(_failing_to_summarize)
     with opens(server.url) as watched:
         page = watched.open("/chat")
         for number in range(1, 4):
@@ -102,7 +102,7 @@ def test_where_nothing_can_be_summarised_the_asker_is_told(
 def test_a_follower_without_a_place_waits_as_long_as_it_is_told(
     opens: Opens, server: Serving, model: ScriptedModel
 ) -> None:
-    model.play(_summarising)
+    model.play(_summarizing)
     refused: list[str] = []
     problem = {"type": "about:blank", "title": "Busy", "status": 503, "detail": BUSY}
 

@@ -163,7 +163,7 @@ def test_asked_and_asked_on(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_code_is_coloured_and_copied_and_a_table_is_one(
+def test_code_is_colored_and_copied_and_a_table_is_one(
     scheme: str, opens: Opens, address: str, model: ScriptedModel, pictures: Path
 ) -> None:
     model.play(

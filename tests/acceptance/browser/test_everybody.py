@@ -97,18 +97,18 @@ def test_filters_on_a_phone_are_opened_when_they_are_wanted(
         page.screenshot(path=pictures / "filters-phone.png")
 
 
-def test_the_colours_that_were_chosen_are_kept(opens: Opens, address: str) -> None:
+def test_the_colors_that_were_chosen_are_kept(opens: Opens, address: str) -> None:
     with opens(address, color_scheme="light") as watched:
         page = watched.open("/")
         ground = "getComputedStyle(document.body).backgroundColor"
         light = page.evaluate(ground)
-        page.get_by_role("button", name="Colours: same as the system").click()
-        page.get_by_role("button", name="Colours: light").click()
+        page.get_by_role("button", name="Colors: same as the system").click()
+        page.get_by_role("button", name="Colors: light").click()
         dark = page.evaluate(ground)
         assert dark != light
         page.goto(f"{address}/sources")
         assert page.evaluate(ground) == dark
-        expect(page.get_by_role("button", name="Colours: dark")).to_be_visible()
+        expect(page.get_by_role("button", name="Colors: dark")).to_be_visible()
 
 
 def test_who_wants_no_motion_sees_none(opens: Opens, address: str) -> None:

@@ -56,7 +56,7 @@ class Company:
         return context, page
 
     def lose_history(self) -> None:
-        """As if no model had summarised the earliest messages of the conversations so far."""
+        """As if no model had summarized the earliest messages of the conversations so far."""
         loss = '[{"step": "history", "reason": "The summary was not written in time."}]'
         self._change_answers("losses = ?", loss)
 

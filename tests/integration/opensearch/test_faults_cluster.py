@@ -165,8 +165,8 @@ def test_a_cluster_that_loses_a_node_goes_on_and_has_lost_nothing(
         lost = chosen(cluster, subject)
         lost.kill()
         traffic.await_more()
-        await_colour(client, subject.name, "yellow")
-        await_colour(client, bare.name, "red")
+        await_color(client, subject.name, "yellow")
+        await_color(client, bare.name, "red")
         check_partial(bare)
         traffic.await_more()
         lost.start()
@@ -181,9 +181,9 @@ def test_a_cluster_that_loses_a_node_goes_on_and_has_lost_nothing(
         check_copies(server, prefix, traffic.acknowledged)
 
 
-def await_colour(client: OpenSearch, index: str, colour: str) -> None:
+def await_color(client: OpenSearch, index: str, color: str) -> None:
     deadline = time.monotonic() + 60
-    while client.cluster.health(index=index)["status"] != colour:
+    while client.cluster.health(index=index)["status"] != color:
         assert time.monotonic() < deadline
         time.sleep(0.1)
 

@@ -33,7 +33,7 @@ class GitHub(FaultyService):
     ) -> None:
         """
         Args:
-            members: the logins of each organisation.
+            members: the logins of each organization.
             folder: has the repositories for git: OWNER/NAME.git and OWNER/NAME.wiki.git.
         """
         super().__init__()
@@ -142,9 +142,9 @@ class GitHub(FaultyService):
         owned = [one for one in self.repositories if one.name.startswith(f"{owner}/")]
         return self._reply_page(request, None, [_format_repository(one) for one in owned])
 
-    def _members(self, request: ReceivedRequest, organisation: str) -> Reply:
+    def _members(self, request: ReceivedRequest, organization: str) -> Reply:
         return self._reply_page(
-            request, None, [_format_person(one) for one in self.members[organisation]]
+            request, None, [_format_person(one) for one in self.members[organization]]
         )
 
     def _collaborators(self, request: ReceivedRequest, repo: Repo) -> Reply:

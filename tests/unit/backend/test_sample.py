@@ -65,13 +65,13 @@ def questions() -> tuple[Question, ...]:
 
 @cache
 def texts() -> Mapping[str, str]:
-    """The text of every document by its path in the handbook, white space normalised."""
+    """The text of every document by its path in the handbook, white space normalized."""
     root = handbook()
     paths = sorted(path for path in root.rglob("*") if path.is_file() and path.suffix != ".yaml")
-    return {path.relative_to(root).as_posix(): normalised(text_of(path)) for path in paths}
+    return {path.relative_to(root).as_posix(): normalized(text_of(path)) for path in paths}
 
 
-def normalised(text: str) -> str:
+def normalized(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -130,7 +130,7 @@ def test_a_passage_stands_in_the_documents_of_its_question_and_nowhere_else() ->
     # All but the ten that nothing answers and the two asked without rights.
     assert len(answered) == 48
     for question in answered:
-        passage = normalised(question.passage)
+        passage = normalized(question.passage)
         holders = {path for path, text in texts().items() if passage in text}
         assert passage, question.id
         assert holders == set(question.documents), question.id
@@ -194,7 +194,7 @@ def test_handbook_stays_small() -> None:
 
 def test_pdfs_have_pages_and_answers_stand_beyond_the_first() -> None:
     pages = {
-        path: [normalised(page.extract_text()) for page in PdfReader(handbook() / path).pages]
+        path: [normalized(page.extract_text()) for page in PdfReader(handbook() / path).pages]
         for path in texts()
         if path.endswith(".pdf")
     }
@@ -203,7 +203,7 @@ def test_pdfs_have_pages_and_answers_stand_beyond_the_first() -> None:
         question.id
         for question in questions()
         for path in question.documents
-        if path in pages and normalised(question.passage) not in pages[path][0]
+        if path in pages and normalized(question.passage) not in pages[path][0]
     ]
     assert len(beyond) >= 4
 

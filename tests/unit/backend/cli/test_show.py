@@ -10,7 +10,7 @@ from backend.schemas.document import DocumentContent, PlaceResponse, SectionResp
 @pytest.mark.parametrize(
     "hostile",
     [
-        "\x1b[31mred\x1b[0m",  # colours, and worse: titles, clipboard, erased lines
+        "\x1b[31mred\x1b[0m",  # colors, and worse: titles, clipboard, erased lines
         "\x9b2J",  # the same as one character
         "bell\x07",
         "\u202egnirts",  # turns the reading order round

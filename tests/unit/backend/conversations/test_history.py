@@ -1,4 +1,4 @@
-"""The history fits its window: newest messages whole, older ones summarised once, and nothing that may not be read."""
+"""The history fits its window: newest messages whole, older ones summarized once, and nothing that may not be read."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -115,7 +115,7 @@ def test_what_fits_is_told_whole(talk: Talk) -> None:
     assert (history.summary, history.loss, talk.writer.asked) == ("", "", [])
 
 
-def test_older_messages_are_summarised_once(talk: Talk) -> None:
+def test_older_messages_are_summarized_once(talk: Talk) -> None:
     leaf = talk.write(10)
     history = talk.make(leaf, talk.writer.model())
     assert history.summary == "summary 1"
@@ -158,7 +158,7 @@ def test_a_branch_has_its_own_summary_only_where_its_path_differs(talk: Talk) ->
     stem = talk.write(8)
     first, second = talk.write(2, parent=stem), talk.write(2, parent=stem)
     assert talk.make(first, talk.writer.model()).summary == "summary 1"
-    # Both branches begin behind what is summarised.
+    # Both branches begin behind what is summarized.
     assert talk.make(second, talk.writer.model()).summary == "summary 1"
     early = talk.write(10, parent=messages.get(talk.database, OWNER, stem.conversation_id, 2))
     assert talk.make(early, talk.writer.model()).summary == "summary 2"
@@ -189,12 +189,12 @@ def test_without_a_summary_the_asker_is_told(talk: Talk) -> None:
     assert talk.make(leaf, talk.writer.model()).loss == ""
 
 
-def test_without_a_model_nothing_is_summarised(talk: Talk) -> None:
+def test_without_a_model_nothing_is_summarized(talk: Talk) -> None:
     history = talk.make(talk.write(10), None)
     assert (len(history.messages), history.summary, history.loss) == (20, "", "")
 
 
-def test_many_short_messages_are_summarised_before_any_is_forgotten(talk: Talk) -> None:
+def test_many_short_messages_are_summarized_before_any_is_forgotten(talk: Talk) -> None:
     leaf = talk.write(MOST_WHOLE // 2, words=2)
     history = talk.make(leaf, talk.writer.model(window=100_000))
     assert history.summary == "summary 1"
@@ -219,7 +219,7 @@ def test_a_summary_is_cut_for_a_smaller_window(talk: Talk) -> None:
     assert len(smaller.split()) <= 46
 
 
-def test_two_turns_do_not_summarise_the_same_twice(talk: Talk) -> None:
+def test_two_turns_do_not_summarize_the_same_twice(talk: Talk) -> None:
     leaf = talk.write(10)
     talk.writer.may_answer.clear()
     made: list[str] = []

@@ -1,4 +1,4 @@
-"""Clusters of search results, and what is learnt of them."""
+"""Clusters of search results, and what is learned of them."""
 
 import json
 import random

@@ -28,7 +28,7 @@ def test_consecutive_chunks_become_one_section_at_the_best_ones_place() -> None:
     assert [one.chunk.position for one in merged[0].hits] == [3, 4, 2]
 
 
-def test_the_last_chunk_of_one_document_is_no_neighbour_of_the_first_of_the_next() -> None:
+def test_the_last_chunk_of_one_document_is_no_neighbor_of_the_first_of_the_next() -> None:
     assert len(merge_individual_chunks(found(("a", 0), ("b", 1)))) == 2
 
 

@@ -62,7 +62,7 @@ def search(index: LocalIndex, asked: SearchRequest) -> SearchResult:
     return done.result
 
 
-def test_a_code_is_found_first_and_read_with_its_neighbours(index: LocalIndex) -> None:
+def test_a_code_is_found_first_and_read_with_its_neighbors(index: LocalIndex) -> None:
     first = search(index, request("What does E-2207 of the scanner mean?")).docs[0]
     assert first.document_id == "errors"
     assert first.content == "\n".join(one.text for one in CORPUS[:3])

@@ -329,7 +329,7 @@ def test_with_three_sections_nothing_is_chosen() -> None:
     assert "travel" in documents(found)
 
 
-def test_the_best_sections_are_read_with_their_neighbours() -> None:
+def test_the_best_sections_are_read_with_their_neighbors() -> None:
     prose = ("rivers", "lakes", "mountains", "the mileage rate is 42 cents", "seas", "woods")
     index = MemoryIndex(tuple(chunk("tour", n, text) for n, text in enumerate(prose)))
     found = result(
@@ -462,7 +462,7 @@ def test_a_second_find_that_fails_costs_what_it_would_have_added() -> None:
     assert documents(result(events)) == ["travel"]
 
 
-def test_neighbours_that_cannot_be_had_leave_sections_as_they_were_found() -> None:
+def test_neighbors_that_cannot_be_had_leave_sections_as_they_were_found() -> None:
     def away() -> None:
         raise DeadlineExceededError("late")
 

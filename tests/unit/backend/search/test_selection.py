@@ -209,7 +209,7 @@ def test_nothing_selected_asks_nothing() -> None:
     assert index.reads == []
 
 
-def test_neighbours_that_are_forbidden_stay_out_and_so_does_what_lies_behind_them() -> None:
+def test_neighbors_that_are_forbidden_stay_out_and_so_does_what_lies_behind_them() -> None:
     bob = Access.to(["user:bob@example.com"])
     corpus = tuple(
         chunk("mixed", place, access=bob) if place == 3 else chunk("mixed", place)

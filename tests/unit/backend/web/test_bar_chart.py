@@ -1,4 +1,4 @@
-"""Stacked bars: heights add up, nothing leaves its box, and the colours stand out."""
+"""Stacked bars: heights add up, nothing leaves its box, and the colors stand out."""
 
 import re
 from datetime import date, timedelta
@@ -125,16 +125,16 @@ def test_without_usage_there_is_no_chart() -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_each_colour_stands_out_from_the_ground(theme: str) -> None:
+def test_each_color_stands_out_from_the_ground(theme: str) -> None:
     blocks = _read_themes("base.css", theme), _read_themes("plots.css", theme)
-    for ground, colours in zip(*blocks, strict=True):
-        assert len(colours) == 7
-        for name, colour in colours.items():
-            assert _contrast(colour, ground["--ground"]) >= 3, (theme, name)
+    for ground, colors in zip(*blocks, strict=True):
+        assert len(colors) == 7
+        for name, color in colors.items():
+            assert _contrast(color, ground["--ground"]) >= 3, (theme, name)
 
 
 def _read_themes(sheet: str, theme: str) -> list[dict[str, str]]:
-    """Return the colours of a theme: where it is chosen, and where the system has it."""
+    """Return the colors of a theme: where it is chosen, and where the system has it."""
     css = (STATIC / sheet).read_text(encoding="utf-8")
     selectors = {
         "light": [r":root"],
@@ -152,7 +152,7 @@ def _contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def _luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+def _luminance(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

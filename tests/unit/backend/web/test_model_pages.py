@@ -201,7 +201,7 @@ def test_usage_is_drawn_by_model_by_person_and_as_costs(
     assert "Without the cost of &lt;b&gt;" in week
 
 
-def test_what_has_no_colour_of_its_own_is_drawn_as_one(
+def test_what_has_no_color_of_its_own_is_drawn_as_one(
     container: Container, admin: TestClient
 ) -> None:
     today = datetime.now(UTC).date()

@@ -92,7 +92,7 @@ def test_other_pages_stay_apart(one: str, other: str) -> None:
         ("https://[2001:db8::1]:8443/a", "https://[2001:db8::1]:8443/a"),
     ],
 )
-def test_addresses_are_spelt_one_way(url: str, normalized: str) -> None:
+def test_addresses_are_spelled_one_way(url: str, normalized: str) -> None:
     assert normalize_address(url) == normalized
 
 

@@ -20,7 +20,7 @@ from connectors.errors import InvalidInputError
         ("de", "de"),
     ],
 )
-def test_domains_are_spelt_one_way(text: str, domain: str) -> None:
+def test_domains_are_spelled_one_way(text: str, domain: str) -> None:
     assert parse_domain(text) == domain
 
 

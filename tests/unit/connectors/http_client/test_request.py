@@ -113,7 +113,7 @@ def _headers(client: WebClient, url: str, **headers: str) -> Mapping[str, str]:
     return found
 
 
-def _authorised(authorization: Authorization) -> WebClient:
+def _authorized(authorization: Authorization) -> WebClient:
     return WebClient(allowed_networks=LOOPBACK, authorization=authorization)
 
 
@@ -121,7 +121,7 @@ def test_the_authorization_goes_to_its_origin_only(
     two: tuple[RunningService, RunningService],
 ) -> None:
     service, other = two
-    with _authorised(Authorization.bearer(f"{service.url}/api/", "word")) as client:
+    with _authorized(Authorization.bearer(f"{service.url}/api/", "word")) as client:
         assert _headers(client, f"{service.url}/a")["authorization"] == "Bearer word"
         assert _headers(client, f"{service.url}/within")["authorization"] == "Bearer word"
         assert "authorization" not in _headers(client, f"{service.url}/away")
@@ -135,7 +135,7 @@ def test_it_comes_back_with_a_redirect_to_its_origin() -> None:
     with (
         serve(echo) as home,
         serve(lambda _: redirect(f"{home.url}/back")) as other,
-        _authorised(Authorization.bearer(home.url, "word")) as client,
+        _authorized(Authorization.bearer(home.url, "word")) as client,
     ):
         assert _headers(client, other.url)["authorization"] == "Bearer word"
         assert "authorization" not in other.log[0].headers
@@ -165,7 +165,7 @@ def test_a_body_is_not_sent_on_to_another_origin(
 def test_a_renewed_token_takes_the_place_of_the_old() -> None:
     with (
         serve(echo) as service,
-        _authorised(Authorization.bearer(service.url, "old")) as client,
+        _authorized(Authorization.bearer(service.url, "old")) as client,
     ):
         client.set_authorization(Authorization.basic(service.url, "ä@a.example", "x:y"))
         # base64 of "ä@a.example:x:y" in UTF-8

@@ -132,7 +132,7 @@ def test_every_share_is_between_nothing_and_all(text: str) -> None:
         ("Chính sách hoàn tiền", False),
     ],
 )
-def test_english_is_distinguished_from_its_neighbours(text: str, english: bool) -> None:  # noqa: FBT001
+def test_english_is_distinguished_from_its_neighbors(text: str, english: bool) -> None:  # noqa: FBT001
     assert is_english(text) is english
 
 

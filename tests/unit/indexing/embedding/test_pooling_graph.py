@@ -1,4 +1,4 @@
-"""Pooling, dense layers and normalisation compute what numpy does, whichever side is padded."""
+"""Pooling, dense layers and normalization compute what numpy does, whichever side is padded."""
 
 from collections.abc import Sequence
 from pathlib import Path

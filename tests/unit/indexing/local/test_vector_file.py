@@ -50,7 +50,7 @@ def files(folder: Path, matrix: Vectors) -> vector_file.VectorFiles:
     return vector_file.map_files(folder, 0, matrix.shape[1]).first(len(matrix))
 
 
-def test_many_vectors_are_quantised_in_parts(tmp_path: Path) -> None:
+def test_many_vectors_are_quantized_in_parts(tmp_path: Path) -> None:
     matrix = drawn(20_000).astype(np.float16)
     # Bytes, scales and their form for the file take 2.8 megabytes, all vectors with four bytes a number 5.1.
     assert measure_peak(lambda: vector_file.append(tmp_path, 0, 0, matrix)) < 6_000_000

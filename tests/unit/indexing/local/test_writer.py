@@ -132,7 +132,7 @@ def test_files_of_a_commit_that_never_came_to_be_are_not_in_the_way(
 ) -> None:
     writer.write([document("a", "text"), document("b", "text")])
     crash(tmp_path, Delete("a"), "committed")
-    # What the commit of the deletion would write is learnt from one that comes to its end.
+    # What the commit of the deletion would write is learned from one that comes to its end.
     shutil.copytree(tmp_path, tmp_path / "copy")
     LocalIndexWriter(tmp_path / "copy", DIMENSION, BY_LANGUAGE).write([Delete("none")])
     (written,) = (tmp_path / "copy" / "fts-0").glob("*.del")

@@ -50,7 +50,7 @@ def test_requests_hold_all_actions_in_order_and_not_too_much(
     for request in requests:
         assert request
         assert len(request) == 1 or sum(len(action.lines) for action in request) <= limit
-    # No two neighbours would have fitted into one.
+    # No two neighbors would have fitted into one.
     for one, following in pairwise(requests):
         assert sum(len(action.lines) for action in [*one, following[0]]) > limit
 

@@ -99,7 +99,7 @@ def test_a_query_is_stemmed_in_every_language_and_loses_the_stop_words_of_each()
     assert BY_LANGUAGE.query_words("in", NO_LANGUAGES) == []
 
 
-def test_neighbouring_syllables_are_a_form_of_the_second_one() -> None:
+def test_neighboring_syllables_are_a_form_of_the_second_one() -> None:
     asked = BY_LANGUAGE.query_words("nhân viên, ERR-1042 nghỉ", frozenset({"vi"}))
     assert [[form for form in word if "·" in form] for word in asked] == [
         [],

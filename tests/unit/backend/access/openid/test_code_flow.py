@@ -286,7 +286,7 @@ def test_a_wrong_client_secret_is_a_matter_of_the_settings(provider: OpenIdProvi
         sign_in(CodeFlow(connected))
 
 
-def test_keys_that_are_rotated_between_two_sign_ins_are_learnt(provider: OpenIdProvider) -> None:
+def test_keys_that_are_rotated_between_two_sign_ins_are_learned(provider: OpenIdProvider) -> None:
     """The pause between two requests for keys is over: a second flow, whose keys are as old as its first sign-in."""
     seconds = [0.0]
     with closing(connect(provider)) as connected:
@@ -306,7 +306,7 @@ def test_keys_that_are_rotated_between_two_sign_ins_are_learnt(provider: OpenIdP
 
 
 @pytest.mark.parametrize("header", [{"alg": "RS256"}, {"alg": "RS256", "kid": "same"}])
-def test_keys_that_are_rotated_without_another_name_are_learnt(
+def test_keys_that_are_rotated_without_another_name_are_learned(
     provider: OpenIdProvider, header: dict[str, str]
 ) -> None:
     """The tokens name no key, or the new one has the name of the former."""

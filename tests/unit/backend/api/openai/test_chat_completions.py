@@ -213,7 +213,7 @@ def test_a_limit_of_the_client_ends_the_answer_and_the_model(
         ({"messages": []}, "messages"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_by_its_name(
+def test_what_cannot_be_honored_is_refused_by_its_name(
     ann: openai.OpenAI, sent: dict[str, Any], param: str
 ) -> None:
     messages = sent.pop("messages", [{"role": "user", "content": QUESTION}])

@@ -112,7 +112,7 @@ def test_a_limit_leaves_the_answer_incomplete(ann: openai.OpenAI) -> None:
         ({"mystery": 1}, "mystery"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_by_its_name(
+def test_what_cannot_be_honored_is_refused_by_its_name(
     ann: openai.OpenAI, sent: dict[str, Any], param: str
 ) -> None:
     with pytest.raises(openai.BadRequestError) as refused:

@@ -71,7 +71,7 @@ def test_an_alphabet_is_not_related_whatever_it_says(paths: Sequence[str]) -> No
     assert find_alphabet(f"https://news.example{path}" for path in paths)
 
 
-def test_a_few_neighbours_are_no_alphabet() -> None:
+def test_a_few_neighbors_are_no_alphabet() -> None:
     few = links(*(f"/annual-leave/{number}" for number in range(ALPHABET - 1)))
     assert find_alphabet(link.url for link in few) == frozenset()
     assert list_related_links(few, QUESTION, ASKED) == few[:LISTED_LINKS]

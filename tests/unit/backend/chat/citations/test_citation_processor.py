@@ -54,7 +54,7 @@ def processor(mode: CitationMode = CitationMode.HYPERLINK) -> DynamicCitationPro
 
 
 def process(mode: CitationMode, *tokens: str) -> list[str | CitationInfo]:
-    """All that comes out, neighbouring texts as one."""
+    """All that comes out, neighboring texts as one."""
     citing = processor(mode)
     out: list[str | CitationInfo] = []
     for token in [*tokens, None]:

@@ -103,7 +103,7 @@ def test_the_same_documents_are_cited_in_the_same_order(answer: str) -> None:
         ("[[7]a][a][3]", r"\[\[7\]a][a][3]"),
     ],
 )
-def test_a_marker_that_would_join_with_its_neighbours_stays_as_it_is_written(
+def test_a_marker_that_would_join_with_its_neighbors_stays_as_it_is_written(
     answer: str, collapsed: str
 ) -> None:
     mapping = numbered(b=3) | numbered(c=4) | {8: DOCUMENTS[2]}

@@ -337,7 +337,7 @@ def quote(held: Chunk, text: str, *, answering: bool) -> QuotedPassage:
     return quote_passage(one, 0.12345, [one.span] if answering else [], DocumentNumbers())
 
 
-def test_the_neighbours_are_quoted_and_the_answer_is_highlighted() -> None:
+def test_the_neighbors_are_quoted_and_the_answer_is_highlighted() -> None:
     shown = quote(chunk("a", 0, DOCK), "Ask the lab for help.", answering=True)
     assert shown.quote == "The dock is grey. It charges overnight. Ask the lab for help."
     assert shown.runs == (

@@ -305,7 +305,7 @@ def test_the_wait_of_a_secondary_rate_limit_is_exact() -> None:
     assert caught.value.retry_after == timedelta(seconds=70)
 
 
-def test_single_sign_on_is_reported_with_the_url_to_authorise_the_token() -> None:
+def test_single_sign_on_is_reported_with_the_url_to_authorize_the_token() -> None:
     where = "https://github.com/orgs/acme/sso?authorization_request=x"
     with serve_github(GitHub(handbook())) as place:
         place.service.fault = lambda _: denied(

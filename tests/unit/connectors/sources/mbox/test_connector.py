@@ -57,7 +57,7 @@ def test_only_files_that_begin_as_mbox_files_do_are_read(tmp_path: Path) -> None
     assert documents(connector(tmp_path, exclude=["*.mbox"])).keys() == {"Room"}
 
 
-def test_of_one_file_its_neighbours_are_not_read(tmp_path: Path) -> None:
+def test_of_one_file_its_neighbors_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "mine").write_bytes(mbox(FIRST))
     (tmp_path / "other").write_bytes(mbox(message("Other", "x", "o")))
     (tmp_path / "mine.d").mkdir()
