@@ -50,7 +50,7 @@ from backend.search.models import (
 from backend.search.search_tool import follow_search
 from backend.web_search.web_session import WebSession
 from indexing.embedding.embedder import Embedder
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.text.markdown_links import escape_markdown, safe_link
 
 Search: TypeAlias = Callable[[SearchRequest], Iterator[SearchEvent]]
@@ -68,7 +68,7 @@ class ExtractiveDependencies:
     numbers: DocumentNumbers
     """Shared with the search; made for this turn."""
     embedder: Embedder
-    understanding: Understanding
+    understanding: LanguageSupport
     budgets: Budgets
     search_seconds: float = 30.0
     reason: PassagesReason = PassagesReason.NO_MODEL

@@ -17,7 +17,7 @@ from backend.chat.events import AnswerDone, ChatEvent, Citation
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import QueryEmbedder
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 CHECKING_SECONDS = 20.0
@@ -34,7 +34,7 @@ class CitationChecker:
     """Finds, for each cited sentence, what in its document supports it."""
 
     embedder: QueryEmbedder
-    understanding: Understanding
+    understanding: LanguageSupport
     state: ChatStateContainer
     judge: ClaimJudge
     deadline: Deadline

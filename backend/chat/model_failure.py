@@ -23,7 +23,7 @@ from backend.search.follow_ups import resolve_follow_up
 from backend.search.models import DocumentNumbers, InferenceSection
 from backend.search.sections import MAX_SECTIONS
 from indexing.embedding.embedder import Embedder
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.runtime.deadline import Deadline
 
 PASSAGES_SECONDS = 10.0
@@ -44,7 +44,7 @@ class PassageFallback:
     """Shows passages in place of what a model that failed did not write."""
 
     embedder: Embedder
-    understanding: Understanding
+    understanding: LanguageSupport
     numbers: DocumentNumbers
     state: ChatStateContainer
     model: str

@@ -11,7 +11,7 @@ from backend.search.word_scores import Scores
 from backend.web_search.page_snippets import UNDERSTOOD
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import QueryEmbedder
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.runtime.deadline import Deadline
 
 SAMPLE_CHARACTERS = 100
@@ -25,7 +25,7 @@ class SentenceModel:
     """What embeds questions and short texts alike, best a `VectorCache`, and the languages that it understands."""
 
     embedder: QueryEmbedder
-    understanding: Understanding
+    understanding: LanguageSupport
 
 
 def sort_places(scores: Scores) -> list[int]:
@@ -47,9 +47,9 @@ def find_nearness(
         return None
 
 
-def _is_understood(texts: Sequence[str], question: str, understanding: Understanding) -> bool:
+def _is_understood(texts: Sequence[str], question: str, understanding: LanguageSupport) -> bool:
     sample = " ".join(text[:SAMPLE_CHARACTERS] for text in texts)
-    shares = map(understanding.share_of, (question, sample))
+    shares = map(understanding.vector_weight, (question, sample))
     return bool(question.strip()) and min(shares) >= UNDERSTOOD
 
 

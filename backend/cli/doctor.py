@@ -25,7 +25,7 @@ from backend.store.sync import failures, sources, workers
 from backend.sync import wakeup_messages
 from backend.worker.broker import Broker
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.embedding.model_loading import describe_model
 from indexing.opensearch.cluster_health import MIN_VERSION, ClusterHealth
 from indexing.runtime.deadline import Deadline
@@ -185,7 +185,7 @@ def _check_model(embedding: EmbeddingModel) -> DoctorCheck:
     )
 
 
-def _check_languages(support: Understanding) -> DoctorCheck:
+def _check_languages(support: LanguageSupport) -> DoctorCheck:
     shares = {name: support.language(name) for name in support.measured}
     known = [f"{name} {share:.2f}" for name, share in shares.items() if share >= UNDERSTOOD]
     poor = [f"{name} {share:.2f}" for name, share in shares.items() if share < UNDERSTOOD]

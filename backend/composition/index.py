@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from connectors.access import Readers
     from indexing.chunking.chunk import Chunk, ChunkRange
     from indexing.embedding.embedder import Embedder
-    from indexing.embedding.language_support import EmbedderWithLanguages, Understanding
+    from indexing.embedding.language_support import EmbedderWithLanguages, LanguageSupport
     from indexing.embedding.vector_cache import VectorCache
     from indexing.index.protocols import (
         Facets,
@@ -115,11 +115,11 @@ class EmbeddingModel:
         return VectorCache(self.embedder)
 
     @cached_property
-    def language_support(self) -> "Understanding":
+    def language_support(self) -> "LanguageSupport":
         """Which languages the model understands, measured once and stored beside it."""
-        from indexing.embedding.language_support import understanding_of
+        from indexing.embedding.language_support import load_language_support
 
-        return understanding_of(self.embedder, self.folder)
+        return load_language_support(self.embedder, self.folder)
 
     @property
     def with_languages(self) -> "EmbedderWithLanguages":

@@ -17,7 +17,7 @@ from backend.conversations.turn_events import NumberedEvent, decode_portions
 from backend.conversations.turn_notifications import TurnNotifications, Wake
 from backend.conversations.visible_filters import keep_visible
 from backend.store.chat import turns
-from backend.store.chat.messages import missing_message
+from backend.store.chat.messages import make_missing_message_error
 from backend.store.chat.turns import FollowedTurn
 from backend.store.database import Database
 from backend.store.owner import ConversationOwner
@@ -143,7 +143,7 @@ class TurnFollower:
             self.database, place.author, place.conversation_id, answer.message_id, after
         )
         if found is None:
-            raise missing_message()
+            raise make_missing_message_error()
         return found
 
     def _check(self, turn: FollowedTurn, events: Sequence[NumberedEvent]) -> list[NumberedEvent]:

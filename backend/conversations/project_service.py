@@ -17,7 +17,7 @@ from backend.store.accounts import people
 from backend.store.audit import Actor
 from backend.store.chat import conversation_projects, projects
 from backend.store.chat.conversations import get as get_conversation
-from backend.store.chat.messages import missing_message
+from backend.store.chat.messages import make_missing_message_error
 from backend.store.chat.projects import Project, ProjectConversation, ProjectMember
 from backend.store.database import Database
 from backend.store.owner import ConversationOwner
@@ -168,7 +168,7 @@ class ProjectService:
         self.get(project_id)
         found = projects.find_conversation_of(self.database, project_id, message_id)
         if found is None:
-            raise missing_message()
+            raise make_missing_message_error()
         return found
 
     def move_conversation(self, conversation_id: str, project_id: str | None) -> None:

@@ -17,7 +17,7 @@ from backend.store.chat import assistants, shared_files
 from backend.store.chat.assistants import Visibility
 from backend.store.chat.shared_files import FileHolder, SharedFile
 from backend.store.database import Database
-from backend.store.files.user_files import missing_file
+from backend.store.files.user_files import make_missing_file_error
 from backend.store.owner import ConversationOwner
 from connectors.errors import ActionRequiredError, ConflictError
 
@@ -100,7 +100,7 @@ class SharedFileService:
         listed = self.list_of(holder)
         held = next((one for one in listed.files if one.file.id == file_id), None)
         if held is None:
-            raise missing_file()
+            raise make_missing_file_error()
         if not listed.may_remove(held):
             sentence = (
                 "Only the person who added this file, or the owner of the project, may remove it."

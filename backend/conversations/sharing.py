@@ -88,7 +88,7 @@ class SharingService:
         shared = conversation_shares.get_shared(self.database, share_id, self.owner)
         path = messages.list_path(self.database, shared.message_id, MOST_SHOWN)
         if not path:
-            raise conversation_shares.missing()
+            raise conversation_shares.make_missing_share_error()
         # The words of another first question may be the title: that one is not shared.
         title = shared.title if shared.title_by == "person" else _make_title_of(path)
         return OpenedShare(shared, self._read(title, list(map(redact, path))))

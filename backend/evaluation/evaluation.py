@@ -19,7 +19,7 @@ from backend.evaluation.legs import SECONDS, build_legs
 from backend.evaluation.measures import scores
 from connectors.batched import batched
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vector
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.index.protocols import Index, IndexWriter
 from indexing.runtime.deadline import Deadline
 
@@ -38,7 +38,7 @@ class EvaluationDependencies:
     open_index: OpenIndex
     open_writer: OpenWriter
     embedder: Embedder
-    understanding: Understanding
+    understanding: LanguageSupport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from backend.search.search_tool import SearchTool
 from connectors.access import Readers
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Embedder, Vector
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.hybrid_ranking import CANDIDATES
 from indexing.index.protocols import Filters, Index, IndexQuery
@@ -34,7 +34,9 @@ Leg: TypeAlias = Callable[[str, Vector], list[str]]
 _PUBLIC = Readers.of()
 
 
-def build_legs(index: Index, embedder: Embedder, understanding: Understanding) -> Mapping[str, Leg]:
+def build_legs(
+    index: Index, embedder: Embedder, understanding: LanguageSupport
+) -> Mapping[str, Leg]:
     """Return the methods by their names in the report."""
 
     def keyword(text: str, _: Vector) -> list[str]:
@@ -44,7 +46,7 @@ def build_legs(index: Index, embedder: Embedder, understanding: Understanding) -
         return _rank(index, IndexQuery(text=text, vector=vector, alpha=1.0, size=HITS))
 
     def hybrid(text: str, vector: Vector) -> list[str]:
-        alpha = HYBRID_ALPHA * understanding.share_of(text)
+        alpha = HYBRID_ALPHA * understanding.vector_weight(text)
         scale = understanding.cosine_scale
         query = IndexQuery(text=text, vector=vector, alpha=alpha, scale=scale, size=HITS)
         return _rank(index, query)

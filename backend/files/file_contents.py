@@ -7,7 +7,7 @@ from backend.files.file_types import is_picture
 from backend.store.database import Database
 from backend.store.documents import documents
 from backend.store.files import user_files
-from backend.store.files.user_files import UserFile, missing_file
+from backend.store.files.user_files import UserFile, make_missing_file_error
 from backend.store.owner import ConversationOwner
 from connectors.access import Readers
 from connectors.errors import ConflictError
@@ -35,7 +35,7 @@ def read_content(database: Database, owner: ConversationOwner, file: UserFile) -
         return _read_picture(database, file)
     found = documents.find(database, file.document_id, add_own_files(Readers.of(), owner))
     if found is None:
-        raise missing_file()
+        raise make_missing_file_error()
     text = "\n\n".join(section.text for section in found.document.sections)
     return FileContent(_name_text(file.name), _TEXT, text.encode())
 
@@ -43,7 +43,7 @@ def read_content(database: Database, owner: ConversationOwner, file: UserFile) -
 def _read_picture(database: Database, file: UserFile) -> FileContent:
     data = user_files.read_pictures(database, [file.id]).get(file.id)
     if data is None:
-        raise missing_file()
+        raise make_missing_file_error()
     return FileContent(file.name, file.media_type, data)
 
 

@@ -20,7 +20,7 @@ from backend.search.prompts import keyword_prompt, rephrase_prompt, strip_reason
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vector
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.index.protocols import (
     Evidence,
     Filters,
@@ -241,7 +241,7 @@ class Retriever:
 
     index: Index
     embedder: Embedder
-    understanding: Understanding
+    understanding: LanguageSupport
     vectors: dict[str, Vector] = field(default_factory=dict)
     """Of the texts embedded so far: a turn searches the same text under other filters, or for more."""
 
@@ -258,7 +258,7 @@ class Retriever:
         if not variants:
             return RetrievalResult()
         texts = dict.fromkeys(variant.embedded_text for variant in variants)
-        shares = {text: self.understanding.share_of(text) for text in texts}
+        shares = {text: self.understanding.vector_weight(text) for text in texts}
         vectors, failures = self._embed(shares, options.deadline)
         queries = [
             self._build_query(

@@ -70,7 +70,7 @@ from backend.search.selection import (
 )
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters, Hit, Index
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
@@ -160,7 +160,7 @@ class SearchTool:
         *,
         index: Index,
         embedder: Embedder,
-        understanding: Understanding,
+        understanding: LanguageSupport,
         count_tokens: CountTokens,
         complete: Complete | None,
         numbers: DocumentNumbers,

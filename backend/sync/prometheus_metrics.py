@@ -32,10 +32,10 @@ class StageMetrics:
         for outcome in count_outcomes(RunCounters()):
             self._outcomes.labels(outcome)
 
-    def took(self, stage: str, seconds: float) -> None:
+    def add_seconds(self, stage: str, seconds: float) -> None:
         self._seconds.labels(stage).inc(max(seconds, 0.0))
 
-    def did(self, outcome: str, count: int) -> None:
+    def add_outcome(self, outcome: str, count: int) -> None:
         self._outcomes.labels(outcome).inc(max(count, 0))
 
 

@@ -42,20 +42,20 @@ _SECONDS_BETWEEN_REPORTS = 1.0
 
 
 class Measure(Protocol):
-    def took(self, stage: str, seconds: float) -> None:
+    def add_seconds(self, stage: str, seconds: float) -> None:
         """Add seconds of `fetch`, `cut`, `embed` or `write`."""
         ...
 
-    def did(self, outcome: str, count: int) -> None:
+    def add_outcome(self, outcome: str, count: int) -> None:
         """Add to an outcome: `documents`, `chunks` or another of `indexing.ingestion.progress.Outcome`."""
         ...
 
 
 class _NoMeasure:
-    def took(self, stage: str, seconds: float) -> None:
+    def add_seconds(self, stage: str, seconds: float) -> None:
         """Count nothing."""
 
-    def did(self, outcome: str, count: int) -> None:
+    def add_outcome(self, outcome: str, count: int) -> None:
         """Count nothing."""
 
 
@@ -72,7 +72,7 @@ def measure_waiting(measure: Measure, stage: str, stream: Iterable[T]) -> Iterat
         except StopIteration:
             return
         finally:
-            measure.took(stage, time.perf_counter() - began)
+            measure.add_seconds(stage, time.perf_counter() - began)
         yield step
 
 
@@ -88,9 +88,9 @@ class MeasuredCounters:
     def report(self) -> None:
         seconds, counted = dict(self._tally.seconds), count_outcomes(self._tally)
         for stage, name in STAGES.items():
-            self._measure.took(name, seconds[stage] - self._seconds[stage])
+            self._measure.add_seconds(name, seconds[stage] - self._seconds[stage])
         for outcome, count in counted.items():
-            self._measure.did(outcome, count - self._counts[outcome])
+            self._measure.add_outcome(outcome, count - self._counts[outcome])
         self._seconds, self._counts = seconds, counted
 
 

@@ -18,7 +18,7 @@ from connectors.document import Span
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.chunk import TokenizedText, find_break, split_sentences
 from indexing.embedding.embedder import Embedder
-from indexing.embedding.language_support import EmbedderWithLanguages, Understanding
+from indexing.embedding.language_support import EmbedderWithLanguages, LanguageSupport
 from indexing.runtime.deadline import Deadline
 
 MAX_CHARACTERS = 400_000
@@ -120,9 +120,9 @@ def _choose_windows(by_words: Scores) -> NDArray[np.intp]:
     return np.sort(present[np.argsort(-around, kind="stable")[:MAX_WINDOWS]])
 
 
-def _is_understood(texts: Sequence[str], question: str, understanding: Understanding) -> bool:
+def _is_understood(texts: Sequence[str], question: str, understanding: LanguageSupport) -> bool:
     sample = " ".join(texts[: SAMPLE_CHARACTERS // WINDOW_TOKENS])[:SAMPLE_CHARACTERS]
-    return min(map(understanding.share_of, (question, sample))) >= UNDERSTOOD
+    return min(map(understanding.vector_weight, (question, sample))) >= UNDERSTOOD
 
 
 def _embed(

@@ -99,8 +99,8 @@ RAW_COSINES = CosineScale()
 
 
 @dataclass(frozen=True, slots=True)
-class Understanding:
-    """Of one embedder: `share_of` a text is the factor for the share of its vector leg."""
+class LanguageSupport:
+    """What one embedder understands: `vector_weight` of a text is the factor for the share of its vector leg."""
 
     measured: Mapping[str, float]
     """By language: 0 at chance (or a little below), 1 when every question finds its answer."""
@@ -130,7 +130,7 @@ class Understanding:
         figure = self.measured.get(language, 0.0)
         return min(1.0, max(0.0, (figure - NOISE) / (UNDERSTOOD - NOISE)))
 
-    def share_of(self, text: str) -> float:
+    def vector_weight(self, text: str) -> float:
         """Return how much of the text is understood, 0 to 1, by its letters; 1 where it has none."""
         if text.isascii():  # nothing to count: all letters are of one script
             return min(1.0, self._latin(text)) if _ASCII_LETTER.search(text) else 1.0
@@ -161,7 +161,7 @@ class EmbedderWithLanguages:
     """An embedder together with the languages that it understands."""
 
     embedder: Embedder
-    understanding: Understanding
+    understanding: LanguageSupport
 
 
 def is_english(text: str) -> bool:
@@ -181,10 +181,10 @@ def is_english(text: str) -> bool:
     return english > 0 or marked < _MARKED_LETTERS or marked < _MARKED_SHARE * len(letters)
 
 
-EVERYTHING = Understanding(dict.fromkeys(PROBES, 1.0))
+EVERYTHING = LanguageSupport(dict.fromkeys(PROBES, 1.0))
 
 
-def measure(embedder: Embedder) -> Understanding:
+def measure(embedder: Embedder) -> LanguageSupport:
     """Put an embedder to the test: 208 short texts, a second for a local model.
 
     Raises:
@@ -193,7 +193,7 @@ def measure(embedder: Embedder) -> Understanding:
     cosines = {language: _cosines(embedder, pairs) for language, pairs in PROBES.items()}
     measured = {language: rescaled_reciprocal_rank(each) for language, each in cosines.items()}
     known = [each for language, each in cosines.items() if measured[language] >= UNDERSTOOD]
-    return Understanding(measured, compute_floor(known), *compute_usual_cosines(known))
+    return LanguageSupport(measured, compute_floor(known), *compute_usual_cosines(known))
 
 
 def compute_usual_cosines(cosines: Sequence[NDArray[np.float32]]) -> tuple[float, float]:
@@ -219,7 +219,7 @@ def _unrelated_pairs(cosines: Sequence[NDArray[np.float32]]) -> NDArray[np.float
     return np.concatenate([each[~np.eye(len(each), dtype=np.bool_)] for each in cosines])
 
 
-def understanding_of(embedder: Embedder, cache: Path) -> Understanding:
+def load_language_support(embedder: Embedder, cache: Path) -> LanguageSupport:
     """Measure what a model understands when it is new, afterwards read it from the folder `cache`.
 
     Raises:
@@ -235,14 +235,14 @@ def understanding_of(embedder: Embedder, cache: Path) -> Understanding:
     return understanding
 
 
-def to_json(understanding: Understanding) -> str:
+def to_json(understanding: LanguageSupport) -> str:
     return json.dumps(asdict(understanding), indent=2)
 
 
-def from_json(text: str) -> Understanding:
+def from_json(text: str) -> LanguageSupport:
     fields = json.loads(text)
     measured = {str(key): float(value) for key, value in fields["measured"].items()}
-    return Understanding(
+    return LanguageSupport(
         measured, float(fields["floor"]), float(fields["unrelated"]), float(fields["related"])
     )
 

@@ -52,7 +52,7 @@ from connectors.document import Document, Section
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.chunking.chunker import chunk_document, compute_content_hash
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vector, Vectors
-from indexing.embedding.language_support import Understanding, understanding_of
+from indexing.embedding.language_support import LanguageSupport, load_language_support
 from indexing.embedding.token_counting import rough_tokens
 from indexing.index.protocols import Facets, Filters, Found, IndexQuery, Replace
 from indexing.index.spelling import Corrections, SpellingQuery
@@ -69,7 +69,7 @@ EVERY = 7
 RIDGE = 1.0
 """On coefficients of standardised figures."""
 WINDOW = 32_000
-NO_VOTE = Understanding({})
+NO_VOTE = LanguageSupport({})
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / ".cache" / "benchmarks"
 
@@ -256,7 +256,7 @@ def whole(passage: Document) -> Replace:
     )
 
 
-def samples(collection: Collection, understanding: Understanding) -> list[Sample]:
+def samples(collection: Collection, understanding: LanguageSupport) -> list[Sample]:
     """Ask each question with its passages and without, and keep what comes of it, two lines each."""
     kind = "meaning" if understanding.measured else "words"
     kept = KEPT / f"answerability-{collection.name}-{kind}-{code_digest()}.jsonl"
@@ -299,7 +299,7 @@ def code_digest() -> str:
     ).hexdigest()
 
 
-def sample(question: Question, index: Without, understanding: Understanding) -> Sample:
+def sample(question: Question, index: Without, understanding: LanguageSupport) -> Sample:
     read = sections(question.text, index, understanding)
     found = find_candidates(read)
     half = drawn(min(question.passages).partition("-")[2]) % 2
@@ -314,7 +314,7 @@ def sample(question: Question, index: Without, understanding: Understanding) -> 
 
 
 def sections(
-    question: str, index: Without, understanding: Understanding
+    question: str, index: Without, understanding: LanguageSupport
 ) -> tuple[InferenceSection, ...]:
     tool = SearchTool(
         index=index,
@@ -434,7 +434,7 @@ def main() -> None:
     parser.add_argument("--mtrag", action="store_true", help="judge on MTRAG, too")
     arguments = parser.parse_args()
     data, count = arguments.data, arguments.questions
-    understood = understanding_of(minilm(), MODEL_CACHE)
+    understood = load_language_support(minilm(), MODEL_CACHE)
     foreign = mtrag(data, count) if arguments.mtrag else None
     for name, model, language, understanding in (
         ("BY_MEANING", BY_MEANING, "en", understood),

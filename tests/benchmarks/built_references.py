@@ -39,8 +39,8 @@ from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.language_support import (
     EmbedderWithLanguages,
-    Understanding,
-    understanding_of,
+    LanguageSupport,
+    load_language_support,
 )
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import words
@@ -310,11 +310,11 @@ def main() -> None:
     claims = plant_claims(Source(options.data, minilm()), options.count)
     pools = Pools.of(claims, options.pool)
     embedder = Remembering(held=read_kept())
-    understood = understanding_of(minilm(), MODEL_CACHE)
+    understood = load_language_support(minilm(), MODEL_CACHE)
     for language, own, understanding in (
         ("en", LEAST_COSINE, understood),
         ("zh", LEAST_JACCARD, understood),
-        ("en", LEAST_JACCARD, Understanding({})),
+        ("en", LEAST_JACCARD, LanguageSupport({})),
     ):
         by_words = own == LEAST_JACCARD
         chosen = [one for one in claims if one.language == language]

@@ -22,7 +22,7 @@ from backend.chat.citations.evidence import split_passages
 from backend.chat.citations.verification import Verdict, find_support
 from connectors.document import Section
 from indexing.chunking.chunk import split_sentences
-from indexing.embedding.language_support import Understanding, understanding_of
+from indexing.embedding.language_support import LanguageSupport, load_language_support
 from indexing.runtime.deadline import Deadline
 from tests.benchmarks.claims.statements import Source, Statement, draw
 from tests.support.models import MODEL_CACHE, minilm
@@ -190,7 +190,7 @@ def make_cases(statements: Sequence[Statement], count: int) -> Iterator[Case]:
         yield from islice(made, count)
 
 
-def is_flagged(case: Case, understanding: Understanding) -> bool:
+def is_flagged(case: Case, understanding: LanguageSupport) -> bool:
     passages = split_passages(case.statement.chunks)
     (support,) = find_support([(case.text, passages)], minilm(), understanding, Deadline.after(600))
     return support.verdict in FLAGS
@@ -205,7 +205,7 @@ def main() -> None:
     )
     chosen = parser.parse_args()
     statements = read_statements(Source(chosen.data, minilm()))
-    understanding = understanding_of(minilm(), MODEL_CACHE)
+    understanding = load_language_support(minilm(), MODEL_CACHE)
     flagged: dict[tuple[str, bool], list[bool]] = {}
     wrong: dict[str, list[Case]] = {}
     for case in make_cases(statements, chosen.count):

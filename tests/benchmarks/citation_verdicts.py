@@ -29,7 +29,7 @@ from backend.chat.citations.support_model import Likeness
 from backend.chat.citations.verification import Verdict, find_support
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import Understanding, understanding_of
+from indexing.embedding.language_support import LanguageSupport, load_language_support
 from indexing.runtime.deadline import Deadline
 from tests.benchmarks.answerability import Figures, regression
 from tests.benchmarks.claims.sets import SIMPLE, Claim, make_claims
@@ -92,7 +92,7 @@ class Judged:
         return self.verdict in FLAGS
 
 
-def judge(claims: Iterable[Claim], understanding: Understanding) -> list[Judged]:
+def judge(claims: Iterable[Claim], understanding: LanguageSupport) -> list[Judged]:
     embedder, passages = Remembering(held=read_kept()), dict[tuple[object, ...], list[Passage]]()
     judged: list[Judged] = []
     for claim in claims:
@@ -210,7 +210,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=COUNT)
     chosen = parser.parse_args()
     claims = make_claims(Source(chosen.data, minilm()), chosen.count)
-    judged = judge(claims, understanding_of(minilm(), MODEL_CACHE))
+    judged = judge(claims, load_language_support(minilm(), MODEL_CACHE))
     print_kinds(judged)
     print()
     print_model("BY_MEANING", fit(judged, lambda each: each.by_meaning))

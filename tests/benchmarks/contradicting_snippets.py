@@ -26,7 +26,7 @@ from typing import Any
 from backend.evaluation.corpus import index_corpus, passage_id
 from backend.evaluation.dataset import Dataset, read_dataset
 from backend.evaluation.legs import build_legs
-from indexing.embedding.language_support import understanding_of
+from indexing.embedding.language_support import load_language_support
 from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import plain_words
@@ -129,7 +129,7 @@ def find_first_hits(dataset: Dataset, index_folder: Path) -> dict[str, list[bool
     embedder = minilm()
     index_corpus(dataset, open_writer(index_folder, embedder.identity), embedder, lambda _: None)
     with closing(open_index(index_folder, embedder.identity)) as index:
-        legs = build_legs(index, embedder, understanding_of(embedder, MODEL_CACHE))
+        legs = build_legs(index, embedder, load_language_support(embedder, MODEL_CACHE))
         right: dict[str, list[bool]] = {name: [] for name in legs}
         for query in dataset.queries:
             [vector] = embedder.embed_queries([query.text], Deadline.after(60))

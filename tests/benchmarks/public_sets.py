@@ -46,7 +46,7 @@ from backend.search.search_tool import SearchTool
 from backend.search.visible_names import VisibleNamesCache
 from connectors.access import Readers
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vectors
-from indexing.embedding.language_support import understanding_of
+from indexing.embedding.language_support import load_language_support
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.protocols import Filters, Index, Replace
 from indexing.local import open_index, open_writer
@@ -168,7 +168,7 @@ def _write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def _measure(dataset: Dataset, embedder: Embedder) -> list[str]:
     folder = KEPT / index_name(dataset, embedder)
     index_corpus(dataset, open_writer(folder, embedder.identity), embedder, lambda _: None)
-    understanding = understanding_of(minilm(), MODEL_CACHE)
+    understanding = load_language_support(minilm(), MODEL_CACHE)
     cells = []
     with closing(open_index(folder, embedder.identity)) as index:
         legs = build_legs(index, embedder, understanding)
@@ -230,7 +230,7 @@ def _make_service(index: Index, embedder: Embedder) -> SearchService:
         return SearchTool(
             index=index,
             embedder=embedder,
-            understanding=understanding_of(minilm(), MODEL_CACHE),
+            understanding=load_language_support(minilm(), MODEL_CACHE),
             count_tokens=estimated_tokens,
             complete=complete,
             numbers=numbers,

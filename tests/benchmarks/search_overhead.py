@@ -33,7 +33,7 @@ from backend.search.search_tool import SearchTool
 from connectors.access import Readers
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Embedder
-from indexing.embedding.language_support import understanding_of
+from indexing.embedding.language_support import load_language_support
 from indexing.embedding.token_counting import rough_tokens
 from indexing.index.protocols import Facets, Filters, Found, Index, IndexQuery
 from indexing.index.spelling import Corrections, SpellingQuery
@@ -97,7 +97,7 @@ def search_tool(index: LocalIndex | Overheard) -> SearchTool:
     return SearchTool(
         index=index,
         embedder=minilm(),
-        understanding=understanding_of(minilm(), MODEL_CACHE),
+        understanding=load_language_support(minilm(), MODEL_CACHE),
         count_tokens=rough_tokens,
         complete=None,
         numbers=DocumentNumbers(),

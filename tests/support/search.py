@@ -19,7 +19,7 @@ from connectors.access import EVERYBODY, Access, Readers
 from connectors.document import Person, Span
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING, Understanding
+from indexing.embedding.language_support import EVERYTHING, LanguageSupport
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.protocols import (
     Evidence,
@@ -37,7 +37,7 @@ from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import contains_term, plain_words, words
 from tests.support.rights import may_read
 
-ENGLISH_ONLY = Understanding({"English": 1.0})
+ENGLISH_ONLY = LanguageSupport({"English": 1.0})
 UPDATED = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 
 

@@ -18,7 +18,7 @@ from backend.chat.citations.roles import (
 )
 from backend.chat.citations.support_model import BY_MEANING, Likeness
 from indexing.embedding.embedder import Vector
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.text.tokenizer import plain_words
 
 EMBEDDED_PASSAGES = 12
@@ -49,7 +49,7 @@ class ComparedClaim:
 
     @classmethod
     def of(
-        cls, text: str, passages: Sequence[Passage], understanding: Understanding, claims: int
+        cls, text: str, passages: Sequence[Passage], understanding: LanguageSupport, claims: int
     ) -> "ComparedClaim":
         singles = [passage for passage in passages if passage.sentences == 1]
         headings = {passage.above for passage in singles}
@@ -61,7 +61,9 @@ class ComparedClaim:
         wanted = [content_words(unit) for unit in units]
         compared = _limit_passages(wanted, _select_passages(text, wanted, passages)[:most])
         said = " ".join(passage.text for passage in compared)
-        understood = min(understanding.share_of(text), understanding.share_of(said)) >= UNDERSTOOD
+        understood = (
+            min(understanding.vector_weight(text), understanding.vector_weight(said)) >= UNDERSTOOD
+        )
         return cls(text, units, singles, compared, understood)
 
     @cached_property

@@ -17,7 +17,7 @@ from backend.chat.citations.support_model import BY_MEANING, BY_WORDS
 from connectors.document import Span
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import QueryEmbedder, Vector
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 SAME_SUBJECT = 0.55
@@ -51,7 +51,7 @@ UNCHECKED = Support("", 0, Span(0, 0), 0.0, Verdict.UNCHECKED)
 def find_support(
     claims: Sequence[tuple[str, Sequence[Passage]]],
     embedder: QueryEmbedder,
-    understanding: Understanding,
+    understanding: LanguageSupport,
     deadline: Deadline,
 ) -> list[Support]:
     """Find for each sentence the passage that supports it best, and judge it.

@@ -30,7 +30,7 @@ from backend.search.models import DocumentNumbers, InferenceSection
 from connectors.document import Span
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Embedder, Vectors
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.runtime.deadline import Deadline
 from indexing.text.analysis import add_joined_codes, join_code
 from indexing.text.markdown_links import safe_link
@@ -86,7 +86,7 @@ def extract_answer(
     question: str,
     sections: Sequence[InferenceSection],
     embedder: Embedder,
-    understanding: Understanding,
+    understanding: LanguageSupport,
     deadline: Deadline,
 ) -> ExtractiveAnswer:
     """Find the sentences that answer, and those that come closest.

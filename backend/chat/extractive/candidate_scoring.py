@@ -46,7 +46,7 @@ from backend.search.document_versions import asks_about_the_past
 from backend.search.models import InferenceSection
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from indexing.text.normalization import LETTER, fold
 from indexing.text.tokenizer import words
@@ -129,7 +129,7 @@ BY_MEANING = AnswerabilityModel(
 )
 """Fitted by `tests/benchmarks/answerability.py` on the English questions of XQuAD (Artetxe et al., 2020), each asked
 with the paragraph that answers it and without, with all-MiniLM-L6-v2; other embedders are brought to its scale
-(`Understanding.rescale`). The threshold declines two thirds of the questions without their paragraph."""
+(`LanguageSupport.rescale`). The threshold declines two thirds of the questions without their paragraph."""
 
 OWN_CASE = AnswerabilityModel(
     intercept=1.61, margin=12.2, missing=-13.6, missing_share=-4.0, typical=0.19
@@ -219,12 +219,12 @@ def score_candidates(
     question: str,
     found: Sequence[Candidate],
     embedder: Embedder,
-    understanding: Understanding,
+    understanding: LanguageSupport,
     deadline: Deadline,
 ) -> ScoredCandidates:
     """Score the most promising candidates, and gather the evidence for the best of them."""
     shares = word_shares(question, found)
-    if understanding.share_of(question):
+    if understanding.vector_weight(question):
         try:
             return _score_by_meaning(
                 question,
@@ -242,10 +242,10 @@ def _score_by_meaning(
     question: str,
     found: Sequence[Candidate],
     shares: WordShares,
-    understanding: Understanding,
+    understanding: LanguageSupport,
     embed: _Embed,
 ) -> ScoredCandidates:
-    trust = understanding.share_of(question)
+    trust = understanding.vector_weight(question)
     near = understanding.rescale(chunk_cosines(found))
     order = np.argsort(-(trust * near + shares.mean), kind="stable")[:MAX_SCORED]
     candidates = [found[i] for i in order]

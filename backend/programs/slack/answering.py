@@ -133,7 +133,7 @@ class AnsweringService:
         """Return what an answer answers. Raises NotFoundError: somebody else asked, or it was deleted."""
         question_id = self.get(asking, answer).parent_id
         if question_id is None:
-            raise messages.missing_message()
+            raise messages.make_missing_message_error()
         asked = StoredAnswer(answer.conversation_id, question_id)
         return self.get(asking, asked).text
 

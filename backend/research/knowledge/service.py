@@ -208,7 +208,7 @@ class KnowledgeService:
         stored = knowledge.get(self.database, self.owner, item_id)
         admitted = self.gate.admit([stored])
         if not admitted:
-            raise knowledge.missing_item()
+            raise knowledge.make_missing_item_error()
         return stored, admitted[0]
 
     def _check_may_change(self, stored: StoredItem) -> None:

@@ -18,7 +18,7 @@ from indexing.embedding.language_support import (
     MIN_RANGE,
     REFERENCE_COSINES,
     EmbedderWithLanguages,
-    Understanding,
+    LanguageSupport,
 )
 from indexing.runtime.deadline import Deadline
 from indexing.text.tokenizer import words
@@ -52,7 +52,7 @@ class Scale:
 WORD_SCALE = Scale(0.0, LEAST_JACCARD)
 
 
-def calibrate(understanding: Understanding) -> Scale:
+def calibrate(understanding: LanguageSupport) -> Scale:
     """Return the scale of the cosines of an embedder."""
     known = (*REFERENCE_COSINES, 1.0)
     related = max(understanding.related, understanding.unrelated + MIN_RANGE)
@@ -127,9 +127,9 @@ class _Answer:
         return self.scale.rate(placed)
 
 
-def find_understood(texts: Sequence[str], understanding: Understanding) -> list[int]:
+def find_understood(texts: Sequence[str], understanding: LanguageSupport) -> list[int]:
     """Return the numbers of the texts whose language an embedder understands."""
-    return [at for at, text in enumerate(texts) if understanding.share_of(text) >= UNDERSTOOD]
+    return [at for at, text in enumerate(texts) if understanding.vector_weight(text) >= UNDERSTOOD]
 
 
 def embed_texts(

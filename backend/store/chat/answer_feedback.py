@@ -13,7 +13,7 @@ from backend.store.chat.messages import (
     MESSAGE_COLUMNS,
     Message,
     get_in,
-    missing_message,
+    make_missing_message_error,
     read_message,
 )
 from backend.store.database import Database
@@ -91,7 +91,7 @@ def _replace(
     row: Mapping[str, object] | None,
 ) -> None:
     if not is_storable(conversation_id):
-        raise missing_message()
+        raise make_missing_message_error()
     with database.writing() as connection:
         get_in(connection, owner, conversation_id, message_id)
         # Of two that are given at once, the later one waits, and counts.

@@ -2,9 +2,8 @@
 
 from sqlalchemy import select, update
 
-from backend.store.chat.conversations import is_owned
-from backend.store.chat.conversations import missing as missing_conversation
-from backend.store.chat.projects import missing
+from backend.store.chat.conversations import is_owned, make_missing_conversation_error
+from backend.store.chat.projects import make_missing_project_error
 from backend.store.database import Database
 from backend.store.owner import ConversationOwner
 from backend.store.schema.conversation_tables import conversations
@@ -25,6 +24,6 @@ def move(
             # It is not deleted before the conversation is in it.
             kept = select(projects.c.id).where(projects.c.id == project_id)
             if connection.scalar(kept.with_for_update(read=True, key_share=True)) is None:
-                raise missing()
+                raise make_missing_project_error()
         if not connection.execute(moved.values(project_id=project_id)).rowcount:
-            raise missing_conversation()
+            raise make_missing_conversation_error()

@@ -39,7 +39,7 @@ class SharedConversation:
 _COLUMNS = (shares.c.id, shares.c.message_id, shares.c.created_at)
 
 
-def missing() -> NotFoundError:
+def make_missing_share_error() -> NotFoundError:
     """Return the error for what is missing, the same as for what was taken back, deleted or disabled."""
     return NotFoundError("Nothing is shared under this link, or sharing has ended.")
 
@@ -116,7 +116,7 @@ def get_shared(database: Database, share_id: str, reader: ConversationOwner) -> 
         NotFoundError: it never led anywhere, was taken back, its conversation was deleted, or its owner was disabled.
     """
     if not is_storable(share_id):
-        raise missing()
+        raise make_missing_share_error()
     query = select(
         shares.c.message_id,
         conversations.c.title,
@@ -128,7 +128,7 @@ def get_shared(database: Database, share_id: str, reader: ConversationOwner) -> 
     with database.reading() as connection:
         row = connection.execute(query).mappings().one_or_none()
     if row is None:
-        raise missing()
+        raise make_missing_share_error()
     return SharedConversation(**row)
 
 

@@ -88,7 +88,7 @@ NEWEST_FIRST = (conversations.c.updated_at.desc(), conversations.c.id.desc())
 """The order of the list."""
 
 
-def missing() -> NotFoundError:
+def make_missing_conversation_error() -> NotFoundError:
     """Return the error for a conversation that is missing, the same as for another person's."""
     return NotFoundError("There is no such conversation.")
 
@@ -122,21 +122,21 @@ def lock(connection: Connection, owner: ConversationOwner, conversation_id: str)
         NotFoundError
     """
     if not is_storable(conversation_id):
-        raise missing()
+        raise make_missing_conversation_error()
     which = select(conversations.c.id).where(is_owned(owner, conversation_id))
     if connection.scalar(which.with_for_update()) is None:
-        raise missing()
+        raise make_missing_conversation_error()
 
 
 def get(database: Database, owner: ConversationOwner, conversation_id: str) -> Conversation:
     """Return a conversation of this owner. Raises NotFoundError."""
     if not is_storable(conversation_id):
-        raise missing()
+        raise make_missing_conversation_error()
     query = select(*_COLUMNS).where(is_owned(owner, conversation_id))
     with database.reading() as connection:
         row = connection.execute(query).mappings().one_or_none()
     if row is None:
-        raise missing()
+        raise make_missing_conversation_error()
     return Conversation(**row)
 
 
@@ -242,7 +242,7 @@ def _update(
     changed = update(conversations).where(is_owned(owner, conversation_id)).values(values)
     with database.writing() as connection:
         if not connection.execute(changed).rowcount:
-            raise missing()
+            raise make_missing_conversation_error()
 
 
 def remove(database: Database, owner: ConversationOwner, conversation_id: str) -> None:

@@ -37,7 +37,7 @@ class MemoryPosition:
 _COLUMNS = (memories.c.id, memories.c.text, memories.c.created_at, memories.c.updated_at)
 
 
-def missing_memory() -> NotFoundError:
+def make_missing_memory_error() -> NotFoundError:
     """Return the error for a memory that is missing, the same as for another person's."""
     return NotFoundError("There is no such memory.")
 
@@ -61,12 +61,12 @@ def add(database: Database, owner: ConversationOwner, text: str) -> Memory:
 def get(database: Database, owner: ConversationOwner, memory_id: str) -> Memory:
     """Return a memory of this owner. Raises NotFoundError."""
     if not is_storable(memory_id):
-        raise missing_memory()
+        raise make_missing_memory_error()
     query = select(*_COLUMNS).where(_is_owned(owner, memory_id))
     with database.reading() as connection:
         row = connection.execute(query).mappings().one_or_none()
     if row is None:
-        raise missing_memory()
+        raise make_missing_memory_error()
     return Memory(**row)
 
 
@@ -85,21 +85,21 @@ def list_page(
 def set_text(database: Database, owner: ConversationOwner, memory_id: str, text: str) -> None:
     """Replace the text of a memory. Raises NotFoundError."""
     if not is_storable(memory_id):
-        raise missing_memory()
+        raise make_missing_memory_error()
     changed = update(memories).where(_is_owned(owner, memory_id))
     with database.writing() as connection:
         values = {"text": text, "updated_at": datetime.now(UTC)}
         if not connection.execute(changed.values(values)).rowcount:
-            raise missing_memory()
+            raise make_missing_memory_error()
 
 
 def remove(database: Database, owner: ConversationOwner, memory_id: str) -> None:
     """Delete a memory. Raises NotFoundError."""
     if not is_storable(memory_id):
-        raise missing_memory()
+        raise make_missing_memory_error()
     with database.writing() as connection:
         if not connection.execute(delete(memories).where(_is_owned(owner, memory_id))).rowcount:
-            raise missing_memory()
+            raise make_missing_memory_error()
 
 
 def remove_all(database: Database, owner: ConversationOwner) -> int:

@@ -89,7 +89,7 @@ MESSAGE_COLUMNS = (
 )
 
 
-def missing_message() -> NotFoundError:
+def make_missing_message_error() -> NotFoundError:
     return NotFoundError("There is no such message in this conversation.")
 
 
@@ -102,7 +102,7 @@ def get(
         NotFoundError
     """
     if not is_storable(conversation_id):
-        raise missing_message()
+        raise make_missing_message_error()
     with database.reading() as connection:
         return get_in(connection, owner, conversation_id, message_id)
 
@@ -114,7 +114,7 @@ def get_in(
     query = query.where(is_owned(owner, conversation_id), messages.c.id == message_id)
     row = connection.execute(query).mappings().one_or_none()
     if row is None:
-        raise missing_message()
+        raise make_missing_message_error()
     return read_message(row)
 
 

@@ -101,7 +101,7 @@ _SELECT_CONVERSATIONS = (
 )
 
 
-def missing() -> NotFoundError:
+def make_missing_project_error() -> NotFoundError:
     """Return the error for a project that is missing, the same as for another person's."""
     return NotFoundError("There is no such project.")
 
@@ -117,12 +117,12 @@ def list_of(database: Database, owner: ConversationOwner) -> list[Project]:
 def get(database: Database, owner: ConversationOwner, project_id: str) -> Project:
     """Return a project that the asker is in. Raises NotFoundError: there is none, or the asker is not in it."""
     if not is_storable(project_id):
-        raise missing()
+        raise make_missing_project_error()
     query = select(projects).where(projects.c.id == project_id, is_in_project(owner))
     with database.reading() as connection:
         row = connection.execute(query).mappings().one_or_none()
     if row is None:
-        raise missing()
+        raise make_missing_project_error()
     return _to_project(row)
 
 

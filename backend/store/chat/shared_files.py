@@ -27,7 +27,13 @@ from backend.store.chat.assistants import DEFAULT_ID, Visibility
 from backend.store.chat.project_membership import is_in_project
 from backend.store.database import Database, exclusive, inserting, select_texts
 from backend.store.files import file_labels, file_source
-from backend.store.files.user_files import FILE_COLUMNS, IS_THERE, UserFile, is_of, missing_file
+from backend.store.files.user_files import (
+    FILE_COLUMNS,
+    IS_THERE,
+    UserFile,
+    is_of,
+    make_missing_file_error,
+)
 from backend.store.owner import ConversationOwner
 from backend.store.schema.assistant_tables import assistant_groups, assistants
 from backend.store.schema.project_tables import project_members, projects
@@ -202,16 +208,16 @@ def add(
         InvalidInputError: the file could not be read.
     """
     if not is_storable(file_id):
-        raise missing_file()
+        raise make_missing_file_error()
     table, column = _table_of(holder.kind)
     with database.writing() as connection:
         exclusive(connection)
         if not _may_add(connection, owner, holder):
-            raise missing_file()
+            raise make_missing_file_error()
         which = select(user_files.c.name, user_files.c.status).where(user_files.c.id == file_id)
         row = connection.execute(which.where(is_of(owner)).with_for_update()).one_or_none()
         if row is None:
-            raise missing_file()
+            raise make_missing_file_error()
         if row.status == "failed":
             raise InvalidInputError(f"{row.name} could not be read. Choose another file.")
         held = select(table.c.file_id).where(column == holder.id)
@@ -247,7 +253,7 @@ def remove(database: Database, holder: FileHolder, file_id: str) -> None:
         file_labels.mark_due(connection, select(user_files.c.id).where(user_files.c.id == file_id))
         gone = delete(table).where(column == holder.id, table.c.file_id == file_id)
         if not connection.execute(gone).rowcount:
-            raise missing_file()
+            raise make_missing_file_error()
 
 
 def _table_of(kind: HolderKind) -> tuple[Table, ColumnElement[str]]:

@@ -73,7 +73,7 @@ FILE_COLUMNS = (
 )
 
 
-def missing_file() -> NotFoundError:
+def make_missing_file_error() -> NotFoundError:
     """Return the error for a file that is missing, the same as for another person's."""
     return NotFoundError("There is no such file.")
 
@@ -115,11 +115,11 @@ def add(database: Database, owner: ConversationOwner, file: NewFile, most: int) 
 def find(database: Database, owner: ConversationOwner, file_id: str) -> UserFile:
     """Return a file of this owner. Raises NotFoundError."""
     if not is_storable(file_id):
-        raise missing_file()
+        raise make_missing_file_error()
     with database.reading() as connection:
         row = connection.execute(_select(owner, file_id)).one_or_none()
     if row is None:
-        raise missing_file()
+        raise make_missing_file_error()
     return read_file_row(row)
 
 
@@ -138,12 +138,12 @@ def mark_for_removal(database: Database, owner: ConversationOwner, file_id: str)
         NotFoundError
     """
     if not is_storable(file_id):
-        raise missing_file()
+        raise make_missing_file_error()
     marked = update(user_files).where(is_of(owner), user_files.c.id == file_id)
     with database.writing() as connection:
         changed = connection.execute(marked.values(status=MARKED, picture=None))
         if not changed.rowcount:
-            raise missing_file()
+            raise make_missing_file_error()
         waiting_uploads.remove(connection, file_id)
 
 
@@ -154,13 +154,13 @@ def mark_if_unused(database: Database, owner: ConversationOwner, file_id: str) -
         NotFoundError
     """
     if not is_storable(file_id):
-        raise missing_file()
+        raise make_missing_file_error()
     one = select(user_files.c.id).where(is_of(owner), user_files.c.id == file_id)
     unused = update(user_files).where(user_files.c.id == file_id, ~IS_USED)
     with database.writing() as connection:
         # Locked before it is looked at: no question takes it in between.
         if connection.execute(one.with_for_update()).one_or_none() is None:
-            raise missing_file()
+            raise make_missing_file_error()
         changed = connection.execute(unused.values(status=MARKED, picture=None))
         if changed.rowcount:
             waiting_uploads.remove(connection, file_id)
@@ -217,14 +217,14 @@ def attach(
     if not distinct:
         return
     if not all(map(is_storable, distinct)):
-        raise missing_file()
+        raise make_missing_file_error()
     # Locked in one order, so that no two transactions deadlock, and none of them is marked for removal meanwhile.
     query = select(user_files.c.id, user_files.c.name, user_files.c.status).where(
         is_of(owner), user_files.c.id.in_(distinct)
     )
     found = connection.execute(query.order_by(user_files.c.id).with_for_update()).all()
     if len(found) < len(distinct):
-        raise missing_file()
+        raise make_missing_file_error()
     for row in found:
         _check_ready(row.name, row.status)
     rows = [

@@ -25,10 +25,9 @@ from sqlalchemy import (
     update,
 )
 
-from backend.store.chat.conversations import is_owned
-from backend.store.chat.conversations import missing as missing_conversation
+from backend.store.chat.conversations import is_owned, make_missing_conversation_error
 from backend.store.chat.project_membership import is_in_project
-from backend.store.chat.projects import missing as missing_project
+from backend.store.chat.projects import make_missing_project_error
 from backend.store.database import Database, exclusive, select_texts
 from backend.store.owner import ConversationOwner
 from backend.store.random_ids import make_random_id
@@ -76,7 +75,7 @@ _OWNER_IS_IN_PROJECT = or_(
 )
 
 
-def missing_item() -> NotFoundError:
+def make_missing_item_error() -> NotFoundError:
     """Return the error for an item that is missing, the same as for another person's."""
     return NotFoundError("There is no such item.")
 
@@ -168,12 +167,12 @@ def list_page(
 def get(database: Database, asker: ConversationOwner, item_id: str) -> StoredItem:
     """Return an item that the asker is told of. Raises NotFoundError."""
     if not is_storable(item_id):
-        raise missing_item()
+        raise make_missing_item_error()
     query = select(*_COLUMNS).where(items.c.id == item_id, _is_told(asker))
     with database.reading() as connection:
         found = _with_sources(connection, connection.execute(query).mappings().all())
     if not found:
-        raise missing_item()
+        raise make_missing_item_error()
     return found[0]
 
 
@@ -196,7 +195,7 @@ def correct(database: Database, item: StoredItem, correction: Correction) -> Non
     with database.writing() as connection:
         changed = update(items).where(items.c.id == item.id)
         if not connection.execute(changed.values(values)).rowcount:
-            raise missing_item()
+            raise make_missing_item_error()
         _set_sources(connection, item.id, correction.sources)
         _check_size(connection, item.owner, item.place)
 
@@ -205,7 +204,7 @@ def remove(database: Database, item_id: str) -> None:
     """Delete an item, whosever it is. Raises NotFoundError."""
     with database.writing() as connection:
         if not connection.execute(delete(items).where(items.c.id == item_id)).rowcount:
-            raise missing_item()
+            raise make_missing_item_error()
 
 
 def record_checks(database: Database, checked: Iterable[StoredItem]) -> None:
@@ -229,18 +228,18 @@ def read_content_hashes(database: Database, document_ids: Collection[str]) -> di
 def _check_place(connection: Connection, owner: ConversationOwner, place: KnowledgePlace) -> None:
     """Check that a place is the owner's, and keep it until the end of the transaction. Raises NotFoundError."""
     if not is_storable(place.id):
-        raise missing_item()
+        raise make_missing_item_error()
     match place.kind:
         case "own":
             return
         case "conversation":
             query = select(conversations.c.id).where(is_owned(owner, place.id))
             found = connection.scalar(query.with_for_update(read=True, key_share=True))
-            error = missing_conversation()
+            error = make_missing_conversation_error()
         case "project":
             query = select(projects.c.id).where(projects.c.id == place.id, is_in_project(owner))
             found = connection.scalar(query.with_for_update(read=True, of=projects, key_share=True))
-            error = missing_project()
+            error = make_missing_project_error()
     if found is None:
         raise error
 

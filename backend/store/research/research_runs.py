@@ -104,7 +104,7 @@ class FollowedResearch:
     """Portions that hold events behind the number that was asked for; others may stand in the first of them."""
 
 
-def missing() -> NotFoundError:
+def make_missing_run_error() -> NotFoundError:
     """Return the error for research that is missing, the same as for another person's."""
     return NotFoundError("There is no such research.")
 
@@ -228,12 +228,12 @@ def get_own(database: Database, owner: ConversationOwner, run_id: str) -> Record
 
 def _find_one(database: Database, run_id: str, which: ColumnElement[bool]) -> RecordedRun:
     if not is_storable(run_id):
-        raise missing()
+        raise make_missing_run_error()
     query = _SELECT.add_columns(research_runs.c.record)
     with database.reading() as connection:
         row = connection.execute(query.where(research_runs.c.id == run_id, which)).one_or_none()
     if row is None:
-        raise missing()
+        raise make_missing_run_error()
     return RecordedRun(to_research_run(row), row.record)
 
 
@@ -271,14 +271,14 @@ def follow(
     What the events rest on is read together with them.
     """
     if not is_storable(run_id):
-        raise missing()
+        raise make_missing_run_error()
     run = _SELECT.where(research_runs.c.id == run_id, _is_visible(owner))
     behind = select(research_events.c.payload).order_by(research_events.c.first)
     behind = behind.where(research_events.c.run_id == run_id, research_events.c.last > after)
     with database.reading() as connection:
         row = connection.execute(run).one_or_none()
         if row is None:
-            raise missing()
+            raise make_missing_run_error()
         payloads = tuple(connection.scalars(behind))
     return FollowedResearch(
         state=row.state,
@@ -334,7 +334,11 @@ def _change(
         if connection.execute(changed.values(new)).rowcount:
             return
         state = connection.scalar(select(research_runs.c.state).where(own))
-    raise missing() if state is None else ConflictError(f"This research is {state} by now.")
+    raise (
+        make_missing_run_error()
+        if state is None
+        else ConflictError(f"This research is {state} by now.")
+    )
 
 
 def stop(
@@ -354,14 +358,14 @@ def stop(
         NotFoundError
     """
     if not is_storable(run_id):
-        raise missing()
+        raise make_missing_run_error()
     own = is_own_run(owner, run_id)
     columns = (research_runs.c.state, research_runs.c.tasks_done, research_runs.c.last_event)
     with database.writing() as connection:
         # Nobody claims it meanwhile.
         row = connection.execute(select(*columns).where(own).with_for_update()).one_or_none()
         if row is None:
-            raise missing()
+            raise make_missing_run_error()
         if row.state in AWAITING_PERSON or (row.state == "waiting" and not row.tasks_done):
             number = row.last_event + 1
             portion = {"run_id": run_id, "first": number, "last": number, "payload": end(number)}
@@ -376,14 +380,14 @@ def stop(
 def remove(database: Database, owner: ConversationOwner, run_id: str) -> None:
     """Remove one's own run with its events; what works on it is informed. What it has learned stays if it had ended. Raises NotFoundError."""
     if not is_storable(run_id):
-        raise missing()
+        raise make_missing_run_error()
     own = is_own_run(owner, run_id)
     with database.writing() as connection:
         row = connection.execute(
             select(research_runs.c.ended_at).where(own).with_for_update()
         ).one_or_none()
         if row is None:
-            raise missing()
+            raise make_missing_run_error()
         connection.execute(delete(research_runs).where(own))
         if row.ended_at is None:
             connection.execute(delete(knowledge_items).where(knowledge_items.c.run_id == run_id))

@@ -30,7 +30,7 @@ from backend.web.answer_html import answer_html
 from connectors.access import Readers
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.index.protocols import Evidence, Hit
 from indexing.runtime.deadline import Deadline
 from tests.support.chat_turns import DENMARK, FOUND
@@ -74,7 +74,7 @@ def answer_to(
         prepare=lambda request: request,
         numbers=numbers,
         embedder=HashingEmbedder(),
-        understanding=Understanding({"English": 0.0}),
+        understanding=LanguageSupport({"English": 0.0}),
         budgets=Budgets.for_window(32_000),
     )
     turn = ChatTurn(
@@ -149,7 +149,7 @@ def test_a_follow_up_is_searched_as_what_it_means(
         prepare=lambda request: request,
         numbers=DocumentNumbers(),
         embedder=HashingEmbedder(),
-        understanding=Understanding({"English": 0.0}),
+        understanding=LanguageSupport({"English": 0.0}),
         budgets=Budgets.for_window(32_000),
     )
     turn = ChatTurn(
@@ -230,7 +230,7 @@ def _answer_with(
         prepare=lambda request: request,
         numbers=DocumentNumbers(),
         embedder=HashingEmbedder(),
-        understanding=Understanding({"English": 0.0}),
+        understanding=LanguageSupport({"English": 0.0}),
         budgets=Budgets.for_window(32_000),
         web=web.session() if web else None,
         reason=why,

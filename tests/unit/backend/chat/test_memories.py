@@ -19,7 +19,7 @@ from backend.store.chat.memories import Memory
 from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import QueryEmbedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING, Understanding
+from indexing.embedding.language_support import EVERYTHING, LanguageSupport
 from indexing.embedding.vector_cache import VectorCache
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import is_visible
@@ -28,7 +28,7 @@ from tests.support.models import minilm
 from tests.support.search import ENGLISH_ONLY
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
-MEASURED = Understanding({"English": 1.0}, floor=0.3)
+MEASURED = LanguageSupport({"English": 1.0}, floor=0.3)
 """As MiniLM is measured."""
 OTHERS = tuple(f"Meeting number {number} takes place in the garden room." for number in range(30))
 
@@ -77,7 +77,7 @@ def _choose(
     memories: Sequence[Memory],
     question: str,
     embedder: QueryEmbedder | None = None,
-    understanding: Understanding = EVERYTHING,
+    understanding: LanguageSupport = EVERYTHING,
     seconds: float = 60,
 ) -> list[str]:
     model = SentenceModel(embedder or HashingEmbedder(), understanding)
@@ -98,7 +98,7 @@ class _Counts:
     """Questions that are answered with no memory, and got one."""
 
 
-def _count(embedder: QueryEmbedder, understanding: Understanding) -> _Counts:
+def _count(embedder: QueryEmbedder, understanding: LanguageSupport) -> _Counts:
     names = {text: name for name, text in MEMORIES.items()}
     found = missed = foreign = unrelated = 0
     for question, wanted in QUESTIONS:

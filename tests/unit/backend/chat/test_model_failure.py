@@ -30,7 +30,7 @@ from backend.search.models import DocumentNumbers, InferenceSection
 from backend.store.accounts.people import NOBODY
 from connectors.access import Readers
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.index.protocols import Evidence, Hit
 from indexing.runtime.deadline import Deadline
 from tests.support.search import chunk
@@ -52,7 +52,7 @@ def _follow(
 ) -> list[ChatEvent]:
     fallback = PassageFallback(
         embedder=HashingEmbedder(),
-        understanding=Understanding({"English": 0.0}),
+        understanding=LanguageSupport({"English": 0.0}),
         numbers=DocumentNumbers(),
         state=state or ChatStateContainer(),
         model="scripted",

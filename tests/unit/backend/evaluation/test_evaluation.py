@@ -11,7 +11,7 @@ from backend.evaluation.dataset import read_dataset
 from backend.evaluation.evaluation import EvaluationDependencies, EvaluationReport, run_evaluation
 from indexing.embedding.embedder import EmbedderIdentity, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING, Understanding
+from indexing.embedding.language_support import EVERYTHING, LanguageSupport
 from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
 
@@ -106,7 +106,7 @@ def test_the_legs_of_an_embedder_that_understands_nothing(evaluating: Evaluating
         open_index=evaluating.parts.open_index,
         open_writer=evaluating.parts.open_writer,
         embedder=evaluating.embedder,
-        understanding=Understanding({}),
+        understanding=LanguageSupport({}),
     )
     report = run_evaluation(evaluating.folder, deaf, None, evaluating.progress.append)
     assert report.legs["hybrid"] == report.legs["keyword"]

@@ -17,7 +17,7 @@ from backend.research.references.reference_markers import MarkerStyle
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING, EmbedderWithLanguages, Understanding
+from indexing.embedding.language_support import EVERYTHING, EmbedderWithLanguages, LanguageSupport
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.models import minilm
 from tests.support.search import ENGLISH_ONLY
@@ -166,12 +166,12 @@ def test_without_time_there_is_no_result() -> None:
 @pytest.mark.parametrize(
     "understanding",
     [
-        Understanding({"English": 1.0}, unrelated=0.7, related=0.85),
-        Understanding({"English": 1.0}, unrelated=0.2, related=0.2),
-        Understanding({"English": 1.0}, unrelated=-0.1, related=0.99),
+        LanguageSupport({"English": 1.0}, unrelated=0.7, related=0.85),
+        LanguageSupport({"English": 1.0}, unrelated=0.2, related=0.2),
+        LanguageSupport({"English": 1.0}, unrelated=-0.1, related=0.99),
     ],
 )
-def test_equal_texts_are_equal_to_every_embedder(understanding: Understanding) -> None:
+def test_equal_texts_are_equal_to_every_embedder(understanding: LanguageSupport) -> None:
     model = EmbedderWithLanguages(HashingEmbedder(), understanding)
     (one,) = build(LEAVE, LEAVE, model=model).references
     assert one.reference.relevance_score == pytest.approx(1.0)

@@ -28,7 +28,7 @@ from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING, Understanding
+from indexing.embedding.language_support import EVERYTHING, LanguageSupport
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
@@ -95,7 +95,7 @@ def tool(
     complete: Complete | None = None,
     index: MemoryIndex | None = None,
     embedder: Embedder | None = None,
-    understanding: Understanding = EVERYTHING,
+    understanding: LanguageSupport = EVERYTHING,
     numbers: DocumentNumbers | None = None,
 ) -> SearchTool:
     return SearchTool(

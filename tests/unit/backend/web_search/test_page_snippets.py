@@ -22,7 +22,7 @@ from connectors.document import Span
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import EVERYTHING, EmbedderWithLanguages, Understanding
+from indexing.embedding.language_support import EVERYTHING, EmbedderWithLanguages, LanguageSupport
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.models import minilm
 from tests.support.search import ENGLISH_ONLY
@@ -68,7 +68,7 @@ def choose(
     question: str,
     embedder: Embedder | None = None,
     budget: SnippetBudget = BUDGET,
-    understanding: Understanding = EVERYTHING,
+    understanding: LanguageSupport = EVERYTHING,
     seconds: float = 3_600,
 ) -> list[Snippet]:
     model = EmbedderWithLanguages(embedder or HashingEmbedder(), understanding)
@@ -103,7 +103,7 @@ def test_snippets_stand_in_the_page_do_not_overlap_and_fit(
     page: str, question: str, characters: int, count: int
 ) -> None:
     budget = SnippetBudget(characters, count)
-    for understanding in (EVERYTHING, Understanding({})):
+    for understanding in (EVERYTHING, LanguageSupport({})):
         found = choose(page, question, budget=budget, understanding=understanding)
         check(page, found, budget)
 
@@ -113,7 +113,7 @@ def test_the_sentence_that_answers_is_in_the_best_snippet(place: int, way: str) 
     sentences = [FILLER] * 30
     page = " ".join([*sentences[:place], ANSWER, *sentences[place:]])
     embedder = {"failing": FailingEmbedder(), "late": LateEmbedder()}.get(way, HashingEmbedder())
-    understanding = Understanding({}) if way == "words" else EVERYTHING
+    understanding = LanguageSupport({}) if way == "words" else EVERYTHING
     found = choose(page, "When are refunds of goods paid?", embedder, understanding=understanding)
     assert ANSWER in found[0].text
     check(page, found, BUDGET)

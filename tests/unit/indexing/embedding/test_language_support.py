@@ -19,15 +19,15 @@ from indexing.embedding.language_support import (
     NOISE,
     REFERENCE_COSINES,
     UNDERSTOOD,
-    Understanding,
+    LanguageSupport,
     compute_floor,
     compute_usual_cosines,
     from_json,
     is_english,
+    load_language_support,
     measure,
     rescaled_reciprocal_rank,
     to_json,
-    understanding_of,
 )
 from indexing.text.stop_words import FUNCTION_WORDS
 from tests.support.models import minilm
@@ -41,8 +41,8 @@ def test_minilm_understands_english_only() -> None:
 
 
 def test_an_embedder_that_knows_only_letters_understands_nothing() -> None:
-    assert measure(HashingEmbedder()).share_of("Who approves travel?") == 0.0
-    assert measure(HashingEmbedder()).share_of("谁批准出差？") == 0.0
+    assert measure(HashingEmbedder()).vector_weight("Who approves travel?") == 0.0
+    assert measure(HashingEmbedder()).vector_weight("谁批准出差？") == 0.0
 
 
 @pytest.mark.parametrize("language", PROBES)
@@ -90,7 +90,7 @@ def test_noise_stays_below_the_threshold() -> None:
     assert np.mean(np.array(figures) > NOISE) < 0.005
 
 
-MIXED = Understanding({"English": 1.0, "Chinese": 0.0, "Japanese": 0.6, "German": 0.6})
+MIXED = LanguageSupport({"English": 1.0, "Chinese": 0.0, "Japanese": 0.6, "German": 0.6})
 
 
 @pytest.mark.parametrize(
@@ -111,12 +111,12 @@ MIXED = Understanding({"English": 1.0, "Chinese": 0.0, "Japanese": 0.6, "German"
     ],
 )
 def test_the_share_goes_by_letters(text: str, share: float) -> None:
-    assert MIXED.share_of(text) == pytest.approx(share)
+    assert MIXED.vector_weight(text) == pytest.approx(share)
 
 
 @given(st.text())
 def test_every_share_is_between_nothing_and_all(text: str) -> None:
-    assert 0.0 <= MIXED.share_of(text) <= 1.0
+    assert 0.0 <= MIXED.vector_weight(text) <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -138,13 +138,13 @@ def test_english_is_distinguished_from_its_neighbors(text: str, english: bool) -
 
 def test_what_was_measured_is_kept(tmp_path: Path) -> None:
     embedder = HashingEmbedder()
-    first = understanding_of(embedder, tmp_path)
+    first = load_language_support(embedder, tmp_path)
     (file,) = tmp_path.iterdir()
     file.write_text(to_json(EVERYTHING))
     assert first != EVERYTHING
-    assert understanding_of(embedder, tmp_path) == EVERYTHING
+    assert load_language_support(embedder, tmp_path) == EVERYTHING
     # Another embedder is measured by itself.
-    assert understanding_of(replace(embedder, dimension=128), tmp_path) != EVERYTHING
+    assert load_language_support(replace(embedder, dimension=128), tmp_path) != EVERYTHING
 
 
 def test_json_there_and_back() -> None:
@@ -169,10 +169,10 @@ def test_the_usual_cosines_by_hand() -> None:
 
 
 def test_cosines_of_another_embedder_are_brought_to_the_scale_of_the_reference() -> None:
-    high = Understanding({}, unrelated=0.7, related=0.9)
+    high = LanguageSupport({}, unrelated=0.7, related=0.9)
     unrelated, related = REFERENCE_COSINES
     assert high.rescale(np.array([0.7, 0.9, 0.1])) == pytest.approx([unrelated, related, 0.0])
-    assert Understanding({}).rescale(np.array([0.4])) == pytest.approx([0.4])
+    assert LanguageSupport({}).rescale(np.array([0.4])) == pytest.approx([0.4])
 
 
 def test_the_floor_of_an_embedder_is_measured_over_the_languages_that_it_understands() -> None:

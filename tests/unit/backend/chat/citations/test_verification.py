@@ -22,12 +22,12 @@ from connectors.extraction.registry import extract
 from indexing.chunking.chunker import chunk_document
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.runtime.deadline import Deadline
 from tests.support.chunks import chunk
 from tests.support.models import minilm
 
-ENGLISH = Understanding({"English": 1.0})
+ENGLISH = LanguageSupport({"English": 1.0})
 HANDBOOK = Path(__file__).parents[5] / "backend" / "sample" / "handbook"
 
 
@@ -389,10 +389,10 @@ class Synonyms(HashingEmbedder):
 
 @pytest.mark.parametrize(
     ("understanding", "verdict"),
-    [(ENGLISH, Verdict.SUPPORTED), (Understanding({}), Verdict.UNCHECKED)],
+    [(ENGLISH, Verdict.SUPPORTED), (LanguageSupport({}), Verdict.UNCHECKED)],
 )
 def test_meaning_counts_where_the_language_is_understood(
-    understanding: Understanding, verdict: Verdict
+    understanding: LanguageSupport, verdict: Verdict
 ) -> None:
     passages = split_passages([chunk("a", 0, "The cycles are parked inside.")])
     claim = ("The bicycles stand inside.", passages)

@@ -28,15 +28,15 @@ from connectors.extraction import registry
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.language_support import Understanding
+from indexing.embedding.language_support import LanguageSupport
 from indexing.index.protocols import Evidence, Hit
 from indexing.index.protocols import Evidence as FoundBy
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.candidates import found_in
 from tests.support.chunks import chunk
 
-UNDERSTOOD = Understanding({"English": 1.0, "Chinese": 1.0, "Japanese": 1.0})
-NOT_UNDERSTOOD = Understanding({})
+UNDERSTOOD = LanguageSupport({"English": 1.0, "Chinese": 1.0, "Japanese": 1.0})
+NOT_UNDERSTOOD = LanguageSupport({})
 OLD = datetime(2023, 2, 1, tzinfo=UTC)
 NEW = datetime(2025, 5, 12, tzinfo=UTC)
 
@@ -67,7 +67,7 @@ def extract(
     question: str,
     sections: Sequence[InferenceSection],
     embedder: HashingEmbedder | None = None,
-    understanding: Understanding = UNDERSTOOD,
+    understanding: LanguageSupport = UNDERSTOOD,
 ) -> tuple[AnswerSentence, ...]:
     deadline = Deadline.after(30)
     return extract_answer(
@@ -76,7 +76,7 @@ def extract(
 
 
 @pytest.mark.parametrize("understanding", [UNDERSTOOD, NOT_UNDERSTOOD])
-def test_the_sentence_that_answers_is_reported_first(understanding: Understanding) -> None:
+def test_the_sentence_that_answers_is_reported_first(understanding: LanguageSupport) -> None:
     sections = [of("lobby", FILLER, 0.1), of("manual", BATTERY)]
     first, *_ = extract("How long does the scanner battery last?", sections, None, understanding)
     assert first.text == "The battery of the scanner lasts nine hours."
@@ -99,7 +99,7 @@ def test_the_passage_of_the_best_sentence_is_the_first_that_is_shown() -> None:
 
 
 @pytest.mark.parametrize("understanding", [UNDERSTOOD, NOT_UNDERSTOOD])
-def test_what_nothing_speaks_of_is_declined(understanding: Understanding) -> None:
+def test_what_nothing_speaks_of_is_declined(understanding: LanguageSupport) -> None:
     sections = [of("lobby", FILLER, 0.1), of("manual", BATTERY, 0.1)]
     assert extract("Which insurance covers dental treatment?", sections, None, understanding) == ()
 
@@ -277,7 +277,7 @@ def test_sentences_of_one_chunk_are_reported_in_its_order() -> None:
     trust=st.sampled_from([UNDERSTOOD, NOT_UNDERSTOOD]),
 )
 def test_every_quote_stands_at_its_span_and_little_is_reported(
-    text: str, question: str, start: int, trust: Understanding
+    text: str, question: str, start: int, trust: LanguageSupport
 ) -> None:
     placed = replace(
         chunk("a", 0, text), section=3, span=Span(start, start + len(text)), embedded_text=text
