@@ -299,15 +299,14 @@ def _log(connection: Connection, run: int) -> None:
     row = connection.execute(SELECT_RUNS.where(runs.c.id == run)).one_or_none()
     if row is None:  # its source was removed
         return
-    counts = "".join(f" {name}={count}" for name, count in row.counts.items() if count)
-    reason = row.waiting_for if row.state == "waiting" else row.error
-    LOG.info(
-        "run=%d source=%s source_id=%d kind=%s state=%s%s%s",
-        run,
-        row.source,
-        row.source_id,
-        row.kind,
-        row.state,
-        counts,
-        f": {reason}" if reason else "",
-    )
+    fields: dict[str, object] = {
+        "run": run,
+        "source": row.source,
+        "source_id": row.source_id,
+        "kind": row.kind,
+        "state": row.state,
+        "counts": {name: count for name, count in row.counts.items() if count},
+    }
+    if reason := row.waiting_for if row.state == "waiting" else row.error:
+        fields["reason"] = reason
+    LOG.info("run %d of %s: %s", run, row.source, row.state, extra={"fields": fields})

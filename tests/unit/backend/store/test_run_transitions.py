@@ -324,23 +324,24 @@ def test_each_transition_is_logged_with_its_reason(
     fifth = begin(store).id
     run_transitions.stop(database, "desk", "cancelled")
     desk = sources.find(database, "desk").id
-    assert caplog.messages == [
-        f"run={number} source=desk source_id={desk} kind=incremental state={state}"
-        for number, state in [
-            (run, "running"),
-            (run, "waiting: The index is away."),
-            (run, "running"),
-            (run, "interrupted: Nothing moved."),
-            (second, "running"),
-            (second, "needs a decision: 8 are missing."),
-            (third, "running"),
-            (third, "done documents=2"),
-            (fourth, "running"),
-            (fourth, "done"),
-            (fifth, "running"),
-            (fifth, "cancelled: The run was cancelled. What it did is kept."),
-        ]
+    named = {"source": "desk", "source_id": desk, "kind": "incremental"}
+    logged = [vars(entry)["fields"] for entry in caplog.records]
+    assert all(fields | named == fields for fields in logged)
+    assert [(one["run"], one["state"], one.get("reason")) for one in logged] == [
+        (run, "running", None),
+        (run, "waiting", "The index is away."),
+        (run, "running", None),
+        (run, "interrupted", "Nothing moved."),
+        (second, "running", None),
+        (second, "needs a decision", "8 are missing."),
+        (third, "running", None),
+        (third, "done", None),
+        (fourth, "running", None),
+        (fourth, "done", None),
+        (fifth, "running", None),
+        (fifth, "cancelled", "The run was cancelled. What it did is kept."),
     ]
+    assert [one["counts"] for one in logged if one["counts"]] == [{"documents": 2}]
     caplog.clear()
     run_transitions.finish(database, 10**6, "done", {})
     assert caplog.messages == []

@@ -140,11 +140,17 @@ def test_beginning_and_end_of_a_run_are_logged_with_its_counts(
     )
     run_transitions.close(store.database, run, "failed", "It broke.")
     desk = sources.find(store.database, "desk").id
-    prefix = f"run={run} source=desk source_id={desk} kind=prune"
-    assert caplog.messages == [
-        f"{prefix} state=running",
-        f"{prefix} state=failed deleted=3 amended=2: It broke.",
+    named = {"run": run, "source": "desk", "source_id": desk, "kind": "prune"}
+    assert [vars(entry)["fields"] for entry in caplog.records] == [
+        {**named, "state": "running", "counts": {}},
+        {
+            **named,
+            "state": "failed",
+            "counts": {"deleted": 3, "amended": 2},
+            "reason": "It broke.",
+        },
     ]
+    assert caplog.messages[-1] == f"run {run} of desk: failed"
 
 
 def test_the_rate_is_of_the_present_stage(store: Store) -> None:
