@@ -3,8 +3,9 @@
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,12 +21,11 @@ from backend.search.models import (
     FilterKind,
     InferredFilter,
     SearchDoc,
-    SearchRequest,
     Spelling,
 )
 from backend.search.no_results import Suggestion, suggest_queries
 from backend.search.person_lookup import resolve_people
-from backend.search.query_syntax import parse_query
+from backend.search.query_syntax import ParsedQuery, parse_query
 from backend.search.search_service import GroupedRanking, Grouping, find_grouped
 from backend.web import highlighting
 from indexing.index.protocols import DateRange, Filters
@@ -33,134 +33,174 @@ from indexing.text.normalization import pluralize
 
 if TYPE_CHECKING:
     from backend.container import Container
+    from connectors.access import Readers
+
+
+Query = Annotated[
+    str,
+    typer.Argument(
+        help='What to look for. "A phrase" must be held by every result, -word by none;'
+        " source:, set:, type:, person:, after: and before: filter. Write -- before a query that"
+        " begins with -: quarry search -- '-draft plan'."
+    ),
+]
+Sources = Annotated[list[str] | None, typer.Option(help="Only this source. May be repeated.")]
+DocumentSets = Annotated[
+    list[str] | None, typer.Option("--set", help="Only this document set. May be repeated.")
+]
+Tags = Annotated[
+    list[str] | None, typer.Option(help="Only documents with this key=value. May be repeated.")
+]
+MediaTypes = Annotated[
+    list[str] | None, typer.Option("--type", help="Only this media type. May be repeated.")
+]
+People = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Only what is by this person, named by e-mail address or name. May be repeated."
+    ),
+]
+Verbatim = Annotated[
+    bool,
+    typer.Option(
+        "--verbatim",
+        help="Search the words as they are: misspelled words are not corrected, and words such as “in January"
+        " 2026” put nothing first.",
+    ),
+]
+Group = Annotated[
+    Grouping | None,
+    typer.Option(
+        help="Whether one result is a document with its passages, or a passage.",
+        show_default="document; passage with --json",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What is searched for, and how: the options of a command, read and checked."""
+
+    query: ParsedQuery
+    readers: "Readers"
+    """Those that `tokens` name, before groups are added."""
+    tokens: list[str] | None
+    filters: Filters
+    people: Sequence[str]
+    """Addresses and names, which are looked up in the index."""
+    spelling: Spelling
+    infer: frozenset[FilterKind]
+    limit: int
+    grouping: Grouping
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    corrected: str | None
+    message: str
+    ranking: GroupedRanking
+    seconds: float
 
 
 def search(
-    query: Annotated[
-        str,
-        typer.Argument(
-            help='What to look for. "A phrase" must be held by every result, -word by none;'
-            " source:, set:, type:, person:, after: and before: filter. Write -- before a query that"
-            " begins with -: quarry search -- '-draft plan'."
-        ),
-    ],
+    query: Query,
     readers: As = None,
-    source: Annotated[
-        list[str] | None, typer.Option(help="Only this source. May be repeated.")
-    ] = None,
-    document_set: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Only this document set. May be repeated."),
-    ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(help="Only documents with this key=value. May be repeated.")
-    ] = None,
-    media_type: Annotated[
-        list[str] | None, typer.Option("--type", help="Only this media type. May be repeated.")
-    ] = None,
-    person: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Only what is by this person, named by e-mail address or name. May be repeated."
-        ),
-    ] = None,
+    source: Sources = None,
+    document_set: DocumentSets = None,
+    tag: Tags = None,
+    media_type: MediaTypes = None,
+    person: People = None,
     since: Annotated[str | None, typer.Option(help="Updated on this day or later.")] = None,
     until: Annotated[str | None, typer.Option(help="Updated on this day or before.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200, help="Number of results to show.")] = 10,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what put each result where it is.")
     ] = False,
-    verbatim: Annotated[
-        bool,
-        typer.Option(
-            "--verbatim",
-            help="Search the words as they are: misspelled words are not corrected, and words such as “in January"
-            " 2026” put nothing first.",
-        ),
-    ] = False,
-    group: Annotated[
-        Grouping | None,
-        typer.Option(
-            help="Whether one result is a document with its passages, or a passage.",
-            show_default="document; passage with --json",
-        ),
-    ] = None,
+    verbatim: Verbatim = False,
+    group: Group = None,
     as_json: Json = False,
 ) -> None:
     """Find the documents that match best, each by its best passage."""
-    from backend.schemas.search import SearchResponse
-
     own = command_line.readers(readers)
-    filters = _filters(source, tag, media_type, since, until)
-    if document_set:
-        filters = replace(filters, sets=frozenset(document_set))
-    if not query.strip():
-        raise typer.BadParameter("write what to look for", param_hint="QUERY")
-    parsed = parse_query(query)
-    with command_line.cli_errors(as_json):
-
-        def search_in(
-            container: "Container",
-        ) -> tuple[SearchRequest, GroupedRanking, float]:
-            service, narrowed = container.chat.search, filters
-            began, deadline = time.perf_counter(), service.deadline()
-            asker = command_line.resolve_asker(container.home_database, own, readers)
-            if person:
-                known = resolve_people(service.index, person, asker, deadline)
-                narrowed = replace(filters, people=known)
-            spelling = Spelling.AS_WRITTEN if verbatim else Spelling.CORRECT_UNKNOWN
-            infer = frozenset[FilterKind]() if verbatim else EVERY_KIND
-            request = service.request(parsed, asker, narrowed, deadline, spelling, infer)
-            grouping = group or (Grouping.PASSAGE if as_json else Grouping.DOCUMENT)
-            found = find_grouped(service.tool(None, DocumentNumbers()), request, limit, grouping)
-            return request, found, time.perf_counter() - began
-
-        request, found, seconds = command_line.retry_on_index_switch(
-            command_line.open_home(), search_in
-        )
-    docs, inferred = found.docs, found.ranking.inferred
-    if as_json:
-        command_line.print_model(
-            SearchResponse.from_docs(parsed, docs, seconds, request.corrected, inferred)
-        )
-        raise typer.Exit(0 if docs else command_line.FAILED)
-    for note in parsed.notes:
-        command_line.console().print(to_safe_text(note))
-    if request.corrected:
-        print_correction(command_line.console(), request.corrected)
-    for one in inferred:
-        print_inferred(command_line.console(), one)
-    for one in found.ranking.unmatched:
-        print_unmatched(command_line.console(), one)
-    if request.corrected or inferred:
-        print_verbatim_command(command_line.console(), query)
-    if docs:
-        print_results(command_line.console(), request.message, docs, seconds)
-        if explain:
-            print_explanation(command_line.console(), docs)
-    else:
-        print_no_results(command_line.console(), query, suggest_queries(parsed))
-        raise typer.Exit(command_line.FAILED)
-
-
-def _filters(
-    sources: list[str] | None,
-    tags: list[str] | None,
-    media_types: list[str] | None,
-    since: str | None,
-    until: str | None,
-) -> Filters:
-    def chosen(values: list[str] | None) -> frozenset[str] | None:
-        return frozenset(values) if values else None
-
-    return Filters(
-        sources=chosen(sources),
-        tags=chosen(tags),
-        media_types=chosen(media_types),
+    filters = Filters(
+        sources=_choose(source),
+        sets=_choose(document_set),
+        tags=_choose(tag),
+        media_types=_choose(media_type),
         updated=DateRange(
             command_line.parse_moment(since, "--since"), command_line.parse_end(until, "--until")
         ),
     )
+    if not query.strip():
+        raise typer.BadParameter("write what to look for", param_hint="QUERY")
+    wanted = _Wanted(
+        query=parse_query(query),
+        readers=own,
+        tokens=readers,
+        filters=filters,
+        people=person or (),
+        spelling=Spelling.AS_WRITTEN if verbatim else Spelling.CORRECT_UNKNOWN,
+        infer=frozenset[FilterKind]() if verbatim else EVERY_KIND,
+        limit=limit,
+        grouping=group or (Grouping.PASSAGE if as_json else Grouping.DOCUMENT),
+    )
+    with command_line.cli_errors(as_json):
+        found = command_line.retry_on_index_switch(
+            command_line.open_home(), partial(_find, wanted=wanted)
+        )
+    if as_json:
+        _print_json(wanted, found)
+    else:
+        _print_found(query, wanted, found)
+        if explain and found.ranking.docs:
+            print_explanation(command_line.console(), found.ranking.docs)
+    if not found.ranking.docs:
+        raise typer.Exit(command_line.FAILED)
+
+
+def _choose(values: list[str] | None) -> frozenset[str] | None:
+    return frozenset(values) if values else None
+
+
+def _find(container: "Container", wanted: _Wanted) -> _Found:
+    service, filters = container.chat.search, wanted.filters
+    began, deadline = time.perf_counter(), service.deadline()
+    asker = command_line.resolve_asker(container.home_database, wanted.readers, wanted.tokens)
+    if wanted.people:
+        filters = replace(
+            filters, people=resolve_people(service.index, wanted.people, asker, deadline)
+        )
+    request = service.request(wanted.query, asker, filters, deadline, wanted.spelling, wanted.infer)
+    tool = service.tool(None, DocumentNumbers())
+    ranking = find_grouped(tool, request, wanted.limit, wanted.grouping)
+    return _Found(request.corrected, request.message, ranking, time.perf_counter() - began)
+
+
+def _print_json(wanted: _Wanted, found: _Found) -> None:
+    from backend.schemas.search import SearchResponse
+
+    docs, inferred = found.ranking.docs, found.ranking.ranking.inferred
+    command_line.print_model(
+        SearchResponse.from_docs(wanted.query, docs, found.seconds, found.corrected, inferred)
+    )
+
+
+def _print_found(query: str, wanted: _Wanted, found: _Found) -> None:
+    console, ranking = command_line.console(), found.ranking.ranking
+    for note in wanted.query.notes:
+        console.print(to_safe_text(note))
+    if found.corrected:
+        print_correction(console, found.corrected)
+    for one in ranking.inferred:
+        print_inferred(console, one)
+    for one in ranking.unmatched:
+        print_unmatched(console, one)
+    if found.corrected or ranking.inferred:
+        print_verbatim_command(console, query)
+    if docs := found.ranking.docs:
+        print_results(console, found.message, docs, found.seconds)
+    else:
+        print_no_results(console, query, suggest_queries(wanted.query))
 
 
 def print_results(console: Console, query: str, docs: Sequence[SearchDoc], seconds: float) -> None:
