@@ -11,8 +11,6 @@ import pytest
 
 from tests.support.home import Home
 
-pytestmark = pytest.mark.soak("release")
-
 SAMPLE = Path(__file__).parent / "samples" / "home-382d319.tar.gz"
 
 
@@ -31,6 +29,7 @@ def _titles(home: Home, query: str, *options: str) -> list[str]:
     return titles
 
 
+@pytest.mark.soak("release")
 def test_it_is_searched_as_it_is(earlier: Home) -> None:
     assert _titles(earlier, "warranty of a used scanner")[0] == "Warranty"
     assert _titles(earlier, "E-2207")[0] == "Travel"
@@ -40,6 +39,7 @@ def test_it_is_searched_as_it_is(earlier: Home) -> None:
     assert _titles(earlier, "when are salaries reviewed", *reader)[0] == "Salaries"
 
 
+@pytest.mark.soak("release")
 def test_its_documents_failures_and_runs_are_listed(earlier: Home) -> None:
     documents = {one["id"] for one in earlier.quarry("documents", "--json").json}
     assert documents == {
@@ -54,6 +54,7 @@ def test_its_documents_failures_and_runs_are_listed(earlier: Home) -> None:
     assert run["counts"]["documents"] == 4
 
 
+@pytest.mark.soak("release")
 def test_it_answers_and_shows(earlier: Home) -> None:
     answer = earlier.quarry("ask", "How long is the warranty on a used scanner?", "--json").json
     assert "six months" in answer["answer"]
@@ -61,6 +62,8 @@ def test_it_answers_and_shows(earlier: Home) -> None:
     assert "two years" in shown["sections"][0]["text"]
 
 
+@pytest.mark.smoke  # a change of the database that breaks homes of before is noticed with it, not days later
+@pytest.mark.deep("release")
 def test_a_sync_embeds_only_what_changed(earlier: Home) -> None:
     folder = earlier.path / "handbook"
     moved = earlier.quarry("sources", "edit", "handbook", "--path", str(folder))
@@ -69,10 +72,11 @@ def test_a_sync_embeds_only_what_changed(earlier: Home) -> None:
     run = earlier.quarry("sync", "handbook", "--json")
     (report,) = run.json
     assert report["embedded"] == 1, run.out
-    answer = earlier.quarry("ask", "How long is the warranty on a used scanner?", "--json").json
-    assert "one year" in answer["answer"]
+    found = earlier.quarry("search", "warranty of a used scanner", "--json").json["results"]
+    assert "one year" in found[0]["content"]
 
 
+@pytest.mark.soak("release")
 def test_its_documents_are_put_into_a_set_without_embedding_anything(earlier: Home) -> None:
     added = earlier.quarry("sets", "add", "Rules", "--folder", "handbook:notes", "--json")
     assert (added.json["is_applied"], added.json["count"]) == (True, 2), added.err
