@@ -23,7 +23,7 @@ _LONGEST_USER_AGENT = 300
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who is not known yet: from where a request comes, and what its browser holds."""
+    """A visitor who is not known yet: from where a request comes, and what its browser holds."""
 
     address: str | None = None
     user_agent: str | None = None

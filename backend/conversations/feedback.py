@@ -25,7 +25,7 @@ _PAGE = 200
 class ReviewedFeedback:
     given: GivenFeedback
     withheld: bool
-    """Who looks may not read what the answer rests on: nothing of it may be shown."""
+    """The admin who looks may not read what the answer rests on: nothing of it may be shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

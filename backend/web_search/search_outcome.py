@@ -76,7 +76,7 @@ class WebOutcome:
 
 
 LONGEST_LIMIT = timedelta(hours=1)
-"""Who has to wait longer than this has used up a quota."""
+"""A provider that asks for a longer wait than this has a quota that is used up."""
 NOTHING_FOUND = ProviderFailure(FailureKind.NOTHING_FOUND, "It found nothing.")
 _TOO_SLOW = ProviderFailure(FailureKind.TOO_SLOW, "It did not answer in time.")
 

@@ -17,7 +17,7 @@ _QUIET = (
 
 
 class JsonFormatter(logging.Formatter):
-    """Who logs with `extra={"fields": {…}}` adds those to the entry."""
+    """Formats an entry as JSON. `extra={"fields": {…}}` of a log call adds these fields to it."""
 
     def __init__(self, process: str | None = None) -> None:
         super().__init__()

@@ -36,7 +36,7 @@ class ResearchFollower:
     database: Database
     run_id: str
     owner: ConversationOwner
-    """Who follows: the owner of the run, or whoever is in its project."""
+    """The person who follows: the owner of the run, or anybody in its project."""
     index: Index
     readers_now: ReadersNow
     own_memories: OwnMemories
