@@ -80,7 +80,7 @@ class DocumentRecords:
     def _recognize_own(
         self, stamped: Sequence[DocumentRecord], put: list[StoredRecord | None]
     ) -> list[StoredRecord | None]:
-        """Recognise one's own records among those that were refused.
+        """Recognize one's own records among those that were refused.
 
         A write whose response was lost is sent again, and then refused because it had succeeded.
         """

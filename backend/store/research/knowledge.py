@@ -165,7 +165,7 @@ def list_page(
 
 
 def get(database: Database, asker: ConversationOwner, item_id: str) -> StoredItem:
-    """Return an item that the asker is told of. Raises NotFoundError."""
+    """Return an item that the asker may see. Raises NotFoundError."""
     if not is_storable(item_id):
         raise make_missing_item_error()
     query = select(*_COLUMNS).where(items.c.id == item_id, _is_told(asker))
