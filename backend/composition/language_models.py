@@ -38,7 +38,7 @@ class ChosenModels:
     fast: "ChatModel"
     """For queries, the selection and the judging of claims; may be the one that answers."""
     fallback: "ChatModel | None"
-    """Takes over where the answering one fails before its first token."""
+    """Takes over where the answering one fails before its first token; the default where the answering one is the fallback."""
     missing: str | None = None
     """The name of the one that was to answer, where there is none of this name any more."""
 
@@ -88,25 +88,26 @@ class LanguageModels:
 
         Args:
             name: of the model that answers; where there is none of this name, the default one does.
-            temperature: of the model that answers, and of no other.
+            temperature: of the model that answers, also where the fallback does, and of no other.
         """
         from backend.store.llm.language_models import ModelRole
 
         stored = self.list_stored()
         by_role = {role: model for model in stored for role in model.roles}
         named = next((model for model in stored if model.name == name), None)
-        answering = self._open(named or by_role.get(ModelRole.DEFAULT)) or self.settings_model
+        default = self._open(by_role.get(ModelRole.DEFAULT)) or self.settings_model
+        answering = self._open(named) or default
         self._chosen = answering is not None
         if answering is None:
             return None
         fast = self._open(by_role.get(ModelRole.FAST)) or answering
         fallback = self._open(by_role.get(ModelRole.FALLBACK))
         if fallback == answering:
-            fallback = None
+            fallback = default if default != answering else None
         chosen = ChosenModels(
             self._connect(answering).with_temperature(temperature),
             self._connect(fast),
-            self._connect(fallback) if fallback else None,
+            self._connect(fallback).with_temperature(temperature) if fallback else None,
             name if named is None else None,
         )
         self._forget_all_but(stored, {answering, fast, fallback, self.settings_model})

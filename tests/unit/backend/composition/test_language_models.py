@@ -205,6 +205,32 @@ def test_a_fallback_that_is_the_default_is_none(container: Container) -> None:
     assert chosen.fallback is None
 
 
+def test_the_default_takes_over_where_an_assistant_names_the_fallback(container: Container) -> None:
+    add_model(container, "large", URL, ModelRole.DEFAULT)
+    add_model(container, "spare", URL, ModelRole.FALLBACK)
+    chosen = container.language_models.choose("spare", 0.25)
+    assert chosen
+    assert chosen.fallback
+    assert (chosen.answering.settings.shown_name, chosen.fallback.settings.shown_name) == (
+        "spare",
+        "large",
+    )
+    # What takes over keeps to the temperature of the assistant.
+    assert chosen.fallback.settings.temperature == 0.25
+
+
+def test_the_model_of_the_settings_takes_over_as_a_default_does(
+    tmp_path: Path, database_url: str
+) -> None:
+    container = _open(tmp_path, database_url, llm_url=URL, llm_model="usual")
+    with closing(container.database):
+        add_model(container, "spare", URL, ModelRole.FALLBACK)
+        chosen = container.language_models.choose("spare")
+        assert chosen
+        assert chosen.fallback
+        assert chosen.fallback.settings.shown_name == "usual"
+
+
 def test_a_fast_model_alone_answers_nothing(container: Container) -> None:
     add_model(container, "small", URL, ModelRole.FAST)
     assert container.language_models.choose() is None
