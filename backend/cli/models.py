@@ -45,6 +45,7 @@ KeyVariable = Annotated[
     str | None,
     typer.Option(metavar="VARIABLE", help="Read its key from this environment variable."),
 ]
+_TRIED = {True: "yes", False: "no", None: "could not be tried"}
 _PRICE_HELP = "Price of a million tokens that it {}, in whatever currency."
 
 
@@ -211,7 +212,7 @@ def list_all(as_json: Json = False) -> None:
 
 @app.command(name="test")
 def try_model(name: Name, as_json: Json = False) -> None:
-    """Send a model two short test questions: whether it answers, streams and calls tools."""
+    """Send a model three short test questions: whether it answers, streams, calls tools and accepts a temperature."""
     with command_line.cli_errors(as_json):
         model = command_line.open_home().language_models.open_model(name)
         found = ModelCheckResponse.model_validate(check_model(model, Deadline.after(CHECK_SECONDS)))
@@ -314,8 +315,10 @@ def _describe_check(found: ModelCheckResponse) -> Iterator[str]:
     if found.answers:
         yield f"answers: {found.answer} (first token after {found.seconds:g} s)"
         yield f"streams: {'yes' if found.streams else 'its answer came in one piece'}"
-        calls = {True: "yes", False: "no", None: "could not be tried"}[found.calls_tools]
-        yield f"calls tools: {calls}"
+        yield f"calls tools: {_TRIED[found.calls_tools]}"
+        yield f"accepts a temperature: {_TRIED[found.takes_temperature]}"
+        if found.takes_temperature is False:
+            yield "Assistants that set a temperature are answered at the one of the model."
     if found.trouble:
         yield f"{found.trouble} {found.advice}".strip()
 

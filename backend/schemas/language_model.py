@@ -104,6 +104,7 @@ class ModelCheckResponse(Schema):
         seconds=0.41,
         streams=True,
         calls_tools=True,
+        takes_temperature=True,
         trouble="",
         advice="",
     )
@@ -117,6 +118,8 @@ class ModelCheckResponse(Schema):
     """Whether its text came in several pieces."""
     calls_tools: bool | None
     """Null: it did not come so far."""
+    takes_temperature: bool | None
+    """Whether the temperature of an assistant counts for it; null: it did not come so far."""
     trouble: str
     """What is wrong; empty if nothing is."""
     advice: str

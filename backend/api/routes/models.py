@@ -141,7 +141,7 @@ def remove_language_model(name: str, service: ModelServiceDependency) -> None:
     service.remove(name)
 
 
-@router.post(f"{_MODELS}/{{name}}/test", summary="Ask a language model two tiny questions")
+@router.post(f"{_MODELS}/{{name}}/test", summary="Ask a language model three tiny questions")
 @requires(Permission.ADMIN)
 def test_language_model(
     name: str, models: LanguageModelsDependency, cancel_token: CancelTokenDependency

@@ -45,6 +45,9 @@ LONGEST_PAUSE = timedelta(seconds=60)
 QUOTED_CHARACTERS = 300
 """Of a server's message, quoted in ours."""
 USAGE = "stream_options"
+TEMPERATURE = "temperature"
+_OPTIONS = (USAGE, TEMPERATURE)
+"""What a request is repeated without where its server refuses it."""
 
 Json: TypeAlias = dict[str, Any]
 
@@ -108,6 +111,8 @@ class LanguageModel:
 
     def __init__(self, settings: ModelSettings) -> None:
         self.settings = settings
+        self.refuses_temperature = False
+        """Whether it has refused the temperature of its settings, and is asked without one from then on."""
         self._client = _connect(settings)
 
     def close(self) -> None:
@@ -119,6 +124,7 @@ class LanguageModel:
             return self
         other = copy(self)
         other.settings = replace(self.settings, temperature=temperature)
+        other.refuses_temperature = False
         return other
 
     def stream(
@@ -165,12 +171,19 @@ class LanguageModel:
                     raise
                 deadline.sleep(pause)
             except ModelRequestError as refusal:
-                # Older servers reject the option that asks for token counts.
-                other = started or attempt == TRIES or USAGE not in str(refusal)
-                if other or not request.pop(USAGE, None):
+                # Older servers reject the option that asks for token counts, models that reason a temperature.
+                option = _find_refused_option(refusal, request)
+                if started or attempt == TRIES or option is None:
                     raise
+                self._leave_out(request, option)
             else:
                 return
+
+    def _leave_out(self, request: Json, option: str) -> None:
+        del request[option]
+        if option == TEMPERATURE:
+            self.refuses_temperature = True
+            LOG.info("%s refuses a temperature and is asked without one.", self.settings.shown_name)
 
     def _request(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> Json:
         request: Json = {
@@ -179,8 +192,8 @@ class LanguageModel:
             "stream": True,
             USAGE: {"include_usage": True},
         }
-        if self.settings.temperature is not None:
-            request["temperature"] = self.settings.temperature
+        if self.settings.temperature is not None and not self.refuses_temperature:
+            request[TEMPERATURE] = self.settings.temperature
         if tools:
             request["tools"] = [_encode_tool(tool) for tool in tools]
             request["tool_choice"] = "auto"
@@ -422,6 +435,11 @@ def _seconds_until(date: str) -> float:
         return 0.0
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (aware - datetime.now(UTC)).total_seconds()
+
+
+def _find_refused_option(refusal: ModelRequestError, request: Json) -> str | None:
+    told = str(refusal).lower()
+    return next((one for one in _OPTIONS if one in request and one in told), None)
 
 
 def _is_about_tools(error: "openai.APIStatusError", request: Json) -> bool:

@@ -1,10 +1,11 @@
-"""Try a language model with two tiny requests: whether it answers, streams, and calls tools."""
+"""Try a language model with three tiny requests: whether it answers, streams, calls tools, and accepts a temperature."""
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
-from backend.chat.llm.client import ChatModel, ModelError, ToolsUnsupportedError
+from backend.chat.llm.client import LanguageModel, ModelError, ToolsUnsupportedError
 from backend.chat.llm.messages import ModelEvent, TextDelta, ToolCall, ToolSpec
 from backend.chat.llm.model_settings import ModelSettings
 from backend.search.llm_protocol import ChatMessage
@@ -12,6 +13,8 @@ from indexing.runtime.deadline import Deadline
 
 CHECK_SECONDS = 20.0
 _LONGEST_ANSWER = 200
+_TEMPERATURE = 0.5
+"""Which models that reason refuse: they accept 1 at most."""
 _COUNT = ChatMessage("user", "Count from one to five, in words, and write nothing else.")
 _CALL = ChatMessage("user", "Call the tool note with the text ready.")
 _TOOL = ToolSpec(
@@ -34,14 +37,16 @@ class ModelCheck:
     """Its text came in several pieces."""
     calls_tools: bool | None = None
     """None where it did not come so far."""
+    takes_temperature: bool | None = None
+    """Whether the temperature of an assistant counts; None where it did not come so far."""
     trouble: str = ""
     """What is wrong; empty if nothing is."""
     advice: str = ""
     """What to do about it."""
 
 
-def check_model(model: ChatModel, deadline: Deadline) -> ModelCheck:
-    """Ask a model for a text and for a call. The trouble may quote its server: it is for admins."""
+def check_model(model: LanguageModel, deadline: Deadline) -> ModelCheck:
+    """Ask a model for a text, for a call, and at a temperature. The trouble may quote its server: it is for admins."""
     began = time.monotonic()
     pieces, first = list[str](), 0.0
     try:
@@ -66,18 +71,29 @@ def check_model(model: ChatModel, deadline: Deadline) -> ModelCheck:
         seconds=round(first, 2),
         streams=len(pieces) > 1,
         calls_tools=calls,
+        takes_temperature=_try_temperature(model, deadline),
         trouble=trouble,
         advice=advice,
     )
 
 
-def _try_tool(model: ChatModel, deadline: Deadline) -> bool | None:
+def _try_tool(model: LanguageModel, deadline: Deadline) -> bool | None:
     try:
         return _holds_call(list(model.stream([_CALL], deadline, [_TOOL])))
     except ToolsUnsupportedError:
         return False
     except ModelError:
         return None
+
+
+def _try_temperature(model: LanguageModel, deadline: Deadline) -> bool | None:
+    warmed = model.with_temperature(_TEMPERATURE)
+    try:
+        with closing(warmed.stream([_COUNT], deadline)) as stream:
+            next(stream, None)
+    except ModelError:
+        return None
+    return not warmed.refuses_temperature
 
 
 def _holds_call(events: Sequence[ModelEvent]) -> bool:

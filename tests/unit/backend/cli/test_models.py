@@ -111,9 +111,23 @@ def test_a_try_says_what_it_can(cli: CliRunner, server: ScriptedModel) -> None:
     _add(cli, "large", url=server.base_url)
     lines = _run(cli, "test", "large").splitlines()
     assert lines[0].startswith("answers: one, two, three (first token after")
-    assert lines[1:] == ["streams: yes", "calls tools: yes"]
+    assert lines[1:] == ["streams: yes", "calls tools: yes", "accepts a temperature: yes"]
     found = json.loads(_run(cli, "test", "large", "--json"))
     assert (found["answers"], found["calls_tools"], found["trouble"]) == (True, True, "")
+
+
+def test_a_try_says_that_a_temperature_is_refused(cli: CliRunner, server: ScriptedModel) -> None:
+    def refuse(request: Request) -> Reply:
+        return Refuse(400, "temperature") if "temperature" in request.body else _well(request)
+
+    server.play(refuse)
+    _add(cli, "large", url=server.base_url)
+    assert _run(cli, "test", "large").splitlines()[-2:] == [
+        "accepts a temperature: no",
+        "Assistants that set a temperature are answered at the one of the model.",
+    ]
+    found = json.loads(_run(cli, "test", "large", "--json"))
+    assert (found["takes_temperature"], found["trouble"]) == (False, "")
 
 
 def test_a_try_that_fails_says_what_to_do(cli: CliRunner, server: ScriptedModel) -> None:

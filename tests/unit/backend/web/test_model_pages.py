@@ -143,8 +143,9 @@ def test_a_key_is_not_sent_to_another_server(container: Container, admin: TestCl
 
 def test_a_model_is_tried(container: Container, admin: TestClient, server: ScriptedModel) -> None:
     add_model(container, "large", server.base_url)
-    server.play([Say("one, <b>two</b>"), Say("ready")])
+    server.play([Say("one, <b>two</b>"), Say("ready"), Refuse(400, "temperature"), Say("one")])
     shown = admin.post("/model/large/test").text
+    assert "It accepts no temperature: assistants that set one are answered" in shown
     assert "It answers" in shown
     assert "one, &lt;b&gt;two&lt;/b&gt;" in shown
     assert "It calls no tools, but is set to call them." in shown

@@ -348,6 +348,39 @@ def test_an_older_server_is_asked_without_usage(
     assert "stream_options" not in server.requests[1].body
 
 
+REASONS = Refuse(400, "Unsupported value: 'temperature' does not support 0.2 with this model.")
+
+
+def test_a_model_that_refuses_a_temperature_is_asked_without_one(server: ScriptedModel) -> None:
+    cold = LanguageModel(settings_for(server.base_url)).with_temperature(0.2)
+    server.play([REASONS, Say("here"), Say("again")])
+    assert said(list(cold.stream(QUESTION, soon()))) == "here"
+    assert cold.refuses_temperature
+    # Later steps of the same turn do not ask for the refusal again.
+    assert said(list(cold.stream(QUESTION, soon()))) == "again"
+    assert [one.body.get("temperature") for one in server.requests] == [0.2, None, None]
+    # What one assistant sets says nothing of what another one may set.
+    assert not cold.with_temperature(1.0).refuses_temperature
+    cold.close()
+
+
+def test_a_server_may_refuse_both_options(server: ScriptedModel) -> None:
+    model = LanguageModel(settings_for(server.base_url, temperature=0.2))
+    server.play([REASONS, Refuse(400, "unknown field: stream_options"), Say("here")])
+    assert said(list(model.stream(QUESTION, soon()))) == "here"
+    assert not {"temperature", "stream_options"} & set(server.requests[2].body)
+    model.close()
+
+
+def test_without_a_temperature_the_word_means_nothing(
+    server: ScriptedModel, model: LanguageModel
+) -> None:
+    server.play([REASONS, Say("never")])
+    with pytest.raises(ModelRequestError):
+        list(model.stream(QUESTION, soon()))
+    assert not model.refuses_temperature
+
+
 def test_an_older_server_that_fails_as_well_is_no_silence(
     server: ScriptedModel, model: LanguageModel
 ) -> None:

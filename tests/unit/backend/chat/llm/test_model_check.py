@@ -45,7 +45,20 @@ def test_a_model_that_can_all_of_it(server: ScriptedModel) -> None:
     found = _check(server, _well)
     assert (found.answers, found.streams, found.calls_tools) == (True, True, True)
     assert found.answer == "one, two, three, four, five"
+    assert found.takes_temperature is True
     assert (found.trouble, found.advice) == ("", "")
+
+
+def test_one_that_refuses_a_temperature_is_told_apart(server: ScriptedModel) -> None:
+    def refuse(request: Request) -> Reply:
+        if "temperature" in request.body:
+            return Refuse(400, "Unsupported value: 'temperature'")
+        return _well(request)
+
+    found = _check(server, refuse)
+    assert found.takes_temperature is False
+    # It is no trouble: assistants are answered without it.
+    assert (found.answers, found.calls_tools, found.trouble) == (True, True, "")
 
 
 def test_one_that_calls_no_tools_is_told_apart(server: ScriptedModel) -> None:
@@ -61,8 +74,9 @@ def test_one_that_calls_no_tools_is_told_apart(server: ScriptedModel) -> None:
 
 
 def test_a_failure_of_the_second_question_is_no_failure(server: ScriptedModel) -> None:
-    found = _check(server, [Say("one, two"), *[Refuse(500, "out of order")] * 3])
+    found = _check(server, [Say("one, two"), *[Refuse(500, "out of order")] * 6])
     assert (found.answers, found.calls_tools, found.trouble) == (True, None, "")
+    assert found.takes_temperature is None
 
 
 @pytest.mark.parametrize(
