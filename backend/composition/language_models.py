@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from backend.chat.llm.resting_models import RestingModels
 from backend.settings import Settings
 from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
 
@@ -36,19 +37,19 @@ class ChosenModels:
 
     answering: "ChatModel"
     fast: "ChatModel"
-    """For queries, the selection and the judging of claims; may be the one that answers."""
+    """For queries, the selection and the judging of claims; may be the one that answers. Where it fails, that one is asked."""
     fallback: "ChatModel | None"
     """Takes over where the answering one fails before its first token; the default where the answering one is the fallback."""
     missing: str | None = None
     """The name of the one that was to answer, where there is none of this name any more."""
 
     def metered(self, meter: "UsageMeter", count_tokens: "CountTokens") -> "ChosenModels":
-        from backend.chat.llm.metering import MeteredModel
+        from backend.chat.substituted_model import meter_model
 
         return ChosenModels(
-            MeteredModel(self.answering, meter, count_tokens),
-            MeteredModel(self.fast, meter, count_tokens),
-            MeteredModel(self.fallback, meter, count_tokens) if self.fallback else None,
+            meter_model(self.answering, meter, count_tokens),
+            meter_model(self.fast, meter, count_tokens),
+            meter_model(self.fallback, meter, count_tokens) if self.fallback else None,
             self.missing,
         )
 
@@ -73,6 +74,7 @@ class LanguageModels:
         self._connected: dict[ModelSettings, LanguageModel] = {}
         self._opened: dict[StoredModel, ModelSettings] = {}
         """With their keys decrypted, of models that were used."""
+        self._resting = RestingModels()
         self._chosen: bool | None = None
         self._live = LiveUsage()
 
@@ -106,11 +108,11 @@ class LanguageModels:
             fallback = default if default != answering else None
         chosen = ChosenModels(
             self._connect(answering).with_temperature(temperature),
-            self._connect(fast),
+            self._connect_fast(fast, answering),
             self._connect(fallback).with_temperature(temperature) if fallback else None,
             name if named is None else None,
         )
-        self._forget_all_but(stored, {answering, fast, fallback, self.settings_model})
+        self._forget_all_but(stored, {answering, default, fast, fallback, self.settings_model})
         return chosen
 
     def list_stored(self) -> "list[StoredModel]":
@@ -238,6 +240,14 @@ class LanguageModels:
         if connected is None:
             connected = self._connected[settings] = LanguageModel(settings)
         return connected
+
+    def _connect_fast(self, fast: "ModelSettings", answering: "ModelSettings") -> "ChatModel":
+        """Return the model for small tasks. Where it fails, the one that answers does them: it reads the question anyway."""
+        from backend.chat.substituted_model import SubstitutedModel
+
+        if fast == answering:
+            return self._connect(fast)
+        return SubstitutedModel(self._connect(fast), self._connect(answering), self._resting)
 
     def _forget_all_but(
         self, stored: "Sequence[StoredModel]", chosen: "set[ModelSettings | None]"

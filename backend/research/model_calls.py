@@ -6,9 +6,10 @@ from typing import TypeAlias, TypeVar
 
 from backend.chat.llm.client import ChatModel, ModelRequestError, make_complete
 from backend.chat.llm.messages import ModelEvent, ModelMessage, ToolSpec
-from backend.chat.llm.metering import MeteredModel, UsageMeter
+from backend.chat.llm.metering import UsageMeter
 from backend.chat.llm.model_settings import ModelSettings
 from backend.chat.loose_json import parse_loose_json
+from backend.chat.substituted_model import meter_model
 from backend.research import prompts
 from backend.research.dependencies import ResearchDependencies
 from backend.research.knowledge.messages import MESSAGE_TOKENS
@@ -127,7 +128,7 @@ class ModelCalls:
 
     def _budget(self, model: ChatModel) -> ChatModel:
         count_tokens = self.dependencies.count_tokens
-        metered = MeteredModel(model, self.meter, count_tokens)
+        metered = meter_model(model, self.meter, count_tokens)
         return BudgetedModel(metered, self.meter, self.most_tokens, count_tokens)
 
 

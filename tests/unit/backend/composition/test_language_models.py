@@ -36,7 +36,7 @@ from connectors.errors import NotFoundError
 from indexing.runtime.deadline import Deadline
 from tests.support.accounts import add_person
 from tests.support.language_models import add_model
-from tests.support.scripted_model import Say, ScriptedModel
+from tests.support.scripted_model import Refuse, Say, ScriptedModel
 from tests.support.statements import noted_statements
 
 URL = "https://llm.example.com/v1"
@@ -229,6 +229,23 @@ def test_the_model_of_the_settings_takes_over_as_a_default_does(
         assert chosen
         assert chosen.fallback
         assert chosen.fallback.settings.shown_name == "usual"
+
+
+def test_small_tasks_are_done_where_the_fast_model_fails(container: Container) -> None:
+    with (
+        ScriptedModel(lambda _: Refuse(401, "wrong key")) as broken,
+        ScriptedModel(lambda _: Say("A title")) as server,
+    ):
+        add_model(container, "large", server.base_url, ModelRole.DEFAULT)
+        add_model(container, "small", broken.base_url, ModelRole.FAST)
+        for _ in range(2):
+            # What failed in one turn is not asked in the next one.
+            with container.chat.choose_models(PLAIN).open_fast(NOBODY) as model:
+                assert model
+                assert model.complete([ChatMessage("user", "?")], Deadline.after(30)) == "A title"
+        assert len(broken.requests) == 1
+    (used,) = model_usage.list_since(container.database, datetime.now(UTC).date())
+    assert (used.model, used.counts.calls) == ("large", 2)
 
 
 def test_a_fast_model_alone_answers_nothing(container: Container) -> None:
