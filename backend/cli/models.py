@@ -282,7 +282,9 @@ def _read_key(file: str | None, variable: str | None) -> str | None:
 
 def _print_models(models: Sequence[ModelResponse]) -> None:
     table = Table(
-        "name", "used as", "model", "at", "window", "can", "set by", box=None, header_style="dim"
+        *("name", "used as", "model", "at", "window", "can", "price of a million", "set by"),
+        box=None,
+        header_style="dim",
     )
     for one in models:
         cells = (
@@ -292,6 +294,7 @@ def _print_models(models: Sequence[ModelResponse]) -> None:
             one.base_url,
             f"{one.context_window:,}",
             ", ".join(_list_abilities(one)),
+            _describe_prices(one),
             one.origin,
         )
         table.add_row(*map(to_safe_text, cells))
@@ -309,6 +312,11 @@ def _list_abilities(model: ModelResponse) -> Iterator[str]:
         yield "accept images"
     if model.reasons:
         yield "reason"
+
+
+def _describe_prices(model: ModelResponse) -> str:
+    prices = (("read", model.input_price), ("written", model.output_price))
+    return ", ".join(f"{price:g} {tokens}" for tokens, price in prices if price is not None)
 
 
 def _describe_check(found: ModelCheckResponse) -> Iterator[str]:

@@ -1,11 +1,13 @@
 """The budgets of tokens of `quarry models`: of groups, and of single people."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from typer.core import TyperCommand
 
 from backend.access.groups import GroupService
 from backend.access.people import PeopleService
@@ -17,6 +19,15 @@ from backend.schemas.language_model import GroupBudgetResponse, PersonBudgetResp
 from backend.store.llm import group_budgets, person_budgets
 
 app = typer.Typer()
+_NEGATIVE = re.compile(r"-[\d.,]+")
+
+
+class _NumberCommand(TyperCommand):
+    """Reads -5 as a number, which is then refused as one, not as an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.ignore_unknown_options = any(map(_NEGATIVE.fullmatch, args))
+        return super().parse_args(ctx, args)
 
 
 @app.command()
@@ -36,7 +47,7 @@ def budgets(as_json: Json = False) -> None:
             )
 
 
-@app.command()
+@app.command(cls=_NumberCommand)
 def budget(
     group: Annotated[str, typer.Argument(metavar="GROUP", help="Name of a group.")],
     tokens: Annotated[
@@ -74,7 +85,7 @@ def list_person_budgets(as_json: Json = False) -> None:
             )
 
 
-@app.command(name="person-budget")
+@app.command(name="person-budget", cls=_NumberCommand)
 def set_person_budget(
     email: Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of the person.")],
     tokens: Annotated[

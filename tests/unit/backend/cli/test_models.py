@@ -1,6 +1,7 @@
 """`quarry models`: add, edit, list, test, use, remove, usage, budgets."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -79,6 +80,7 @@ def test_models_are_added_listed_used_and_removed(cli: CliRunner) -> None:
     assert (small["input_price"], small["output_price"], small["roles"]) == (0.5, 2.0, ["fast"])
     table = _run(cli, "list")
     assert "call tools, accept images" in table
+    assert re.search(r"small .* reason  +0\.5 read, 2 written  +database", table)
     assert SECRET not in table
     removed = json.loads(_run(cli, "remove", "small", "--json"))
     assert removed == {"name": "small", "done": "is removed"}
@@ -258,6 +260,14 @@ def test_a_group_is_given_a_budget_and_loses_it(cli: CliRunner) -> None:
     assert refused.exit_code == 1
     assert "no group none" in json.loads(refused.output)["error"]
     assert cli.invoke(app, ["models", "budget", "sales", "many"]).exit_code == 2
+    negative = cli.invoke(app, ["models", "budget", "sales", "-5"])
+    assert negative.exit_code == 2
+    assert "Invalid value for 'TOKENS'" in negative.output
+    # What is no number is an option, as everywhere.
+    assert (
+        "No such option: --jso"
+        in cli.invoke(app, ["models", "budget", "sales", "5", "--jso"]).output
+    )
 
 
 def test_a_person_is_given_a_budget_of_their_own_and_loses_it(
@@ -280,6 +290,8 @@ def test_a_person_is_given_a_budget_of_their_own_and_loses_it(
     assert refused.exit_code == 1
     assert "no account of bob@example.com" in json.loads(refused.output)["error"]
     assert cli.invoke(app, ["models", "person-budget", "ann@example.com", "many"]).exit_code == 2
+    negative = cli.invoke(app, ["models", "person-budget", "ann@example.com", "-5"])
+    assert "Invalid value for 'TOKENS'" in negative.output
 
 
 def test_budgets_are_commands_beside_those_of_models(cli: CliRunner) -> None:
