@@ -81,6 +81,7 @@ class ReviewedFeedbackResponse(Schema):
     """The address of who says it; null: the owner of the machine."""
     rating: Rating
     comment: str
+    """Empty where the answer is withheld: it may quote it."""
     question: str
     withheld: bool
     """Whether the answer rests on a document that you may not read now. Nothing of it is returned then."""
@@ -111,7 +112,7 @@ class ReviewedFeedbackResponse(Schema):
             given_at=given.given_at,
             person=given.email,
             rating=given.feedback.rating,
-            comment=given.feedback.comment,
+            comment="" if reviewed.withheld else given.feedback.comment,
             question=given.question.text,
             withheld=reviewed.withheld,
             notice=WITHHELD if reviewed.withheld else NOTICES.get(given.answer.status or ""),

@@ -98,7 +98,7 @@ def give_feedback(
     body: FeedbackBody,
     feedback: OwnFeedbackDependency,
 ) -> None:
-    """It replaces what you said before. Admins see it together with your question; of the answer only what they may read."""
+    """It replaces what you said before. Admins see it together with your question; of the answer, and your comment, only where they may read what it rests on."""
     feedback.give(conversation_id, message_id, body.read())
 
 
@@ -119,8 +119,8 @@ def list_feedback(
     before: Before = None,
     limit: Annotated[int, Query(ge=1, le=MOST_FEEDBACK)] = 20,
 ) -> FeedbackPageResponse:
-    """The newest first. Of an answer that rests on a document that you may not read, nothing is returned. Each look is in the
-    audit."""
+    """The newest first. Of an answer that rests on a document that you may not read, nothing is returned, nor the comment on it. Each
+    look is in the audit."""
     found = review.list_page(rating, before, limit + 1)
     shown = [
         ReviewedFeedbackResponse.from_reviewed(one, state.answer_html) for one in found[:limit]

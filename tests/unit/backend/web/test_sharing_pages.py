@@ -71,9 +71,9 @@ def test_of_what_an_admin_may_not_read_nothing_is_shown(
     _say(container, "wiki:gone.md", comment="<i>No</i>")
     page = browse(ANN).get("/feedback").text
     assert "&lt;b&gt;Why&lt;/b&gt;?" in page
-    assert "&lt;i&gt;No&lt;/i&gt;" in page
     assert WITHHELD in page
-    for secret in ("interlock", "gone.md", "supported", "1.50"):
+    # The comment may quote the answer.
+    for secret in ("interlock", "gone.md", "supported", "1.50", "&lt;i&gt;No"):
         assert secret not in page
 
 

@@ -297,9 +297,9 @@ class Company:
         rated = [one for one in self.talks if one.comment]
         shown = set[str]()
         for one in rated:
-            shown |= {one.word("question"), one.word("comment")}
+            shown.add(one.word("question"))
             if self.may_read(ANN, one):
-                shown |= {one.word("answer"), one.word("variant")}
+                shown |= {one.word("answer"), one.word("comment"), one.word("variant")}
         yield Look(
             "admin", ADMIN, 200, shown, params={"limit": "100"}, count=("feedback", len(rated))
         )
