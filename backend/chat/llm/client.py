@@ -315,7 +315,9 @@ class LanguageModel:
         )
 
     def _quote(self, message: str) -> str:
-        return f"Its message: {self.settings.hide_key(message)[:QUOTED_CHARACTERS]}"
+        """Quote a server on one line."""
+        told = " ".join(self.settings.hide_key(message).split())
+        return f"Its message: {told[:QUOTED_CHARACTERS]}"
 
     def _backoff(self, attempt: int, failure: ModelUnavailableError) -> float:
         """Return the seconds that the server asked for, or a doubled pause with a quarter of jitter."""

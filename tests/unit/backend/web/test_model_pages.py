@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from html import escape
+from html import escape, unescape
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from backend.store.llm import language_models, model_usage
 from backend.store.llm.language_models import ModelRole
 from backend.store.llm.model_usage import TokenCounts
 from tests.support.language_models import add_model
-from tests.support.scripted_model import Refuse, Say, ScriptedModel
+from tests.support.scripted_model import HangUp, Manner, Raw, Refuse, Reply, Say, ScriptedModel
 from tests.unit.backend.web.conftest import ANN, BOB
 
 SECRET = "sk-0123456789"
@@ -155,6 +155,68 @@ def test_a_model_is_tried(container: Container, admin: TestClient, server: Scrip
     assert "Set the key of large to a valid one." in shown
     assert "key-of-large" not in shown
     assert admin.post("/model/none/test").status_code == 404
+
+
+CHINESE = {"Accept-Language": "zh-CN"}
+ENGLISH = re.compile(r"\b(?:is|are|the|Set|Check|Its|that|with)\b")
+
+
+def _notice(shown: str) -> str:
+    """Return what a page says of a trouble, as text."""
+    found = re.search(r'<(section|p) class="notice[^>]*>(.*?)</\1>', shown, re.S)
+    assert found
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", found[2])).split())
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("http://169.254.169.254/v1", "基础 URL 无效：169.254.169.254 是云平台的元数据服务。"),
+        ("http://168.63.129.16/v1", "基础 URL 无效：168.63.129.16 是云平台的内部服务。"),
+        ("http://0.0.0.0/v1", "基础 URL 无效：0.0.0.0 不是一台机器的地址。"),
+        ("http://224.0.0.1/v1", "基础 URL 无效：224.0.0.1 是组播地址。"),
+        ("http://255.255.255.255/v1", "基础 URL 无效：255.255.255.255 是广播地址。"),
+        ("ftp://x", "基础 URL 无效：'ftp://x' 不是网址（http 或 https）。"),
+        ("http://a:b@x/v1", "基础 URL 无效：地址不能包含用户名或密码。"),
+        ("http://x:22/v1", "基础 URL 无效：x 的端口 22 不是网页服务器的端口。"),
+        ("http://a!b/v1", "基础 URL 无效：'a!b' 不是主机名。"),
+        ("http://0177.1/v1", "基础 URL 无效：'0177.1' 不是通常写法的 IP 地址。"),
+    ],
+)
+def test_why_an_address_is_refused_is_said_in_chinese(
+    admin: TestClient, address: str, said: str
+) -> None:
+    refused = admin.post("/models", data=FORM | {"base_url": address}, headers=CHINESE)
+    assert _notice(refused.text) == said
+    refused = admin.post("/models", data=FORM | {"base_url": "http://x:y/v1"}, headers=CHINESE)
+    assert _notice(refused.text).startswith("基础 URL 无效：'http://x:y/v1' 不是网址：")
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Refuse(401, "no"), "请为“large 的密钥”设置有效的值。服务器的消息："),
+        (Refuse(404, "no"), "请将“large 的模型 ID”设置为那里已有的模型"),
+        (Refuse(400, "no"), "请检查“large 的模型 ID”和“large 的上下文窗口”。服务器的消息："),
+        (Refuse(429, "no", code="insufficient_quota"), "语言模型账户的额度已用完。 服务器的消息："),
+        (Refuse(500, "no\nhow"), "语言模型出错。 服务器的消息："),
+        (Raw(b"<html>Welcome</html>", "text/html"), "返回的是网页。请将“large 的基础 URL”"),
+        (Raw(b"data: [1, 2]\n\n"), "请检查“large 的基础 URL”是否指向兼容 OpenAI 的服务器"),
+        (Say("one two", manner=Manner(error_after=1)), "回答中途中断。 语言模型出错。服务器的消息："),
+        (HangUp(), "请检查它是否在运行，以及“large 的基础 URL”是否正确。"),
+        (Say(""), "语言模型给出了空回答。"),
+    ],
+)  # fmt: skip
+def test_what_a_try_shows_is_said_in_chinese(
+    container: Container, admin: TestClient, server: ScriptedModel, reply: Reply, said: str
+) -> None:
+    add_model(container, "large", server.base_url)
+    server.play(lambda _: reply)
+    notice = _notice(admin.post("/model/large/test", headers=CHINESE).text)
+    assert said in notice
+    # What a server says stays as it is.
+    ours = re.sub(r"服务器的消息：.*|（.*?）", "", notice)
+    assert not ENGLISH.search(ours)
 
 
 def test_usage_is_listed_by_day_person_and_model(container: Container, admin: TestClient) -> None:

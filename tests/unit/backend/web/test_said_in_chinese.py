@@ -27,8 +27,9 @@ from backend.files.file_keeper import DEADLY
 from backend.files.file_types import LARGEST_FILE, LARGEST_PICTURE, UploadedFile, check_file
 from backend.schemas.system import ProblemDetails
 from backend.store.files.waiting_uploads import SHARE_IS_USED
+from backend.store.sync.credential_vault import Vault, new_key
 from backend.web.catalogs import load_messages
-from connectors.errors import InvalidInputError, TemporarilyUnavailableError
+from connectors.errors import InvalidInputError, NotConfiguredError, TemporarilyUnavailableError
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
 ENGLISH = re.compile(r"\b(?:is|are|the|this|these|was|were|not|has|may|it|with)\b", re.IGNORECASE)
@@ -178,6 +179,14 @@ def test_a_number_of_documents_and_a_name_stay_as_they_are() -> None:
     )
     listing = "There is no account of search@example.com. To list them: quarry users list"
     assert _said(listing) == "search@example.com 没有账户。列出全部账户：quarry users list"
+
+
+@pytest.mark.parametrize("keys", [(), ("invalid",), (new_key(),)], ids=["none", "invalid", "other"])
+def test_why_a_credential_is_not_decrypted(keys: tuple[str, ...]) -> None:
+    sealed = Vault([new_key()]).seal({"key": "x"})
+    with pytest.raises(NotConfiguredError) as refused:
+        Vault(keys).open(sealed)
+    _said(str(refused.value))
 
 
 @pytest.mark.parametrize("what", ["The name", "The description", "The instructions", "A starter"])
