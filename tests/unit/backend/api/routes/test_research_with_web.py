@@ -232,7 +232,7 @@ class Restless:
 def _limit(monkeypatch: pytest.MonkeyPatch, **limits: float) -> ResearchBudget:
     """Give every run that is begun so much, instead of what a request may ask for."""
     budget = ResearchBudget(**limits)  # type: ignore[arg-type]
-    monkeypatch.setattr("backend.api.routes.research.ResearchBudget", lambda **_: budget)
+    monkeypatch.setattr("backend.api.research_desk.ResearchBudget", lambda **_: budget)
     return budget
 
 
