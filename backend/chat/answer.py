@@ -36,7 +36,7 @@ from backend.chat.passages import (
 from backend.chat.references import map_references
 from backend.chat.turn import ChatTurn
 from backend.chat.turn_settings import NOTHING_SEARCHED, list_sides_without_model
-from backend.chat.web_lookup import WEB_SWITCHED_OFF, WebLookup, start_web_lookup
+from backend.chat.web_lookup import WebLookup, explain_missing_web, start_web_lookup
 from backend.search.events import SearchEvent, StepFailed
 from backend.search.follow_ups import FOLLOW_UP, FollowUp, resolve_follow_up
 from backend.search.models import (
@@ -94,7 +94,7 @@ def _answer(
     turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
     if dependencies.web is None and Side.WEB in list_sides_without_model(turn.mode):
-        yield WEB_SWITCHED_OFF
+        yield explain_missing_web(turn.assistant)
         if dependencies.search is None:
             yield state.fail(NOTHING_SEARCHED)
             return

@@ -34,7 +34,7 @@ from backend.chat.references import (
 )
 from backend.chat.turn import ChatDependencies, ChatTurn
 from backend.chat.turn_settings import ChatMode
-from backend.chat.web_lookup import WEB_SWITCHED_OFF
+from backend.chat.web_lookup import explain_missing_web
 from backend.search.models import Budgets, SearchRequest, SearchResult
 from backend.search.prompts import INCOMPLETE
 
@@ -103,7 +103,7 @@ class _ChatModeTurn(ModelTurn):
         if self._searches_files and Side.KNOWLEDGE not in self._sides:
             raise TurnFailedError(FILES_TOO_LONG)
         if Side.WEB in self._mode.sides - self._sides:
-            yield WEB_SWITCHED_OFF
+            yield explain_missing_web(self._turn.assistant)
         found = yield from self._make_lookup().run()
         self._material = material = self._join(found)
         shown = self._show(material)

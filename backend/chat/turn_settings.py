@@ -86,15 +86,6 @@ def list_sides_without_model(mode: TurnMode) -> frozenset[Side]:
             return DEFAULT_MODE.sides
 
 
-def may_use_web(mode: TurnMode) -> bool:
-    """Return whether a turn of this mode asks the web, where that is switched on."""
-    match mode:
-        case ChatMode(sides=sides):
-            return Side.WEB in sides
-        case AgentMode():
-            return True
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistantSettings:
     instructions: str = ""
@@ -109,10 +100,16 @@ class AssistantSettings:
     temperature: float | None = None
     """None for that of the model."""
     searches: bool = True
+    searches_web: bool = True
     domains: DomainRules = ANY_DOMAIN
     """Of the web, it searches and reads only what these permit."""
     holders: FileHolders = NO_HOLDERS
     """Whose files it draws on: its own, and those of the project in which it is asked."""
+
+    @property
+    def may_use_web(self) -> bool:
+        """Whether its answers may rest on the web: one that searches nothing is kept from it, too."""
+        return self.searches and self.searches_web
 
     def in_project(self, project_id: str | None, instructions: str) -> Self:
         return replace(
@@ -120,6 +117,17 @@ class AssistantSettings:
             project_instructions=instructions,
             holders=replace(self.holders, project_id=project_id),
         )
+
+
+def asks_web(mode: TurnMode, assistant: AssistantSettings) -> bool:
+    """Return whether a turn of this mode asks the web, where that is switched on."""
+    if not assistant.may_use_web:
+        return False
+    match mode:
+        case ChatMode(sides=sides):
+            return Side.WEB in sides
+        case AgentMode():
+            return True
 
 
 PLAIN = AssistantSettings()

@@ -11,6 +11,7 @@ from backend.chat.events import ChatEvent, PagesRead, WebSearched
 from backend.chat.intent.search_plan import Queries, Searches, SearchPlan, Summary, web_queries
 from backend.chat.privacy.query_privacy import AllowedQuery, CheckedQuery, RefusedQuery
 from backend.chat.references import GAP, Reference
+from backend.chat.turn_settings import AssistantSettings
 from backend.search.events import StepFailed
 from backend.search.futures import PendingCompletion, run_in_background
 from backend.search.llm_protocol import CompletionError
@@ -48,6 +49,13 @@ NOT_SENT = (
 
 WEB_SWITCHED_OFF = StepFailed("web", SWITCHED_OFF)
 """The step that is lost where the asker chose the web, and an admin has switched it off since."""
+WEB_NOT_SEARCHED = StepFailed("web", "This assistant does not search the web.")
+
+
+def explain_missing_web(assistant: AssistantSettings) -> StepFailed:
+    """Return the step that is lost where the asker chose the web, and the turn has none."""
+    return WEB_SWITCHED_OFF if assistant.may_use_web else WEB_NOT_SEARCHED
+
 
 CheckQuery: TypeAlias = Callable[[str], CheckedQuery]
 """Takes out of a query what may not be sent."""

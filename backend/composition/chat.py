@@ -219,9 +219,9 @@ class ChatService:
 
     @contextmanager
     def _open_web(self, turn: "ChatTurn") -> "Iterator[WebSession | None]":
-        from backend.chat.turn_settings import may_use_web
+        from backend.chat.turn_settings import asks_web
 
-        if not may_use_web(turn.mode):
+        if not asks_web(turn.mode, turn.assistant):
             yield None
             return
         with self.find_web().open(turn.web_session, turn.assistant.domains) as web:
@@ -347,7 +347,8 @@ def _list_sides_without_model(turn: "ChatTurn") -> "frozenset[Side]":
     from backend.chat.intent.search_plan import Side
     from backend.chat.turn_settings import list_sides_without_model
 
-    unsearched = frozenset() if turn.assistant.searches else {Side.KNOWLEDGE}
+    searched = {Side.KNOWLEDGE: turn.assistant.searches, Side.WEB: turn.assistant.may_use_web}
+    unsearched = {side for side, is_searched in searched.items() if not is_searched}
     return list_sides_without_model(turn.mode) - unsearched
 
 

@@ -17,6 +17,7 @@ from tests.unit.backend.api.conftest import SOURCE, client_of, connected, make_c
 
 QUESTION = "How long is parental leave?"
 DECIDES = "In Agent mode the AI decides by itself when to search"
+NO_WEB = "This assistant does not search the web."
 USUAL = {"mode": "chat", "knowledge": True, "web": False, "rewrite": True}
 AGENT = {"mode": "agent", "knowledge": None, "web": None, "rewrite": None}
 SOON = 60.0
@@ -186,6 +187,22 @@ def test_an_assistant_narrows_the_web(asker: TestClient, engine: RunningService)
     refused = asker.patch(address, json={"allowed_domains": ["a b"]})
     assert refused.status_code == 422
     assert engine.log
+
+
+def test_an_assistant_that_searches_nothing_has_no_web_either(
+    asker: TestClient, engine: RunningService, model: ScriptedModel
+) -> None:
+    body = {"name": "Nothing desk", "searches": False}
+    made = asker.post("/api/assistants", json=body).json()
+    engine.log.clear()
+    model.requests.clear()
+    stream = _ask(asker, web=True, assistant=made["id"])
+    assert _data(stream, "lost") == {"step": "web", "reason": NO_WEB}
+    assert _data(stream, "done")["answer"]["references"] == []
+    stream = _ask(asker, mode="agent", assistant=made["id"])
+    assert stream[-1].name == "done"
+    assert not any(request.tool_names for request in model.requests)
+    assert engine.log == []
 
 
 def test_with_nothing_switched_on_the_model_answers_from_what_it_has_learned(
