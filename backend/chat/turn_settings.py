@@ -157,6 +157,7 @@ def make_settings(values: AssistantValues) -> AssistantSettings:
         model=values.model,
         temperature=values.temperature,
         searches=values.searches,
+        searches_web=values.searches_web,
         domains=_read_domains(values),
     )
 

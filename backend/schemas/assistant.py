@@ -26,6 +26,7 @@ class AssistantResponse(Schema):
         model_removed=False,
         temperature=0.2,
         searches=True,
+        searches_web=True,
         allowed_domains=["example.com"],
         blocked_domains=[],
         visibility="all",
@@ -62,6 +63,8 @@ class AssistantResponse(Schema):
     temperature: float | None
     """Null for that of the model."""
     searches: bool
+    searches_web: bool
+    """Whether it may search the web, where that is switched on; one that does not search never does."""
     allowed_domains: tuple[str, ...]
     """Of the web, with their subdomains; none: all that the admins allow."""
     blocked_domains: tuple[str, ...]
@@ -94,6 +97,7 @@ class AssistantResponse(Schema):
             model_removed=shown.model_removed,
             temperature=values.temperature,
             searches=values.searches,
+            searches_web=values.searches_web,
             allowed_domains=values.allowed_domains,
             blocked_domains=values.blocked_domains,
             visibility=values.visibility,

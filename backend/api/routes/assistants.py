@@ -77,6 +77,11 @@ class AssistantBody(BaseModel):
     model: ModelName | None = None
     temperature: Temperature | None = None
     searches: bool = Field(default=True, strict=True)
+    searches_web: bool = Field(
+        default=True,
+        strict=True,
+        description="Whether it may search the web, where that is switched on; one that does not search never does",
+    )
     allowed_domains: Domains = Field(
         default=(), description="Of the web, with their subdomains; none: all that the admins allow"
     )
@@ -109,6 +114,7 @@ class ChangeAssistantBody(BaseModel):
     model: ModelName | None = None
     temperature: Temperature | None = None
     searches: bool | None = None
+    searches_web: bool | None = None
     allowed_domains: Domains | None = None
     blocked_domains: Domains | None = None
     visibility: Visibility | None = None

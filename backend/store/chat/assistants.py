@@ -60,6 +60,8 @@ class AssistantValues:
     temperature: float | None = None
     """None for that of the model."""
     searches: bool = True
+    searches_web: bool = True
+    """Whether it may search the web, where it searches anything and admins have switched the web on."""
     allowed_domains: tuple[str, ...] = ()
     """Of the web, with their subdomains; none: all that the admins allow."""
     blocked_domains: tuple[str, ...] = ()
@@ -168,6 +170,7 @@ def _to_row(connection: Connection, values: AssistantValues, now: datetime) -> d
         "removed_model": values.model if model_id is None else None,
         "temperature": values.temperature,
         "searches": values.searches,
+        "searches_web": values.searches_web,
         "allowed_domains": list(values.allowed_domains) or None,
         "blocked_domains": list(values.blocked_domains) or None,
         "visibility": values.visibility,
@@ -222,6 +225,7 @@ def _to_assistant(row: RowMapping, named: tuple[str, ...]) -> StoredAssistant:
             model=row["model"],
             temperature=row["temperature"],
             searches=row["searches"],
+            searches_web=row["searches_web"],
             allowed_domains=tuple(row["allowed_domains"] or ()),
             blocked_domains=tuple(row["blocked_domains"] or ()),
             visibility=Visibility(row["visibility"]),

@@ -1,6 +1,6 @@
 """The tables of assistants, beside those of `tables.py`; `migrations/` creates and changes them."""
 
-from sqlalchemy import JSON, Boolean, Column, Float, ForeignKey, Index, Table, Text
+from sqlalchemy import JSON, Boolean, Column, Float, ForeignKey, Index, Table, Text, true
 
 from backend.store.database import Moment
 from backend.store.schema.tables import metadata
@@ -21,6 +21,7 @@ assistants = Table(
     Column("removed_model", Text),  # its name, once it is removed
     Column("temperature", Float),  # NULL: that of the model
     Column("searches", Boolean, nullable=False),
+    Column("searches_web", Boolean, nullable=False, server_default=true()),
     Column("allowed_domains", JSON(none_as_null=True)),  # of the web; NULL limits nothing
     Column("blocked_domains", JSON(none_as_null=True)),
     Column("visibility", Text, nullable=False),  # `mine`, `groups` or `all`

@@ -41,6 +41,7 @@ function values() {
     name: element("name").value.trim() || undefined,
     model: element("model").value || null,
     temperature: temperature === "" ? null : Number(temperature),
+    searches_web: checked("searches_web").length > 0,
     allowed_domains: lines("allowed_domains"),
     blocked_domains: lines("blocked_domains"),
     ...(element("visibility") ? { visibility: chosen("visibility"), groups: checked("group") } : {}),
@@ -74,6 +75,8 @@ async function attempt(act) {
 function enable() {
   if (isDefault) return;
   element("some").disabled = chosen("scope") !== "some";
+  element("web").disabled = chosen("scope") === "none";
+  for (const name of ["allowed_domains", "blocked_domains"]) element(name).disabled = !chosen("searches_web");
   if (element("groups")) element("groups").disabled = chosen("visibility") !== "groups";
 }
 

@@ -69,6 +69,7 @@ const thread = new Thread(element("thread"), JSON.parse(element("chat").dataset.
 });
 const assistant = new ChatAssistant({
   attempt,
+  asked: (found) => modes.askOf(found),
   use: (id) => changeConversation(conversation.id, { assistant_id: id }).then((one) => show(one, messages)),
 });
 const closeDrawer = watchDrawer(element("conversations"), element("open-list"), element("close-list"), [

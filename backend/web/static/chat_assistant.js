@@ -11,7 +11,7 @@ export class ChatAssistant {
   #shown = DEFAULT;
   #conversation = null;
 
-  /** `hooks`: attempt(act), use(id). */
+  /** `hooks`: attempt(act), use(id), asked(assistant) with who is asked, null for the default one. */
   constructor(hooks) {
     this.#hooks = hooks;
     element("use-default").addEventListener("click", () => this.#goOn());
@@ -32,6 +32,7 @@ export class ChatAssistant {
     element("assistant").hidden = element("assistant-empty").hidden = true;
     this.#lack(false);
     this.#greet(null);
+    this.#hooks.asked(null);
     if (id !== DEFAULT) this.#read(id);
   }
 
@@ -44,6 +45,7 @@ export class ChatAssistant {
         if (!isCurrent()) return;
         element("assistant-name").textContent = replaceControls(found.name);
         element("assistant-name").href = `/assistants/${encodeURIComponent(id)}`;
+        this.#hooks.asked(found);
         element("assistant-empty").hidden = !found.finds_nothing;
         if (of) element("assistant").hidden = false;
         else this.#greet(found);

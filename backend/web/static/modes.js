@@ -11,6 +11,8 @@ export class ModeChoice {
   #isWebOn;
   #say;
   #chosen = { ...USUAL };
+  /** The assistant that is asked, as the API has it; null for the default one. */
+  #assistant = null;
 
   /** `say` tells why a switch cannot be used. */
   constructor(root, say) {
@@ -27,9 +29,10 @@ export class ModeChoice {
 
   /** As a request has it. */
   get body() {
-    const { mode, knowledge, web, rewrite } = this.#chosen;
-    if (mode === "research") return { knowledge, web: web && this.#isWebOn };
-    return mode === "agent" ? { mode } : { mode, knowledge, web: web && this.#isWebOn, rewrite };
+    const { mode, knowledge, rewrite } = this.#chosen;
+    const web = this.#chosen.web && !this.#objectionToWeb;
+    if (mode === "research") return { knowledge, web };
+    return mode === "agent" ? { mode } : { mode, knowledge, web, rewrite };
   }
 
   /** Whether a question begins research. */
@@ -46,6 +49,12 @@ export class ModeChoice {
   follow({ mode, knowledge, web, rewrite }) {
     this.recall();
     this.#take(mode === "agent" ? { mode } : { mode: "chat", knowledge: knowledge ?? true, web: web ?? false, rewrite: rewrite ?? true });
+  }
+
+  /** Whom the question goes to, which may keep it from the web. */
+  askOf(assistant) {
+    this.#assistant = assistant;
+    this.#draw();
   }
 
   #take(choice) {
@@ -68,7 +77,15 @@ export class ModeChoice {
   /** Why a switch cannot be used now. */
   #objection(name) {
     if (this.#chosen.mode === "agent") return translate("In Agent mode the AI decides by itself when to search");
-    return name === "web" && !this.#isWebOn ? translate("The web is switched off. An admin can switch it on.") : "";
+    return name === "web" ? this.#objectionToWeb : "";
+  }
+
+  get #objectionToWeb() {
+    if (!this.#isWebOn) return translate("The web is switched off. An admin can switch it on.");
+    if (!this.#assistant) return "";
+    // Research asks the web for an assistant that searches no documents, too.
+    const { searches, searches_web: mayAsk } = this.#assistant;
+    return mayAsk && (searches || this.isResearch) ? "" : translate("This assistant does not search the web.");
   }
 
   #draw() {
@@ -78,7 +95,7 @@ export class ModeChoice {
     }
     for (const name of SWITCHES) {
       const button = this.#switch(name);
-      const isOn = this.#chosen[name] && !(name === "web" && !this.#isWebOn);
+      const isOn = this.#chosen[name] && !(name === "web" && this.#objectionToWeb);
       button.setAttribute("aria-checked", String(isOn));
       button.setAttribute("aria-disabled", String(Boolean(this.#objection(name))));
       button.title = this.#objection(name) || (HINTS[name] ?? "");

@@ -64,6 +64,15 @@ def test_an_assistant_that_does_not_search_leaves_the_documents_alone() -> None:
     assert {one.failure for one in world.saved[-1].reports} == {NO_PLACE}
 
 
+def test_an_assistant_that_may_not_search_the_web_leaves_it_alone() -> None:
+    offline = replace(PLAIN, searches_web=False)
+    with research_world() as world:
+        parts = world.dependencies(resolve_assistant=lambda _: offline)
+        record = world.run(BOTH, parts, uses_documents=False, uses_web=True)
+    assert record.report is None
+    assert {one.failure for one in world.saved[-1].reports} == {NO_PLACE}
+
+
 @pytest.mark.parametrize("steps", [0, 2])
 def test_a_run_whose_assistant_is_gone_searches_nothing_in_its_place(steps: int) -> None:
     """It is asked for at the beginning of a step, and for each task."""

@@ -28,6 +28,7 @@ VALUES = AssistantValues(
     sets=("travel",),
     temperature=0.25,
     searches=False,
+    searches_web=False,
 )
 
 

@@ -133,11 +133,11 @@ def test_a_migration_is_logged_and_the_making_of_a_database_is_not(
     assert caplog.messages == []
     with closing(Database(create_engine_for(empty_url))) as database:
         with database.writing() as connection:
-            connection.execute(text("ALTER TABLE assistants DROP COLUMN removed_model"))
-            connection.execute(text("UPDATE alembic_version SET version_num = '0047'"))
+            connection.execute(text("ALTER TABLE assistants DROP COLUMN searches_web"))
+            connection.execute(text("UPDATE alembic_version SET version_num = '0048'"))
         with closing(open_database(empty_url)):
             pass
-    assert caplog.messages == [f"The database was migrated from version 0047 to {LATEST}."]
+    assert caplog.messages == [f"The database was migrated from version 0048 to {LATEST}."]
 
 
 def test_tokens_of_before_are_of_no_person_and_stay_valid(empty_url: str) -> None:

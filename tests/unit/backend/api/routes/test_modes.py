@@ -205,6 +205,24 @@ def test_an_assistant_that_searches_nothing_has_no_web_either(
     assert engine.log == []
 
 
+def test_an_assistant_is_kept_from_the_web(
+    asker: TestClient, engine: RunningService, model: ScriptedModel
+) -> None:
+    made = asker.post("/api/assistants", json={"name": "Offline desk"}).json()
+    assert made["searches_web"]
+    forbidden = asker.patch(f"/api/assistants/{made['id']}", json={"searches_web": False}).json()
+    assert not forbidden["searches_web"]
+    engine.log.clear()
+    model.requests.clear()
+    stream = _ask(asker, web=True, assistant=made["id"])
+    assert _data(stream, "lost") == {"step": "web", "reason": NO_WEB}
+    assert {one["kind"] for one in _data(stream, "done")["answer"]["references"]} == {"document"}
+    assert _ask(asker, mode="agent", assistant=made["id"])[-1].name == "done"
+    offered = {name for request in model.requests for name in request.tool_names}
+    assert offered and not offered & {"web_search", "open_url"}
+    assert engine.log == []
+
+
 def test_with_nothing_switched_on_the_model_answers_from_what_it_has_learned(
     asker: TestClient,
 ) -> None:
