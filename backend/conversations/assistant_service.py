@@ -13,6 +13,7 @@ from typing import Any
 from backend.access.own_readers import make_group_token
 from backend.chat.turn_settings import AssistantSettings, make_settings
 from backend.conversations.assistant_values import (
+    check_set_names,
     check_sources,
     find_labels,
     validate_values,
@@ -35,6 +36,7 @@ from connectors.errors import (
 )
 
 _NEW = AssistantValues(name="New assistant")
+_LIMITS = frozenset({"sources", "sets"})
 _CHANGED_OF_DEFAULT = frozenset({"description", "instructions", "starters"})
 
 
@@ -73,6 +75,8 @@ class ShownAssistant:
     is_mine: bool
     is_limited: bool
     """Whether it searches a part of the documents only."""
+    hides_limits: bool
+    """Whether it is limited to more than is shown to the asker, who may change it: what they may not see, or what is gone."""
     finds_nothing: bool
     """Whether this part is empty for the asker: they may read nothing of its sources, or its document sets are gone."""
     model_removed: bool
@@ -121,8 +125,8 @@ class AssistantService:
             InvalidInputError: a value is not valid.
         """
         before = _NEW if assistant_id is None else self._find(assistant_id, self.database).values
-        values = replace(before, **changes, visibility=Visibility.MINE)
-        settings = make_settings(self._validate(values, changes, before))
+        changed = {**changes, **self._read_limits(changes, before), "visibility": Visibility.MINE}
+        settings = make_settings(self._validate(replace(before, **changed), before))
         return replace(settings, holders=_make_holders(assistant_id))
 
     def create(self, values: AssistantValues) -> ShownAssistant:
@@ -135,7 +139,8 @@ class AssistantService:
         owner = self.user.owner
         if owner is None:
             raise AssistantRefusedError("Assistants belong to people; a service token has none.")
-        values = self._validate(values, {"sources": values.sources, "sets": values.sets}, _NEW)
+        limits = self._read_limits({"sources": values.sources, "sets": values.sets}, _NEW)
+        values = self._validate(replace(values, **limits), _NEW)
         with self.database.transaction() as database:
             added = assistants.add(database, owner, values, datetime.now(UTC))
             self._record(database, "add_assistant", added, values, values)
@@ -151,8 +156,8 @@ class AssistantService:
         """
         self._find_own(assistant_id, self.database)
         # Before the transaction, for which others wait: this asks the index.
-        if given := changes.get("sources"):
-            check_sources(given, self._sources)
+        if not _LIMITS.isdisjoint(changes):
+            check_sources(changes.get("sources", ()), self._sources)
         with self.database.transaction() as database:
             stored = self._find_own(assistant_id, database)
             values = self._apply(stored, changes)
@@ -166,7 +171,38 @@ class AssistantService:
                 "Of the default assistant, its description, instructions and starters can be changed, not"
                 f" {', '.join(sorted(others))}. Make an assistant of your own for that."
             )
-        return self._validate(replace(stored.values, **changes), changes, stored.values)
+        before = stored.values
+        changed = {**changes, **self._read_limits(changes, before)}
+        return self._validate(replace(before, **changed), before)
+
+    def _read_limits(self, changes: Mapping[str, Any], before: AssistantValues) -> dict[str, Any]:
+        """Return the changed limits: document sets by their labels, and with those of before that the asker may not see.
+
+        These stay until nothing that is seen is a limit any more: then everything is to be searched. Sets that are gone do
+        not stay, as nothing that is chosen now would be found beside them.
+        """
+        if _LIMITS.isdisjoint(changes):
+            return {}
+        given = {name: tuple(changes[name]) for name in _LIMITS if name in changes}
+        check_sources(given.get("sources", ()), self._sources)
+        if sets := given.get("sets"):
+            given["sets"] = find_labels(check_set_names(sets), self.set_names)
+        still = replace(before, sets=tuple(one for one in before.sets if one in self._set_labels))
+        hidden = self._hide(still)
+        stored = {"sources": before.sources, "sets": still.sets}
+        seen = {name: [one for one in stored[name] if one not in hidden[name]] for name in _LIMITS}
+        if not any((seen | given).values()):
+            return given
+        kept = {name: (*names, *hidden[name]) for name, names in given.items()}
+        return {"sets": still.sets} | kept
+
+    def _hide(self, values: AssistantValues) -> dict[str, tuple[str, ...]]:
+        """Return the limits that the asker may not see, or that are gone: sources by name, document sets by label."""
+        # Of one without limits, nobody asks the index for sources.
+        return {
+            "sources": tuple(name for name in values.sources if name not in self._sources),
+            "sets": tuple(label for label in values.sets if label not in self.set_names),
+        }
 
     def delete(self, assistant_id: str) -> None:
         """Delete an assistant; conversations with it stay.
@@ -213,19 +249,13 @@ class AssistantService:
         is_shared = found.values.visibility is not Visibility.MINE
         return self._is_mine(found) or (is_shared and self.user.is_admin)
 
-    def _validate(
-        self, values: AssistantValues, changes: Mapping[str, Any], before: AssistantValues
-    ) -> AssistantValues:
-        """Check the values, of which these were given now; document sets are kept by their labels."""
+    def _validate(self, values: AssistantValues, before: AssistantValues) -> AssistantValues:
+        """Check the values, whose limits were read; what is as before is kept."""
         if values.visibility is not Visibility.MINE and not self.user.is_admin:
             raise AssistantRefusedError(
                 "Only an admin may share an assistant. Keep it for yourself, or ask an admin to share one like it."
             )
-        values = validate_values(values)
-        if given := changes.get("sources"):
-            check_sources(given, self._sources)
-        if changes.get("sets"):
-            values = replace(values, sets=find_labels(values.sets, self.set_names))
+        values = validate_values(values, before)
         # One that was removed stays until another is chosen: its absence is said with each answer.
         if values.model is not None and values.model != before.model:
             self._check_model(values.model)
@@ -271,6 +301,7 @@ class AssistantService:
             is_default=found.is_default,
             is_mine=self._is_mine(found),
             is_limited=bool(found.values.sources or found.values.sets),
+            hides_limits=may_change and any(self._hide(found.values).values()),
             finds_nothing=self._finds_nothing(found.values),
             model_removed=values.model is not None and values.model not in self._models,
             may_change=may_change,

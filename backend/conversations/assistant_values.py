@@ -18,8 +18,13 @@ MOST_NAMES, LONGEST_SET_NAME = 100, 200
 HIGHEST_TEMPERATURE = 2.0
 
 
-def validate_values(values: AssistantValues) -> AssistantValues:
+def validate_values(
+    values: AssistantValues, before: AssistantValues | None = None
+) -> AssistantValues:
     """Return the values without blanks at their ends, each name and starter once.
+
+    Args:
+        before: What they were, if they were kept already.
 
     Raises:
         InvalidInputError: one is not valid.
@@ -31,10 +36,10 @@ def validate_values(values: AssistantValues) -> AssistantValues:
         instructions=check_text(values.instructions, "The instructions", LONGEST_INSTRUCTIONS),
         starters=_check_starters(values.starters),
         sources=_check_number(values.sources, "sources"),
-        sets=_check_set_names(values.sets),
+        sets=check_set_names(values.sets),
         allowed_domains=_check_domains(values.allowed_domains),
         blocked_domains=_check_domains(values.blocked_domains),
-        groups=_check_groups(values),
+        groups=_check_groups(values, before),
     )
     temperature = values.temperature
     if temperature is not None and not (
@@ -69,7 +74,7 @@ def find_labels(names: Iterable[str], visible: Mapping[str, str]) -> tuple[str, 
     return tuple(labels[name] for name in names)
 
 
-def _check_set_names(names: Iterable[str]) -> tuple[str, ...]:
+def check_set_names(names: Iterable[str]) -> tuple[str, ...]:
     return _check_number(
         (check_line(name, "The name of a document set", LONGEST_SET_NAME) for name in names),
         "document sets",
@@ -88,11 +93,15 @@ def _check_domains(domains: Iterable[str]) -> tuple[str, ...]:
     return _check_number(map(parse_domain, domains), "domains")
 
 
-def _check_groups(values: AssistantValues) -> tuple[str, ...]:
+def _check_groups(values: AssistantValues, before: AssistantValues | None) -> tuple[str, ...]:
     if values.visibility is not Visibility.GROUPS:
         return ()
     groups = _check_number(values.groups, "groups")
-    if not groups:
+    # Its groups may all have been deleted since they were chosen: that is no mistake in the change of something else.
+    were_deleted = (
+        before is not None and before.visibility is values.visibility and not before.groups
+    )
+    if not groups and not were_deleted:
         raise InvalidInputError("Choose at least one group whose members may use the assistant.")
     return groups
 

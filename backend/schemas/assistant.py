@@ -21,6 +21,7 @@ class AssistantResponse(Schema):
         sources=["handbook"],
         sets=[],
         limited=True,
+        hides_limits=False,
         finds_nothing=False,
         model=None,
         model_removed=False,
@@ -54,6 +55,9 @@ class AssistantResponse(Schema):
     limited: bool
     """Whether it searches some sources or document sets only. If so, these may be ones that are gone, or of which you may
     read nothing."""
+    hides_limits: bool
+    """Whether it is limited to more sources or document sets than these: ones that are gone, or that you may not see. Told to
+    those who may change it. They stay in it while any of its sources and sets do; with both of them empty it searches everything."""
     finds_nothing: bool
     """Whether it finds none of the documents that it is limited to: all of that is gone, or of sources of which you may read nothing."""
     model: str | None
@@ -92,6 +96,7 @@ class AssistantResponse(Schema):
             sources=values.sources,
             sets=values.sets,
             limited=shown.is_limited,
+            hides_limits=shown.hides_limits,
             finds_nothing=shown.finds_nothing,
             model=values.model,
             model_removed=shown.model_removed,

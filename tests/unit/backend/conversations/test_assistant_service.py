@@ -278,6 +278,50 @@ def test_a_scope_names_no_source_that_its_author_may_not_see(eve: AssistantServi
         partly.change(own.id, {"sources": ("handbook",)})
 
 
+def test_limits_that_the_editor_may_not_see_stay_beside_those_that_they_choose(
+    ann: AssistantService,
+) -> None:
+    database = ann.database
+    _add_set(database, "Policies", "public")
+    _add_set(database, "Salaries", "group:hr")
+    GroupService(database).add_member("hr", "ann@example.com")
+    of_hr = _service_of(database, people.get_by_email(database, "ann@example.com"))
+    limits = {"sources": ("handbook", "wiki"), "sets": ("Policies", "Salaries")}
+    made = of_hr.create(replace(FOR_ALL, **limits))
+    assert not of_hr.get(made.id).hides_limits
+    dan = add_person(database, "dan@example.com", Role.ADMIN)
+    partly = _service_of(database, dan, frozenset({"wiki", "notes"}))
+    assert partly.get(made.id).hides_limits
+    # Who may not change it is told no more than that it is limited.
+    eve = _service_of(database, add_person(database, "eve@example.com"), frozenset({"wiki"}))
+    assert not eve.get(made.id).hides_limits
+    tried = partly.find_changed_settings(made.id, {"sources": ("notes",)})
+    assert tried.scope.sources == {"notes", "handbook"}
+    changed = partly.change(made.id, {"sources": ("notes",), "sets": ()})
+    assert (changed.values.sources, changed.values.sets) == (("notes",), ())
+    assert changed.hides_limits
+    kept = of_hr.get(made.id).values
+    assert set(kept.sources) == {"handbook"}
+    assert kept.sets == ("Salaries",)
+    assert partly.find_settings(made.id).scope.sources == {"notes", "handbook"}
+    everything = partly.change(made.id, {"sources": (), "sets": ()})
+    assert (everything.is_limited, everything.hides_limits) == (False, False)
+    assert partly.find_settings(made.id).scope == Filters()
+
+
+def test_one_whose_groups_were_deleted_is_changed_without_choosing_others(
+    ann: AssistantService,
+) -> None:
+    shared = ann.create(FOR_HR)
+    GroupService(ann.database).delete("hr")
+    stored = {"visibility": Visibility.GROUPS, "groups": ()}
+    assert ann.change(shared.id, {"description": "Of trips."}).values.groups == ()
+    assert ann.change(shared.id, {"name": "Trips", **stored}).values.name == "Trips"
+    ann.change(shared.id, {"visibility": Visibility.ALL})
+    with pytest.raises(InvalidInputError, match="Choose at least one group"):
+        ann.change(shared.id, stored)
+
+
 def test_a_conversation_says_when_its_assistant_is_gone(
     ann: AssistantService, bob: AssistantService
 ) -> None:
@@ -444,6 +488,10 @@ def test_one_that_is_limited_to_nothing_that_is_there_says_so(
     assert fresh.change(made.id, {"description": "As before"}).finds_nothing
     assert fresh.find_settings(made.id).scope.sets
     assert not fresh.change(made.id, {"searches": False}).finds_nothing
+    # Once something else is chosen, what is gone no longer keeps its documents from being found.
+    chosen = fresh.change(made.id, {"searches": True, "sources": ("handbook",)})
+    assert (chosen.finds_nothing, chosen.hides_limits) == (False, False)
+    assert fresh.find_settings(made.id).scope == Filters(sources=frozenset({"handbook"}))
 
 
 def test_one_of_sources_that_somebody_may_not_read_finds_nothing_for_them(
