@@ -40,8 +40,11 @@ Instructions: TypeAlias = Annotated[
     ),
 ]
 Starters: TypeAlias = Annotated[
-    tuple[Annotated[str, Field(max_length=LONGEST_STARTER)], ...],
-    Field(max_length=MOST_STARTERS, description="Questions to begin with"),
+    tuple[str, ...],
+    # Longer or more ones are refused below, by a sentence that people understand.
+    Field(
+        description=f"Questions to begin with: at most {MOST_STARTERS}, each of at most {LONGEST_STARTER} characters"
+    ),
 ]
 Names: TypeAlias = Annotated[
     tuple[Annotated[str, Field(max_length=200)], ...], Field(max_length=MOST_NAMES)

@@ -12,6 +12,8 @@ from backend.conversations.assistant_values import (
     LONGEST_DESCRIPTION,
     LONGEST_INSTRUCTIONS,
     LONGEST_NAME,
+    LONGEST_STARTER,
+    MOST_STARTERS,
 )
 from backend.schemas.assistant import AssistantResponse
 from backend.schemas.question import LONGEST_QUESTION
@@ -24,6 +26,8 @@ _LIMITS = {
     "name": LONGEST_NAME,
     "description": LONGEST_DESCRIPTION,
     "instructions": LONGEST_INSTRUCTIONS,
+    "starters": MOST_STARTERS,
+    "starter": LONGEST_STARTER,
     "question": LONGEST_QUESTION,
     "temperature": HIGHEST_TEMPERATURE,
 }

@@ -4,56 +4,69 @@ import { Problem, send } from "./stream.js";
 import { replaceControls } from "./text.js";
 import { watchTryOut } from "./try_out.js";
 
+/** How a control is read: as it is now, or as the page was sent. */
+const NOW = { text: (control) => control.value, isOn: (box) => box.checked };
+const STORED = {
+  text: (control) => control.defaultValue ?? control.querySelector("option[selected]")?.value ?? "",
+  isOn: (box) => box.defaultChecked,
+};
+
 const element = (id) => document.getElementById(id);
 const form = element("assistant");
 const id = form.dataset.id || null;
 const isDefault = form.dataset.default === "yes";
 const one = id ? `/api/assistants/${encodeURIComponent(id)}` : "/api/assistants";
+/** Whether the page is left on purpose, with what stands in it. */
+let isLeaving = false;
 
-const chosen = (name) => form.querySelector(`[name="${name}"]:checked`)?.value;
-const boxes = (name) => [...form.querySelectorAll(`[name="${name}"]`)];
-const checked = (name) => boxes(name).filter((box) => box.checked).map((box) => box.value);
-const stored = (name) => boxes(name).filter((box) => box.defaultChecked).map((box) => box.value);
-const lines = (name) => element(name).value.split("\n").map((line) => line.trim()).filter(Boolean);
-const scopeNow = () => ({ sources: checked("source"), sets: checked("set") });
+const checked = (name, as = NOW) => [...form.querySelectorAll(`[name="${name}"]`)].filter(as.isOn).map((box) => box.value);
+const chosen = (name, as = NOW) => checked(name, as)[0];
+const lines = (name, as) => as.text(element(name)).split("\n").map((line) => line.trim()).filter(Boolean);
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+const different = (now, before) => Object.fromEntries(Object.entries(now).filter(([name, value]) => !isSame(value, before[name])));
+const boxesOfLimits = (as) => ({ sources: checked("source", as), sets: checked("set", as) });
 
-/** Whether its limits stay as they are stored: what the reader may not see of them stays in them, until others are chosen. */
-function isScopeKept() {
-  const before = { sources: stored("source"), sets: stored("set") };
-  return element("scope").dataset.limited === "yes" && JSON.stringify(scopeNow()) === JSON.stringify(before);
+/** What it is limited to, as far as that was changed; the server keeps what the reader may not see of it, unless all of it is dropped. */
+function limits() {
+  if (chosen("scope") === "none") return {};
+  if (chosen("scope") === "some") return different(boxesOfLimits(NOW), boxesOfLimits(STORED));
+  return element("scope").dataset.limited === "yes" ? { sources: [], sets: [] } : {};
 }
 
-/** What it is limited to. */
-function scope() {
-  if (chosen("scope") === "none") return { searches: false };
-  if (chosen("scope") === "all") return { searches: true, sources: [], sets: [] };
-  return { searches: true, ...(isScopeKept() ? {} : scopeNow()) };
-}
-
-function values() {
-  const texts = { description: element("description").value, instructions: element("instructions").value, starters: lines("starters") };
+/** All but what it is limited to. */
+function values(as) {
+  const texts = { description: as.text(element("description")), instructions: as.text(element("instructions")), starters: lines("starters", as) };
   if (isDefault) return texts;
-  const temperature = element("temperature").value;
+  const temperature = as.text(element("temperature"));
   return {
     ...texts,
-    ...scope(),
     // One that has no name yet can be tried.
-    name: element("name").value.trim() || undefined,
-    model: element("model").value || null,
+    name: as.text(element("name")).trim() || undefined,
+    searches: chosen("scope", as) !== "none",
+    model: as.text(element("model")) || null,
     temperature: temperature === "" ? null : Number(temperature),
-    searches_web: checked("searches_web").length > 0,
-    allowed_domains: lines("allowed_domains"),
-    blocked_domains: lines("blocked_domains"),
-    ...(element("visibility") ? { visibility: chosen("visibility"), groups: checked("group") } : {}),
+    searches_web: checked("searches_web", as).length > 0,
+    allowed_domains: lines("allowed_domains", as),
+    blocked_domains: lines("blocked_domains", as),
+    ...(element("visibility") ? { visibility: chosen("visibility", as), groups: checked("group", as) } : {}),
   };
 }
 
+const all = () => ({ ...values(NOW), ...(isDefault ? {} : limits()) });
+/** What was changed in the form, so that nothing is overwritten that others have changed since it was opened. */
+const changes = () => ({ ...different(values(NOW), values(STORED)), ...(isDefault ? {} : limits()) });
+
 /** What the person must choose first: to the server, nothing chosen is no limit. */
 function lacking() {
-  if (isDefault || chosen("scope") !== "some" || isScopeKept()) return "";
-  const { sources, sets } = scopeNow();
-  return sources.length || sets.length ? "" : translate("Choose a source or a document set, or let it search everything.");
+  if (isDefault || chosen("scope") !== "some") return "";
+  const isLimited = Object.values(boxesOfLimits(NOW)).some((names) => names.length);
+  // What the reader may not see of its limits is one as well, as long as they change nothing of it.
+  const isKept = element("scope").dataset.limited === "yes" && isSame(limits(), {});
+  return isLimited || isKept ? "" : translate("Choose a source or a document set, or let it search everything.");
 }
+
+/** What has to be written before it is saved. */
+const unnamed = () => (isDefault || element("name").value.trim() ? "" : translate("Give the assistant a name."));
 
 function refuse(text) {
   element("refused").textContent = replaceControls(text);
@@ -64,6 +77,7 @@ function refuse(text) {
 async function attempt(act) {
   try {
     await act();
+    isLeaving = true;
     location.assign("/assistants");
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
@@ -71,10 +85,16 @@ async function attempt(act) {
   }
 }
 
+async function save() {
+  if (!id) return send("POST", one, all());
+  const changed = changes();
+  return isSame(changed, {}) ? null : send("PATCH", one, changed);
+}
+
 /** Boxes that mean nothing as the form stands cannot be reached. */
 function enable() {
   if (isDefault) return;
-  element("some").disabled = chosen("scope") !== "some";
+  for (const limit of element("some").querySelectorAll("fieldset")) limit.disabled = chosen("scope") !== "some";
   element("web").disabled = chosen("scope") === "none";
   for (const name of ["allowed_domains", "blocked_domains"]) element(name).disabled = !chosen("searches_web");
   if (element("groups")) element("groups").disabled = chosen("visibility") !== "groups";
@@ -83,7 +103,13 @@ function enable() {
 form.addEventListener("change", enable);
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (!refuse(lacking())) attempt(() => send(id ? "PATCH" : "POST", one, values()));
+  if (!refuse(unnamed() || lacking())) attempt(save);
+});
+element("cancel").addEventListener("click", (event) => {
+  isLeaving = !(event.ctrlKey || event.metaKey || event.shiftKey);
+});
+addEventListener("beforeunload", (event) => {
+  if (!isLeaving && !isSame(changes(), {})) event.preventDefault();
 });
 element("remove")?.addEventListener("click", () => element("deleting").showModal());
 element("deleting")?.addEventListener("close", () => {
@@ -91,7 +117,7 @@ element("deleting")?.addEventListener("close", () => {
 });
 
 watchTryOut(
-  () => ({ assistant_id: id, assistant: values() }),
+  () => ({ assistant_id: id, assistant: all() }),
   () => !refuse(lacking()),
 );
 enable();

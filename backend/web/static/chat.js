@@ -94,6 +94,7 @@ async function attempt(act) {
     // The session has ended: the page itself says what to do.
     if (error.status === 401) location.reload();
     say(replaceControls(error.sentence));
+    if (error.status === 409) assistant.look();
     return false;
   }
 }

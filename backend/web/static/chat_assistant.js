@@ -36,6 +36,11 @@ export class ChatAssistant {
     if (id !== DEFAULT) this.#read(id);
   }
 
+  /** Look whether it can still be asked, after something was refused. */
+  look() {
+    if (this.#shown !== DEFAULT) this.#read(this.#shown);
+  }
+
   async #read(id) {
     const of = this.#conversation;
     const isCurrent = () => id === this.#shown && of === this.#conversation;

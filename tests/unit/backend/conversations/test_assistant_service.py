@@ -286,7 +286,7 @@ def test_limits_that_the_editor_may_not_see_stay_beside_those_that_they_choose(
     _add_set(database, "Salaries", "group:hr")
     GroupService(database).add_member("hr", "ann@example.com")
     of_hr = _service_of(database, people.get_by_email(database, "ann@example.com"))
-    limits = {"sources": ("handbook", "wiki"), "sets": ("Policies", "Salaries")}
+    limits: dict[str, Any] = {"sources": ("handbook", "wiki"), "sets": ("Policies", "Salaries")}
     made = of_hr.create(replace(FOR_ALL, **limits))
     assert not of_hr.get(made.id).hides_limits
     dan = add_person(database, "dan@example.com", Role.ADMIN)
@@ -296,14 +296,14 @@ def test_limits_that_the_editor_may_not_see_stay_beside_those_that_they_choose(
     eve = _service_of(database, add_person(database, "eve@example.com"), frozenset({"wiki"}))
     assert not eve.get(made.id).hides_limits
     tried = partly.find_changed_settings(made.id, {"sources": ("notes",)})
-    assert tried.scope.sources == {"notes", "handbook"}
+    assert tried.scope.sources == frozenset({"notes", "handbook"})
     changed = partly.change(made.id, {"sources": ("notes",), "sets": ()})
     assert (changed.values.sources, changed.values.sets) == (("notes",), ())
     assert changed.hides_limits
     kept = of_hr.get(made.id).values
     assert set(kept.sources) == {"handbook"}
     assert kept.sets == ("Salaries",)
-    assert partly.find_settings(made.id).scope.sources == {"notes", "handbook"}
+    assert partly.find_settings(made.id).scope.sources == frozenset({"notes", "handbook"})
     everything = partly.change(made.id, {"sources": (), "sets": ()})
     assert (everything.is_limited, everything.hides_limits) == (False, False)
     assert partly.find_settings(made.id).scope == Filters()

@@ -76,6 +76,62 @@ def test_only_admins_are_offered_to_share(
     assert 'name="group" value="support"' in admin
 
 
+def test_a_former_admin_sees_who_uses_what_they_shared_and_may_keep_it_for_themselves(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    GroupService(container.database).create("support")
+    for_all = _add(container, BOB, visibility=Visibility.ALL)
+    for_support = _add(container, BOB, visibility=Visibility.GROUPS, groups=("support",))
+    pages = {one: clients[BOB].get(f"/assistants/{one}").text for one in (for_all, for_support)}
+    for one, now in ((for_all, "all"), (for_support, "groups")):
+        assert "Only you can use it" not in pages[one]
+        assert 'name="visibility" value="mine">' in pages[one]
+        assert f'name="visibility" value="{now}" checked>' in pages[one]
+        assert "keep the assistant for yourself" in pages[one]
+    assert "<bdi>support</bdi>" in pages[for_support]
+
+
+def test_limits_that_are_not_shown_are_said_beside_those_that_are(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    document_sets.add(
+        container.database,
+        SetValues(name="Policies", description="", readers=frozenset({"public"}), rules=()),
+    )
+    label = document_sets.find(container.database, "Policies").label
+    shown = _add(container, ANN, sets=(label,))
+    partly = _add(container, ANN, sets=(label, "#4711"))
+    hint = "also limited to sources or document sets that were deleted or that you may not read"
+    assert hint not in clients[ANN].get(f"/assistants/{shown}").text
+    assert hint in clients[ANN].get(f"/assistants/{partly}").text
+
+
+def test_one_whose_groups_were_deleted_says_so(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    GroupService(container.database).create("support")
+    made = _add(container, ANN, visibility=Visibility.GROUPS, groups=("support",))
+    assert "Its groups were deleted." not in clients[ANN].get(f"/assistants/{made}").text
+    GroupService(container.database).delete("support")
+    assert "Its groups were deleted." in clients[ANN].get(f"/assistants/{made}").text
+
+
+def test_document_sets_are_no_sources(container: Container, clients: dict[str, TestClient]) -> None:
+    document_sets.add(
+        container.database,
+        SetValues(name="Policies", description="", readers=frozenset({"public"}), rules=()),
+    )
+    page = clients[ANN].get("/assistants/new").text
+    of_sources = page.partition("<legend>Sources</legend>")[2].partition("</fieldset>")[0]
+    assert "<fieldset" not in of_sources
+    assert "<legend>Document sets</legend>" in page
+
+
+def test_the_form_says_how_many_starters_there_may_be(clients: dict[str, TestClient]) -> None:
+    page = clients[ANN].get("/assistants/new").text
+    assert "at most 8, each of at most 200 characters" in page
+
+
 def test_of_the_default_one_only_what_it_says_is_set(clients: dict[str, TestClient]) -> None:
     page = clients[ANN].get("/assistants/default").text
     assert 'id="instructions"' in page

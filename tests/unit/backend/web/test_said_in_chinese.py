@@ -20,15 +20,17 @@ from backend.chat.passages import (
 )
 from backend.chat.rights_watch import AskerGoneError, DocumentWithdrawnError
 from backend.conversations.answer_gate import WITHHELD
-from backend.conversations.assistant_values import check_line, check_text
+from backend.conversations.assistant_values import check_line, check_text, validate_values
 from backend.conversations.failed_steps import NAMES, describe_failed_step
 from backend.conversations.turn_events import FAILED, INTERRUPTED, STOPPED
 from backend.files.file_keeper import DEADLY
 from backend.files.file_types import LARGEST_FILE, LARGEST_PICTURE, UploadedFile, check_file
 from backend.schemas.system import ProblemDetails
 from backend.store.files.waiting_uploads import SHARE_IS_USED
+from backend.store.chat.assistants import AssistantValues
 from backend.store.sync.credential_vault import Vault, new_key
 from backend.web.catalogs import load_messages
+from backend.web_search.domains import parse_domain
 from connectors.errors import InvalidInputError, NotConfiguredError, TemporarilyUnavailableError
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -187,6 +189,19 @@ def test_why_a_credential_is_not_decrypted(keys: tuple[str, ...]) -> None:
     with pytest.raises(NotConfiguredError) as refused:
         Vault(keys).open(sealed)
     _said(str(refused.value))
+
+
+def test_what_is_no_domain() -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        parse_domain("http://bad url/")
+    assert _said(str(refused.value)).startswith("'http://bad url/' 不是域名")
+
+
+@pytest.mark.parametrize("starters", [tuple("abcdefghijkl"), ("a" * 300,)])
+def test_what_is_wrong_with_starters(starters: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        validate_values(AssistantValues(name="Desk", starters=starters))
+    assert _said(str(refused.value)).startswith("起始问题最多")
 
 
 @pytest.mark.parametrize("what", ["The name", "The description", "The instructions", "A starter"])

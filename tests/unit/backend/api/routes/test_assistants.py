@@ -193,6 +193,8 @@ def test_what_is_not_valid_is_said(bob: TestClient) -> None:
         ({"sources": ["missing"]}, "You can read nothing of a source named missing."),
         ({"name": " "}, "The name has 1 to 80 characters on one line."),
         ({"temperature": 3}, "temperature"),
+        ({"starters": [*"abcdefghijkl"]}, "There are at most 8 starters."),
+        ({"starters": ["x" * 300]}, "A starter may have 200 characters, these are 300."),
     ):
         refused = bob.post(BASE, json={"name": "x", **values})
         assert refused.status_code == 422
