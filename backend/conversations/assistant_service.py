@@ -25,6 +25,7 @@ from backend.store.chat.assistants import DEFAULT_ID, AssistantValues, StoredAss
 from backend.store.chat.shared_files import FileHolders
 from backend.store.database import Database
 from backend.store.documents import document_sets
+from backend.store.documents.document_sets import DocumentSet
 from backend.store.llm import language_models
 from backend.store.owner import ConversationOwner
 from connectors.access import Readers
@@ -78,7 +79,8 @@ class ShownAssistant:
     hides_limits: bool
     """Whether it is limited to more than is shown to the asker, who may change it: what they may not see, or what is gone."""
     finds_nothing: bool
-    """Whether this part is empty for the asker: they may read nothing of its sources, or its document sets are gone."""
+    """Whether this part is empty for the asker: they may read nothing of its sources, or its document sets are gone, or have
+    nothing of these sources."""
     model_removed: bool
     """Whether there is no language model any more of the name that it has: the default one answers instead."""
     may_change: bool
@@ -285,6 +287,10 @@ class AssistantService:
     def _set_labels(self) -> frozenset[str]:
         return document_sets.list_labels(self.database)
 
+    @cached_property
+    def _document_sets(self) -> list[DocumentSet]:
+        return document_sets.list_sets(self.database)
+
     def _show(self, found: StoredAssistant) -> ShownAssistant:
         values, may_change = found.values, self._may_change(found)
         if values.sources:
@@ -314,10 +320,21 @@ class AssistantService:
             return False
         if values.sources and self._sources.isdisjoint(values.sources):
             return True
-        if not values.sets or not self.set_names.keys().isdisjoint(values.sets):
+        if not values.sets:
+            return False
+        if values.sources:
+            return not self._share_documents(values)
+        if not self.set_names.keys().isdisjoint(values.sets):
             return False
         # One that is not shown to the asker may hold documents that they may read.
         return self._set_labels.isdisjoint(values.sets)
+
+    def _share_documents(self, values: AssistantValues) -> bool:
+        """Return whether a rule of its sets is about one of its sources, of those that the asker may read something of."""
+        found = [one for one in self._document_sets if one.label in values.sets]
+        named = {rule.source for one in found for rule in one.values.rules}
+        # A tag may be one of any source.
+        return None in named or not named.isdisjoint(self._sources.intersection(values.sources))
 
     def _record(
         self,

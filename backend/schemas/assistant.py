@@ -59,7 +59,8 @@ class AssistantResponse(Schema):
     """Whether it is limited to more sources or document sets than these: ones that are gone, or that you may not see. Told to
     those who may change it. They stay in it while any of its sources and sets do; with both of them empty it searches everything."""
     finds_nothing: bool
-    """Whether it finds none of the documents that it is limited to: all of that is gone, or of sources of which you may read nothing."""
+    """Whether it finds none of the documents that it is limited to: all of that is gone, or of sources of which you may
+    read nothing, or its document sets have nothing of its sources."""
     model: str | None
     """Null for the default language model."""
     model_removed: bool

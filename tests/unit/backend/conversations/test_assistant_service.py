@@ -29,14 +29,17 @@ from backend.store.chat import assistants
 from backend.store.chat.assistants import DEFAULT_ID, AssistantValues, Visibility
 from backend.store.database import Database, open_database
 from backend.store.documents import document_sets
+from backend.store.documents.document_set_rules import RuleKind, SetRule
 from backend.store.documents.document_sets import SetValues
 from backend.store.llm import language_models
 from backend.store.owner import ConversationOwner
+from backend.store.sync import sources as stored_sources
 from backend.web_search.domains import ANY_DOMAIN
 from connectors.access import Readers
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from indexing.index.protocols import Filters
 from tests.support.accounts import add_person
+from tests.support.conversations import START
 from tests.support.language_models import make_values
 
 ALL_SOURCES = frozenset({"handbook", "wiki"})
@@ -435,8 +438,11 @@ def test_nothing_of_it_is_stored_where_it_is_only_tried(bob: AssistantService) -
     assert [one.id for one in known] == [DEFAULT_ID]
 
 
-def _add_set(database: Database, name: str, *readers: str) -> None:
-    values = SetValues(name=name, description="", readers=frozenset(readers), rules=())
+TAGGED = SetRule(RuleKind.TAG, "type=policy", None)
+
+
+def _add_set(database: Database, name: str, *readers: str, rule: SetRule = TAGGED) -> None:
+    values = SetValues(name=name, description="", readers=frozenset(readers), rules=(rule,))
     document_sets.add(database, values)
 
 
@@ -492,6 +498,29 @@ def test_one_that_is_limited_to_nothing_that_is_there_says_so(
     chosen = fresh.change(made.id, {"searches": True, "sources": ("handbook",)})
     assert (chosen.finds_nothing, chosen.hides_limits) == (False, False)
     assert fresh.find_settings(made.id).scope == Filters(sources=frozenset({"handbook"}))
+
+
+def test_one_whose_sets_have_nothing_of_its_sources_finds_nothing(
+    database: Database, ann: AssistantService
+) -> None:
+    for name in ("handbook", "wiki"):
+        stored_sources.add(database, name, "folder", {})
+    of_wiki = SetRule(RuleKind.FOLDER, "policies", "wiki")
+    _add_set(database, "Policies", "public", rule=of_wiki)
+    _add_set(database, "Salaries", "group:hr", rule=SetRule(RuleKind.SOURCE, "", "handbook"))
+
+    def finds_nothing(*sources: str, sets: tuple[str, ...]) -> bool:
+        labels = tuple(document_sets.find(database, name).label for name in sets)
+        values = replace(FOR_ALL, sources=sources, sets=labels)
+        return ann.get(
+            assistants.add(database, ConversationOwner(None), values, START)
+        ).finds_nothing
+
+    assert finds_nothing("handbook", sets=("Policies",))
+    assert not finds_nothing("wiki", sets=("Policies",))
+    assert not finds_nothing(sets=("Policies",))
+    # What is not shown to the asker may hold documents that they may read.
+    assert not finds_nothing("handbook", sets=("Policies", "Salaries"))
 
 
 def test_one_of_sources_that_somebody_may_not_read_finds_nothing_for_them(

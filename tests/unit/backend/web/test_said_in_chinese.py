@@ -26,8 +26,8 @@ from backend.conversations.turn_events import FAILED, INTERRUPTED, STOPPED
 from backend.files.file_keeper import DEADLY
 from backend.files.file_types import LARGEST_FILE, LARGEST_PICTURE, UploadedFile, check_file
 from backend.schemas.system import ProblemDetails
-from backend.store.files.waiting_uploads import SHARE_IS_USED
 from backend.store.chat.assistants import AssistantValues
+from backend.store.files.waiting_uploads import SHARE_IS_USED
 from backend.store.sync.credential_vault import Vault, new_key
 from backend.web.catalogs import load_messages
 from backend.web_search.domains import parse_domain

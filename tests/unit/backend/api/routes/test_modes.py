@@ -219,7 +219,8 @@ def test_an_assistant_is_kept_from_the_web(
     assert {one["kind"] for one in _data(stream, "done")["answer"]["references"]} == {"document"}
     assert _ask(asker, mode="agent", assistant=made["id"])[-1].name == "done"
     offered = {name for request in model.requests for name in request.tool_names}
-    assert offered and not offered & {"web_search", "open_url"}
+    assert offered
+    assert not offered & {"web_search", "open_url"}
     assert engine.log == []
 
 
