@@ -322,6 +322,25 @@ def test_without_a_model_the_web_is_searched_for_the_message_itself(
     assert "26 weeks" in _data(agent, "done")["answer"]["answer"]
 
 
+def test_an_assistant_that_searches_nothing_but_its_files_has_no_web(
+    unmodelled: TestClient, engine: RunningService
+) -> None:
+    """Its files are searched where no model reads them."""
+    made = unmodelled.post("/api/assistants", json={"name": "Desk", "searches": False}).json()
+    sent = unmodelled.post("/api/files", files={"file": ("leave.md", b"Parental leave is 40 weeks.")})
+    file = f"/api/files/{sent.json()['id']}"
+    end = time.monotonic() + SOON
+    while unmodelled.get(file).json()["status"] == "reading":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    unmodelled.put(f"/api/assistants/{made['id']}/files/{sent.json()['id']}")
+    engine.log.clear()
+    stream = _ask(unmodelled, web=True, assistant=made["id"])
+    assert _data(stream, "lost") == {"step": "web", "reason": NO_WEB}
+    assert "40 weeks" in _data(stream, "done")["answer"]["answer"]
+    assert engine.log == []
+
+
 def test_a_web_question_that_is_asked_again_once_the_web_is_off_says_so(
     unmodelled: TestClient,
 ) -> None:
