@@ -15,10 +15,15 @@ from backend.conversations.assistant_values import (
 from backend.store import audit
 from backend.store.accounts import people
 from backend.store.audit import Actor
-from backend.store.chat import conversation_projects, projects
+from backend.store.chat import conversation_projects, projects, shared_files
 from backend.store.chat.conversations import get as get_conversation
 from backend.store.chat.messages import make_missing_message_error
-from backend.store.chat.projects import Project, ProjectConversation, ProjectMember
+from backend.store.chat.projects import (
+    Project,
+    ProjectConversation,
+    ProjectMember,
+    ProjectUse,
+)
 from backend.store.database import Database
 from backend.store.owner import ConversationOwner
 from connectors.errors import InvalidInputError, NotAllowedError, NotFoundError
@@ -33,6 +38,15 @@ class ProjectRefusedError(NotAllowedError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListedProject:
+    """A project, and how much of what is in it the asker sees."""
+
+    project: Project
+    use: ProjectUse
+    files: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectService:
     database: Database
     owner: ConversationOwner
@@ -41,6 +55,17 @@ class ProjectService:
 
     def list_own(self) -> list[Project]:
         return projects.list_of(self.database, self.owner)
+
+    def list_uses(self) -> list[ListedProject]:
+        """Return the projects of the asker by name, each with what it holds."""
+        uses = projects.list_uses(self.database, self.owner)
+        files = shared_files.count_in_projects(self.database, self.owner)
+        # One that was made or left meanwhile is in one of the two only.
+        return [
+            ListedProject(project=one, use=uses[one.id], files=files.get(one.id, 0))
+            for one in self.list_own()
+            if one.id in uses
+        ]
 
     def get(self, project_id: str) -> Project:
         """Return a project. Raises NotFoundError: there is none, or the asker is not in it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 from backend.schemas.base import Schema, with_example
 
 if TYPE_CHECKING:
+    from backend.conversations.project_service import ListedProject
     from backend.store.chat.projects import Project, ProjectConversation, ProjectMember
 
 
@@ -38,10 +39,44 @@ class ProjectResponse(Schema):
         )
 
 
-class ProjectsResponse(Schema):
-    model_config = with_example(projects=[ProjectResponse.example().model_dump(mode="json")])
+class ListedProjectResponse(ProjectResponse):
+    model_config = with_example(
+        **ProjectResponse.example().model_dump(mode="json"),
+        owner="Ann Lee",
+        members=3,
+        files=2,
+        conversations=12,
+        used_at="2026-03-04T16:05:00Z",
+    )
 
-    projects: tuple[ProjectResponse, ...]
+    owner: str
+    """The name or the address of a person; nothing for the owner of the machine."""
+    members: int
+    """Who is in it besides its owner."""
+    files: int
+    """That everybody in it may read."""
+    conversations: int
+    """Of those who are in it now."""
+    used_at: datetime | None
+    """When the last question of these was asked."""
+
+    @classmethod
+    def from_listed(cls, listed: "ListedProject", *, is_mine: bool) -> Self:
+        shown = ProjectResponse.from_project(listed.project, is_mine=is_mine)
+        return cls(
+            **shown.model_dump(),
+            owner=listed.use.owner_name,
+            members=listed.use.members,
+            files=listed.files,
+            conversations=listed.use.conversations,
+            used_at=listed.use.used_at,
+        )
+
+
+class ProjectsResponse(Schema):
+    model_config = with_example(projects=[ListedProjectResponse.example().model_dump(mode="json")])
+
+    projects: tuple[ListedProjectResponse, ...]
 
 
 class ProjectMemberResponse(Schema):

@@ -29,6 +29,7 @@ from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS, LONGEST
 from backend.conversations.project_service import ProjectService
 from backend.schemas.conversation import ConversationResponse, OpenedConversationResponse
 from backend.schemas.project import (
+    ListedProjectResponse,
     ProjectConversationResponse,
     ProjectConversationsResponse,
     ProjectMembersResponse,
@@ -116,7 +117,10 @@ class MemberBody(BaseModel):
 @router.get(_ALL, summary="List the projects that you are in")
 @requires(Permission.ASK)
 def list_projects(projects: ProjectsDependency) -> ProjectsResponse:
-    shown = tuple(_show(projects, one) for one in projects.list_own())
+    shown = tuple(
+        ListedProjectResponse.from_listed(one, is_mine=projects.is_own(one.project))
+        for one in projects.list_uses()
+    )
     return ProjectsResponse(projects=shown)
 
 

@@ -1,11 +1,14 @@
 """Projects: instructions and conversations that several people share. Others' projects do not exist."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    Select,
+    and_,
     case,
     delete,
     exists,
@@ -38,6 +41,19 @@ class Project:
     instructions: str
     """Given to the language model with each question that is asked in it."""
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectUse:
+    """What a project holds, and when it was used last, as everybody in it sees it."""
+
+    owner_name: str
+    """The name or the address of a person; nothing for the owner of the machine."""
+    members: int
+    """Besides its owner."""
+    conversations: int
+    used_at: datetime | None
+    """When the last question was asked in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +102,12 @@ _IS_OWNER = or_(
     projects.c.person_id == conversations.c.person_id,
     projects.c.person_id.is_(None) & conversations.c.person_id.is_(None),
 )
+_MEMBERS_OF_EACH = (
+    select(func.count())
+    .where(project_members.c.project_id == projects.c.id)
+    .correlate(projects)
+    .scalar_subquery()
+)
 # Of somebody who is not in it any more, nothing is shown.
 _SELECT_CONVERSATIONS = (
     select(
@@ -112,6 +134,31 @@ def list_of(database: Database, owner: ConversationOwner) -> list[Project]:
     with database.reading() as connection:
         rows = connection.execute(query.order_by(func.lower(projects.c.name), projects.c.id))
         return [_to_project(row) for row in rows.mappings()]
+
+
+def list_uses(database: Database, owner: ConversationOwner) -> Mapping[str, ProjectUse]:
+    """Return what is in each project that somebody is in, by its id."""
+    with database.reading() as connection:
+        rows = connection.execute(_select_uses(owner)).mappings()
+        return {row["id"]: _to_use(row) for row in rows}
+
+
+def _select_uses(owner: ConversationOwner) -> Select[Any]:
+    shown = and_(conversations.c.project_id == projects.c.id, or_(_IS_OWNER, _IS_MEMBER))
+    return (
+        select(
+            projects.c.id,
+            SHOWN_NAME.label("owner_name"),
+            _MEMBERS_OF_EACH.label("members"),
+            func.count(conversations.c.id).label("conversations"),
+            func.max(conversations.c.updated_at).label("used_at"),
+        )
+        .select_from(projects)
+        .outerjoin(people, people.c.id == projects.c.person_id)
+        .outerjoin(conversations, shown)
+        .where(is_in_project(owner))
+        .group_by(projects.c.id, people.c.id)
+    )
 
 
 def get(database: Database, owner: ConversationOwner, project_id: str) -> Project:
@@ -245,6 +292,10 @@ def find_conversation_of(
     with database.reading() as connection:
         row = connection.execute(query).mappings().one_or_none()
     return None if row is None else _to_conversation(row)
+
+
+def _to_use(row: Any) -> ProjectUse:
+    return ProjectUse(**{name: value for name, value in row.items() if name != "id"})
 
 
 def _to_project(row: Any) -> Project:

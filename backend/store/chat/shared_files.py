@@ -4,7 +4,7 @@ assistant; each stays its uploader's.
 Only files of people who are in the project and whose account is active, or of the assistant's owner, count.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -18,6 +18,7 @@ from sqlalchemy import (
     and_,
     delete,
     exists,
+    func,
     or_,
     select,
 )
@@ -130,6 +131,13 @@ def list_ids_in_projects(
         query = query.where(projects.c.id == project_id)
     with database.reading() as connection:
         return frozenset(connection.scalars(query))
+
+
+def count_in_projects(database: Database, owner: ConversationOwner) -> Mapping[str, int]:
+    """Return how many files each project has that somebody is in and that has some."""
+    query = _select_of_projects(owner, projects.c.id, func.count()).group_by(projects.c.id)
+    with database.reading() as connection:
+        return dict(connection.execute(query).all())
 
 
 def list_ids_in_assistants(database: Database, assistant_ids: Collection[str]) -> frozenset[str]:

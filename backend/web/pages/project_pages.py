@@ -136,7 +136,8 @@ def _show_projects(
     request: Request, projects: ProjectService, form: Form = NO_FORM, trouble: str = ""
 ) -> Response:
     values = {
-        "projects": projects.list_own(),
+        "projects": projects.list_uses(),
+        "own": projects.owner,
         "entered": form,
         "longest": LONGEST_NAME,
         "most": LONGEST_INSTRUCTIONS,

@@ -225,6 +225,10 @@ def test_setting_language_models(
         _check(page, pictures / f"models-{look}.png")
         page.get_by_role("link", name=f"large-{look}").press("Enter")
         page.get_by_role("button", name="Remove model").press("Enter")
+        dialog = page.get_by_role("dialog", name="Remove this model?")
+        expect(dialog).to_contain_text("its key are deleted")
+        _check(page, pictures / f"model-removing-{look}.png")
+        dialog.get_by_role("button", name="Remove", exact=True).press("Enter")
         expect(page.get_by_role("link", name=f"large-{look}")).to_have_count(0)
 
 

@@ -197,6 +197,46 @@ def _make(page: Page, server: Serving, name: str, instructions: str = "") -> str
     return page.url
 
 
+def test_what_another_page_changed_is_kept_and_a_deletion_is_confirmed(
+    browser: Browser, server: Serving, pictures: Path
+) -> None:
+    with _signed_in(browser, server, ANN) as ann:
+        project = _make(ann, server, "Wharf", "Written in verse.")
+        expect(ann.locator("[data-unwired]")).to_have_count(0)
+        other = ann.context.new_page()
+        other.goto(project)
+        expect(other.locator("[data-unwired]")).to_have_count(0)
+        other.get_by_label("Instructions").fill(RULES)
+        other.get_by_role("button", name="Save").click()
+        expect(other.get_by_label("Instructions")).to_have_value(RULES)
+        ann.get_by_label("Name", exact=True).fill("The wharf")
+        ann.get_by_role("button", name="Save").click()
+        expect(ann.get_by_role("heading", name="The wharf")).to_be_visible()
+        expect(ann.get_by_label("Instructions")).to_have_value(RULES)
+        # The editor is not below what grows.
+        heights = [
+            ann.get_by_role("heading", name=name, exact=True).evaluate("(one) => one.offsetTop")
+            for name in ("Conversations", "Change", "Members", "Files", "Delete")
+        ]
+        assert heights == sorted(heights)
+
+        ann.goto(f"{server.url}/projects")
+        check_looks(ann, pictures, "projects")
+        ann.goto(project)
+        expect(ann.locator("[data-unwired]")).to_have_count(0)
+        ann.get_by_role("button", name="Delete project").click()
+        dialog = ann.get_by_role("dialog", name="Delete this project?")
+        expect(dialog).to_contain_text("The wharf")
+        check_looks(ann, pictures, "project-deleting")
+        dialog.get_by_role("button", name="Keep it").click()
+        ann.reload()
+        expect(ann.locator("[data-unwired]")).to_have_count(0)
+        ann.get_by_role("button", name="Delete project").click()
+        dialog.get_by_role("button", name="Delete", exact=True).click()
+        expect(ann.get_by_role("heading", level=1)).to_have_text("Projects")
+        expect(ann.get_by_role("main")).not_to_contain_text("The wharf")
+
+
 def _try(page: Page, instructions: str, question: str) -> None:
     """By the keyboard, once the script of the page has run."""
     expect(page.locator("[data-unwired]")).to_have_count(0)

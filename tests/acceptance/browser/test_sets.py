@@ -90,6 +90,13 @@ def test_a_set_is_made_searched_in_changed_and_removed(
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_text("1 document in this set.")).to_be_visible(timeout=60_000)
         page.get_by_role("button", name="Remove set").click()
+        dialog = page.get_by_role("dialog", name="Remove this set?")
+        expect(dialog).to_contain_text("Holidays & travel")
+        page.screenshot(path=pictures / "set-removing.png")
+        dialog.get_by_role("button", name="Keep it").click()
+        expect(page.get_by_text("1 document in this set.")).to_be_visible()
+        page.get_by_role("button", name="Remove set").click()
+        dialog.get_by_role("button", name="Remove", exact=True).click()
         expect(page.get_by_text("There are none yet")).to_be_visible()
 
 

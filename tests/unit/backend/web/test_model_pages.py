@@ -66,6 +66,9 @@ def test_a_model_is_added_and_its_key_never_shown(container: Container, admin: T
         assert "large" in shown
         assert SECRET not in shown
         assert sealed not in shown
+    # It is removed only once a dialog was answered that says what is lost.
+    assert 'data-asks="large" data-dialog="removing-model"' in shown
+    assert '<dialog id="removing-model"' in shown
     (entry, *_) = audit.list_entries(container.database)
     assert (entry.action, entry.actor) == ("add_model", f"user:{ANN}")
     assert SECRET not in str(entry)

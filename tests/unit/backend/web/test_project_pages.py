@@ -92,6 +92,38 @@ def test_what_one_may_do_is_offered(container: Container, clients: dict[str, Tes
         assert (given in ann, given in bob) == (True, False)
 
 
+def test_the_list_says_whose_each_is_and_what_is_in_it(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    project, empty = _add(container, BOB), _add(container, BOB, "eve@example.com", name="Yard")
+    for number in range(12):
+        _begin(container, BOB, project, f"When, {number}?")
+    _begin(container, ANN, project, "Where?")
+    said = {email: clients[email].get("/projects").text for email in (ANN, BOB)}
+    counts = "· 1 member · 0 files · 13 conversations · last used"
+    assert counts in said[ANN]
+    assert counts in said[BOB]
+    assert "· 2 members · 0 files · 0 conversations · not used yet" in said[ANN]
+    assert ("Your project" in said[ANN], "Your project" in said[BOB]) == (True, False)
+    assert (
+        f'href="/projects/{empty}"><bdi>Yard</bdi></a><br>\n<span class="hint">Owned by'
+        in said[BOB]
+    )
+    # Many conversations do not push the rest of the page down.
+    assert "<summary>3 more</summary>" in clients[BOB].get(f"/projects/{project}").text
+    projects.remove_person(container.database, project, _owner(container, BOB).person_id or 0)
+    assert "· 0 members · 0 files · 1 conversation ·" in clients[ANN].get("/projects").text
+
+
+def test_what_is_lost_is_asked_before_a_project_is_deleted(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    page = clients[ANN].get(f"/projects/{_add(container)}").text
+    assert 'data-asks="Depot" data-dialog="deleting-project"' in page
+    assert '<dialog id="deleting-project"' in page
+    assert page.index('name="instructions"') < page.index('id="shared-files-title"')
+
+
 def test_it_is_said_before_that_files_leave_with_those_who_leave(
     container: Container, clients: dict[str, TestClient]
 ) -> None:

@@ -52,6 +52,9 @@ def test_a_set_is_added_changed_and_removed(container: Container, admin: TestCli
     page = admin.get("/set/Policies").text
     assert "handbook:a.md\nhandbook:b.md</textarea>" in page
     assert 'value="handbook" checked' in page
+    # It is removed only once a dialog was answered that says what is lost.
+    assert 'data-asks="Policies" data-dialog="removing-set"' in page
+    assert '<dialog id="removing-set"' in page
     changed = admin.post("/set/Policies", data=FORM | {"name": "Rules & more", "shown": "all"})
     assert changed.headers["location"] == "/set/Rules%20%26%20more"
     assert "Rules &amp; more" in admin.get(changed.headers["location"]).text

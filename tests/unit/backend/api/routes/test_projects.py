@@ -248,6 +248,10 @@ def test_a_project_of_others_and_a_missing_one_are_the_same(
             (404, "There is no such project.")
         }
     assert ann.get(BASE).json() == {"projects": []}
+    (listed,) = bob.get(BASE).json()["projects"]
+    assert (listed["id"], listed["owner"], listed["mine"]) == (project, "Bob", True)
+    assert (listed["members"], listed["files"], listed["conversations"]) == (0, 0, 1)
+    assert listed["used_at"] >= listed["created_at"]
     assert bob.delete(f"{BASE}/{project}").status_code == 204
     assert (
         bob.get(f"/api/conversations/{conversation}").json()["conversation"]["project_id"] is None
