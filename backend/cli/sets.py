@@ -19,6 +19,7 @@ from backend.sources.document_sets import DocumentSetService, SetDraft
 from backend.store.database import Database
 from backend.store.documents import document_set_jobs, document_sets
 from backend.sync.document_set_updates import DocumentSetUpdater, is_held
+from indexing.text.normalization import pluralize
 
 _LOOK_SECONDS = 0.2
 """Between two looks at a job that a worker holds."""
@@ -231,8 +232,10 @@ def _describe(found: DocumentSetResponse) -> Iterator[str]:
 
 
 def describe_progress(found: DocumentSetResponse) -> str:
+    if not found.has_rules:
+        return "nothing belongs to it: its sources were deleted"
     if found.is_applied:
-        return f"{found.count or 0:,} documents"
+        return pluralize(found.count or 0, "document")
     if found.trouble:
         return f"{found.trouble} It is tried again."
     if found.total is None:

@@ -49,6 +49,11 @@ class DocumentSetResponse(Schema):
     trouble: str | None
     """Why the last attempt to update the documents ended; it is tried again."""
 
+    @property
+    def has_rules(self) -> bool:
+        """Return whether it still has any: those of a deleted source are gone with it."""
+        return bool(self.sources or self.folders or self.tags or self.documents)
+
     @classmethod
     def from_set(cls, found: "DocumentSet") -> Self:
         values, progress = found.values, found.progress

@@ -76,6 +76,7 @@ class DocumentSetService:
     def count_matching(self, draft: SetDraft) -> int:
         """Count the documents that a set of these rules would have. Raises as `add`."""
         rules = self._read_rules(draft)
+        _check_has_rules(rules)
         return self.count([rule.to_selection() for rule in rules])
 
     def add(self, draft: SetDraft) -> DocumentSetResponse:
@@ -87,16 +88,19 @@ class DocumentSetService:
             ConflictError: there is a set of this name.
         """
         values = self._validate(draft)
+        _check_has_rules(values.rules)
         with self.database.transaction() as database:
             document_sets.add(database, values)
             self._record(database, "add_set", values.name, _describe(values))
         return self.get(values.name)
 
     def change(self, name: str, draft: SetDraft) -> DocumentSetResponse:
-        """Replace all that is said of a set. Raises as `add`."""
+        """Replace all that is said of a set. One whose sources were all deleted may stay without rules. Raises as `add`."""
         values = self._validate(draft)
         with self.database.transaction() as database:
             before = document_sets.find(database, name, self.choice)
+            if before.values.rules:
+                _check_has_rules(values.rules)
             document_sets.change(database, before.id, values)
             details = {"before": _describe(before.values), "after": _describe(values)}
             self._record(database, "change_set", name, details)
@@ -143,10 +147,6 @@ class DocumentSetService:
         if len(rules) > MOST_RULES:
             raise InvalidInputError(
                 f"A set has at most {MOST_RULES:,} rules. Gather single documents by a folder or a tag."
-            )
-        if not rules:
-            raise InvalidInputError(
-                "Say what belongs to the set: a source, a folder, a tag or a document."
             )
         return rules
 
@@ -199,6 +199,13 @@ class _RuleReader:
         """Raise NotFoundError if there is no source of this name for the asker."""
         if name not in self.known:
             sources.find(self.database, name, self.choice)
+
+
+def _check_has_rules(rules: Sequence[SetRule]) -> None:
+    if not rules:
+        raise InvalidInputError(
+            "Say what belongs to the set: a source, a folder, a tag or a document."
+        )
 
 
 def _check_text(text: str) -> None:

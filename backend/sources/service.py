@@ -31,6 +31,7 @@ from backend.sources.status_text import describe_no_decision, run_label
 from backend.store import audit
 from backend.store.audit import EVERY_ENTRY, Actor, AuditFilter
 from backend.store.database import Database
+from backend.store.documents.source_removal import list_sets_losing_rules
 from backend.store.sync import failures, run_transitions, runs, schedule, sources, workers
 from backend.store.sync.credential_vault import Vault
 from backend.store.sync.runs import Process, Run
@@ -394,7 +395,9 @@ class SourceService:
 
     def delete(self, name: str) -> SourceActionResponse:
         """Cancel the current run and have the source removed, with all documents that it alone brought."""
-        with self._on_source("delete", name) as (database, _, _):
+        with self._on_source("delete", name) as (database, source, details):
+            if losing := list_sets_losing_rules(database, source):
+                details["sets_losing_rules"] = losing
             run_transitions.stop(database, name, "cancelled")
             schedule.request_run(database, name, "removal")
         message = f"{name} is being removed, with all documents that it alone brought."

@@ -47,7 +47,7 @@ from connectors.errors import (
 from indexing.text.normalization import is_storable
 
 LOG = logging.getLogger("quarry.store")
-LATEST = "0049"
+LATEST = "0050"
 """The migration that `tables.py` describes."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"

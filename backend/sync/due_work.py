@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 
 from backend.store.database import Database
 from backend.store.documents import batches, document_set_jobs
+from backend.store.documents.source_removal import remove_source
 from backend.store.sync import failures, listings, run_transitions, runs, schedule, sources
 from backend.store.sync.runs import RunEndedError
 from backend.store.sync.schedule import LISTING_KINDS, Due
@@ -188,7 +189,7 @@ class Engine:
             if due.kind == "removal":
                 heartbeat.record_progress("its documents were removed")
                 _exhaust(remove_documents(context, writer, tally), heartbeat)
-                sources.remove(home.database, due.source)
+                remove_source(home.database, due.source)
             else:
                 access = get_fixed_access(source.kind, source.settings)
                 retention = get_retention(source.kind, source.settings)

@@ -85,7 +85,7 @@ def list_sets(database: Database, choice: SourceChoice = EVERY_SOURCE) -> list[D
     found = [
         _to_set(row, [rule for rule, _ in rules.get(row.id, [])])
         for row in rows
-        if _is_chosen(choice, [owner for _, owner in rules.get(row.id, [])])
+        if _is_chosen(choice, [owner for _, owner in rules.get(row.id, [])] or [row.left_to])
     ]
     return sorted(found, key=lambda each: each.name)
 
@@ -151,6 +151,8 @@ def change(database: Database, set_id: int, values: SetValues) -> None:
         with database.writing() as connection:
             exclusive(connection)
             columns = _columns(values) | {"changed_at": datetime.now(UTC)}
+            if values.rules:
+                columns["left_to"] = None
             connection.execute(changed.values(columns))
             if set(_read_rules_of(connection, set_id)) != set(values.rules):
                 version = _next_version(connection)
@@ -179,9 +181,15 @@ def reapply_all(database: Database) -> None:
         exclusive(connection)
         ids = list(connection.scalars(select(document_sets.c.id)))
         if ids:
-            version = _next_version(connection)
-            _make_due(connection, ids, version)
-            connection.execute(update(document_sets).values(whole_since=version))
+            make_all_due(connection, ids)
+
+
+def make_all_due(connection: Connection, ids: Sequence[int]) -> None:
+    """Have all documents of these sets compared with the rules."""
+    version = _next_version(connection)
+    _make_due(connection, ids, version)
+    compared = update(document_sets).where(document_sets.c.id.in_(ids))
+    connection.execute(compared.values(whole_since=version))
 
 
 def read_version(database: Database) -> int:
@@ -195,7 +203,7 @@ def assign(database: Database, documents: Sequence[SelectedDocument]) -> SetAssi
     ids = [document.id for document in documents]
     with database.reading() as connection:
         version = _read_version(connection)
-        rows = connection.execute(_select_rules(_STANDS, _concerns(ids))).all()
+        rows = connection.execute(_select_rules(STANDS, _concerns(ids))).all()
     rules = [(make_label(row.set_id), to_rule(row).to_selection()) for row in rows]
     labels = {
         document.id: frozenset(label for label, rule in rules if rule.accepts(document))
@@ -205,7 +213,7 @@ def assign(database: Database, documents: Sequence[SelectedDocument]) -> SetAssi
 
 
 _EXISTS = document_sets.c.removed_at.is_(None)
-_STANDS = document_set_rules.c.state != GONE
+STANDS = document_set_rules.c.state != GONE
 
 
 def _concerns(ids: Sequence[str]) -> Any:
@@ -238,7 +246,7 @@ def read_rules(connection: Connection, set_id: int) -> list[Row[Any]]:
 def _read_rules(connection: Connection) -> Mapping[int, list[tuple[SetRule, int | None]]]:
     """Return the standing rules of each set, each with the owner of its source."""
     found: dict[int, list[tuple[SetRule, int | None]]] = {}
-    for row in connection.execute(_select_rules(_STANDS)):
+    for row in connection.execute(_select_rules(STANDS)):
         owner = row.owner_id if row.source is not None else None
         found.setdefault(row.set_id, []).append((to_rule(row), owner))
     return found
@@ -249,10 +257,10 @@ def _read_rules_of(connection: Connection, set_id: int) -> list[SetRule]:
 
 
 def _is_chosen(choice: SourceChoice, owners: Sequence[int | None]) -> bool:
-    """Return whether a set whose rules are of sources of these owners exists for an asker."""
+    """Return whether a set whose rules are, or were, of sources of these owners exists for an asker."""
     if not isinstance(choice, SourcesOf):
         return True
-    return bool(owners) and all(owner == choice.person_id for owner in owners)
+    return all(owner == choice.person_id for owner in owners)
 
 
 def _columns(values: SetValues) -> dict[str, object]:

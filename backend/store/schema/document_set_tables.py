@@ -14,6 +14,7 @@ document_sets = Table(
     Column("readers", JSON, nullable=False),  # reader tokens: to whom it is shown
     Column("created_at", Moment, nullable=False),
     Column("changed_at", Moment, nullable=False),
+    Column("left_to", ForeignKey("people.id")),  # whose the deleted sources of its last rules were
     Column("removed_at", Moment),  # NULL: it exists; else its documents are still to be updated
     Column("version", Integer, nullable=False),  # of its last change, see `document_set_versions`
     Column("applied", Integer, nullable=False),  # the version with which all documents are updated

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from backend.access.roles import Role
+from backend.cli.sets import describe_progress
 from backend.sources.document_sets import DocumentSetService, SetDraft
 from backend.store import audit
 from backend.store.documents import document_sets
+from backend.store.documents.source_removal import remove_source
 from backend.store.sync import sources
 from backend.store.sync.sources import SourcesOf
 from connectors.errors import InvalidInputError, NotFoundError
@@ -84,6 +86,21 @@ def test_sets_of_others_are_as_those_that_do_not_exist(
         with pytest.raises(NotFoundError, match="There is no document set named"):
             managers.remove(name)
     assert managers.change("own", draft).name == "mine"
+
+
+def test_a_set_whose_source_was_deleted_is_described_further_by_its_maker(
+    store: Store, managers: DocumentSetService
+) -> None:
+    managers.add(SetDraft(name="ours", sources=("desk",)))
+    with pytest.raises(InvalidInputError, match="Say what belongs to the set"):
+        managers.change("ours", SetDraft(name="ours"))
+    remove_source(store.database, "desk")
+    (found,) = managers.list_sets()
+    assert not found.has_rules
+    assert describe_progress(found) == "nothing belongs to it: its sources were deleted"
+    assert managers.change("ours", SetDraft(name="former")).name == "former"
+    managers.remove("former")
+    assert managers.list_sets() == []
 
 
 def test_every_action_is_in_the_audit(store: Store) -> None:

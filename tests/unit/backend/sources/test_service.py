@@ -19,6 +19,7 @@ from connectors.errors import ConflictError, NotFoundError
 from indexing.ingestion.ledger import Failed
 from indexing.ingestion.pipeline import EmptyListing
 from indexing.ingestion.progress import ProgressMeter
+from tests.support.document_sets import define, folder, source, tag
 from tests.support.store import Store, alive, document, source_service, store_at
 
 
@@ -220,6 +221,14 @@ def test_a_decision_of_a_permission_sync_is_carried_out_by_a_deletion_check(stor
     run_transitions.require_decision(store.database, run, "Gone.", numbers)
     source_service(store.database).accept("desk")
     assert _due_check(store).accepted == 90
+
+
+def test_the_sets_that_lose_rules_with_a_source_are_in_the_audit(store: Store) -> None:
+    for name, *rules in (("Rules", source("desk"), folder("desk", "x")), ("Others", tag("k=v"))):
+        define(store.database, name, *rules)
+    source_service(store.database).delete("desk")
+    (entry, *_) = audit.list_entries(store.database)
+    assert (entry.action, entry.detail) == ("delete", {"sets_losing_rules": ["Rules"]})
 
 
 @pytest.mark.parametrize(

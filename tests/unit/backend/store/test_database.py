@@ -133,7 +133,7 @@ def test_a_migration_is_logged_and_the_making_of_a_database_is_not(
     assert caplog.messages == []
     with closing(Database(create_engine_for(empty_url))) as database:
         with database.writing() as connection:
-            connection.execute(text("ALTER TABLE assistants DROP COLUMN searches_web"))
+            connection.execute(text("ALTER TABLE document_sets DROP COLUMN left_to"))
             connection.execute(text("UPDATE alembic_version SET version_num = '0048'"))
         with closing(open_database(empty_url)):
             pass

@@ -6,12 +6,13 @@ import pytest
 
 from backend.access.roles import Role
 from backend.store.documents import document_set_jobs, document_sets
+from backend.store.documents.source_removal import list_sets_losing_rules, remove_source
 from backend.store.sync import sources
 from backend.store.sync.runs import Process
 from backend.store.sync.sources import SourcesOf
 from connectors.access import Readers
 from connectors.errors import ConflictError, NotFoundError
-from indexing.index.protocols import SelectedDocument
+from indexing.index.protocols import SelectedDocument, Selection
 from tests.support.accounts import add_person
 from tests.support.document_sets import define, folder, single, source, tag, values
 from tests.support.store import Store
@@ -133,6 +134,47 @@ def test_rules_of_a_source_go_with_it(store: Store) -> None:
     assert document_sets.find(store.database, "a").values.rules == (folder("web", "x"),)
     assigned = document_sets.assign(store.database, [_document("desk:1"), _document("web:x/1")])
     assert dict(assigned.labels) == {"desk:1": set(), "web:x/1": {found.label}}
+
+
+def test_a_set_whose_sources_were_deleted_is_left_to_who_looked_after_them(store: Store) -> None:
+    add_person(store.database, "boss@example.com", Role.ADMIN)
+    ann, bob = (
+        add_person(store.database, f"{name}@example.com", Role.SOURCE_MANAGER).id
+        for name in ("ann", "bob")
+    )
+    for name, owner in (("desk", ann), ("web", bob)):
+        sources.set_owner(store.database, name, owner)
+    for name, *rules in (
+        ("desks", source("desk"), folder("desk", "x")),
+        ("both", source("desk"), source("web")),
+        ("webs", source("web")),
+    ):
+        define(store.database, name, *rules)
+        document_set_jobs.finish(store.database, _claim(store), 3)
+
+    def seen(person: int) -> list[str]:
+        return [one.name for one in document_sets.list_sets(store.database, SourcesOf(person))]
+
+    desk = sources.find(store.database, "desk")
+    assert list_sets_losing_rules(store.database, desk) == ["both", "desks"]
+    remove_source(store.database, "desk")
+    assert (seen(ann), seen(bob)) == (["desks"], ["both", "webs"])
+    # What was counted before is not shown on.
+    applied = {one.name: one.progress.is_applied for one in document_sets.list_sets(store.database)}
+    assert applied == {"both": False, "desks": False, "webs": True}
+    jobs = [_claim(store), _claim(store)]
+    assert [one.leaving for one in jobs] == [(Selection(in_set=one.label),) for one in jobs]
+    for job in jobs:
+        document_set_jobs.finish(store.database, job, 0)
+    assert not document_set_jobs.is_due(store.database)
+    remove_source(store.database, "web")
+    assert (seen(ann), seen(bob)) == (["desks"], ["both", "webs"])
+    # Whoever sees it depends on its rules again once it has some.
+    sources.add(store.database, "wiki", "folder", {"path": "/srv/wiki"})
+    define(store.database, "desks", source("wiki"))
+    assert seen(ann) == []
+    remove_source(store.database, "wiki")
+    assert seen(ann) == []
 
 
 def test_a_job_is_held_by_one_worker_until_its_lease_ends(store: Store) -> None:

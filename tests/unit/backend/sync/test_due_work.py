@@ -14,7 +14,7 @@ from sqlalchemy import update
 from backend.access.readers import resolve_readers
 from backend.sources.service import SourceService
 from backend.store.database import Database
-from backend.store.documents import batches, document_set_jobs
+from backend.store.documents import batches, document_set_jobs, document_sets
 from backend.store.schema import tables
 from backend.store.sync import failures, listings, run_transitions, runs, schedule, sources
 from backend.store.sync.runs import Process, Run
@@ -642,11 +642,19 @@ def test_those_who_rest_long_are_stopped_at_once(office: Office) -> None:
 def test_a_deleted_source_leaves_nothing(office: Office) -> None:
     office.fill("desk", 5)
     worked(office, done(office, "first"))
+    define(office.database, "Desks", single("desk:0001"))
+
+    def count() -> int | None:
+        (found,) = document_sets.list_sets(office.database)
+        return found.progress.documents if found.progress.is_applied else None
+
+    worked(office, lambda: count() == 1)
     source_service(office.database).delete("desk")
     assert source_service(office.database).status("desk").state == "being removed"
     worked(office, lambda: [each.name for each in sources.list_sources(office.database)] == ["web"])
     assert office.writer.held == {}
     assert kept_texts(office.database) == 0
+    worked(office, lambda: count() == 0)
 
 
 def test_a_run_whose_process_died_is_begun_again_at_once(office: Office) -> None:

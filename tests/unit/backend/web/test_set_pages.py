@@ -9,6 +9,7 @@ from backend.container import Container
 from backend.store import audit
 from backend.store.documents import document_sets
 from backend.store.documents.document_set_rules import RuleKind, SetRule
+from backend.store.documents.source_removal import remove_source
 from backend.store.sync import sources
 from tests.unit.backend.web.conftest import ANN
 
@@ -90,6 +91,20 @@ def test_what_is_wrong_is_said_and_what_was_written_stays(
     assert sentence in refused.text
     assert "What everybody has to know" in refused.text
     assert document_sets.list_sets(container.database) == []
+
+
+def test_a_set_whose_sources_were_deleted_says_so_and_can_be_saved(
+    container: Container, admin: TestClient
+) -> None:
+    admin.post("/sets", data=FORM | {"tags": ""})
+    sources.add(container.database, "wiki", "folder", {"path": "/srv/wiki"})
+    remove_source(container.database, "handbook")
+    for path in ("/sets", "/sets/table", "/set/Policies", "/set/Policies/state"):
+        assert "Nothing belongs to it: its sources were deleted" in admin.get(path).text
+    bare = {name: FORM[name] for name in ("name", "shown", "readers")}
+    saved = admin.post("/set/Policies", data=bare | {"description": "Of before"})
+    assert saved.status_code == 303
+    assert document_sets.find(container.database, "Policies").values.description == "Of before"
 
 
 def test_documents_are_counted_before_anything_is_saved(
