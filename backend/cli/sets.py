@@ -207,11 +207,15 @@ def _apply_all(database: Database, engine: IndexEngine) -> None:
 
 
 def _report(container: Container, name: str, as_json: bool) -> None:
-    found = _open_service(container).get(" ".join(name.split()))
+    service = _open_service(container)
+    found = service.get(" ".join(name.split()))
     if as_json:
         command_line.print_model(found)
         return
-    for line in _describe(found):
+    unmatched = [
+        f"  no document matches now: {each}" for each in service.list_unmatched(found.name)
+    ]
+    for line in (*_describe(found), *unmatched):
         command_line.console().print(to_safe_text(line), soft_wrap=True)
 
 

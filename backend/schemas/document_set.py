@@ -93,6 +93,8 @@ class VisibleSetResponse(Schema):
 
 
 class MatchingResponse(Schema):
-    model_config = with_example(documents=4_200)
+    model_config = with_example(documents=4_200, unmatched=["type=polcy"])
 
     documents: int
+    unmatched: tuple[str, ...]
+    """The rules that select nothing now, of at most 200 rules; of more, it is not looked up."""

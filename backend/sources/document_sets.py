@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from backend.schemas.document_set import DocumentSetResponse
+from backend.schemas.document_set import DocumentSetResponse, MatchingResponse
 from backend.store import audit
 from backend.store.audit import Actor
 from backend.store.database import Database
@@ -28,6 +28,8 @@ from indexing.text.normalization import is_storable
 
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_RULE = 100, 1_000, 1_000
 MOST_RULES, MOST_READERS = 2_000, 100
+MOST_TRIED = 200
+"""Rules of a set of which it is told whether each selects anything: the index is asked of one after the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +75,25 @@ class DocumentSetService:
     def find(self, name: str) -> DocumentSet:
         return document_sets.find(self.database, name, self.choice)
 
-    def count_matching(self, draft: SetDraft) -> int:
+    def count_matching(self, draft: SetDraft) -> MatchingResponse:
         """Count the documents that a set of these rules would have. Raises as `add`."""
         rules = self._read_rules(draft)
         _check_has_rules(rules)
-        return self.count([rule.to_selection() for rule in rules])
+        return MatchingResponse(
+            documents=self.count([rule.to_selection() for rule in rules]),
+            unmatched=self._list_unmatched(rules),
+        )
+
+    def list_unmatched(self, name: str) -> tuple[str, ...]:
+        """Return the rules of a set that select nothing now, as people write them; none where the index does not answer."""
+        rules = self.find(name).values.rules
+        with suppress(ActionRequiredError, TemporarilyUnavailableError):
+            return self._list_unmatched(rules)
+        return ()
+
+    def _list_unmatched(self, rules: Sequence[SetRule]) -> tuple[str, ...]:
+        tried = rules if len(rules) <= MOST_TRIED else ()
+        return tuple(str(rule) for rule in tried if not self.count([rule.to_selection()]))
 
     def add(self, draft: SetDraft) -> DocumentSetResponse:
         """Add a set; its documents are updated in the background.

@@ -126,7 +126,7 @@ def add_document_set(
 @requires(Permission.SOURCES)
 def count_matching(body: RulesBody, sets: SetsDependency) -> MatchingResponse:
     """Those that the index holds now, whoever may read them."""
-    return MatchingResponse(documents=sets.count_matching(body.to_draft()))
+    return sets.count_matching(body.to_draft())
 
 
 @router.get(

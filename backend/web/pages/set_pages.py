@@ -11,7 +11,7 @@ from starlette.responses import Response
 from backend.api.authorization import Permission, requires
 from backend.api.dependencies import SetsDependency
 from backend.api.languages import find_language
-from backend.schemas.document_set import DocumentSetResponse
+from backend.schemas.document_set import DocumentSetResponse, MatchingResponse
 from backend.sources.document_sets import (
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
@@ -59,7 +59,7 @@ def add_set(request: Request, sets: SetsDependency, form: SetFormDependency) -> 
     draft = _read_draft(form)
     try:
         if "count" in form:
-            return _show_sets(request, sets, draft, notice=_describe_count(sets, draft))
+            return _show_sets(request, sets, draft, counted=sets.count_matching(draft))
         added = sets.add(draft)
     except (InvalidInputError, ConflictError, NotFoundError) as error:
         return _show_sets(request, sets, draft, trouble=str(error))
@@ -88,7 +88,7 @@ def change_set(
     draft = _read_draft(form)
     try:
         if "count" in form:
-            return _show_set(request, sets, name, draft, notice=_describe_count(sets, draft))
+            return _show_set(request, sets, name, draft, counted=sets.count_matching(draft))
         changed = sets.change(name, draft)
     except (InvalidInputError, ConflictError, NotFoundError) as error:
         return _show_set(request, sets, name, draft, trouble=str(error))
@@ -119,11 +119,16 @@ def _show_sets(
     draft: SetDraft,
     *,
     trouble: str = "",
-    notice: str = "",
+    counted: MatchingResponse | None = None,
 ) -> Response:
-    values = {"sets": sets.list_sets(), **_form_values(sets, draft), "trouble": trouble}
-    status = 422 if trouble else 200
-    return page(request, "sets.html", "sources", values | {"notice": notice}, status)
+    values = {
+        "sets": sets.list_sets(),
+        **_form_values(sets, draft),
+        "trouble": trouble,
+        "notice": _describe_count(counted),
+        "unmatched": counted.unmatched if counted else (),
+    }
+    return page(request, "sets.html", "sources", values, 422 if trouble else 200)
 
 
 def _show_set(
@@ -133,7 +138,7 @@ def _show_set(
     draft: SetDraft | None = None,
     *,
     trouble: str = "",
-    notice: str = "",
+    counted: MatchingResponse | None = None,
 ) -> Response:
     """Render the page of a set, with its draft. Raises NotFoundError: there is no such set for the asker."""
     found = sets.get(name)
@@ -141,7 +146,8 @@ def _show_set(
         "found": found,
         **_form_values(sets, draft or _to_draft(found)),
         "trouble": trouble,
-        "notice": notice,
+        "notice": _describe_count(counted),
+        "unmatched": counted.unmatched if counted else sets.list_unmatched(name),
     }
     return page(request, "set.html", "sources", values, 422 if trouble else 200)
 
@@ -190,6 +196,8 @@ def _lines(text: str) -> Iterator[str]:
     return filter(None, map(str.strip, text.splitlines()))
 
 
-def _describe_count(sets: DocumentSetService, draft: SetDraft) -> str:
-    found = pluralize(sets.count_matching(draft), "document")
+def _describe_count(counted: MatchingResponse | None) -> str:
+    if counted is None:
+        return ""
+    found = pluralize(counted.documents, "document")
     return f"These rules select {found}. Nothing is saved yet."

@@ -13,6 +13,7 @@ from backend.store.documents.source_removal import remove_source
 from backend.store.sync import sources
 from backend.store.sync.sources import SourcesOf
 from connectors.errors import InvalidInputError, NotFoundError
+from indexing.index.protocols import Selection
 from tests.support.accounts import add_person
 from tests.support.store import Store, store_with
 
@@ -94,6 +95,9 @@ def test_a_set_whose_source_was_deleted_is_described_further_by_its_maker(
     managers.add(SetDraft(name="ours", sources=("desk",)))
     with pytest.raises(InvalidInputError, match="Say what belongs to the set"):
         managers.change("ours", SetDraft(name="ours"))
+    (found,) = managers.list_sets()
+    counted = found.model_copy(update={"is_applied": True, "count": 1})
+    assert describe_progress(counted) == "1 document"
     remove_source(store.database, "desk")
     (found,) = managers.list_sets()
     assert not found.has_rules
@@ -122,6 +126,17 @@ def test_every_action_is_in_the_audit(store: Store) -> None:
         "sources": ["desk"],
     }
     assert removed.detail["tags"] == ["k=v"]
+
+
+def test_rules_that_no_document_matches_are_named_of_a_set_of_moderate_size(store: Store) -> None:
+    found = Selection(prefix="desk:")
+    service = DocumentSetService(store.database, lambda asked: 4 if found in asked else 0)
+    draft = SetDraft(name="a", sources=("desk",), tags=("k=v",), documents=("desk:none.md",))
+    assert service.count_matching(draft).unmatched == ("k=v", "desk:none.md")
+    service.add(draft)
+    assert service.list_unmatched("a") == ("k=v", "desk:none.md")
+    many = SetDraft(name="a", documents=tuple(f"desk:{n}" for n in range(201)))
+    assert service.count_matching(many).unmatched == ()
 
 
 def test_a_set_has_no_more_rules_than_can_be_worked_with(store: Store) -> None:

@@ -51,6 +51,7 @@ def test_a_set_is_added_changed_and_removed(container: Container, admin: TestCli
         assert shown.status_code == 200
         assert "as soon as a worker is free" in shown.text
     page = admin.get("/set/Policies").text
+    assert "<li><bdi>handbook:a.md</bdi></li>" in page
     assert "handbook:a.md\nhandbook:b.md</textarea>" in page
     assert 'value="handbook" checked' in page
     # It is removed only once a dialog was answered that says what is lost.
@@ -112,4 +113,7 @@ def test_documents_are_counted_before_anything_is_saved(
 ) -> None:
     counted = admin.post("/sets", data=FORM | {"count": "yes"})
     assert "These rules select 0 documents. Nothing is saved yet." in counted.text
+    unmatched = "<li><bdi>handbook:people/</bdi></li>"
+    assert "No document matches these rules now:" in counted.text
+    assert unmatched in counted.text
     assert document_sets.list_sets(container.database) == []

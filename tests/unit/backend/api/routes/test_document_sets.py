@@ -67,7 +67,7 @@ def test_a_set_is_added_shown_changed_and_removed(container: Container) -> None:
         (listed,) = client.get(SETS).json()
         assert (listed["is_applied"], listed["count"], listed["total"]) == (True, 2, 2)
         counted = client.post(f"{SETS}/count", json={"sources": [SOURCE], "tags": ["a=b"]})
-        assert counted.json() == {"documents": 6}
+        assert counted.json() == {"documents": 6, "unmatched": ["a=b"]}
         body = {"name": "Trips", "folders": [f"{SOURCE}:finance/"], "description": "x"}
         assert client.put(f"{SETS}/Journeys", json=body).json()["folders"] == ["wiki:finance/"]
         apply_all(container.database, container.engine.writer)
