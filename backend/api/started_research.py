@@ -73,7 +73,7 @@ class ResearchStarter:
         assistants = self._open_assistants()
         order = replace(
             make_research_order(asked, language),
-            assistant_id=_find_assistant(assistants, asked.assistant),
+            assistant_id=find_assistant(assistants, asked.assistant),
             project_id=self._find_project(asked.project),
         )
         return self._open_service().begin(order, assistants.find_settings_of_conversation)
@@ -122,7 +122,7 @@ class ResearchStarter:
         )
 
 
-def _find_assistant(assistants: AssistantService, wanted: str | None) -> str | None:
+def find_assistant(assistants: AssistantService, wanted: str | None) -> str | None:
     """Return None for the default one."""
     if wanted is None:
         return None

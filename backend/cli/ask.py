@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +34,12 @@ from backend.chat.passages import (
     TextRun,
 )
 from backend.chat.turn import ChatTurn
-from backend.chat.turn_settings import ModeName, RequestedMode, read_default_settings
+from backend.chat.turn_settings import (
+    AssistantSettings,
+    ModeName,
+    RequestedMode,
+    read_default_settings,
+)
 from backend.cli import command_line
 from backend.cli.answer_output import print_general_knowledge, print_references, print_uncited
 from backend.cli.command_line import As, Json, to_safe_text
@@ -43,12 +49,15 @@ from backend.schemas.answer import AnswerResponse
 from backend.schemas.web_lookup import ReadPageResponse
 from backend.search.events import FiltersApplied, Queries, SectionsSelected, StepFailed
 from backend.store.accounts.people import NOBODY
+from backend.store.audit import OWNER
+from backend.store.database import Database
 from backend.store.owner import ConversationOwner
 from connectors.access import EVERYBODY, Readers
 from connectors.document import Document
 from connectors.errors import InvalidInputError
 from connectors.extraction.registry import detect_media_type, extract
 from connectors.extraction.result import ExtractionError
+from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import is_visible, pluralize
 
@@ -62,6 +71,19 @@ USUAL = RequestedMode()
 """Chat mode, with company knowledge and without the web."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What answers a question, and from what."""
+
+    assistant: str | None = None
+    """By id or name; None: the default one."""
+    sets: tuple[str, ...] = ()
+    """Of documents; none: all."""
+
+
+OF_ALL = Asked()
+
+
 def ask_in_terminal(
     container: Container,
     question: str,
@@ -70,10 +92,12 @@ def ask_in_terminal(
     console: Console | None,
     mode: RequestedMode = USUAL,
     owner: ConversationOwner | None = None,
+    asked: Asked = OF_ALL,
 ) -> tuple[AnswerDone, float]:
     """Answer a question; while it runs, on the console if there is one. Return the answer, and the seconds that it took.
 
     Raises:
+        NotFoundError: there is no such assistant, or it is not for the asker.
         InvalidInputError: a file cannot be read.
         AnswerFailedError, TemporarilyUnavailableError: the answer failed.
         ConflictError: the mode contradicts itself, or asks for the web, which is switched off.
@@ -85,11 +109,13 @@ def ask_in_terminal(
         readers=readers,
         deadline=Deadline.after(container.settings.answer_seconds),
         person_id=NOBODY,
-        owner=owner,
+        # Passages are shown without memories.
+        owner=owner if container.chat.model else None,
+        filters=Filters(sets=frozenset(asked.sets) or None),
         files=tuple(map(_context_file, files)),
         today=date.today(),
         mode=mode.parse_permitted(lambda: container.web.sessions.is_on),
-        assistant=read_default_settings(container.database),
+        assistant=_find_settings(container.database, readers, owner, asked.assistant),
     )
     done = _print_events(container.chat, turn, files, console)
     seconds = time.perf_counter() - began
@@ -101,6 +127,21 @@ def ask_in_terminal(
         print_uncited(console, answer)
         print_references(console, answer)
     return done, seconds
+
+
+def _find_settings(
+    database: Database, readers: Readers, owner: ConversationOwner | None, wanted: str | None
+) -> AssistantSettings:
+    """Return how an assistant answers. Raises NotFoundError: there is none of this id or name, or it is not for the asker."""
+    if wanted is None:
+        return read_default_settings(database)
+    from backend.api.started_research import find_assistant
+    from backend.conversations.assistant_service import AssistantService, AssistantUser
+
+    user = AssistantUser(owner=owner, readers=readers, is_admin=False, actor=OWNER)
+    # What an assistant is limited to is not shown here.
+    usable = AssistantService(database=database, user=user, find_sources=frozenset[str])
+    return usable.find_settings_of_conversation(find_assistant(usable, wanted))
 
 
 def _print_events(
@@ -275,6 +316,14 @@ def ask(
             help="In Chat mode: search company knowledge. On by default.",
         ),
     ] = None,
+    assistant: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Have this assistant answer, by its name or id."),
+    ] = None,
+    document_set: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Answer only from this document set. May be repeated."),
+    ] = None,
     rewrite: Annotated[
         bool | None,
         typer.Option(
@@ -303,10 +352,8 @@ def ask(
                 file or [],
                 console,
                 chosen,
-                # Passages are shown without memories.
-                command_line.find_owner(container.database, readers)
-                if container.chat.model
-                else None,
+                command_line.find_owner(container.database, readers),
+                Asked(assistant=assistant, sets=tuple(document_set or ())),
             ),
         )
         if console is None:

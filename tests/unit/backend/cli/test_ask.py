@@ -1,15 +1,25 @@
 """`quarry ask`: what is printed of an answer."""
 
 import io
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from backend.chat.events import PagesRead, WebSearched
 from backend.cli.answer_output import print_general_knowledge, print_references, print_uncited
-from backend.cli.ask import print_step
+from backend.cli.ask import Asked, ask_in_terminal, print_step
 from backend.schemas.answer import AnswerResponse, CitationResponse, SourceKindName, Verdict
+from backend.store.chat import assistants
+from backend.store.chat.assistants import AssistantValues
+from backend.store.owner import ConversationOwner
 from backend.web_search.results import BlockedPage, Obstacle, WebPage
 from backend.web_search.web_session import WebFinding
+from connectors.access import Readers
+from connectors.errors import NotFoundError
+from tests.support.conversations import START
+from tests.support.document_sets import apply_all, define, single
+from tests.unit.backend.api.conftest import connected, make_container
 
 
 def _citation(
@@ -105,3 +115,33 @@ def test_what_was_sent_to_whom_is_printed() -> None:
         "read: https://a.example/1",
         "not read: https://b.example/2: b.example shows only a captcha.",
     ]
+
+
+def test_a_question_is_asked_of_a_set_and_of_an_assistant_by_its_name(tmp_path: Path) -> None:
+    folder = tmp_path / "office"
+    folder.mkdir()
+    for name, weeks in (("leave", 26), ("abroad", 30)):
+        (folder / f"{name}.md").write_text(f"# Leave\n\nThere are {weeks} weeks of leave.\n")
+    container = make_container(tmp_path / "home")
+    connected(container, folder)
+    define(container.database, "Abroad", single("wiki:abroad.md"))
+    apply_all(container.database, container.engine.writer)
+    database, me = container.database, ConversationOwner(None)
+    assistants.add(database, me, AssistantValues(name="Desk", sets=("Abroad",)), START)
+
+    def cited(asked: Asked, owner: ConversationOwner | None = me) -> list[str]:
+        question = "How many weeks of leave are there?"
+        done, _ = ask_in_terminal(
+            container, question, Readers.of(), (), None, owner=owner, asked=asked
+        )
+        answer = AnswerResponse.from_answer(question, done, 1.0)
+        return sorted(one.document_id for one in answer.passages)
+
+    abroad, both = ["wiki:abroad.md"], ["wiki:abroad.md", "wiki:leave.md"]
+    assert cited(Asked()) == both
+    assert cited(Asked(sets=("Abroad",))) == abroad
+    assert cited(Asked(sets=("None",))) == []
+    assert cited(Asked(assistant="desk")) == abroad
+    for wanted, owner in (("nobody", me), ("Desk", None)):
+        with pytest.raises(NotFoundError, match="no assistant of this id or name"):
+            cited(Asked(assistant=wanted), owner)
