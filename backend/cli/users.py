@@ -12,6 +12,7 @@ from backend.access.roles import Role
 from backend.cli import command_line, source_accounts
 from backend.cli.command_line import Json, to_safe_text
 from backend.cli.listening import find_public_address
+from backend.conversations.project_handover import ProjectHandover
 from backend.settings import Settings
 from backend.store.accounts.invitations import Invitation
 from backend.store.accounts.people import Person
@@ -159,6 +160,36 @@ def release_address(email: Email, as_json: Json = False) -> None:
     with command_line.cli_errors(as_json):
         _open_service().release_email(email)
         _report(email, "may be given to somebody else", as_json)
+
+
+@app.command()
+def projects(email: Email, as_json: Json = False) -> None:
+    """List the projects that a person owns, by their ids, with who is in each."""
+    with command_line.cli_errors(as_json):
+        owned = ProjectHandover(command_line.open_home().database).list_owned(email)
+        if as_json:
+            command_line.print_json([{"id": one.id, "members": one.members} for one in owned])
+        elif owned:
+            table = Table("project", "members", box=None, header_style="dim")
+            for one in owned:
+                table.add_row(one.id, to_safe_text(", ".join(one.members)))
+            command_line.console().print(table)
+        else:
+            command_line.console().print(f"{email} owns no project.", markup=False)
+
+
+@app.command()
+def hand_over_project(
+    project: Annotated[
+        str, typer.Argument(metavar="PROJECT", help="The id of the project, as in its address.")
+    ],
+    email: Annotated[str, typer.Argument(metavar="EMAIL", help="Who looks after it from now on.")],
+    as_json: Json = False,
+) -> None:
+    """Make a member the owner of a project whose owner's account is disabled."""
+    with command_line.cli_errors(as_json):
+        ProjectHandover(command_line.open_home().database).hand_over(project, email)
+        _report(email, "owns the project from now on", as_json)
 
 
 def _find_server(settings: Settings, host: str, port: int) -> str:

@@ -19,7 +19,7 @@ from sqlalchemy import (
     update,
 )
 
-from backend.store.accounts.people import SHOWN_NAME
+from backend.store.accounts.people import SHOWN_NAME, Person
 from backend.store.chat.project_membership import is_in_project
 from backend.store.database import Database, inserting
 from backend.store.files import file_release
@@ -257,6 +257,38 @@ def list_members(database: Database, project_id: str) -> list[ProjectMember]:
     with database.reading() as connection:
         rows = connection.execute(query.order_by(project_members.c.email)).mappings()
         return [ProjectMember(**row) for row in rows]
+
+
+def list_owned(database: Database, person_id: int) -> list[str]:
+    """Return the ids of the projects of one person, in the order in which they were made."""
+    query = select(projects.c.id).where(projects.c.person_id == person_id)
+    with database.reading() as connection:
+        return list(connection.scalars(query.order_by(projects.c.created_at, projects.c.id)))
+
+
+def find_owner_id(database: Database, project_id: str) -> int | None:
+    """Return whose a project is, for as long as the transaction lasts; None: there is none, or it is of the owner of the machine."""
+    if not is_storable(project_id):
+        return None
+    query = select(projects.c.person_id).where(projects.c.id == project_id)
+    with database.writing() as connection:
+        return connection.scalar(query.with_for_update())
+
+
+def hand_over(database: Database, project_id: str, former: Person, new: Person) -> None:
+    """Make a member the owner, and the former owner a member: what they asked in it stays in it."""
+    of_project = project_members.c.project_id == project_id
+    changed = update(projects).where(projects.c.id == project_id).values(person_id=new.id)
+    row = {"project_id": project_id, "email": former.email, "person_id": former.id}
+    with database.writing() as connection:
+        connection.execute(changed)
+        connection.execute(
+            delete(project_members).where(
+                of_project,
+                or_(project_members.c.person_id == new.id, project_members.c.email == former.email),
+            )
+        )
+        connection.execute(inserting(connection, project_members).values(row))
 
 
 def list_conversations(

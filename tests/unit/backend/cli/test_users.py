@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from backend.access.people import AccountDetails, PeopleService
 from backend.access.random_secrets import digest
 from backend.access.roles import Role
 from backend.cli import app
+from backend.store.chat import projects
 from backend.store.database import Database, open_database
+from backend.store.owner import ConversationOwner
 from tests.support.accounts import CHEAP, PASSWORD, add_person
 from tests.support.databases import sqlite_in
 
@@ -166,3 +169,22 @@ def test_the_link_of_the_machine_ends_with_the_first_account(
     refused = cli.invoke(app, ["link"])
     assert refused.exit_code == 1
     assert "People sign in" in refused.output
+
+
+def test_a_project_of_a_disabled_owner_is_handed_over(cli: CliRunner, database: Database) -> None:
+    add_person(database, ANN, Role.ADMIN)
+    bob = add_person(database, BOB)
+    assert _run(cli, "users", "projects", BOB) == f"{BOB} owns no project.\n"
+    owner = ConversationOwner(bob.id)
+    project = projects.add(database, owner, "Depot", "", datetime.now(UTC))
+    projects.add_member(database, project, ANN)
+    shown = _run(cli, "users", "projects", BOB)
+    assert project in shown
+    assert ANN in shown
+    # Its name is for those who are in it.
+    assert "Depot" not in shown
+    _run(cli, "users", "disable", BOB)
+    told = _run(cli, "users", "hand-over-project", project, ANN)
+    assert told == f"{ANN} owns the project from now on.\n"
+    (owned,) = json.loads(_run(cli, "users", "projects", ANN, "--json"))
+    assert owned == {"id": project, "members": [BOB]}

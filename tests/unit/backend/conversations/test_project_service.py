@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from backend.access.people import BY_ADMIN
+from backend.access.people import BY_ADMIN, PeopleService
 from backend.access.roles import Role
+from backend.conversations.project_handover import ProjectHandover
 from backend.conversations.project_service import ProjectRefusedError, ProjectService
 from backend.store import audit
 from backend.store.accounts import people
@@ -16,7 +17,7 @@ from backend.store.chat import conversations, new_messages, projects
 from backend.store.chat.new_messages import ConversationSetting, NewQuestion
 from backend.store.database import Database, open_database
 from backend.store.owner import ConversationOwner
-from connectors.errors import InvalidInputError, NotFoundError
+from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from tests.support.accounts import add_person
 from tests.support.conversations import writer
 from tests.support.statements import noted_statements
@@ -51,6 +52,47 @@ def _begin(service: ProjectService, title: str, project_id: str | None) -> str:
         ConversationSetting(project_id=project_id),
     )
     return begun.question.conversation_id
+
+
+def test_a_project_of_a_disabled_owner_is_handed_to_a_member(
+    database: Database, services: dict[str, ProjectService]
+) -> None:
+    ann, bob, eve = (services[one] for one in (ANN, BOB, EVE))
+    project = bob.create("Depot", "").id
+    bob.add_member(project, EVE)
+    _begin(bob, "When?", project)
+    handover = ProjectHandover(database, Actor("user:ann"))
+    (owned,) = handover.list_owned(BOB)
+    assert (owned.id, owned.members) == (project, (EVE,))
+    with pytest.raises(ConflictError, match="is not disabled"):
+        handover.hand_over(project, EVE)
+    accounts = PeopleService(database)
+    accounts.disable(BOB)
+    for given, email, error, said in (
+        (project, ANN, ConflictError, "is not in this project"),
+        (project, BOB, ConflictError, "is disabled"),
+        (project, "nobody@example.com", NotFoundError, "no account"),
+        ("never-was", EVE, NotFoundError, "no such project"),
+    ):
+        with pytest.raises(error, match=said):
+            handover.hand_over(given, email)
+    with pytest.raises(ProjectRefusedError):
+        eve.change(project, "Yard", None)
+    handover.hand_over(project, EVE)
+    (entry, *_) = audit.list_entries(database)
+    assert (entry.action, entry.actor) == ("hand_over_project", "user:ann")
+    assert entry.detail == {"before": BOB, "after": EVE}
+    assert eve.change(project, "Yard", None).name == "Yard"
+    # What its former owner asked stays, until they are removed.
+    assert _titles(eve, project) == {"When?"}
+    (former,) = eve.list_members(project)
+    assert former.email == BOB
+    accounts.enable(BOB)
+    with pytest.raises(ProjectRefusedError):
+        bob.change(project, "Depot", None)
+    assert handover.list_owned(BOB) == []
+    with pytest.raises(NotFoundError):
+        ann.get(project)
 
 
 def _titles(service: ProjectService, project_id: str) -> set[str]:
