@@ -105,12 +105,15 @@ def test_a_phone_in_light_and_dark(
     opens: Opens, address: str, desk: Home, pictures: Path, scheme: str
 ) -> None:
     name = f"A name of a set that is rather long for a phone in {scheme}"
-    rules = ("--source", "manuals", "--folder", "handbook:people/", "--reader", "group:hr")
+    given = ("--source", "manuals", "--folder", "handbook:people/", "--reader", "group:hr")
+    rules = (*given, "--tag", "no=such")
     assert desk.quarry("sets", "add", name, *rules, "--description", "x " * 40).code == 0
     with opens(address, color_scheme=scheme, **PHONE) as watched:
         for path, picture in (("/sets", "sets"), (f"/set/{name.replace(' ', '%20')}", "set")):
             page = watched.open(path)
             expect(page.get_by_text("12 documents").first).to_be_visible()
+            unmatched = page.get_by_text("No document matches these rules now:")
+            expect(unmatched).to_have_count(1 if picture == "set" else 0)
             page.screenshot(path=pictures / f"{picture}-phone-{scheme}.png", full_page=True)
             assert (path, _faults(page)) == (path, [])
             assert _fits(page)
