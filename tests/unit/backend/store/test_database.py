@@ -134,10 +134,10 @@ def test_a_migration_is_logged_and_the_making_of_a_database_is_not(
     with closing(Database(create_engine_for(empty_url))) as database:
         with database.writing() as connection:
             connection.execute(text("ALTER TABLE document_sets DROP COLUMN left_to"))
-            connection.execute(text("UPDATE alembic_version SET version_num = '0048'"))
+            connection.execute(text("UPDATE alembic_version SET version_num = '0049'"))
         with closing(open_database(empty_url)):
             pass
-    assert caplog.messages == [f"The database was migrated from version 0048 to {LATEST}."]
+    assert caplog.messages == [f"The database was migrated from version 0049 to {LATEST}."]
 
 
 def test_tokens_of_before_are_of_no_person_and_stay_valid(empty_url: str) -> None:
