@@ -66,7 +66,7 @@ def _find_owner(database: Database, project_id: str) -> Person:
     owner_id = projects.find_owner_id(database, project_id)
     owner = None if owner_id is None else people.find(database, owner_id)
     if owner is None:
-        raise projects.missing()
+        raise projects.make_missing_project_error()
     return owner
 
 

@@ -10,7 +10,6 @@ from typing import Any, get_args
 
 from backend.store.database import Database
 from backend.store.documents import batches
-from backend.store.documents.source_removal import remove_source
 from backend.store.sync import listings, run_transitions, runs, schedule, sources
 from backend.store.sync.runs import RunEndedError, RunState
 from backend.store.sync.sources import Source

@@ -52,7 +52,6 @@ from indexing.ingestion.pipeline import EmptyListing, Pipeline
 from indexing.ingestion.progress import Progress, Report, RunCounters
 from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
-from tests.support.document_sets import apply_all, define, folder
 from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.stepped_embedder import SteppedEmbedder
 from tests.support.store import (

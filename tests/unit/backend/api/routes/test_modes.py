@@ -327,7 +327,9 @@ def test_an_assistant_that_searches_nothing_but_its_files_has_no_web(
 ) -> None:
     """Its files are searched where no model reads them."""
     made = unmodelled.post("/api/assistants", json={"name": "Desk", "searches": False}).json()
-    sent = unmodelled.post("/api/files", files={"file": ("leave.md", b"Parental leave is 40 weeks.")})
+    sent = unmodelled.post(
+        "/api/files", files={"file": ("leave.md", b"Parental leave is 40 weeks.")}
+    )
     file = f"/api/files/{sent.json()['id']}"
     end = time.monotonic() + SOON
     while unmodelled.get(file).json()["status"] == "reading":
