@@ -59,6 +59,8 @@ class OpenedConversation:
 class ConversationPage:
     conversations: Sequence[Conversation]
     next: ListPosition | None
+    archived_too: bool = False
+    """Whether a query that searched the active ones finds archived ones as well; said on the first page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,12 @@ class ConversationService:
         words = tuple(dict.fromkeys(query.split()))
         found = search.list_page(state, words, before, limit + 1)
         page = found[:limit]
-        return ConversationPage(page, None if len(found) <= limit else page[-1].position)
+        is_first_of_active = state == "active" and before is None
+        return ConversationPage(
+            page,
+            None if len(found) <= limit else page[-1].position,
+            archived_too=is_first_of_active and _finds_archived(search, words),
+        )
 
     def get(self, conversation_id: str) -> Conversation:
         return conversations.get(self.database, self.owner, conversation_id)
@@ -296,6 +303,11 @@ class ConversationService:
         """Delete a conversation with its files that nothing else uses."""
         conversations.remove(self.database, self.owner, conversation_id)
         self.files.wake()
+
+
+def _finds_archived(search: ConversationSearch, words: Sequence[str]) -> bool:
+    """Return whether these words find something in the archive; no words look for nothing."""
+    return bool(words) and bool(search.list_page("archived", words, None, 1))
 
 
 def _make_writer(process: TurnProcess) -> Writer:

@@ -19,6 +19,7 @@ export class ConversationList {
   #next = null;
   #current = null;
   #isArchived = false;
+  #isInArchiveToo = false;
   #underway = null;
   #pause = 0;
   #again = 0;
@@ -59,6 +60,7 @@ export class ConversationList {
       const page = await listConversations(values, mine.signal);
       clearTimeout(this.#again);
       const isInUse = this.#isInUse;
+      if (!before) this.#isInArchiveToo = page.archived_too;
       if (!isInUse) this.#put({ ...page, conversations: [...(before ? this.#shown : []), ...page.conversations] });
       const isRunning = !before && page.conversations.some((one) => one.running);
       if (isRunning || isInUse) this.#again = setTimeout(() => this.load(), LOOK_AGAIN);
@@ -86,7 +88,13 @@ export class ConversationList {
   #switchArchive() {
     this.#isArchived = !this.#isArchived;
     element("archive").setAttribute("aria-pressed", String(this.#isArchived));
-    this.load();
+    return this.load();
+  }
+
+  /** What the words find in the archive; the button that asked for it goes, so the focus goes to the first of them. */
+  async #searchArchive() {
+    await this.#switchArchive();
+    (this.#links[0] ?? element("find")).focus();
   }
 
   /** Do what talks to the server, and say what went wrong. */
@@ -108,6 +116,7 @@ export class ConversationList {
       make("section", {}, make("h2", {}, name), make("ul", {}, ...items.map((one) => this.#item(one)))),
     );
     this.#list.replaceChildren(...(groups.length ? groups : [make("p", { class: "dim" }, this.#nothing)]));
+    if (this.#isInArchiveToo) this.#list.append(this.#archiveHint);
     element("older").hidden = !next;
     if (focused) (this.#link(focused.dataset.id) ?? this.#links[0] ?? element("find")).focus();
   }
@@ -115,6 +124,12 @@ export class ConversationList {
   get #nothing() {
     if (element("find").value.trim()) return translate("Nothing found.");
     return this.#isArchived ? translate("Nothing is archived.") : translate("What you ask is kept here.");
+  }
+
+  get #archiveHint() {
+    const shows = make("button", { type: "button", class: "quiet" }, translate("Show them"));
+    shows.addEventListener("click", () => this.#searchArchive());
+    return make("p", { class: "dim" }, translate("There are archived conversations that match."), " ", shows);
   }
 
   #item({ id, title, running }) {

@@ -669,6 +669,32 @@ def test_conversations_are_named_archived_and_found(bob: TestClient, writer: Wri
     assert following["conversations"][0]["id"] != page["conversations"][0]["id"]
 
 
+def test_a_search_of_the_list_says_that_the_archive_has_matches_too(
+    bob: TestClient, writer: Writer, groups: GroupService
+) -> None:
+    """Not by an answer that the asker may not read any more."""
+    writer.answer = Say("The astrolabe is in band five [1].")
+    archived, _ = _answered(bob, "Which sextant?")
+    bob.patch(f"{BASE}/{archived}", json={"archived": True})
+
+    def is_said(**query: object) -> bool:
+        said = bob.get(BASE, params=query).json()["archived_too"]  # type: ignore[arg-type]
+        assert isinstance(said, bool)
+        return said
+
+    assert is_said(query="sextant")
+    assert is_said(query="astrolabe SEXTANT")
+    assert not is_said(query="")
+    assert not is_said(query="sextant zebra")
+    assert not is_said(query="sextant", archived=True)
+    groups.remove_member("finance", BOB)
+    assert not is_said(query="astrolabe")
+    groups.add_member("finance", BOB)
+    assert is_said(query="astrolabe")
+    bob.delete(f"{BASE}/{archived}")
+    assert not is_said(query="sextant")
+
+
 def test_an_answer_is_found_while_its_sources_may_be_read(
     ann: TestClient, bob: TestClient, writer: Writer, groups: GroupService
 ) -> None:
@@ -680,7 +706,7 @@ def test_an_answer_is_found_while_its_sources_may_be_read(
 
     (hit,) = found(bob, "TORQUETUM which")["conversations"]
     assert (hit["id"], hit["title"]) == (conversation, "Which band?")
-    nothing: dict[str, object] = {"conversations": [], "next": None}
+    nothing: dict[str, object] = {"conversations": [], "next": None, "archived_too": False}
     assert found(bob, "torquetu_") == found(bob, "%torquetum") == nothing
     groups.remove_member("finance", BOB)
     assert found(bob, "torquetum") == found(bob, "torquetum which") == nothing
