@@ -6,6 +6,7 @@ from backend.conversations.turn_events import (
     CITATION,
     INTERRUPTED,
     LOST,
+    SELECTED,
     decode_portions,
     encode_ending,
     encode_portion,
@@ -31,6 +32,7 @@ def _interrupt(database: Database, turn: OpenTurn, now: datetime) -> None:
         events = list(decode_portions(payloads))
         text, losses = join_text(events), tuple(one.data for one in events if one.name == LOST)
         citations = [one.data for one in events if one.name == CITATION]
+        selections = [one.data for one in events if one.name == SELECTED]
         number, message = last + 1, turn.message_id
         payload = encode_portion(number, [encode_ending("interrupted", INTERRUPTED)])
         portion = Portion(message, number, number, payload, None)
@@ -38,7 +40,7 @@ def _interrupt(database: Database, turn: OpenTurn, now: datetime) -> None:
             message_id=message,
             status="interrupted",
             text=text,
-            answer=make_unfinished_answer(text, citations),
+            answer=make_unfinished_answer(text, citations, selections),
             losses=losses,
         )
         return portion, ending

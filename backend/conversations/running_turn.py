@@ -10,6 +10,7 @@ from backend.chat.events import ReasoningStep, TextPiece
 from backend.conversations.turn_events import (
     CITATION,
     LOST,
+    SELECTED,
     EncodedEvent,
     EventEncoder,
     encode_ending,
@@ -45,6 +46,8 @@ class RunningTurn:
         self._text: list[str] = []
         self._losses: list[Json] = []
         self._citations: list[Json] = []
+        self._selections: list[str] = []
+        """As JSON: only an answer that does not come to its end needs them."""
         self._record = TurnRecord()
         self._documents: set[str] = set()
         self._stored_documents: frozenset[str] = frozenset()
@@ -107,6 +110,8 @@ class RunningTurn:
             self._losses.append(json.loads(event.data))
         elif event.name == CITATION:
             self._citations.append(json.loads(event.data))
+        elif event.name == SELECTED:
+            self._selections.append(event.data)
 
     def _encode_written(self) -> None:
         """Make one event of what was written: each event costs its followers more than the text in it."""
@@ -187,10 +192,13 @@ class RunningTurn:
                 message_id=self.message_id,
                 status=status,
                 text=said,
-                answer=answer or make_unfinished_answer(said, self._citations),
+                answer=answer or self._make_unfinished(said),
                 problem=problem,
                 losses=tuple(self._losses),
             )
+
+    def _make_unfinished(self, said: str) -> dict[str, object] | None:
+        return make_unfinished_answer(said, self._citations, map(json.loads, self._selections))
 
     def unstored(self) -> Unstored | None:
         """Return what came since the last portion was stored; None without an event."""

@@ -19,6 +19,8 @@ LOST = "lost"
 """The event of a step that the answer is written without."""
 CITATION = "citation"
 """The event before the first citation of a document."""
+SELECTED = "selected"
+"""The event of the passages that the answer is written from."""
 _LAST = frozenset({"done", "error", "failed", "stopped", "interrupted"})
 
 

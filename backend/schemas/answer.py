@@ -46,7 +46,8 @@ class CitationResponse(Schema):
     link: str
     kind: SourceKindName = "document"
     quote: str
-    """The passage that supports or contradicts the sentence, or comes nearest; empty where none was found."""
+    """The passage that supports or contradicts the sentence, or comes nearest; empty where none was found. Of an answer that did not
+    come to its end, the beginning of the passage that its model was given."""
     section: int
     span: SpanPair
     score: float

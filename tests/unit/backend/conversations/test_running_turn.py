@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import pytest
 
@@ -110,6 +111,39 @@ def test_a_turn_that_is_stopped_keeps_the_citations_of_what_was_written() -> Non
         {**CITED, **UNCHECKED},
         {**CITED, **UNCHECKED, "number": 2, "link": ""},
     ]
+
+
+def select(*results: dict[str, object]) -> EncodedEvent:
+    return EncodedEvent("selected", json.dumps({"results": results}))
+
+
+def preview(document_id: str, **changed: object) -> dict[str, object]:
+    place = {"section": 2, "span": [40, 90], "heading_path": ["Pay", "Bands"]}
+    origin = {"source": "wiki", "updated_at": "2026-01-05T08:00:00Z"}
+    return {"document_id": document_id, "content": "Band five.", **place, **origin, **changed}
+
+
+def test_a_turn_that_is_stopped_keeps_where_what_it_cites_comes_from() -> None:
+    turn = make_turn()
+    write(turn, select(preview("wiki:pay", content="Band four.")))
+    nearest, other = preview("wiki:pay"), preview("wiki:pay", content="Band six.", section=3)
+    write(turn, select(preview("wiki:uncited"), nearest, other), select(preview("wiki:else")))
+    write(turn, cite(kind="document"), cite(number=2, document_id="wiki:whole"))
+    write(turn, TextPiece("Band five [[1]](https://x) and [[2]](https://x)"))
+    turn.break_off("stopped", "The answer was stopped.")
+    kept = turn_ending(turn).answer
+    assert "wiki:uncited" not in json.dumps(kept)
+    assert "wiki:else" not in json.dumps(kept)
+    answer = AnswerResponse.model_validate({**(kept or {}), "question": "?"})
+    first, second = answer.citations
+    assert (first.quote, first.section, first.span) == ("Band five.", 2, (40, 90))
+    assert (first.verdict, second.quote, second.span) == ("unchecked", "", (0, 0))
+    known, whole = answer.documents
+    assert (known.source, known.updated_at) == ("wiki", datetime(2026, 1, 5, 8, tzinfo=UTC))
+    assert [one.heading_path for one in known.sections] == [("Pay", "Bands")]
+    assert (whole.document_id, whole.number, whole.sections) == ("wiki:whole", 2, ())
+    assert known.cited
+    assert whole.cited
 
 
 def test_a_turn_that_fails_keeps_the_citations_of_what_was_written() -> None:

@@ -260,19 +260,24 @@ def test_an_interrupted_answer_keeps_its_citations_and_what_it_rests_on(
 ) -> None:
     begun = begin(database)
     cited = {"number": 1, "document_id": "a:x", "title": "X", "link": "", "kind": "document"}
+    passage = {"document_id": "a:x", "section": 1, "span": [3, 9], "heading_path": []}
+    passage |= {"source": "a", "updated_at": None, "content": "One."}
     events = [
+        EncodedEvent("selected", json.dumps({"results": [passage]})),
         EncodedEvent("text", '{"text":"One "}'),
         EncodedEvent("citation", json.dumps(cited)),
         EncodedEvent("text", '{"text":"[1]."}'),
     ]
-    portion = Portion(begun.answer.id, 1, 3, encode_portion(1, events), ("a:x",))
+    portion = Portion(begun.answer.id, 1, 4, encode_portion(1, events), ("a:x",))
     store(database, begun.answer.id, portion, None, _past())
     end_interrupted(database)
     found = process.read(begun.answer)
     assert (found.status, found.text, found.document_ids) == ("interrupted", "One [1].", ("a:x",))
     assert found.answer is not None
     (citation,) = found.answer["citations"]
-    assert citation.items() >= {**cited, "quote": "", "verdict": "unchecked"}.items()
+    assert citation.items() >= {**cited, "quote": "One.", "verdict": "unchecked"}.items()
+    assert (citation["section"], citation["span"]) == (1, [3, 9])
+    assert [one["source"] for one in found.answer["documents"]] == ["a"]
 
 
 def test_a_follower_who_goes_away_stops_nothing(

@@ -243,11 +243,13 @@ def test_what_a_stopped_answer_cites_is_shared_and_judged_as_that_of_any_other(
     database, text = world.container.database, "It is band five [[1]](https://wiki.example.com/1)."
     begun = begin(database, QUESTION, world.owner(BOB))
     cited = {"number": 1, "document_id": PAY, "title": "Pay", "link": "https://wiki.example.com/1"}
+    passage = {"document_id": PAY, "content": "Quote of the bands.", "section": 1, "span": [0, 19]}
+    passage |= {"source": "Your files", "updated_at": None, "heading_path": []}
     ending = Ending(
         message_id=begun.answer.id,
         status="stopped",
         text=text,
-        answer=make_unfinished_answer(text, [cited]),
+        answer=make_unfinished_answer(text, [cited], [{"results": [passage]}]),
     )
     portion = text_portion(begun.answer.id, 1, text, documents=(PAY,))
     store(database, begun.answer.id, portion, ending, datetime.now(UTC))
@@ -261,6 +263,10 @@ def test_what_a_stopped_answer_cites_is_shared_and_judged_as_that_of_any_other(
         else:
             assert opened["notice"] == STOPPED
             assert opened["answer"]["references"][0]["document_id"] == PAY
+            assert opened["answer"]["citations"][0]["quote"] == "Quote of the bands."
+            assert opened["answer"]["documents"][0]["source"] == ""
+    own = bob.get(f"/api/conversations/{conversation}").json()["messages"][-1]
+    assert own["answer"]["documents"][0]["source"] == "Your files"
     said = {"rating": "wrong_source", "comment": "", "source": 1}
     assert bob.put(_feedback(conversation, begun.answer.id), json=said).status_code == 204
     world.groups.add_member("finance", ANN)
