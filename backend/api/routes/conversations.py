@@ -267,7 +267,7 @@ def ask_in_conversation(
     context: RequestContextDependency,
 ) -> QuestionBegunResponse:
     """A question behind an answer that has others already, or another first question, begins a branch. Its mode is its own: where none is
-    given, it is asked in Chat mode with the usual switches."""
+    given, it is asked in Chat mode with the usual switches. An archived conversation leaves the archive."""
     context.query = body.question
     begun = conversations.ask(conversation_id, body.parent_id, body.read(web_sessions))
     return responses.make_begun(begun, state.answer_html)
@@ -286,7 +286,8 @@ def regenerate_answer(
     conversations: ConversationsDependency,
     state: AppStateDependency,
 ) -> AnswerBegunResponse:
-    """The id is that of a question, or of one of its answers, which all are kept. It is answered in the mode in which it was asked."""
+    """The id is that of a question, or of one of its answers, which all are kept. It is answered in the mode in which it was asked. An
+    archived conversation leaves the archive."""
     begun = conversations.regenerate(conversation_id, message_id)
     return AnswerBegunResponse(answer=responses.make_message(begun.answer, state.answer_html))
 

@@ -204,7 +204,9 @@ def _begin_answer(connection: Connection, question: Message, writer: Writer) -> 
     )
     turns.insert_turn(connection, answer.id, writer.process, writer.now)
     shown = update(conversations).where(conversations.c.id == question.conversation_id)
-    connection.execute(shown.values(leaf_id=answer.id, updated_at=writer.now))
+    # Who asks in an archived conversation uses it again.
+    used = {"leaf_id": answer.id, "updated_at": writer.now, "archived_at": None}
+    connection.execute(shown.values(used))
     return answer
 
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select
 
 from backend.access.roles import Role
-from backend.store.chat import conversations
+from backend.store.chat import conversations, new_messages
 from backend.store.chat.conversations import Conversation, ListPosition, ModelTitle
 from backend.store.chat.turns import TurnState
 from backend.store.database import Database, open_database
@@ -19,7 +19,7 @@ from backend.store.schema.conversation_tables import turn_events as event_table
 from backend.store.schema.conversation_tables import turns as turn_table
 from connectors.errors import NotFoundError
 from tests.support.accounts import add_person
-from tests.support.conversations import OWNER, START, ask, begin, finish, store
+from tests.support.conversations import OWNER, START, ask, begin, finish, store, writer
 
 
 @pytest.fixture
@@ -101,6 +101,18 @@ def test_archived_ones_are_listed_by_themselves(database: Database) -> None:
     assert _list(database) == []
     assert [one.id for one in _list(database, state="archived")] == [identity]
     conversations.set_archived(database, OWNER, identity, None)
+    assert [one.id for one in _list(database)] == [identity]
+
+
+def test_one_that_is_used_again_leaves_the_archive(database: Database) -> None:
+    begun = begin(database)
+    identity = begun.question.conversation_id
+    finish(database, begun.answer.id)
+    conversations.set_archived(database, OWNER, identity, START)
+    ask(database, identity, begun.answer.id, "And for adoptions?")
+    assert [one.id for one in _list(database)] == [identity]
+    conversations.set_archived(database, OWNER, identity, START)
+    new_messages.regenerate(database, OWNER, identity, begun.answer.id, writer())
     assert [one.id for one in _list(database)] == [identity]
 
 
