@@ -16,10 +16,11 @@ from backend.store.chat.conversations import get as get_conversation
 from backend.store.chat.messages import Message
 from backend.store.database import Database
 from backend.store.owner import ConversationOwner
+from connectors.batched import batched
 from connectors.errors import ConflictError
 
 MOST_SHOWN = 2_000
-"""Messages of a conversation that are read at once: the last of a longer path."""
+"""Messages of a shared conversation that are shown: the last of a longer path. One's own is read whole, so many messages at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +120,16 @@ class SharingService:
         last = conversation.leaf_id
         if leaf is not None:
             last = messages.get(self.database, self.owner, conversation_id, leaf).id
-        path = [] if last is None else messages.list_path(self.database, last, MOST_SHOWN)
         # No title rests on a document: see `titles.write_title`.
-        return self._read(conversation.title, path)
+        return self._read(conversation.title, self._list_whole_path(last))
+
+    def _list_whole_path(self, last: int | None) -> list[Message]:
+        path: list[Message] = []
+        while last is not None:
+            portion = messages.list_path(self.database, last, MOST_SHOWN)
+            path[:0] = portion
+            last = portion[0].parent_id if portion else None
+        return path
 
     def _record(
         self, database: Database, action: str, conversation_id: str, details: Mapping[str, object]
@@ -129,7 +137,8 @@ class SharingService:
         audit.record(database, action, f"conversation:{conversation_id}", details, self.actor)
 
     def _read(self, title: str, path: Sequence[Message]) -> ReadConversation:
-        withheld = self.gate.find_withheld(path)
+        portions = map(self.gate.find_withheld, batched(path, MOST_SHOWN))
+        withheld = frozenset[int]().union(*portions)
         questions = {one.id: one.text for one in path if one.role == "user"}
         read = tuple(
             ReadMessage(one, questions.get(one.parent_id or 0, one.text), one.id in withheld)

@@ -290,8 +290,27 @@ def test_that_earlier_messages_are_not_returned_is_said(
     opened = _opened(bob, link)
     assert opened["has_earlier"]
     assert [one["text"] for one in opened["messages"]] == ["And a director?", "Band nine."]
-    for path in (export, f"/api/conversations/{conversation}/export"):
-        assert f"*{EARLIER}*\n" in bob.get(path).text
+    assert f"*{EARLIER}*\n" in bob.get(export).text
+
+
+def test_the_export_of_ones_own_conversation_is_whole(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each answer in it what may be read, however many messages are read at once."""
+    conversation, _ = world.shared()
+    bob, path = world.clients[BOB], f"/api/conversations/{conversation}/export"
+    last = conversations.get(world.container.database, world.owner(BOB), conversation).leaf_id
+    for text in ("And a director?", "And a clerk?"):
+        last = _ask_on(world, conversation, last, text)
+    whole = bob.get(path).text
+    for most in (1, 2, 3, 5):
+        monkeypatch.setattr(sharing, "MOST_SHOWN", most)
+        assert bob.get(path).text == whole
+    assert EARLIER not in whole
+    assert whole.count("## Question") == whole.count("## Answer") == 3
+    world.groups.remove_member("finance", BOB)
+    _assert_nothing(bob.get(path).text)
+    world.groups.add_member("finance", BOB)
 
 
 def test_what_is_said_later_is_shared_only_anew(world: World) -> None:
