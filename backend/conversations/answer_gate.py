@@ -10,7 +10,8 @@ from connectors.access import Readers
 from indexing.index.protocols import Index
 from indexing.runtime.deadline import Deadline
 
-WITHHELD = "This answer rests on sources that you may not read."
+WITHHELD = "This answer rests on sources that were deleted, or that you may not read."
+"""One sentence for both: which of the two it is would tell whether there is such a document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,7 +179,9 @@ class ResumedEvent(Schema):
 class WithheldEvent(Schema):
     """In the place of one or more events that rest on sources that you may not read."""
 
-    model_config = with_example(detail="This answer rests on sources that you may not read.")
+    model_config = with_example(
+        detail="This answer rests on sources that were deleted, or that you may not read."
+    )
 
     detail: str
 

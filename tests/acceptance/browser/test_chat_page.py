@@ -643,7 +643,9 @@ def test_an_answer_is_withheld_once_its_sources_may_not_be_read(
         page.reload()
         expect(_questions(page)).to_have_text([QUESTION])
         expect(
-            page.get_by_text("This answer rests on sources that you may not read.")
+            page.get_by_text(
+                "This answer rests on sources that were deleted, or that you may not read."
+            )
         ).to_be_visible()
         page.screenshot(path=pictures / "chat-withheld.png")
         expect(page.get_by_role("button", name="Ask again")).to_be_visible()

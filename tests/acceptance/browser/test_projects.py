@@ -143,7 +143,7 @@ def test_two_people_in_a_project(browser: Browser, server: Serving, pictures: Pa
         bob.goto(project)
         bob.get_by_role("link", name=SECRET).click()
         expect(bob.locator(".message.answering")).to_have_text(
-            "Answer This answer rests on sources that you may not read."
+            "Answer This answer rests on sources that were deleted, or that you may not read."
         )
         assert "band five" not in bob.content()
         bob.goto(project)

@@ -180,7 +180,7 @@ def test_three_files_of_a_project_fit_and_thirty_become_the_scope(
         _is_ready(ann, 2)
         bob.goto(conversation)
         expect(bob.locator(".message.answering").first).to_contain_text(
-            "This answer rests on sources that you may not read."
+            "This answer rests on sources that were deleted, or that you may not read."
         )
 
 

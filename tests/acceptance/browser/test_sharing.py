@@ -19,7 +19,7 @@ from tests.support.serving import Serving, serving
 ANN, BOB = "ann@example.com", "bob@example.com"
 QUESTION = "What does QX-4031 mean?"
 ANSWER = "QX-4031 means that the **interlock of the laser** is open [{n}]."
-WITHHELD = "This answer rests on sources that you may not read."
+WITHHELD = "This answer rests on sources that were deleted, or that you may not read."
 COMPLETE = re.compile(r"The answer is complete\.")
 
 

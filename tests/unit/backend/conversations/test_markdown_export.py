@@ -34,7 +34,7 @@ CHINESE = (
     "回答",
     "参考文献",
     "回答已停止。",
-    "此回答依据了您无权读取的来源。",
+    "此回答依据的来源已被删除，或您无权读取。",
     load_messages("zh").translate(REASON_TEXTS[PassagesReason.NO_MODEL]),
 )
 GITHUB = MarkdownIt("gfm-like", {"linkify": False, "html": True})

@@ -535,6 +535,7 @@ def test_an_answer_that_rests_on_a_deleted_file_is_withheld(
     _wait_until_gone(modelled, file["document_id"])
     question, answer = _open(bob, conversation)["messages"]
     assert (question["files"], answer["withheld"], answer["text"]) == ([], True, "")
+    assert "sources that were deleted" in answer["notice"]
 
 
 def test_a_file_that_is_in_use_is_deleted_unless_that_is_refused(bob: TestClient) -> None:
