@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from backend.conversations.answer_gate import AnswerGate
+from backend.search.query_syntax import blank_out
 from backend.store.chat import answer_texts, conversations
 from backend.store.chat.answer_texts import ListSpan, MatchingAnswer, MatchingConversation
 from backend.store.chat.conversations import Conversation, ListPosition, ListState
@@ -11,10 +12,23 @@ from backend.store.database import Database
 from backend.store.owner import ConversationOwner
 from connectors.batched import batched
 from indexing.text.normalization import is_storable
+from indexing.text.tokenizer import find_quotes
 
 _CHECKED_AT_ONCE = 60
 """Conversations whose answers are checked by one call of the index, a few more than a page lists; the next ones only where it is not
 full by then."""
+_QUOTATION_MARKS = '"“”„«»「」『』'
+
+
+def read_words(query: str) -> tuple[str, ...]:
+    """Return what a conversation has to hold: the words of a query, and its quoted phrases as they stand."""
+    line = " ".join(query.split())
+    quotes = find_quotes(line)
+    phrases = [one.inner.of(line).strip() for one in quotes]
+    rest = blank_out(line, [one.outer for one in quotes], " ")
+    # A mark that is alone may belong to a phrase that is still being typed.
+    words = [word.strip(_QUOTATION_MARKS) for word in rest.split()]
+    return tuple(dict.fromkeys(filter(None, [*phrases, *words])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from backend.chat.turn_settings import AssistantSettings
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.answer_redaction import redact
 from backend.conversations.assistant_service import AssistantService
-from backend.conversations.conversation_search import ConversationSearch
+from backend.conversations.conversation_search import ConversationSearch, read_words
 from backend.conversations.interrupted_turns import end_interrupted
 from backend.conversations.new_turn import NewTurn, TurnProcess, Turns
 from backend.conversations.project_service import ProjectService
@@ -94,7 +94,7 @@ class ConversationService:
         """Return those that the words of a query find (see `ConversationSearch`), the last used one first."""
         end_interrupted(self.database)
         search = ConversationSearch(database=self.database, owner=self.owner, gate=self.gate)
-        words = tuple(dict.fromkeys(query.split()))
+        words = read_words(query)
         found = search.list_page(state, words, before, limit + 1)
         page = found[:limit]
         is_first_of_active = state == "active" and before is None

@@ -155,8 +155,8 @@ def list_conversations(
     ] = None,
     query: Annotated[str, Query(max_length=_LONGEST_QUERY)] = "",
 ) -> ConversationsResponse:
-    """The last used one first. A query finds conversations in which each of its words stands in the title, in a question or in an
-    answer. Answers are searched in the 2,000 conversations that were used last; one that rests on a document that you may not read now
+    """The last used one first. A query finds conversations in which each of its words, and each phrase in quotation marks, stands in the
+    title, in a question or in an answer. Answers are searched in the 2,000 conversations that were used last; one that rests on a document that you may not read now
     is not found. 503 where the index, which says that, does not answer."""
     position = responses.find_position(before)
     found = conversations.list_page("archived" if archived else "active", query, position, limit)

@@ -11,7 +11,7 @@ import pytest
 from backend.access.roles import Role
 from backend.conversations import conversation_search
 from backend.conversations.answer_gate import AnswerGate
-from backend.conversations.conversation_search import ConversationSearch
+from backend.conversations.conversation_search import ConversationSearch, read_words
 from backend.store.chat import answer_texts
 from backend.store.chat.conversations import ListPosition
 from backend.store.database import Database, open_database
@@ -185,3 +185,32 @@ def test_the_answers_of_conversations_used_long_ago_are_left_out(
     newer = desk.answered("The torque.", minute=2)
     desk.answered("No.", minute=3)
     assert desk.find("torque") == [newer, asked]
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("", ()),
+        ("paid  leave\npaid", ("paid", "leave")),
+        ('"goodwill"', ("goodwill",)),
+        ('"paid leave" bob', ("paid leave", "bob")),
+        ("“paid  leave” «Élan» 「休假」", ("paid leave", "Élan", "休假")),
+        ('"good', ("good",)),
+        ('bob "paid lea', ("bob", "paid", "lea")),
+        ('"', ()),
+        ('""', ()),
+        ("the company's", ("the", "company's")),
+    ],
+)
+def test_quotation_marks_hold_words_together_and_are_not_looked_for(
+    query: str, words: Sequence[str]
+) -> None:
+    assert read_words(query) == words
+
+
+def test_a_quoted_phrase_is_found_as_it_stands(desk: Desk) -> None:
+    told = desk.answered("The torque is 12 Nm.", question="How tight is it?")
+    other = desk.answered("Is it the torque?", question="Tight how?", minute=1)
+    assert desk.find(*read_words('"torque"')) == [other, told]
+    assert desk.find(*read_words('"the torque is" tight')) == [told]
+    assert desk.find(*read_words('"how tight"')) == [told]
