@@ -107,6 +107,8 @@ class FailureCause(Enum):
     """What is asked, with what comes with it, does not fit the language model."""
     MODEL = auto()
     """The language model or its provider failed, not the search or the message."""
+    MODEL_SETUP = auto()
+    """The provider of the language model refuses it as it is set up: only an admin can change that."""
     WITHHELD = auto()
     """The provider of the language model does not answer this message, or not in this way."""
     OTHER = auto()
@@ -130,7 +132,7 @@ class TurnFailed:
 
     @property
     def by_model(self) -> bool:
-        return self.cause is FailureCause.MODEL
+        return self.cause in (FailureCause.MODEL, FailureCause.MODEL_SETUP)
 
     @classmethod
     def from_search_error(

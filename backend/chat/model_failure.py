@@ -1,7 +1,8 @@
 """Where a language model is gone or fails: say so, and of one that fails leave the passages that were found."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from backend.chat.answer import quote_closest
 from backend.chat.chat_state import ChatStateContainer
@@ -10,13 +11,14 @@ from backend.chat.events import (
     SEARCH_ERRORS,
     AnswerDone,
     ChatEvent,
+    FailureCause,
     SearchPlanned,
     TextPiece,
     TurnFailed,
 )
 from backend.chat.extractive.answer import extract_answer
 from backend.chat.intent.search_plan import Queries, Searches, SearchPlan
-from backend.chat.passages import REASON_TEXTS, PassagesReason, PassagesShown, QuotedPassage
+from backend.chat.passages import KEPT_REASON_TEXTS, PassagesReason, PassagesShown, QuotedPassage
 from backend.chat.turn import ChatTurn
 from backend.search.events import FirstResults, FusedResults, SectionsSelected, StepFailed
 from backend.search.follow_ups import resolve_follow_up
@@ -30,6 +32,14 @@ PASSAGES_SECONDS = 10.0
 """Time to choose passages, even if the model has used all that the answer had."""
 ASSISTANT_MODEL = "assistant_model"
 """The step that is lost where an assistant names a model that was removed."""
+
+_REASONS: Mapping[FailureCause, PassagesReason] = MappingProxyType(
+    {
+        FailureCause.MODEL: PassagesReason.MODEL_FAILED,
+        FailureCause.MODEL_SETUP: PassagesReason.MODEL_REFUSED,
+    }
+)
+"""Of a model that wrote nothing: whether asking again later helps, or an admin alone."""
 
 
 def report_missing_model(name: str, other: str) -> StepFailed:
@@ -87,13 +97,13 @@ class PassageFallback:
     ) -> Iterator[ChatEvent]:
         record = self.state.snapshot()
         written = record.text
-        reason = PassagesReason.MODEL_BROKE_OFF if written else PassagesReason.MODEL_FAILED
+        reason = PassagesReason.MODEL_BROKE_OFF if written else _REASONS[failure.cause]
         yield PassagesShown(reason, passages)
         if not written:
-            yield TextPiece(REASON_TEXTS[reason])
+            yield TextPiece(KEPT_REASON_TEXTS[reason])
         yield AnswerDone(
-            text=written or REASON_TEXTS[reason],
-            plain=remove_citations(written) or REASON_TEXTS[reason],
+            text=written or KEPT_REASON_TEXTS[reason],
+            plain=remove_citations(written) or KEPT_REASON_TEXTS[reason],
             citations=failure.citations,
             model=(record.replacement or self.model) if written else None,
             answered=False,

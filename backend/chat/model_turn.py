@@ -263,7 +263,12 @@ def _citation(cited: CitedSentence, document: CitedDocument) -> Citation:
 
 def _make_failure(error: ModelError, citations: tuple[Citation, ...]) -> TurnFailed:
     after = error.retry_after if isinstance(error, ModelUnavailableError) else None
-    return TurnFailed(error.summary, _advice(error), FailureCause.MODEL, citations, after)
+    return TurnFailed(error.summary, _advice(error), _find_cause(error), citations, after)
+
+
+def _find_cause(error: ModelError) -> FailureCause:
+    is_refused = isinstance(error, ModelRequestError)
+    return FailureCause.MODEL_SETUP if is_refused else FailureCause.MODEL
 
 
 def _advice(error: ModelError) -> str:

@@ -27,6 +27,8 @@ class PassagesReason(StrEnum):
     """No model answers, and nothing but the web is asked."""
     MODEL_FAILED = "model_failed"
     """It wrote nothing."""
+    MODEL_REFUSED = "model_refused"
+    """It wrote nothing, and will not before an admin changes something."""
     MODEL_BROKE_OFF = "model_broke_off"
     """It wrote a part of an answer."""
     WITHOUT_MODEL = "without_model"
@@ -45,7 +47,8 @@ REASON_TEXTS: Mapping[PassagesReason, str] = MappingProxyType(
         PassagesReason.GROUP_BUDGET_USED: f"Your group has used today's budget of language model tokens. {_UNTIL_MIDNIGHT}",
         PassagesReason.SHARED_BUDGET_USED: f"Today's budget of language model tokens is used up. {_UNTIL_MIDNIGHT}",
         PassagesReason.WEB_ALONE: "No language model is set. What was found on the web is listed.",
-        PassagesReason.MODEL_FAILED: "The language model did not answer. These passages come closest.",
+        PassagesReason.MODEL_FAILED: "The language model did not answer. Ask again later. These passages come closest.",
+        PassagesReason.MODEL_REFUSED: "The language model could not be used; only an admin can change that. These passages come closest.",
         PassagesReason.MODEL_BROKE_OFF: "The language model did not finish this answer. These passages come closest.",
         PassagesReason.WITHOUT_MODEL: _WITHOUT_MODEL,
     }
@@ -56,6 +59,7 @@ KEPT_REASON_TEXTS: Mapping[PassagesReason, str] = MappingProxyType(
     {
         **REASON_TEXTS,
         PassagesReason.NO_MODEL: "No language model was set. These passages come closest.",
+        PassagesReason.MODEL_FAILED: "The language model did not answer. These passages come closest.",
         PassagesReason.WEB_ALONE: "No language model was set. What was found on the web is listed.",
         PassagesReason.BUDGET_USED: f"You had used the day's budget of language model tokens. {_WITHOUT_MODEL}",
         PassagesReason.GROUP_BUDGET_USED: f"Your group had used the day's budget of language model tokens. {_WITHOUT_MODEL}",

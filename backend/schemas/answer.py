@@ -106,6 +106,7 @@ PassagesReasonName: TypeAlias = Literal[
     "shared_budget_used",
     "web_alone",
     "model_failed",
+    "model_refused",
     "model_broke_off",
     "without_model",
 ]

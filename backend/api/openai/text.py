@@ -25,7 +25,11 @@ _SAID_AFTER = {
     PassagesReason.MODEL_BROKE_OFF,
 }
 """What the text of an answer does not say by itself."""
-_QUOTED_AFTER = {PassagesReason.MODEL_FAILED, PassagesReason.MODEL_BROKE_OFF}
+_QUOTED_AFTER = {
+    PassagesReason.MODEL_FAILED,
+    PassagesReason.MODEL_REFUSED,
+    PassagesReason.MODEL_BROKE_OFF,
+}
 
 
 class AnswerText:

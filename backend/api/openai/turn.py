@@ -76,7 +76,7 @@ def _describe_failed_turn(failure: TurnFailed) -> ProblemDetails:
             return describe_length(failure.message, failure.advice)
         case FailureCause.WITHHELD:
             return describe_withheld(failure.message, failure.advice)
-        case FailureCause.MODEL | FailureCause.OTHER:
+        case FailureCause.MODEL | FailureCause.MODEL_SETUP | FailureCause.OTHER:
             return from_error(failure.to_error())
 
 

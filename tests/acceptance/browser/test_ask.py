@@ -311,7 +311,7 @@ def test_a_model_that_answers_nothing_leaves_the_passages(
     looks = {"color_scheme": scheme, "viewport": {"width": width, "height": 860}}
     with opens(address, **looks) as watched:
         page = watched.open(ASKED)
-        sentence = "The language model did not answer. These passages come closest."
+        sentence = "The language model could not be used; only an admin can change that. These passages come closest."
         expect(page.get_by_role("status")).to_have_text(sentence)
         expect(page.locator("#passages .reason")).to_have_text(sentence)
         expect(page.get_by_role("list", name="Passages")).to_contain_text("Close the cover")

@@ -23,7 +23,7 @@ from backend.chat.intent.search_plan import (
     SwitchedOff,
 )
 from backend.chat.model_failure import PassageFallback
-from backend.chat.passages import REASON_TEXTS, PassagesReason, PassagesShown
+from backend.chat.passages import KEPT_REASON_TEXTS, REASON_TEXTS, PassagesReason, PassagesShown
 from backend.chat.turn import ChatTurn
 from backend.search.events import FirstResults, FusedResults, SectionsSelected
 from backend.search.models import DocumentNumbers, InferenceSection
@@ -82,9 +82,20 @@ def test_the_last_sections_found_are_quoted_after_the_deadline_too(found: list[C
     assert isinstance(done, AnswerDone)
     assert shown.reason is PassagesReason.MODEL_FAILED
     assert shown.passages[0].document_id == "kb:leave"
-    assert text == TextPiece(done.text) == TextPiece(REASON_TEXTS[shown.reason])
+    assert text == TextPiece(done.text) == TextPiece(KEPT_REASON_TEXTS[shown.reason])
     assert (done.answered, done.model, done.passages) == (False, None, shown.passages)
     assert done.passages_reason is shown.reason
+
+
+def test_it_is_said_where_only_an_admin_can_help() -> None:
+    refused = TurnFailed("The key is refused.", "Ask.", FailureCause.MODEL_SETUP)
+    *_, shown, text, done = _follow([FirstResults((LEAVE,)), refused])
+    assert isinstance(shown, PassagesShown)
+    assert isinstance(done, AnswerDone)
+    assert shown.reason is done.passages_reason is PassagesReason.MODEL_REFUSED
+    assert text == TextPiece(KEPT_REASON_TEXTS[shown.reason])
+    assert "only an admin" in REASON_TEXTS[shown.reason]
+    assert "Ask again later." in REASON_TEXTS[PassagesReason.MODEL_FAILED]
 
 
 def test_what_was_written_stays() -> None:

@@ -329,7 +329,9 @@ def test_where_the_model_fails_the_passages_are_quoted(
 ) -> None:
     model.play(lambda _: Refuse(401, "trace of a key"))
     for text, annotations in (_read_whole(ask(ann)), _read_chunks(stream(ann))):
-        assert text.startswith("The language model did not answer. These passages come closest.")
+        assert text.startswith(
+            "The language model could not be used; only an admin can change that."
+        )
         assert "26 weeks" in text
         assert "trace" not in text
         first = annotations[0]["url_citation"]

@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.api.app import create_app
+from backend.chat.passages import KEPT_REASON_TEXTS, REASON_TEXTS, PassagesReason
 from backend.chat.prompts import judging_prompt
 from backend.container import Container
 from tests.support.scripted_model import (
@@ -269,30 +270,31 @@ def _calling_for_ever(request: Request) -> Reply:
 
 
 @pytest.mark.parametrize(
-    "script",
+    ("script", "reason"),
     [
-        lambda _: Refuse(401, f"wrong key {SECRET}"),
-        lambda _: Refuse(429, f"quota of {SECRET}"),
-        lambda _: Refuse(500, f"trace of {SECRET}"),
-        lambda _: HangUp(),
-        lambda _: Raw(f"data: [[ {SECRET}\n\n".encode()),
-        lambda _: Say("never", manner=Manner(cut_after=0)),
-        lambda _: Say("never", manner=Manner(error_after=0)),
-        _silent,
-        _calling_for_ever,
+        (lambda _: Refuse(401, f"wrong key {SECRET}"), "model_refused"),
+        (lambda _: Refuse(404, f"no model {SECRET}"), "model_refused"),
+        (lambda _: Refuse(429, f"quota of {SECRET}"), "model_failed"),
+        (lambda _: Refuse(500, f"trace of {SECRET}"), "model_failed"),
+        (lambda _: HangUp(), "model_failed"),
+        (lambda _: Raw(f"data: [[ {SECRET}\n\n".encode()), "model_failed"),
+        (lambda _: Say("never", manner=Manner(cut_after=0)), "model_failed"),
+        (lambda _: Say("never", manner=Manner(error_after=0)), "model_failed"),
+        (_silent, "model_failed"),
+        (_calling_for_ever, "model_failed"),
     ],
-    ids=["401", "429", "500", "hang-up", "garbage", "cut", "error", "nothing", "calls"],
+    ids=["401", "404", "429", "500", "hang-up", "garbage", "cut", "error", "nothing", "calls"],
 )
 def test_a_model_that_fails_leaves_the_passages_and_one_sentence(
-    modelled: TestClient, server: ScriptedModel, script: Callable[[Request], Reply]
+    modelled: TestClient, server: ScriptedModel, script: Callable[[Request], Reply], reason: str
 ) -> None:
     server.play(script)
     answer = _asked(modelled)
     assert [event.name for event in answer[-3:]] == ["passages", "text", "done"]
     shown, text, done = (event.data for event in answer[-3:])
-    sentence = "The language model did not answer. These passages come closest."
-    assert shown["sentence"] == text["text"] == done["answer"]["answer"] == sentence
-    assert shown["reason"] == "model_failed"
+    assert text["text"] == done["answer"]["answer"] == KEPT_REASON_TEXTS[PassagesReason(reason)]
+    assert shown["sentence"] == REASON_TEXTS[PassagesReason(reason)]
+    assert shown["reason"] == done["answer"]["passages_reason"] == reason
     assert shown["passages"] == done["answer"]["passages"]
     assert shown["passages"][0]["document_id"] == LEAVE
     assert (done["answer"]["answered"], done["answer"]["model"]) == (False, None)

@@ -277,7 +277,7 @@ def test_where_both_fail_the_passages_are_shown(
     add_model(home, "large", first.base_url, DEFAULT)
     add_model(home, "other", second.base_url, FALLBACK)
     stream = asked(client)
-    assert next(e.data["reason"] for e in stream if e.name == "passages") == "model_failed"
+    assert next(e.data["reason"] for e in stream if e.name == "passages") == "model_refused"
     answer = stream[-1].data["answer"]
     assert (answer["model"], answer["answered"]) == (None, False)
     assert len([e for e in stream if e.name == "lost" and e.data["step"] == "language_model"]) == 1
