@@ -89,7 +89,7 @@ class PeopleService:
             if people.find_by_email(database, email):
                 raise ConflictError(f"There is an account of {email} already.")
             check_never_used(database, email)
-            _check_first(database, role)
+            _check_first(database, role, now)
             self._put_invitation(database, code, email, role, now + INVITATION_LIFETIME)
             audit.record(database, "invite", audit_name(email), {"role": role}, self.actor)
         return code
@@ -153,7 +153,7 @@ class PeopleService:
         password_hash = passwords.hash(chosen.password)
         with self.database.transaction() as database:
             invitation = _check_valid(invitations.take(database, digest(code), now))
-            _check_first(database, Role(invitation.role))
+            _check_first(database, Role(invitation.role), now)
             person = people.add(
                 database,
                 email=email,
@@ -328,12 +328,18 @@ def check_unchanged(database: Database, proved: Person) -> None:
         raise ConflictError("The account was changed meanwhile. Sign in again.")
 
 
-def _check_first(database: Database, role: Role) -> None:
-    if role is not Role.ADMIN and not people.has_people(database):
+def _check_first(database: Database, role: Role, now: datetime) -> None:
+    if role is Role.ADMIN or people.has_people(database):
+        return
+    if any(one.role == Role.ADMIN and one.email for one in invitations.list_open(database, now)):
         raise ConflictError(
             "The first account is an admin's, because it ends what the machine's secret may do."
-            " Invite an admin first: quarry users invite --role admin"
+            " An admin was invited; once they have accepted, invite others."
         )
+    raise ConflictError(
+        "The first account is an admin's, because it ends what the machine's secret may do."
+        " Invite an admin first: quarry users invite --role admin"
+    )
 
 
 def _check_other_admin(database: Database, person: Person) -> None:

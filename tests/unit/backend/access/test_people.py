@@ -175,6 +175,19 @@ def test_the_first_account_is_an_admins(service: PeopleService) -> None:
     assert service.find_invitation("code").email == "bob@example.com"
 
 
+def test_where_the_first_admin_was_invited_nobody_is_told_to_invite_one(
+    service: PeopleService,
+) -> None:
+    service.set_up(NOW)
+    with pytest.raises(ConflictError, match="Invite an admin first"):
+        service.invite("bob@example.com", Role.MEMBER, NOW)
+    service.invite("ann@example.com", Role.ADMIN, NOW)
+    with pytest.raises(ConflictError, match="An admin was invited; once they have accepted"):
+        service.invite("bob@example.com", Role.MEMBER, NOW)
+    with pytest.raises(ConflictError, match="Invite an admin first"):
+        service.invite("bob@example.com", Role.MEMBER, NOW + INVITATION_LIFETIME)
+
+
 @pytest.mark.parametrize(
     ("name", "password"),
     [
