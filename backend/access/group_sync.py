@@ -28,24 +28,26 @@ def syncing_groups(
     run: int,
     source: int,
     list_groups: Callable[[Checkpoint | None], Iterable[GroupItem]],
-) -> Iterator[None]:
+) -> Iterator[bool]:
     """Delete memberships that ended before the block, and let new ones count after it, unless it fails.
 
-    Groups are listed from where the last try ended; not again if only the block failed.
+    Groups are listed from where the last try ended; not again if only the block failed. The block is given whether any membership
+    ended, or will count after it.
 
     Raises:
         RunEndedError: the run does not belong to the caller any more.
         ValueError: a token is not one of this source.
     """
     listing = memberships.resume_listing(database, run)
+    has_lost = False
     if not listing.is_whole:
         for page in _group_pages(list_groups(listing.since)):
             for group in page.groups:
                 _check_tokens(group, source)
-            memberships.save_groups(database, run, page.groups, page.reached)
-        memberships.delete_unlisted(database, run)
+            has_lost |= memberships.save_groups(database, run, page.groups, page.reached)
+        has_lost |= memberships.delete_unlisted(database, run)
     try:
-        yield
+        yield has_lost or memberships.has_pending(database, source)
     except DeletionNeedsApprovalError:
         # All documents were compared; nothing but deletions waits for a person.
         memberships.confirm_pending(database, run)

@@ -116,6 +116,8 @@ def print_sync_report(console: Console, source: str, one: Report, error: str | N
         )
         if value
     ]
+    if one.has_other_members:
+        counts.append("who may read has changed")
     spent = ", ".join(f"{stage} {value:.1f} s" for stage, value in one.seconds.items())
     summary = ", ".join(counts) or ("not synced" if error else "nothing had changed")
     details = f" ({pluralize(one.chunks, 'chunk')}; {spent})" if one.chunks else ""

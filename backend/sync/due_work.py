@@ -255,12 +255,12 @@ def _compare_listing(work: _RunWork) -> None:
         _exhaust(work.writer.steps(steps), context.heartbeat)
 
 
-def _syncing_groups(work: _RunWork) -> AbstractContextManager[None]:
+def _syncing_groups(work: _RunWork) -> AbstractContextManager[bool]:
     if not isinstance(work.connector, DerivesAccess):
         return work.context.syncing_groups(work.connector)
     # What documents name does not change; the permission syncs compare the groups, which takes many requests.
     work.context.sync_first_groups(work.connector)
-    return nullcontext()
+    return nullcontext(enter_result=False)
 
 
 def _compare_groups(work: _RunWork, connector: DerivesAccess) -> None:

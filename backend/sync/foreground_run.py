@@ -59,7 +59,7 @@ def sync(
         runs.enter_stage(database, run, "indexing")
         yield from _FetchAndIndex(context, connector, stopping, tally).steps()
         writer.begin("listing")
-        with context.syncing_groups(connector):
+        with context.syncing_groups(connector) as has_other_members:
             listing = listings.resume(database, run)
             pages = group_listing(connector.listing(listing.since))
             accepted = schedule.find_accepted(database, source.name)
@@ -68,7 +68,7 @@ def sync(
                 pages, listing.number, tally, when_empty, accepted, retention
             )
             yield from writer.steps(steps)
-    yield _report(database, run, tally)
+    yield replace(_report(database, run, tally), has_other_members=has_other_members)
 
 
 def remove_documents(

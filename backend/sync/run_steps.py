@@ -194,10 +194,10 @@ class RunContext:
             looks.wait()
             self.heartbeat.check()
 
-    def syncing_groups(self, connector: Connector) -> AbstractContextManager[None]:
+    def syncing_groups(self, connector: Connector) -> AbstractContextManager[bool]:
         """Compare the groups of the source, around a comparison of its documents; see `group_sync`."""
         if not isinstance(connector, ListsGroups):
-            return nullcontext()
+            return nullcontext(enter_result=False)
         source = sources.find(self.database, self.pipeline.source)
 
         def list_groups(since: Checkpoint | None) -> Iterator[GroupItem]:

@@ -40,6 +40,8 @@ class Report:
     """Read again and found unchanged."""
     amended: int = 0
     """Given other readers, without new vectors."""
+    has_other_members: bool = False
+    """Whether groups or scopes of the source have other members, so that others may read documents that have not changed."""
     deleted: int = 0
     restored: int = 0
     """Written again from the kept sections to an index that had lost them."""

@@ -85,10 +85,13 @@ def resume_listing(database: Database, run: int) -> GroupListing:
 
 def save_groups(
     database: Database, run: int, groups: Sequence[ReaderGroup], reached: Checkpoint | None
-) -> None:
+) -> bool:
     """Save a page of the listing of groups: delete the members that they have no more, and add their new ones.
 
     These are pending, unless no document names the group yet: then it can admit nobody to anything else.
+
+    Returns:
+        Whether some of the groups have lost members.
 
     Raises:
         RunEndedError: the run does not belong to the caller any more; nothing is saved.
@@ -97,8 +100,9 @@ def save_groups(
     with database.writing() as connection:
         source_id = lock_running(connection, run)
         held = _read_members(connection, source_id, members)
-        for token, present in members.items():
-            if gone := held.get(token, set()) - present:
+        left = {token: held.get(token, set()) - present for token, present in members.items()}
+        for token, gone in left.items():
+            if gone:
                 _delete_members(connection, token, gone)
         unused = _find_unused(connection, source_id, members)
         now = datetime.now(UTC)
@@ -116,6 +120,7 @@ def save_groups(
         if rows:
             connection.execute(insert(memberships), rows)
         _save_page(connection, source_id, groups, reached)
+    return any(left.values())
 
 
 def _find_unused(connection: Connection, source_id: int, tokens: Iterable[str]) -> set[str]:
@@ -148,14 +153,21 @@ def _delete_members(connection: Connection, token: str, gone: Iterable[str]) -> 
     connection.execute(delete(memberships).where(memberships.c.token == token, which))
 
 
-def delete_unlisted(database: Database, run: int) -> None:
-    """Delete the groups that the listing did not contain, which is whole. Raises as `save_groups`."""
+def delete_unlisted(database: Database, run: int) -> bool:
+    """Delete the groups that the listing did not contain, which is whole; return whether any had members. Raises as `save_groups`."""
     with database.writing() as connection:
         source_id = lock_running(connection, run)
         _delete_unlisted_groups(connection, source_id)
         kept = select(source_groups.c.token).where(source_groups.c.source_id == source_id)
         ended = (memberships.c.source_id == source_id, memberships.c.token.not_in(kept))
-        connection.execute(delete(memberships).where(*ended))
+        return bool(connection.execute(delete(memberships).where(*ended)).rowcount)
+
+
+def has_pending(database: Database, source_id: int) -> bool:
+    """Return whether members of a source were listed that do not count yet."""
+    pending = (memberships.c.source_id == source_id, memberships.c.pending == 1)
+    with database.reading() as connection:
+        return bool(connection.scalar(select(exists().where(*pending))))
 
 
 def confirm_pending(database: Database, run: int) -> None:

@@ -194,7 +194,8 @@ def test_who_joins_or_leaves_a_channel_changes_no_document(room: Room) -> None:
         members={plans: {"user:ann@x.de", "user:bob@x.de"}, board: {"user:bob@x.de"}},
     )
     # At first before the documents, so that they have readers as soon as they are indexed.
-    assert room.sync(source).documents == 2
+    first = room.sync(source)
+    assert (first.documents, first.has_other_members) == (2, False)
     assert source.events == ["groups", "changes", "groups", "listing"]
     assert readable_by(room, "user:ann@x.de") == ["desk:a"]
     assert readable_by(room, "user:bob@x.de") == ["desk:a", "desk:b"]
@@ -202,11 +203,21 @@ def test_who_joins_or_leaves_a_channel_changes_no_document(room: Room) -> None:
     written = len(room.writer.log)
     report = room.sync(source)
     assert (report.amended, report.documents, len(room.writer.log)) == (0, 0, written)
+    assert report.has_other_members
     assert source.events[4:] == ["changes", "groups", "listing"]
     assert readable_by(room, "user:ann@x.de") == ["desk:a", "desk:b"]
     assert readable_by(room, "user:bob@x.de") == []
     assert readable_by(room, "user:cy@x.de") == ["desk:a"]
     assert readable_by(room) == []
+    for members, is_other in (
+        ({plans: {"user:cy@x.de", "user:ann@x.de"}, board: {"user:ann@x.de"}}, False),
+        ({plans: {"user:ann@x.de"}, board: {"user:ann@x.de"}}, True),
+        ({plans: {"user:ann@x.de", "user:di@x.de"}, board: {"user:ann@x.de"}}, True),
+        ({plans: {"user:ann@x.de", "user:di@x.de"}}, True),
+        ({plans: {"user:ann@x.de", "user:di@x.de"}}, False),
+    ):
+        source.members = members
+        assert room.sync(source).has_other_members is is_other
 
 
 def test_a_run_indexes_reports_and_is_closed(room: Room) -> None:
