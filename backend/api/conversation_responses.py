@@ -87,6 +87,7 @@ def make_message(shown: ShownMessage, answer_html: AnswerHtml) -> MessageRespons
         filters=_read_filters(shown),
         losses=() if shown.withheld else tuple(map(StepFailedEvent.model_validate, message.losses)),
         files=tuple(map(FileResponse.from_file, shown.files)),
+        deleted_files=shown.deleted_files,
         search_scope=message.search_scope,
         **_read_mode(shown),
     )

@@ -47,6 +47,8 @@ class FilesGiven:
     unseen: tuple[GivenFile, ...] = ()
     """Of those that came with questions."""
     unread: tuple[UnreadFiles, ...] = ()
+    deleted: int = 0
+    """How many came with questions and were deleted since."""
 
     @property
     def whole(self) -> tuple[GivenFile, ...]:
@@ -68,7 +70,12 @@ class FilesGiven:
     def sentence(self) -> str:
         """What to say to the asker; empty where all is as they expect."""
         unread = (one.sentence for one in self.unread)
-        said = (self._describe_search(), self._describe_pictures(), *unread)
+        said = (
+            self._describe_search(),
+            self._describe_pictures(),
+            self._describe_deleted(),
+            *unread,
+        )
         return " ".join(filter(None, said))
 
     def _describe_search(self) -> str:
@@ -99,6 +106,13 @@ class FilesGiven:
         if self.of_assistant:
             parts.append("the files of this assistant")
         return ", ".join(parts[:-1]) + (" and " if parts[1:] else "") + "".join(parts[-1:])
+
+    def _describe_deleted(self) -> str:
+        if not self.deleted:
+            return ""
+        if self.deleted == 1:
+            return "Of the files that came with questions, one was deleted and is not used."
+        return f"Of the files that came with questions, {self.deleted:,} were deleted and are not used."
 
     def _describe_pictures(self) -> str:
         if not self.unseen:

@@ -111,6 +111,7 @@ def _tell(
         seen=_give([one for one in attached.pictures if one.document_id in shown]),
         unseen=_give([one for one in unseen if one in attached.of_question]),
         unread=attached.unread,
+        deleted=attached.deleted,
     )
 
 

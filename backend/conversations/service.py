@@ -44,6 +44,8 @@ class ShownMessage:
     """What a language model is given in place of the messages down to this one."""
     files: tuple[UserFile, ...]
     """That came with a question."""
+    deleted_files: int = 0
+    """That came with it too, and were deleted since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,10 @@ class ConversationService:
             NotFoundError
         """
         opened = replace(self, owner=author).open(conversation_id, None, None, MOST_READ)
-        shown = (replace(one, files=(), message=redact(one.message)) for one in opened.messages)
+        shown = (
+            replace(one, files=(), deleted_files=0, message=redact(one.message))
+            for one in opened.messages
+        )
         return replace(opened, messages=tuple(shown))
 
     def _find_last(
@@ -167,7 +172,9 @@ class ConversationService:
         withheld = self.gate.find_withheld(path)
         summary_texts = self._find_summaries(path)
         siblings = messages.find_siblings(self.database, path)
-        files = user_files.list_of_messages(self.database, [one.id for one in path])
+        ids = [one.id for one in path]
+        files = user_files.list_of_messages(self.database, ids)
+        deleted_files = user_files.count_deleted(self.database, ids)
         questions = {one.id: one.text for one in path if one.role == "user"}
         return tuple(
             ShownMessage(
@@ -177,6 +184,7 @@ class ConversationService:
                 withheld=one.id in withheld,
                 summary=summary_texts.get(one.id),
                 files=files.get(one.id, ()),
+                deleted_files=deleted_files.get(one.id, 0),
             )
             for one in path
         )

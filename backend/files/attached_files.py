@@ -35,6 +35,8 @@ class AttachedFiles:
     """Its own first, then those of earlier ones. Each file is in one of the three."""
     unread: tuple[UnreadFiles, ...] = ()
     """Of the project and the assistant; a question has none: it is refused until its files are read."""
+    deleted: int = 0
+    """How many came with questions and were deleted since."""
     unlabelled: frozenset[str] = frozenset()
     """Documents of files whose labels the index may not have yet."""
     holders: FileHolders
@@ -90,7 +92,7 @@ def find_attached(
     holders: FileHolders,
     readers: Readers,
 ) -> AttachedFiles | None:
-    """Return the files of an answer; None if there are none, not even one that is not read yet.
+    """Return the files of an answer; None if there are none, not even one that is not read yet or was deleted.
 
     Args:
         path: of the conversation, up to the question that is asked; empty for one that is not kept.
@@ -99,6 +101,7 @@ def find_attached(
     of_project = _list_shared(database, owner, _project(holders), readers)
     of_assistant = _list_shared(database, owner, _assistant(holders), readers)
     unread = _count_unread(of_project, of_assistant)
+    deleted = sum(user_files.count_deleted(database, [one.id for one in path]).values())
     seen: set[str] = set()
     found = AttachedFiles(
         database=database,
@@ -111,10 +114,11 @@ def find_attached(
             if shared.file.status == "ready" and not shared.is_labelled
         ),
         unread=unread,
+        deleted=deleted,
         holders=holders,
         search_scope=(path[-1].search_scope if path else None) or "files",
     )
-    return found if seen or unread else None
+    return found if seen or unread or deleted else None
 
 
 def _take_new(files: Iterable[UserFile], seen: set[str]) -> tuple[UserFile, ...]:

@@ -151,6 +151,8 @@ class MessageResponse(Schema):
     """Steps that the answer was written without, such as `history`: its model was given nothing of the earliest messages."""
     files: tuple[FileResponse, ...]
     """That came with a question."""
+    deleted_files: int = 0
+    """How many files came with it besides, which were deleted since."""
     search_scope: Literal["files", "everything"] | None
     """Of a question: what is searched where its files are too long to be read whole; null for an answer."""
     mode: ModeName | None = None

@@ -16,6 +16,8 @@ from backend.store.schema.user_file_tables import (
 )
 
 MARKED = "given up"
+DELETED = "deleted"
+"""Of a file that is gone, but that a question had: nothing else is kept of it."""
 IS_USED = or_(
     *(
         exists().where(table.c.file_id == user_files.c.id).correlate(user_files)

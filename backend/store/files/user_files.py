@@ -13,6 +13,7 @@ from sqlalchemy import (
     Select,
     and_,
     delete,
+    exists,
     func,
     insert,
     select,
@@ -21,9 +22,14 @@ from sqlalchemy import (
 
 from backend.store.database import Database, exclusive
 from backend.store.files import waiting_uploads
-from backend.store.files.file_removal import IS_USED, MARKED
+from backend.store.files.file_removal import DELETED, IS_USED, MARKED
 from backend.store.owner import ConversationOwner
-from backend.store.schema.user_file_tables import message_files, user_files
+from backend.store.schema.user_file_tables import (
+    assistant_files,
+    message_files,
+    project_files,
+    user_files,
+)
 from connectors.errors import ConflictError, InvalidInputError, NotFoundError
 from indexing.text.normalization import is_storable
 
@@ -199,10 +205,16 @@ def list_marked(database: Database) -> dict[str, str]:
 
 
 def remove(database: Database, file_ids: Sequence[str]) -> None:
-    """Remove the rows of files that are no longer in the index."""
-    gone = delete(user_files).where(user_files.c.id.in_(file_ids), user_files.c.status == MARKED)
+    """Remove what is kept of files that are no longer in the index; of those of questions it stays known that there was one."""
+    marked = and_(user_files.c.id.in_(file_ids), user_files.c.status == MARKED)
+    emptied = {"name": "", "media_type": "", "size": 0, "sha256": "", "text_length": None}
+    emptied |= {"problem": None, "picture": None, "labels_due": 0, "status": DELETED}
     with database.writing() as connection:
-        connection.execute(gone)
+        connection.execute(delete(user_files).where(marked, ~_IS_OF_QUESTION))
+        for table in (project_files, assistant_files):
+            gone = select(user_files.c.id).where(marked)
+            connection.execute(delete(table).where(table.c.file_id.in_(gone)))
+        connection.execute(update(user_files).where(marked).values(emptied))
 
 
 def attach(
@@ -258,6 +270,14 @@ def list_of_messages(
     return {message: tuple(of_message) for message, of_message in found.items()}
 
 
+def count_deleted(database: Database, message_ids: Sequence[int]) -> Mapping[int, int]:
+    """Return how many files of each of these questions were deleted, of those that have any."""
+    query = select(message_files.c.message_id, func.count()).join(user_files)
+    query = query.where(message_files.c.message_id.in_(message_ids), ~IS_THERE)
+    with database.reading() as connection:
+        return dict(connection.execute(query.group_by(message_files.c.message_id)).all())
+
+
 def read_pictures(database: Database, file_ids: Sequence[str]) -> Mapping[str, bytes]:
     """Return the pictures among these files, whoever's they are."""
     query = select(user_files.c.id, user_files.c.picture).where(
@@ -267,7 +287,8 @@ def read_pictures(database: Database, file_ids: Sequence[str]) -> Mapping[str, b
         return dict(connection.execute(query).all())
 
 
-IS_THERE = user_files.c.status != MARKED
+IS_THERE = user_files.c.status.not_in((MARKED, DELETED))
+_IS_OF_QUESTION = exists().where(message_files.c.file_id == user_files.c.id).correlate(user_files)
 
 
 def is_of(owner: ConversationOwner) -> ColumnElement[bool]:

@@ -54,6 +54,19 @@ def test_files_that_were_not_ready_are_said(unread: UnreadFiles, sentence: str) 
     assert given.names == ("one.md",)
 
 
+@pytest.mark.parametrize(
+    ("deleted", "sentence"),
+    [
+        (1, "Of the files that came with questions, one was deleted and is not used."),
+        (1_200, "Of the files that came with questions, 1,200 were deleted and are not used."),
+    ],
+)
+def test_files_that_were_deleted_are_said(deleted: int, sentence: str) -> None:
+    assert FilesGiven(use="whole", has_model=True, deleted=deleted).sentence == sentence
+    given = FilesGiven(use="scope", files=(ONE,), has_model=False, deleted=deleted)
+    assert given.sentence == f"Only this file is searched. {sentence}"
+
+
 def test_pictures_that_nobody_looked_at_are_said() -> None:
     given = FilesGiven(use="whole", files=(ONE,), has_model=True, unseen=(TWO,))
     assert given.sentence == (

@@ -5,6 +5,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import select
 
 from backend.access.roles import Role
 from backend.store.chat import conversations, new_messages, projects, shared_files
@@ -14,6 +15,8 @@ from backend.store.database import Database, open_database
 from backend.store.files import user_files, waiting_uploads
 from backend.store.files.user_files import NewFile, UserFile
 from backend.store.owner import ConversationOwner
+from backend.store.schema.conversation_tables import messages
+from backend.store.schema.user_file_tables import user_files as files_table
 from connectors.errors import (
     ConflictError,
     InvalidInputError,
@@ -125,6 +128,41 @@ def test_a_conversation_gives_up_what_nothing_else_uses(database: Database) -> N
     assert set(user_files.list_marked(database)) == {own, shared}
     user_files.remove(database, [own, shared, loose])
     assert [one.id for one in user_files.list_files(database, OWNER, 9)] == [loose]
+
+
+def test_of_a_deleted_file_it_stays_known_that_a_question_had_it(database: Database) -> None:
+    asked, kept, loose = (_ready(database, name) for name in "abc")
+    conversation = _begin(database, asked, kept)
+    (message,) = _messages_with(database, conversation)
+    project = projects.add(database, OWNER, "Depot", "", datetime.now(UTC))
+    shared_files.add(database, OWNER, FileHolder("project", project), asked, 9)
+    for file in (asked, loose):
+        user_files.mark_for_removal(database, OWNER, file)
+    assert user_files.count_deleted(database, [message]) == {message: 1}
+    user_files.remove(database, [asked, kept, loose])
+    assert user_files.list_marked(database) == {}
+    assert user_files.count_deleted(database, [message]) == {message: 1}
+    assert [one.id for one in user_files.list_of_messages(database, [message])[message]] == [kept]
+    assert [one.id for one in user_files.list_files(database, OWNER, 9)] == [kept]
+    with pytest.raises(NotFoundError):
+        user_files.mark_for_removal(database, OWNER, asked)
+    with pytest.raises(NotFoundError):
+        _begin(database, asked)
+    assert _names(database) == {"id-a": "", "id-b": "b"}
+    conversations.remove(database, OWNER, conversation)
+    user_files.remove(database, list(user_files.list_marked(database)))
+    assert _names(database) == {}
+
+
+def _messages_with(database: Database, conversation: str) -> list[int]:
+    query = select(messages.c.id).where(messages.c.conversation_id == conversation)
+    with database.reading() as connection:
+        return list(connection.scalars(query.where(messages.c.role == "user")))
+
+
+def _names(database: Database) -> dict[str, str]:
+    with database.reading() as connection:
+        return dict(connection.execute(select(files_table.c.id, files_table.c.name)).all())
 
 
 def test_a_file_that_is_given_up_does_not_become_ready(database: Database) -> None:

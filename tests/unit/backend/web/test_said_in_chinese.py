@@ -114,6 +114,12 @@ def test_what_was_not_read(*, use: FileUse, number: int, status: UnreadStatus) -
     assert all(f"{one}有 {number} 个文件" in said for one in ("此项目", "此助手"))
 
 
+@pytest.mark.parametrize("number", [1, 30])
+def test_what_was_deleted(number: int) -> None:
+    given = FilesGiven(use="scope", of_project=FILES, has_model=True, deleted=number)
+    assert f"文件中有 {number} 个已被删除" in _said(given.sentence)
+
+
 @pytest.mark.parametrize("use", ["scope", "everything", "added"])
 @pytest.mark.parametrize("count", [0, 1, 2])
 @pytest.mark.parametrize(("of_project", "of_assistant"), [(FILES, ()), ((), FILES), (FILES, FILES)])

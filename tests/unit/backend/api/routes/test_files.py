@@ -324,6 +324,11 @@ def test_members_of_a_project_learn_of_no_file_of_one_another(
     assert (question["text"], question["files"]) == ("Where does the office move?", [])
     assert answer["withheld"]
     assert "private-move" not in read.text
+    # Nor that one was deleted.
+    assert bob.delete(f"{FILES}/{file['id']}").status_code == 204
+    assert _open(bob, conversation)["messages"][0]["deleted_files"] == 1
+    read = ann.get(f"/api/projects/{project}/conversations/{conversation}")
+    assert [one["deleted_files"] for one in read.json()["messages"]] == [0, 0]
     # Nor where the answer rests on none of them.
     long = _add(bob, b"# Quay\n\n" + b"Nantmoor has a quay. " * 1_000, "private-quay.md")
     server.play(lambda _: Say("I cannot say."))
@@ -536,6 +541,12 @@ def test_an_answer_that_rests_on_a_deleted_file_is_withheld(
     question, answer = _open(bob, conversation)["messages"]
     assert (question["files"], answer["withheld"], answer["text"]) == ([], True, "")
     assert "sources that were deleted" in answer["notice"]
+    assert (question["deleted_files"], answer["deleted_files"]) == (1, 0)
+    path = f"{BASE}/{conversation}/messages/{question['id']}/regenerate"
+    again = bob.post(path).json()["answer"]["id"]
+    done = _follow(bob, conversation, again)[-1]
+    said = "Of the files that came with questions, one was deleted and is not used."
+    assert done.data["answer"]["files"]["sentence"] == said
 
 
 def test_a_file_that_is_in_use_is_deleted_unless_that_is_refused(bob: TestClient) -> None:
