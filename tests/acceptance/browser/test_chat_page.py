@@ -321,7 +321,7 @@ def test_stopped_and_what_was_written_is_kept(
 
 
 def _shows_its_source(page: Page) -> None:
-    """An answer that was stopped has its chip, the card and the document of it, and the source where it is copied."""
+    """An answer that was stopped has its chip, the card with its passage, the document, and the source where it is copied."""
     title = "Error codes of the Stonesight scanners"
     expect(page.get_by_role("heading", name="References")).to_be_visible()
     page.get_by_role("button", name="Copy with sources").click()
@@ -331,11 +331,14 @@ def _shows_its_source(page: Page) -> None:
     chip = _answers(page).locator(".cite")
     chip.hover()
     expect(page.get_by_role("tooltip")).to_contain_text(title)
+    expect(page.get_by_role("tooltip")).to_contain_text("QX-4031 means that")
     chip.click()
     pane = page.get_by_role("region", name="Document")
     expect(pane).to_contain_text(title)
     page.keyboard.press("Escape")
     expect(pane).to_be_hidden()
+    page.mouse.move(0, 0)
+    expect(page.get_by_role("tooltip")).to_be_hidden()
 
 
 def test_found_renamed_archived_and_deleted(
