@@ -217,11 +217,13 @@ async function followAnswer({ id }) {
   const mine = new AbortController();
   const url = eventsUrl(conversation.id, id);
   followed.set(id, mine);
+  // A page that is hidden follows nothing; it may have read the whole answer before it goes on.
+  const isOver = () => !running().some((message) => message.id === id);
   let ended = "";
   try {
     for await (const { name, data } of follow(url, mine.signal, sayLost)) {
       ended = name;
-      if (name !== "error") thread.turn(id).hear(name, data);
+      if (name !== "error" && !isOver()) thread.turn(id).hear(name, data);
       if (name === "text" || name === "queries") busy();
     }
   } catch (error) {
@@ -230,7 +232,8 @@ async function followAnswer({ id }) {
     thread.turn(id).fail(error);
     return settle(id, "failed");
   }
-  if (ended === "done") {
+  if (ended === "done" && isOver()) say("");
+  else if (ended === "done") {
     thread.turn(id).end("done");
     thread.settle(id);
     settle(id, "finished");

@@ -1,4 +1,5 @@
 // The events of a turn, or of research, that runs on the server, over as many connections as it takes.
+import { untilShown, watchHiding } from "./page_visibility.js";
 import { Problem, resume } from "./stream.js";
 
 const FIRST_PAUSE = 500;
@@ -10,7 +11,7 @@ const LAST = new Set(["done", "error", "stopped", "failed", "interrupted", "gone
 /**
  * Yields {id, name, data} until its last event, which is `gone` where the server keeps its events no more.
  * Goes on by itself where the connection was lost, or the server has no room for one more follower now; `tell(isLost, why)`
- * says so after a while, and when it is back.
+ * says so after a while, and when it is back. A page that nobody sees lets its connection go until it is seen again.
  * Throws Problem; an AbortError if `signal` ended it.
  */
 export async function* follow(url, signal, tell) {
@@ -19,25 +20,39 @@ export async function* follow(url, signal, tell) {
   let pause = FIRST_PAUSE;
   try {
     for (;;) {
+      const hiding = new AbortController();
+      const unwatch = watchHiding(() => hiding.abort());
       let refusal = null;
       try {
-        for await (const event of resume(url, after, signal, () => loss.end())) {
+        for await (const event of resume(url, after, AbortSignal.any([signal, hiding.signal]), () => loss.end())) {
           pause = FIRST_PAUSE;
           after = event.id || after;
           yield event;
           if (LAST.has(event.name)) return;
         }
       } catch (error) {
-        if (!(error instanceof Problem && error.isPassing)) throw error;
+        if (!isPassing(error, signal, hiding.signal)) throw error;
         refusal = error;
+      } finally {
+        unwatch();
       }
-      loss.begin(refusal?.retryAfter ? refusal.detail : "");
-      await rest(Math.max(pause, refusal?.retryAfter ?? 0), signal);
-      pause = Math.min(pause * 2, LONGEST_PAUSE);
+      if (hiding.signal.aborted) {
+        loss.end();
+        await untilShown(signal);
+      } else {
+        loss.begin(refusal?.retryAfter ? refusal.detail : "");
+        await rest(Math.max(pause, refusal?.retryAfter ?? 0), signal);
+        pause = Math.min(pause * 2, LONGEST_PAUSE);
+      }
     }
   } finally {
     loss.end();
   }
+}
+
+function isPassing(error, signal, hiding) {
+  if (error instanceof Problem) return error.isPassing;
+  return hiding.aborted && !signal.aborted;
 }
 
 class Loss {

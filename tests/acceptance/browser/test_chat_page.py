@@ -297,6 +297,60 @@ def test_a_lost_connection_goes_on_by_itself(
         watched.wrong[:] = [line for line in watched.wrong if "ERR_FAILED" not in line]
 
 
+_SET_HIDDEN = """(is) => {
+  Object.defineProperty(document, "hidden", { get: () => is, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_a_hidden_tab_lets_its_answer_go_and_takes_it_up_again(
+    opens: Opens, address: str, model: ScriptedModel
+) -> None:
+    model.play(_answering(SLOWLY * 40 + ANSWER, Manner(delay=0.02)))
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        said = page.get_by_role("status")
+        _ask(page, QUESTION)
+        expect(_answers(page)).to_contain_text("Slowly, one word")
+        with page.expect_event("requestfailed", lambda one: one.url.endswith("/events")):
+            page.evaluate(_SET_HIDDEN, True)
+        before = said.text_content()
+        page.wait_for_timeout(2_500)  # a lost connection is spoken of after two seconds
+        expect(said).to_have_text(before or "")
+        with page.expect_request("**/events") as again:
+            page.evaluate(_SET_HIDDEN, False)
+        assert int(again.value.headers["last-event-id"]) > 0
+        _is_complete(page)
+        text = _answers(page).inner_text()
+        assert text.count(SLOWLY.strip()) == 40
+        assert text.count("Close the cover until it clicks") == 1
+
+
+def test_hidden_tabs_leave_a_connection_to_the_one_that_is_seen(
+    opens: Opens, address: str, model: ScriptedModel
+) -> None:
+    """Over HTTP/1.1 Chromium has six to a server, for all tabs together."""
+    looked = threading.Event()
+    model.play(_held(looked))
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        _ask(page, QUESTION)
+        expect(page).to_have_url(re.compile(r"/chat/[\w-]{16,}$"))
+        others = [page.context.new_page() for _ in range(5)]
+        for other in others:
+            other.goto(page.url)
+            expect(other.get_by_role("list", name="Steps")).to_contain_text("Searched:")
+        for other in others:
+            other.evaluate(_SET_HIDDEN, True)
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".ended")).to_contain_text("stopped")
+        expect(page.get_by_role("status")).to_have_text("Stopped")
+        expect(others[0].locator(".ended")).to_be_hidden()
+        others[0].evaluate(_SET_HIDDEN, False)
+        expect(others[0].locator(".ended")).to_contain_text("stopped")
+        looked.set()
+
+
 def test_stopped_and_what_was_written_is_kept(
     opens: Opens, address: str, model: ScriptedModel, pictures: Path
 ) -> None:
