@@ -1,5 +1,6 @@
 // What is said of answers: whether they are good, what is wrong with them, and why.
 import { translate } from "./messages.js";
+import { reveal } from "./scroll_position.js";
 import { Problem, send } from "./stream.js";
 import { make, replaceControls } from "./text.js";
 import { made, part } from "./thread.js";
@@ -54,7 +55,8 @@ export class FeedbackButtons {
     part(form, "unsay").hidden = !isSame;
     form.setAttribute("aria-label", kind === "good" ? translate("Say that this answer is good") : translate("Say what is wrong with this answer"));
     this.#expanded(node);
-    part(form, "why").focus();
+    part(form, "why").focus({ preventScroll: true });
+    reveal(form);
   }
 
   /** The form is in the page while it is open, as that of a question that is edited. */
