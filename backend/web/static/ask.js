@@ -28,6 +28,7 @@ async function ask(question) {
     for await (const { name, data } of stream("/api/ask", { question, filters, ...modes.body }, mine.signal)) {
       if (mine.signal.aborted) return;
       turn.hear(name, data);
+      if (turn.isWritten && element("status").textContent === translate("Searching")) say(translate("Writing"));
     }
     if (!turn.answer) throw new Problem({ title: translate("The answer ended before it was complete"), advice: translate("Ask again.") });
     turn.end("done");

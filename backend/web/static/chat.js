@@ -223,7 +223,7 @@ async function followAnswer({ id }) {
   try {
     for await (const { name, data } of follow(url, mine.signal, sayLost)) {
       ended = name;
-      if (name !== "error" && !isOver()) thread.turn(id).hear(name, data);
+      if (name !== "error" && !isOver()) hear(thread.turn(id), name, data);
       if (name === "text" || name === "queries") busy();
     }
   } catch (error) {
@@ -245,6 +245,12 @@ async function followAnswer({ id }) {
   await refresh();
   if (ended === "stopped") say(translate("Stopped"));
   if (ended === "done") await hearTitle();
+}
+
+/** Take in an event, and say that the answer is written once it is. */
+function hear(turn, name, data) {
+  turn.hear(name, data);
+  if (turn.isWritten && element("status").textContent === translate("Searching")) say(translate("Writing"));
 }
 
 /** The model names a conversation after its first answer. */

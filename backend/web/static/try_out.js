@@ -63,7 +63,10 @@ class TryOut {
 
   async #hear(question, signal) {
     const turn = this.#turn;
-    for await (const { name, data } of stream(this.#form.dataset.address, { ...this.#read(), question }, signal)) turn.hear(name, data);
+    for await (const { name, data } of stream(this.#form.dataset.address, { ...this.#read(), question }, signal)) {
+      turn.hear(name, data);
+      if (turn.isWritten && element("status").textContent === translate("Searching")) this.#say(translate("Writing"));
+    }
     if (!turn.answer) throw new Problem({ title: translate("The answer ended before it was complete"), advice: translate("Ask again.") });
     turn.end("done");
   }

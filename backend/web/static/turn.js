@@ -120,6 +120,11 @@ export class Turn {
     return this.#live.text;
   }
 
+  /** Whether a model writes its answer by now; passages that are shown instead of one, nobody writes. */
+  get isWritten() {
+    return Boolean(this.text) && !this.part("answer").hidden;
+  }
+
   /** Say what is being done; a step that is known already says something new. */
   step(key, text, kind = "now") {
     const item = this.#steps.get(key) ?? make("li");

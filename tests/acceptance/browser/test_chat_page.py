@@ -311,14 +311,15 @@ def test_a_hidden_tab_lets_its_answer_go_and_takes_it_up_again(
         page = watched.open("/chat")
         said = page.get_by_role("status")
         _ask(page, QUESTION)
+        expect(said).to_have_text("Searching")
         expect(_answers(page)).to_contain_text("Slowly, one word")
+        expect(said).to_have_text("Writing")
         with page.expect_event("requestfailed", lambda one: one.url.endswith("/events")):
-            page.evaluate(_SET_HIDDEN, True)
-        before = said.text_content()
+            page.evaluate(_SET_HIDDEN, arg=True)
         page.wait_for_timeout(2_500)  # a lost connection is spoken of after two seconds
-        expect(said).to_have_text(before or "")
+        expect(said).to_have_text("Writing")
         with page.expect_request("**/events") as again:
-            page.evaluate(_SET_HIDDEN, False)
+            page.evaluate(_SET_HIDDEN, arg=False)
         assert int(again.value.headers["last-event-id"]) > 0
         _is_complete(page)
         text = _answers(page).inner_text()
@@ -341,12 +342,12 @@ def test_hidden_tabs_leave_a_connection_to_the_one_that_is_seen(
             other.goto(page.url)
             expect(other.get_by_role("list", name="Steps")).to_contain_text("Searched:")
         for other in others:
-            other.evaluate(_SET_HIDDEN, True)
+            other.evaluate(_SET_HIDDEN, arg=True)
         page.get_by_role("button", name="Stop").click()
         expect(page.locator(".ended")).to_contain_text("stopped")
         expect(page.get_by_role("status")).to_have_text("Stopped")
         expect(others[0].locator(".ended")).to_be_hidden()
-        others[0].evaluate(_SET_HIDDEN, False)
+        others[0].evaluate(_SET_HIDDEN, arg=False)
         expect(others[0].locator(".ended")).to_contain_text("stopped")
         looked.set()
 
