@@ -70,7 +70,7 @@ function lost(search) {
     "div",
     { class: "notice trouble", role: "alert", "data-status": "" },
     make("h2", {}, translate("Quarry does not answer")),
-    make("p", {}, translate("Check that quarry serve is running.")),
+    make("p", {}, translate("Check your network, then try again. If that does not help, tell whoever runs Quarry.")),
     make("p", {}, again),
   );
   put([make("section", { class: "found", "aria-label": translate("Results") }, notice)]);

@@ -31,6 +31,9 @@ export function translateSentence(text) {
 /** Sentences one behind the other; what is empty is left out. */
 export const joinSentences = (...sentences) => sentences.filter(Boolean).join(isChinese ? "" : " ");
 
+/** A title as a sentence of its own. */
+export const asSentence = (title) => (!title || /[.?!…。？！]$/.test(title) ? title : title + (isChinese ? "。" : "."));
+
 /** A text of several sentences, or of several parts, each by itself. */
 function translateEach(text) {
   if (text.includes(" · ")) return text.split(" · ").map(translateSentence).join(" · ");

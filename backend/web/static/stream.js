@@ -1,6 +1,6 @@
 // Server-sent events by fetch: as the answer to a POST, and under a header of our own, neither of which EventSource can do.
 import { translate } from "./messages.js";
-import { joinSentences, sentencesLoaded, translateSentence } from "./sentences.js";
+import { asSentence, joinSentences, sentencesLoaded, translateSentence } from "./sentences.js";
 
 /** A problem that the server reported, or a failed connection. */
 export class Problem extends Error {
@@ -13,7 +13,7 @@ export class Problem extends Error {
 
   /** What happened, and what to do about it. */
   get sentence() {
-    return joinSentences(this.detail || this.title, this.advice);
+    return joinSentences(this.detail || asSentence(this.title), this.advice);
   }
 
   /** Whether the same request may succeed a little later. */
@@ -25,7 +25,7 @@ export class Problem extends Error {
 const LOST = {
   title: translate("The connection to Quarry was lost"),
   detail: "",
-  advice: translate("Check that quarry serve is running, then try again."),
+  advice: translate("Check your network, then try again. If that does not help, tell whoever runs Quarry."),
 };
 
 /**

@@ -5,7 +5,7 @@ import { entry, quoted, showReferences } from "./cited.js";
 import { Live } from "./live.js";
 import { pluralize, translate } from "./messages.js";
 import { passageNodes } from "./passages.js";
-import { joinSentences, translateSentence } from "./sentences.js";
+import { asSentence, joinSentences, translateSentence } from "./sentences.js";
 import { Problem } from "./stream.js";
 import { hostOf, sourceLink } from "./source_kinds.js";
 import { replaceControls, make } from "./text.js";
@@ -296,7 +296,7 @@ export class Turn {
     const [said, step] = ENDINGS[this.#endingOf(problem)];
     if (isWithdrawn(problem)) this.#clear();
     this.end("failed", step);
-    const texts = [detail || title, advice].filter(Boolean).map(translateSentence);
+    const texts = [translateSentence(detail) || asSentence(translateSentence(title)), translateSentence(advice)].filter(Boolean);
     const paragraphs = texts.map((text) => make("p", {}, replaceControls(text)));
     this.part("trouble").replaceChildren(make("h2", {}, said), ...paragraphs);
     this.part("trouble").hidden = false;
