@@ -2,7 +2,7 @@
 import { sourceName } from "./cited.js";
 import { listed, translate } from "./messages.js";
 import { kindName } from "./source_kinds.js";
-import { day, replaceControls, isolated, make } from "./text.js";
+import { day, isolated, make, quotation } from "./text.js";
 
 const VERDICTS = {
   verbatim: translate("Verbatim from this source."),
@@ -98,7 +98,7 @@ function content({ title, source, date, quote, verdict, kind, link }) {
   return [
     make("p", { class: "name" }, isolated(title)),
     where && make("p", { class: "dim" }, make("bdi", {}, where)),
-    quote && make("p", { class: "quote", dir: "auto" }, replaceControls(quote)),
+    quote && make("p", { class: "quote", dir: "auto" }, quotation(quote)),
     verdict && make("p", { class: `verdict ${verdict}` }, VERDICTS[verdict] ?? ""),
   ].filter(Boolean);
 }

@@ -1,5 +1,7 @@
 // Copying: an answer with its sources as plain text, and what else has a button for it.
 import { translate } from "./messages.js";
+import { addressOf } from "./source_kinds.js";
+import { quotation } from "./text.js";
 
 const LINK = /\[\[(\d+)\]\]\([^)\s]*\)/g;
 const ESCAPED = /\\([!-/:-@[-`{-~])/g;
@@ -28,15 +30,16 @@ export function asText({ text, answer, citations, question }) {
   const sources = new Map();
   for (const citation of citations) {
     const quotes = sources.get(citation.number)?.quotes ?? new Set();
-    if (citation.quote) quotes.add(citation.quote.replace(/\s+/g, " ").trim());
+    if (citation.quote) quotes.add(quotation(citation.quote).replace(/\s+/g, " ").trim());
     sources.set(citation.number, { ...citation, quotes });
   }
   const byNumber = [...sources.values()].sort((one, other) => one.number - other.number);
-  const listed = byNumber.map(({ number, title, link, quotes }) =>
-    [`[${number}] ${title}`, ...[...quotes].map((quote) => `    “${quote}”`), link && `    ${link}`]
+  const listed = byNumber.map(({ quotes, ...source }) => {
+    const address = addressOf(source);
+    return [`[${source.number}] ${source.title}`, ...[...quotes].map((quote) => `    “${quote}”`), address && `    ${address}`]
       .filter(Boolean)
-      .join("\n"),
-  );
+      .join("\n");
+  });
   const heading = listed.length > 0 && translate("References");
   const origin = answer?.general_knowledge && translate("From general knowledge, not from a source. Check it before you rely on it.");
   return [question, body, origin, heading, listed.join("\n")].filter(Boolean).join("\n\n") + "\n";

@@ -28,6 +28,14 @@ export function sourceLink(source, attributes, ...children) {
   return make("a", { ...targetOf(source), ...attributes }, ...children);
 }
 
+/** Where a source is, for those who read a text that was copied: on the web, or its page in Quarry. */
+export function addressOf({ section, span, ...source }) {
+  const link = source.link?.trim() ?? "";
+  if (/^(?:https?:\/\/|mailto:)\S/i.test(link)) return link;
+  const { href } = targetOf(source);
+  return href ? new URL(href, location.origin).href : "";
+}
+
 function targetOf({ kind, link, document_id, section, span }) {
   if (kind === "url") return hostOf(link) ? { href: link, target: "_blank", rel: "noopener noreferrer nofollow" } : {};
   if (kind === "memory") return { href: "/memories" };

@@ -56,8 +56,11 @@ function dayOf(year, month, day) {
 /** Text on one line; the cells of a table apart by dots. */
 export function gist(text) {
   const rows = String(text ?? "").replace(/^\|(?:\s*:?-+:?\s*\|)+\s*$/gm, "");
-  return replaceControls(rows.replace(/^\|\s*|\s*\|$/gm, "").replace(/\s*\|\s*/g, " · ").replace(/\s+/g, " "));
+  return replaceControls(rows.replace(/^\|\s*|\s*\|$/gm, "").replace(/\s*\|\s*/g, " · ").replace(/\s+/g, " ").trim());
 }
+
+/** What is quoted: the rows of a table as they are read, any other text as it stands. */
+export const quotation = (text) => (/^\s*\|/m.test(text) ? gist(text) : replaceControls(text));
 
 /** The page of a document, at a passage of it if one is given. */
 export function documentUrl(id, section, span) {

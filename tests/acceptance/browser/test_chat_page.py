@@ -382,7 +382,9 @@ def _shows_its_source(page: Page) -> None:
     page.get_by_role("button", name="Copy with sources").click()
     expect(page.get_by_role("button", name="Copied with sources")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert re.search(rf"open \[\d+\]\. Slowly.*\n\[\d+\] {title}", copied, re.DOTALL)
+    address = page.evaluate("location.origin")
+    listed = rf"open \[\d+\]\. Slowly.*\n\[\d+\] {title}\n    {address}/document/\S+\n"
+    assert re.search(listed, copied, re.DOTALL)
     chip = _answers(page).locator(".cite")
     chip.hover()
     expect(page.get_by_role("tooltip")).to_contain_text(title)
@@ -640,6 +642,40 @@ def test_conversations_are_grouped_by_the_days_of_the_reader(opens: Opens, addre
             list(moments),
         )
     assert {moment: name for name, found in groups for moment in found} == moments
+
+
+def test_quotes_of_tables_and_addresses_of_sources_are_for_people(
+    opens: Opens, address: str
+) -> None:
+    quoted, wiki = "Product · Warranty Lens · 2 years", "https://wiki.example/bikes"
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        card, copied = page.evaluate(
+            """async () => {
+              const script = document.querySelector('script[src$="/chat.js"]').src;
+              const load = (name) => import(script.replace("chat.js", name));
+              const { watchCards } = await load("cards.js");
+              const { asText } = await load("copying.js");
+              const quote = "| Product | Warranty |\\n|---|---|\\n| Lens | 2 years |";
+              const [root, card] = [document.createElement("p"), document.createElement("p")];
+              root.innerHTML = '<a class="cite">1</a>';
+              watchCards(root, card, () => ({ title: "Lenses", quote }));
+              root.firstChild.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+              const cited = (number, rest) => ({ number, title: "A", link: "", section: 1, span: [2, 5], ...rest });
+              const citations = [
+                cited(1, { document_id: "a b", link: "file:///srv/a.md", quote }),
+                cited(2, { document_id: "b", link: "https://wiki.example/bikes", quote: "a | b" }),
+                cited(3, { document_id: "memory/1", kind: "memory" }),
+              ];
+              const text = asText({ text: "So [1].", answer: null, citations, question: "" });
+              return [card.querySelector(".quote").textContent, text];
+            }"""
+        )
+    assert card == quoted
+    assert copied.partition("References\n\n")[2] == (
+        f"[1] A\n    “{quoted}”\n    {address}/document/a%20b\n"
+        f"[2] A\n    “a | b”\n    {wiki}\n[3] A\n    {address}/memories\n"
+    )
 
 
 def test_without_javascript_it_says_what_works(opens: Opens, address: str) -> None:
