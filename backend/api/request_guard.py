@@ -212,4 +212,6 @@ def _limit_body(receive: Receive, most: int) -> Receive:
 
 
 def _describe_limit(most: int) -> str:
+    if most == MOST_UPLOADED:
+        return f"The upload is too large: a file may have {LARGEST_FILE:,} bytes."
     return f"The request is longer than {most:,} bytes."

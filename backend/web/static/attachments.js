@@ -7,6 +7,8 @@ import { documentUrl, make, replaceControls } from "./text.js";
 const FILES = "/api/files";
 const PAUSE = 400;
 const MOST = 50;
+/** Bytes of a file, as the server allows: more is not even sent. */
+const LARGEST = 20_000_000;
 const url = (id) => `${FILES}/${encodeURIComponent(id)}`;
 const LOST = translate("The connection to Quarry was lost. Remove it, then add it again.");
 
@@ -161,7 +163,8 @@ export class Attachments {
     this.#show(entry, "failed", "");
     entry.node.querySelector(".dim").remove();
     entry.node.append(make("span", { class: "file-problem" }, replaceControls(problem)));
-    this.#say(replaceControls(problem));
+    // Why, its chip says.
+    this.#say(this.objection);
   }
 
   #drop(entry) {
@@ -183,6 +186,7 @@ export class Attachments {
 
 /** Upload by XMLHttpRequest: only that says how far it is. */
 export function uploaded({ given, node, abort }) {
+  if (given.size > LARGEST) return Promise.reject(new Error(tooLarge(given)));
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", FILES);
@@ -201,6 +205,11 @@ export function uploaded({ given, node, abort }) {
     form.append("file", given);
     request.send(form);
   });
+}
+
+function tooLarge({ name, size }) {
+  const [number, most] = [size, LARGEST].map((each) => each.toLocaleString("en"));
+  return translate("{name} has {number} bytes; a file may have {most}. Split it, or leave out what the question does not need.", { name, number, most });
 }
 
 /** The files of a question, as the thread shows them. */

@@ -9,6 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
+from backend.files.file_types import LARGEST_FILE
 from tests.support.browser import Opens, check_looks
 from tests.support.home import Home
 from tests.support.scripted_model import Call, Reply, Request, Say, ScriptedModel, ToolUse
@@ -193,6 +194,37 @@ def test_thirty_files_become_the_scope(opens: Opens, address: str, pictures: Pat
         expect(scope.get_by_role("button", name="Search only these files")).to_be_visible()
         page.reload()
         expect(scope).to_contain_text("Everything is searched, with these 30 files")
+
+
+def test_a_file_that_is_too_large_is_not_sent(
+    opens: Opens, address: str, pictures: Path, tmp_path: Path
+) -> None:
+    with (tmp_path / "large.txt").open("wb") as large:
+        large.truncate(LARGEST_FILE + 1)
+    sent = list[str]()
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        page.on("request", lambda one: sent.append(one.url) if one.method == "POST" else None)
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Add files").click()
+        chooser.value.set_files(tmp_path / "large.txt")
+        said = page.get_by_text("large.txt has 20,000,001 bytes; a file may have 20,000,000.")
+        expect(said).to_have_count(1)
+        expect(_chips(page)).to_contain_text("Split it, or leave out what the question")
+        expect(page.get_by_role("status")).to_have_text(
+            "A file could not be read. Remove it, then ask."
+        )
+        page.screenshot(path=pictures / "files-too-large.png")
+        # One as large as a file may be is sent.
+        with (tmp_path / "large.txt").open("wb") as large:
+            large.truncate(LARGEST_FILE)
+        page.get_by_role("button", name="Remove large.txt").click()
+        assert sent == []
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Add files").click()
+        with page.expect_request("**/api/files"):
+            chooser.value.set_files(tmp_path / "large.txt")
+        page.get_by_role("button", name="Remove large.txt").click()
 
 
 def test_what_cannot_be_read_is_said_on_a_phone_in_the_dark(

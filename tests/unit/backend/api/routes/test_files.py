@@ -459,7 +459,10 @@ def test_200_megabytes_are_refused_before_they_are_read(bob: TestClient) -> None
             yield bytes(1_000_000)
 
     headers = {"Content-Type": "multipart/form-data; boundary=x", "Content-Length": "200000000"}
-    assert bob.post(FILES, content=pieces(), headers=headers).status_code == 413
+    refused = bob.post(FILES, content=pieces(), headers=headers)
+    assert refused.status_code == 413
+    said = "The upload is too large: a file may have 20,000,000 bytes."
+    assert refused.json()["detail"] == said
 
 
 @pytest.mark.parametrize(
