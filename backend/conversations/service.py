@@ -271,6 +271,13 @@ class ConversationService:
         *_, shown = self._show(messages.list_path(self.database, message_id, 2))
         return shown
 
+    def stop_all(self, conversation_id: str) -> None:
+        """Stop all turns of a conversation, also those that write answers beside the path that is shown. Raises NotFoundError."""
+        self.get(conversation_id)
+        for message_id in turns.list_running(self.database, conversation_id):
+            turns.ask_to_stop(self.database, message_id, datetime.now(UTC))
+            self.turns.stop(message_id)
+
     @contextmanager
     def in_one_transaction(self) -> Iterator[Self]:
         """Yield the service so that all that the block changes is one transaction. It waits for nothing but the database."""

@@ -48,6 +48,7 @@ ROUTES_OF_CONVERSATIONS = {
     f"POST {_MESSAGE}/regenerate#own": answers_people(Kind.MESSAGE_IN_OWN, 202),
     f"POST {_MESSAGE}/stop": answers_people(Kind.MESSAGE, 202),
     f"POST {_MESSAGE}/stop#own": answers_people(Kind.MESSAGE_IN_OWN, 202),
+    f"POST {_CONVERSATION}/stop": answers_people(Kind.CONVERSATION, 204),
     f"GET {_MESSAGE}/events": answers_people(Kind.MESSAGE),
     f"GET {_MESSAGE}/events#own": answers_people(Kind.MESSAGE_IN_OWN),
 }

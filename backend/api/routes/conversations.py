@@ -305,6 +305,13 @@ def stop_answer(
     return AnswerBegunResponse(answer=responses.make_message(stopped, state.answer_html))
 
 
+@router.post(f"{_ONE}/stop", status_code=204, summary="Stop all answers of a conversation")
+@requires(Permission.ASK)
+def stop_answers(conversation_id: ConversationId, conversations: ConversationsDependency) -> None:
+    """Also those beside the path that is shown. Within a second each is stopped; what was written is kept."""
+    conversations.stop_all(conversation_id)
+
+
 @router.get(
     f"{_MESSAGE}/events",
     status_code=200,

@@ -300,6 +300,14 @@ def follow(
     return FollowedTurn(conversation_id, row.status, tuple(row.document_ids), payloads)
 
 
+def list_running(database: Database, conversation_id: str) -> list[int]:
+    """Return the answers that are being written in a conversation, on whichever path."""
+    query = select(turns.c.message_id).join(messages).order_by(turns.c.message_id)
+    query = query.where(messages.c.conversation_id == conversation_id, turns.c.ended_at.is_(None))
+    with database.reading() as connection:
+        return list(connection.scalars(query))
+
+
 def count_running(connection: Connection, conversation_id: str) -> int:
     query = select(func.count()).select_from(turns).join(messages)
     open_turns = query.where(

@@ -3,7 +3,7 @@ import { Attachments } from "./attachments.js";
 import { watchCards } from "./cards.js";
 import { ChatAssistant } from "./chat_assistant.js";
 import { chosenProject, showProject } from "./chat_project.js";
-import { beginConversation, changeConversation, eventsUrl, postQuestion, readConversation, regenerate, stopAnswer } from "./conversation_api.js";
+import { beginConversation, changeConversation, eventsUrl, postQuestion, readConversation, regenerate, stopAnswers } from "./conversation_api.js";
 import { ConversationList } from "./conversation_list.js";
 import { joined, newestOf, readEnd } from "./conversation_path.js";
 import { Drafts } from "./drafts.js";
@@ -326,7 +326,7 @@ function choose(id, name) {
 
 function stop() {
   say(translate("Stopping"));
-  return attempt(() => Promise.all(running().map((message) => stopAnswer(conversation.id, message.id))));
+  return attempt(() => stopAnswers(conversation.id));
 }
 
 async function showEarlier() {

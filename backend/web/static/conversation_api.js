@@ -18,5 +18,6 @@ export const changeConversation = (id, changes) => send("PATCH", url(id), change
 export const deleteConversation = (id) => send("DELETE", url(id));
 export const postQuestion = (id, question, parent_id, choices) => send("POST", url(id, "/messages"), { question, parent_id, ...choices });
 export const regenerate = (id, messageId) => send("POST", message(id, messageId, "regenerate"));
-export const stopAnswer = (id, messageId) => send("POST", message(id, messageId, "stop"));
+/** Stop what is being answered, also beside the path that is shown. */
+export const stopAnswers = (id) => send("POST", url(id, "/stop"));
 export const eventsUrl = (id, messageId) => message(id, messageId, "events");

@@ -352,6 +352,39 @@ def test_hidden_tabs_leave_a_connection_to_the_one_that_is_seen(
         looked.set()
 
 
+def test_stop_stops_also_what_is_not_shown(
+    opens: Opens, address: str, model: ScriptedModel
+) -> None:
+    looked = threading.Event()
+    model.play(_held(looked))
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        _ask(page, QUESTION)
+        expect(page.get_by_role("list", name="Steps")).to_contain_text("Searched:")
+        page.get_by_role("button", name="Edit").click()
+        page.get_by_label("Edit your question").fill("What does QX-4031 mean?")
+        page.get_by_label("Edit your question").press("Enter")
+        expect(page.get_by_role("list", name="Steps")).to_contain_text("Searched:")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.get_by_role("status")).to_have_text("Stopped")
+        page.get_by_role("button", name="Previous version").click()
+        expect(_questions(page)).to_have_text(QUESTION)
+        expect(page.locator(".ended")).to_contain_text("stopped")
+        looked.set()
+
+
+def test_a_server_that_cannot_be_reached_is_said(opens: Opens, address: str) -> None:
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        page.route("**/api/conversations", lambda route: route.abort())
+        _ask(page, QUESTION)
+        expect(page.get_by_role("status")).to_have_text(
+            "The connection to Quarry was lost."
+            " Check your network, then try again. If that does not help, tell whoever runs Quarry."
+        )
+        watched.wrong[:] = [line for line in watched.wrong if "ERR_FAILED" not in line]
+
+
 def test_stopped_and_what_was_written_is_kept(
     opens: Opens, address: str, model: ScriptedModel, pictures: Path
 ) -> None:

@@ -273,6 +273,24 @@ def test_a_stopped_answer_keeps_what_was_written(
     assert (withheld["text"], withheld["answer"], withheld["html"]) == ("", None, None)
 
 
+def test_all_answers_of_a_conversation_are_stopped_whichever_is_shown(
+    bob: TestClient, ann: TestClient, writer: Writer
+) -> None:
+    writer.may_write.clear()
+    conversation, first = _begin(bob)
+    other, elsewhere = _begin(bob)
+    again = bob.post(f"{BASE}/{conversation}/messages/{first}/regenerate").json()["answer"]["id"]
+    assert ann.post(f"{BASE}/{conversation}/stop").status_code == 404
+    assert bob.post(f"{BASE}/{conversation}/stop").status_code == 204
+    for message in (first, again):
+        assert _follow(bob, conversation, message)[-1].name == "stopped"
+    assert _open(bob, other)["messages"][-1]["status"] == "running"
+    writer.may_write.set()
+    assert _follow(bob, other, elsewhere)[-1].name == "done"
+    assert bob.post(f"{BASE}/{other}/stop").status_code == 204
+    assert _open(bob, other)["messages"][-1]["status"] == "finished"
+
+
 def _wait_until_written(container: Container, conversation: str, message: int, text: str) -> None:
     """Until the events hold this text: they are read as another server process reads them."""
     owner = ConversationOwner(people.get_by_email(container.database, BOB).id)
@@ -453,7 +471,7 @@ def test_others_cannot_tell_a_conversation_from_one_that_never_was(
         assert [one.status_code for one in answers] == [404, 404], (method, path)
         assert answers[0].text == answers[1].text, (method, path)
         asked += 1
-    assert asked == 15
+    assert asked == 16
     assert ann.get(BASE).json()["conversations"] == []
     assert _open(bob, conversation)["messages"][-1]["status"] == "finished"
 
