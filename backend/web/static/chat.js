@@ -51,7 +51,7 @@ const list = new ConversationList({
     if (one.id === conversation?.id) show(one, messages);
   },
   removed: (id) => {
-    drafts.drop(id);
+    drafts.dropAll(id);
     others.postMessage(id);
     if (id === conversation?.id) go(null);
   },
@@ -61,6 +61,7 @@ const feedback = new FeedbackButtons(say);
 const thread = new Thread(element("thread"), JSON.parse(element("chat").dataset.reasons), {
   edit: (message, text) => !editedLength.refuses(text) && ask(text, message.parent_id, choicesOf(message)),
   typed: (text) => editedLength.watch(text),
+  draft: (message) => drafts.edited(conversation.id, message.id),
   search: searchIn,
   again,
   choose,

@@ -1,11 +1,12 @@
-// What was typed and not sent, by conversation; it survives the tab, and nobody else sees it who signs in here.
+// What was typed and not sent, by conversation, and by question that is edited; it survives the tab, until its person signs out.
 const MOST = 50;
+const prefixOf = (owner) => `draft ${owner} `;
 
 export class Drafts {
   #prefix;
 
   constructor(owner) {
-    this.#prefix = `draft ${owner} `;
+    this.#prefix = prefixOf(owner);
   }
 
   get(conversation) {
@@ -13,21 +14,37 @@ export class Drafts {
   }
 
   put(conversation, text) {
-    if (!text) return this.drop(conversation);
-    try {
-      localStorage.setItem(this.#key(conversation), JSON.stringify({ text, at: Date.now() }));
-    } catch (error) {
-      if (error.name !== "QuotaExceededError") throw error;
-    }
-    this.#dropOldest();
+    this.#put(this.#key(conversation), text);
   }
 
   drop(conversation) {
     localStorage.removeItem(this.#key(conversation));
   }
 
+  /** Leave nothing of a conversation that is deleted. */
+  dropAll(conversation) {
+    this.drop(conversation);
+    drop((key) => key.startsWith(`${this.#key(conversation)} `));
+  }
+
+  /** The draft of a question that is edited, as something to be read and kept. */
+  edited(conversation, message) {
+    const key = `${this.#key(conversation)} ${message}`;
+    return { text: this.#read(key).text ?? "", keep: (text) => this.#put(key, text) };
+  }
+
   #key(conversation) {
     return this.#prefix + (conversation ?? "new");
+  }
+
+  #put(key, text) {
+    if (!text) return localStorage.removeItem(key);
+    try {
+      localStorage.setItem(key, JSON.stringify({ text, at: Date.now() }));
+    } catch (error) {
+      if (error.name !== "QuotaExceededError") throw error;
+    }
+    this.#dropOldest();
   }
 
   #read(key) {
@@ -39,4 +56,11 @@ export class Drafts {
     const byAge = keys.sort((one, other) => this.#read(other).at - this.#read(one).at);
     for (const key of byAge.slice(MOST)) localStorage.removeItem(key);
   }
+}
+
+/** Leave none of a person's drafts to who uses this browser next. */
+export const dropDrafts = (owner) => drop((key) => key.startsWith(prefixOf(owner)));
+
+function drop(isMeant) {
+  for (const key of Object.keys(localStorage).filter(isMeant)) localStorage.removeItem(key);
 }

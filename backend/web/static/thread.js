@@ -2,6 +2,7 @@
 import { fileChips } from "./attachments.js";
 import { copied } from "./copying.js";
 import { translate } from "./messages.js";
+import { reveal } from "./scroll_position.js";
 import { translateSentence } from "./sentences.js";
 import { showSummary } from "./summarised.js";
 import { replaceControls } from "./text.js";
@@ -13,7 +14,7 @@ export class Thread {
   #reasons;
   #entries = new Map();
 
-  /** `hooks`: edit(message, text), typed(text), again(message), choose(id), search(answer, scope), answered(node, message, turn), say(text). `reasons`: why passages are shown, in sentences. */
+  /** `hooks`: edit(message, text), typed(text), draft(message), again(message), choose(id), search(answer, scope), answered(node, message, turn), say(text). `reasons`: why passages are shown, in sentences. */
   constructor(root, reasons, hooks) {
     this.#root = root;
     this.#hooks = hooks;
@@ -86,16 +87,27 @@ export class Thread {
     part(node, "text").textContent = replaceControls(message.text);
     part(node, "files").replaceChildren(...fileChips(message.files));
     part(node, "edit").addEventListener("click", () => this.#edit(node, message));
+    if (this.#hooks.draft(message).text) this.#openForm(node, message);
     return { node };
   }
 
-  /** The form is in the page while it is open: a browser that fills in forms looks through all of a page whenever one comes or goes. */
   #edit(node, message) {
-    if (part(node, "editing")) return part(node, "editing").querySelector("textarea").focus();
+    if (!part(node, "editing")) this.#openForm(node, message);
+    const form = part(node, "editing");
+    const box = form.querySelector("textarea");
+    box.focus({ preventScroll: true });
+    reveal(form);
+    box.setSelectionRange(box.value.length, box.value.length);
+  }
+
+  /** The form is in the page while it is open: a browser that fills in forms looks through all of a page whenever one comes or goes. */
+  #openForm(node, message) {
     const form = made("editing");
     const box = form.querySelector("textarea");
+    const draft = this.#hooks.draft(message);
     const show = (is) => (part(node, "text").hidden = part(node, "tools").hidden = is);
     const close = () => {
+      draft.keep("");
       form.remove();
       this.#hooks.typed("");
       show(false);
@@ -110,7 +122,10 @@ export class Thread {
       event.preventDefault();
       send();
     });
-    box.addEventListener("input", () => this.#hooks.typed(box.value));
+    box.addEventListener("input", () => {
+      draft.keep(box.value === message.text ? "" : box.value);
+      this.#hooks.typed(box.value);
+    });
     box.addEventListener("keydown", (event) => {
       if (event.key === "Escape") close();
       else if (isSending(event)) send();
@@ -119,9 +134,7 @@ export class Thread {
     });
     part(node, "tools").before(form);
     show(true);
-    box.value = message.text;
-    box.focus();
-    box.setSelectionRange(box.value.length, box.value.length);
+    box.value = draft.text || message.text;
   }
 
   #answerEntry(message, question) {

@@ -510,6 +510,38 @@ def test_drafts_survive_a_reload(opens: Opens, address: str, model: ScriptedMode
         expect(box).to_have_value("")
 
 
+def test_an_edit_survives_a_reload_until_it_is_left_or_sent(
+    opens: Opens, address: str, model: ScriptedModel
+) -> None:
+    model.play(_echoing)
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        editing = page.get_by_label("Edit your question")
+        _begin(page, "First question")
+        page.get_by_role("button", name="Edit").click()
+        editing.fill("First question in other words")
+        page.get_by_role("link", name="New conversation").click()
+        expect(editing).to_have_count(0)
+        page.go_back()
+        expect(editing).to_have_value("First question in other words")
+        page.reload()
+        expect(editing).to_have_value("First question in other words")
+        editing.press("Escape")
+        expect(_questions(page)).to_have_text("First question")
+        page.reload()
+        expect(_questions(page)).to_have_text("First question")
+        expect(editing).to_have_count(0)
+
+        page.get_by_role("button", name="Edit").click()
+        expect(editing).to_have_value("First question")
+        editing.fill("Another question")
+        editing.press("Enter")
+        _is_complete(page)
+        page.get_by_role("button", name="Previous version").click()
+        expect(_questions(page)).to_have_text("First question")
+        expect(editing).to_have_count(0)
+
+
 def test_two_tabs_show_the_same(opens: Opens, address: str, model: ScriptedModel) -> None:
     looked = threading.Event()
     model.play(_echoing)

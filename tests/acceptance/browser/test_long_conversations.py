@@ -128,6 +128,7 @@ def test_closed_forms_are_not_in_the_page(opens: Opens, home: Home, server: Serv
         good = messages.last.get_by_role("button", name="Good")
         bad.press("Enter")
         expect(page.get_by_role("textbox", name="Why?")).to_be_focused()
+        _stands_above_box(page, page.get_by_role("button", name="Send"))
         expect(bad).to_have_attribute("aria-expanded", "true")
         expect(forms).to_have_count(1)
         page.get_by_role("textbox", name="Why?").fill("Not today.")
