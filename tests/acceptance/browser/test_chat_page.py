@@ -817,3 +817,17 @@ def test_an_answer_is_withheld_once_its_sources_may_not_be_read(
         _ask(page, "And now?")
         expect(_answers(page).last).to_contain_text("And now?")
         assert all("interlock of the laser" not in request.text for request in model.requests[-1:])
+
+        page.get_by_label("Your question", exact=True).fill("My salary, and")
+        page.evaluate("localStorage.setItem('draft somebody else', '{}')")
+        assert _drafts(page) != {"draft somebody else": "{}"}
+        page.goto(f"{server.url}/account")
+        page.get_by_role("main").get_by_role("button", name="Sign out", exact=True).click()
+        expect(page.get_by_label("E-mail address")).to_be_visible()
+        assert _drafts(page) == {"draft somebody else": "{}"}
+
+
+def _drafts(page: Page) -> object:
+    return page.evaluate(
+        "Object.fromEntries(Object.entries(localStorage).filter(([key]) => key.startsWith('draft ')))"
+    )
