@@ -112,6 +112,11 @@ def test_closed_forms_are_not_in_the_page(opens: Opens, home: Home, server: Serv
         expect(messages).to_have_count(2 * PAIRS)
         expect(page.locator("#thread").locator("form, textarea, select, input")).to_have_count(0)
 
+        as_it_is = _lay_out_by_typing(page)
+        page.evaluate("document.getElementById('thread').style.contain = 'none'")
+        assert as_it_is < 0.7 * _lay_out_by_typing(page)
+        page.evaluate("document.getElementById('thread').style.contain = ''")
+
         last = messages.nth(2 * PAIRS - 2)
         last.get_by_role("button", name="Edit").press("Enter")
         box = page.get_by_label("Edit your question")
