@@ -203,7 +203,9 @@ export class ConversationList {
       const hadFocus = editing.contains(document.activeElement);
       editing.replaceWith(item);
       if (hadFocus) item.querySelector("a").focus();
-      if (isKept && title && title !== one.title) this.#change(one, { title }, translate("Renamed."));
+      if (!isKept || title === one.title) return;
+      if (title) this.#change(one, { title }, translate("Renamed."));
+      else this.#hooks.say(translate("A title has at least one visible character. It was not renamed."));
     };
     back(editing);
     box.focus();

@@ -457,6 +457,14 @@ def test_found_renamed_archived_and_deleted(
         expect(page.get_by_role("status")).to_have_text("Renamed.")
         expect(page.get_by_role("link", name="Bikes", exact=True)).to_be_visible()
 
+        _options(page, "Bikes", "Rename")
+        title.fill("  ")
+        title.press("Enter")
+        expect(page.get_by_role("status")).to_have_text(
+            "A title has at least one visible character. It was not renamed."
+        )
+        expect(page.get_by_role("link", name="Bikes", exact=True)).to_be_visible()
+
         _options(page, "Bikes", "Archive")
         expect(_titles(page)).to_have_count(2)
         page.get_by_role("button", name="Archived").click()
