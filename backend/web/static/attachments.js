@@ -1,5 +1,5 @@
 // Files for the next question: dropped, pasted or chosen; uploaded one after the other, and shown as chips.
-import { translate } from "./messages.js";
+import { pluralize, translate } from "./messages.js";
 import { joinSentences, translateSentence } from "./sentences.js";
 import { send } from "./stream.js";
 import { documentUrl, make, replaceControls } from "./text.js";
@@ -212,12 +212,14 @@ function tooLarge({ name, size }) {
   return translate("{name} has {number} bytes; a file may have {most}. Split it, or leave out what the question does not need.", { name, number, most });
 }
 
-/** The files of a question, as the thread shows them. */
-export function fileChips(files = []) {
-  return files.map((file) => {
+/** The files of a question, as the thread shows them, and how many were deleted since. */
+export function fileChips(files = [], deleted = 0) {
+  const chips = files.map((file) => {
     const name = make("a", { class: "file-name", href: documentUrl(file.document_id) }, replaceControls(file.name));
     return make("li", {}, name);
   });
+  if (deleted) chips.push(make("li", { class: "dim" }, make("span", { class: "file-name" }, pluralize(deleted, "One file was deleted", "{number} files were deleted"))));
+  return chips;
 }
 
 /** What became of the files of a question, with the way to search everything; what is not kept has none. */

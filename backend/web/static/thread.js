@@ -85,7 +85,7 @@ export class Thread {
   #questionEntry(message) {
     const node = made("question");
     part(node, "text").textContent = replaceControls(message.text);
-    part(node, "files").replaceChildren(...fileChips(message.files));
+    part(node, "files").replaceChildren(...fileChips(message.files, message.deleted_files));
     part(node, "edit").addEventListener("click", () => this.#edit(node, message));
     if (this.#hooks.draft(message).text) this.#openForm(node, message);
     return { node };

@@ -346,6 +346,7 @@ export class Turn {
   restoreText(text, html, said) {
     for (const name of ["work", "beside"]) this.part(name).hidden = true;
     for (const citation of said?.citations ?? []) this.#cited.set(citation.number, citation);
+    this.#takeOrigins(said?.documents ?? []);
     showReferences(this.part("references"), said?.references ?? [], this.#sources);
     this.#live.add(text);
     this.#live.draw();

@@ -416,12 +416,13 @@ def _shows_its_source(page: Page) -> None:
     expect(page.get_by_role("button", name="Copied with sources")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")
     address = page.evaluate("location.origin")
-    listed = rf"open \[\d+\]\. Slowly.*\n\[\d+\] {title}\n    {address}/document/\S+\n"
+    listed = rf"open \[\d+\]\. Slowly.*\n\[\d+\] {title}.*QX-4031 means that.*\n    {address}/document/\S+\n"
     assert re.search(listed, copied, re.DOTALL)
     chip = _answers(page).locator(".cite")
     chip.hover()
     expect(page.get_by_role("tooltip")).to_contain_text(title)
     expect(page.get_by_role("tooltip")).to_contain_text("QX-4031 means that")
+    expect(page.get_by_role("tooltip").locator(".dim")).to_contain_text("handbook")
     chip.click()
     pane = page.get_by_role("region", name="Document")
     expect(pane).to_contain_text(title)

@@ -88,7 +88,9 @@ def _axe(page: Page) -> None:
     assert not found, found
 
 
-def test_three_files_are_read_whole_and_cited(opens: Opens, address: str, pictures: Path) -> None:
+def test_three_files_are_read_whole_and_cited(
+    opens: Opens, server: Serving, address: str, pictures: Path
+) -> None:
     with opens(address) as watched:
         page = watched.open("/chat")
         _add(page, *map(_file, range(3)))
@@ -109,11 +111,19 @@ def test_three_files_are_read_whole_and_cited(opens: Opens, address: str, pictur
         _axe(page)
         page.reload()
         expect(asked.get_by_role("listitem")).to_have_count(3)
+        conversation = page.url.removeprefix(address)
         page.locator(".answer .cite").first.click()
         page.get_by_role("link", name="Open on its own page").click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("plan-1.md")
         expect(page.get_by_text("the person who added it, and those in a project")).to_be_visible()
         page.screenshot(path=pictures / "files-document-light.png")
+        for one in server.client.get("/api/files").json()["files"][1:]:
+            server.client.delete(f"/api/files/{one['id']}")
+        watched.open(conversation)
+        expect(asked.get_by_role("listitem")).to_have_count(2)
+        expect(asked).to_contain_text("2 files were deleted")
+        page.screenshot(path=pictures / "files-deleted-light.png")
+        _axe(page)
 
 
 def test_the_card_says_whose_a_file_is_that_no_search_found(opens: Opens, address: str) -> None:
