@@ -36,6 +36,7 @@ from backend.chat.history import (
 from backend.chat.llm.client import (
     ModelError,
     ModelRequestError,
+    ModelSetupError,
     ModelUnavailableError,
     ToolsUnsupportedError,
 )
@@ -267,16 +268,17 @@ def _make_failure(error: ModelError, citations: tuple[Citation, ...]) -> TurnFai
 
 
 def _find_cause(error: ModelError) -> FailureCause:
-    is_refused = isinstance(error, ModelRequestError)
-    return FailureCause.MODEL_SETUP if is_refused else FailureCause.MODEL
+    return FailureCause.MODEL_SETUP if isinstance(error, ModelSetupError) else FailureCause.MODEL
 
 
 def _advice(error: ModelError) -> str:
     match error:
         case ModelUnavailableError(retry_after=after) if after:
             return f"Ask again in {after.total_seconds():.0f} seconds."
-        case ModelRequestError():
+        case ModelSetupError():
             return "Ask the administrator of Quarry to correct this setting."
+        case ModelRequestError():
+            return "Ask in other words. If that fails too, tell the administrator of Quarry."
         case _:
             return "Ask again."
 

@@ -4,7 +4,13 @@ import logging
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
-from backend.chat.llm.client import ChatModel, ModelError
+from backend.chat.llm.client import (
+    ChatModel,
+    ModelError,
+    ModelRequestError,
+    ModelSetupError,
+    ModelTimeoutError,
+)
 from backend.chat.llm.messages import ModelEvent, ModelMessage, ToolSpec
 from backend.chat.llm.metering import MeteredModel, UsageMeter
 from backend.chat.llm.model_settings import ModelSettings
@@ -18,6 +24,8 @@ FIRST_EVENT_SECONDS = 5.0
 FIRST_EVENT_SHARE = 0.5
 """The fast model is waited for so many seconds, or this share of the time left, whichever is less, so that the other one
 has time as well; one that reasons is waited for that share."""
+LEAST_PATIENCE = 3.0
+"""Seconds. A model that does not begin to answer within fewer may only be slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +60,17 @@ class SubstitutedModel:
         """Return what the first one said; None where the other one is to be asked. Raises ModelError: there is no time left."""
         if self.model.settings in self.resting:
             return None
+        patience = _find_patience(self.model, request.deadline)
         try:
-            return _ask(self.model, request)
+            return list(start_stream(self.model, request, patience))
         except ModelError as error:
             # Who is only slow, or was asked in vain because the turn has ended, has not failed.
             if not request.deadline.remaining():
                 raise
-            self.resting.add(self.model.settings)
-            names = (self.model.settings.shown_name, self.substitute.settings.shown_name)
-            LOG.warning("%s is not asked for a while, but %s: %s", *names, error)
+            if _is_broken(error, patience):
+                self.resting.add(self.model.settings)
+                names = (self.model.settings.shown_name, self.substitute.settings.shown_name)
+                LOG.warning("%s is not asked for a while, but %s: %s", *names, error)
             return None
 
 
@@ -75,7 +85,19 @@ def meter_model(model: ChatModel, meter: UsageMeter, count_tokens: CountTokens) 
     )
 
 
-def _ask(model: ChatModel, request: StepRequest) -> Sequence[ModelEvent]:
-    share = request.deadline.remaining() * FIRST_EVENT_SHARE
-    patience = share if model.settings.reasons else min(FIRST_EVENT_SECONDS, share)
-    return list(start_stream(model, request, patience))
+def _find_patience(model: ChatModel, deadline: Deadline) -> float:
+    share = deadline.remaining() * FIRST_EVENT_SHARE
+    return share if model.settings.reasons else min(FIRST_EVENT_SECONDS, share)
+
+
+def _is_broken(error: ModelError, patience: float) -> bool:
+    """Return whether other requests would fail too: one request may be refused for what it says, and be given little time."""
+    match error:
+        case ModelSetupError():
+            return True
+        case ModelRequestError():
+            return False
+        case ModelTimeoutError():
+            return patience >= LEAST_PATIENCE
+        case _:
+            return True

@@ -41,6 +41,7 @@ class RunAssistant:
             settings,
             scope=add_files(settings, files if has_texts else None),
             searches=settings.searches or has_texts,
+            searches_web=settings.may_use_web,
         )
 
     def _open_assistants(self, readers: "Readers") -> "AssistantService":

@@ -82,6 +82,10 @@ class ModelRequestError(ModelError):
     """The endpoint refuses the request; the details say which setting to change."""
 
 
+class ModelSetupError(ModelRequestError):
+    """A key, a name or an address is wrong, or the account is used up: the endpoint refuses every request."""
+
+
 class ToolsUnsupportedError(ModelRequestError):
     """The model or its server cannot call tools."""
 
@@ -140,7 +144,8 @@ class LanguageModel:
 
         Raises:
             ModelUnavailableError: no answer after all retries; `ModelTimeoutError`: not by the deadline.
-            ModelRequestError: a wrong key, model or setting; `ToolsUnsupportedError`: it cannot call tools.
+            ModelRequestError: it refuses the request; `ModelSetupError`: a wrong key, model or address;
+                `ToolsUnsupportedError`: it cannot call tools.
             MalformedCompletionError: no chat completion, or an incomplete one.
         """
         try:
@@ -272,11 +277,11 @@ class LanguageModel:
         quoted = self._quote(error.message)
         match error.status_code:
             case 401 | 403:
-                return ModelRequestError(
+                return ModelSetupError(
                     _KEY_REFUSED, f"Set {self._names.key} to a valid one. {quoted}"
                 )
             case 429 if error.code == "insufficient_quota":
-                return ModelRequestError(
+                return ModelSetupError(
                     "The quota of the language model account is used up.", quoted
                 )
             case 408 | 409 | 425 | 429:
@@ -292,12 +297,12 @@ class LanguageModel:
                 f"There is no model {self.settings.model!r} at {self.settings.base_url}. Set {self._names.model} to"
                 f" a model that is there, and {self._names.url} to an address that ends in /v1. {quoted}"
             )
-            return ModelRequestError("The language model was not found.", details)
+            return ModelSetupError("The language model was not found.", details)
         details = f"Check {self._names.model} and {self._names.window}. {quoted}"
         return ModelRequestError("The language model refused the request.", details)
 
-    def _unsendable_key(self) -> ModelRequestError:
-        return ModelRequestError(
+    def _unsendable_key(self) -> ModelSetupError:
+        return ModelSetupError(
             "The key of the language model cannot be sent.",
             f"The value of {self._names.key} contains an invalid character, such as a line break at its end."
             " Set it again.",
@@ -409,7 +414,7 @@ def _check_content_type(stream: "Stream[ChatCompletionChunk]", settings: ModelSe
             f"{settings.base_url} answers with a web page. Set {settings.names.url} to an OpenAI-compatible server; it"
             " usually ends in /v1."
         )
-        raise ModelRequestError(_NO_ANSWER, details)
+        raise ModelSetupError(_NO_ANSWER, details)
 
 
 def _incomplete(failure: ModelUnavailableError) -> ModelError:

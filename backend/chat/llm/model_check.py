@@ -14,7 +14,7 @@ from indexing.runtime.deadline import Deadline
 CHECK_SECONDS = 20.0
 _LONGEST_ANSWER = 200
 _TEMPERATURE = 0.5
-"""Which models that reason refuse: they accept 1 at most."""
+"""Which models that reason refuse: they accept 1 alone."""
 _COUNT = ChatMessage("user", "Count from one to five, in words, and write nothing else.")
 _CALL = ChatMessage("user", "Call the tool note with the text ready.")
 _TOOL = ToolSpec(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from backend.chat import substituted_model
 from backend.chat.llm import resting_models
 from backend.chat.llm.client import LanguageModel, make_complete
 from backend.chat.llm.metering import UsageMeter
@@ -74,14 +75,23 @@ def test_another_one_does_what_it_fails_to_do(pair: Pair, reply: Reply) -> None:
     assert pair.model.settings.shown_name == "large"
 
 
-def test_a_silent_one_leaves_half_of_the_time_to_the_other(pair: Pair) -> None:
+@pytest.mark.parametrize(("least_patience", "asked_next"), [(0.4, "large"), (3.0, "small")])
+def test_a_silent_one_leaves_half_of_the_time_to_the_other(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, least_patience: float, asked_next: str
+) -> None:
+    """Where it was given little time, it may only be slow, and is asked again."""
+    monkeypatch.setattr(substituted_model, "LEAST_PATIENCE", least_patience)
     pair.fast.play(lambda _: Silent())
     began = time.monotonic()
     assert pair.complete(Deadline.after(1)) == "by the usual one"
     assert 0.4 < time.monotonic() - began < 0.9
-    began = time.monotonic()
-    assert pair.complete(Deadline.after(1)) == "by the usual one"
-    assert time.monotonic() - began < 0.4
+    assert pair.model.settings.shown_name == asked_next
+
+
+def test_one_request_that_is_refused_keeps_no_other_from_it(pair: Pair) -> None:
+    pair.fast.play([Refuse(400, "content filter"), Say("by the fast one")])
+    assert pair.complete(Deadline.after(5)) == "by the usual one"
+    assert pair.complete(Deadline.after(5)) == "by the fast one"
 
 
 def test_it_is_asked_again_after_its_rest(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
