@@ -98,7 +98,7 @@ def ask_in_terminal(
 
     Raises:
         NotFoundError: there is no such assistant, or it is not for the asker.
-        InvalidInputError: a file cannot be read.
+        InvalidInputError: a file cannot be read, or the assistant has files of its own.
         AnswerFailedError, TemporarilyUnavailableError: the answer failed.
         ConflictError: the mode contradicts itself, or asks for the web, which is switched off.
     """
@@ -109,7 +109,6 @@ def ask_in_terminal(
         readers=readers,
         deadline=Deadline.after(container.settings.answer_seconds),
         person_id=NOBODY,
-        # Passages are shown without memories.
         owner=owner if container.chat.model else None,
         filters=Filters(sets=frozenset(asked.sets) or None),
         files=tuple(map(_context_file, files)),
@@ -132,16 +131,29 @@ def ask_in_terminal(
 def _find_settings(
     database: Database, readers: Readers, owner: ConversationOwner | None, wanted: str | None
 ) -> AssistantSettings:
-    """Return how an assistant answers. Raises NotFoundError: there is none of this id or name, or it is not for the asker."""
+    """Return how an assistant answers.
+
+    Raises:
+        NotFoundError: there is none of this id or name, or it is not for the asker.
+        InvalidInputError: it has files, which are not read here.
+    """
     if wanted is None:
         return read_default_settings(database)
+    from backend.access.shared_file_readers import resolve_in
     from backend.api.started_research import find_assistant
     from backend.conversations.assistant_service import AssistantService, AssistantUser
+    from backend.files.attached_files import find_attached
 
     user = AssistantUser(owner=owner, readers=readers, is_admin=False, actor=OWNER)
     # What an assistant is limited to is not shown here.
     usable = AssistantService(database=database, user=user, find_sources=frozenset[str])
-    return usable.find_settings_of_conversation(find_assistant(usable, wanted))
+    settings = usable.find_settings_of_conversation(find_assistant(usable, wanted))
+    held = resolve_in(database, readers, owner, settings.holders)
+    if find_attached(database, owner, (), settings.holders, held) is not None:
+        raise InvalidInputError(
+            "This assistant has files of its own, which are not read in the terminal. Ask it on its page."
+        )
+    return settings
 
 
 def _print_events(
@@ -352,7 +364,10 @@ def ask(
                 file or [],
                 console,
                 chosen,
-                command_line.find_owner(container.database, readers),
+                # Passages are shown without memories.
+                command_line.find_owner(container.database, readers)
+                if container.chat.model or assistant
+                else None,
                 Asked(assistant=assistant, sets=tuple(document_set or ())),
             ),
         )

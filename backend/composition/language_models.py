@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from backend.chat.llm.resting_models import RestingModels
@@ -74,7 +74,6 @@ class LanguageModels:
         self._connected: dict[ModelSettings, LanguageModel] = {}
         self._opened: dict[StoredModel, ModelSettings] = {}
         """With their keys decrypted, of models that were used."""
-        self._resting = RestingModels()
         self._chosen: bool | None = None
         self._live = LiveUsage()
 
@@ -241,6 +240,10 @@ class LanguageModels:
             connected = self._connected[settings] = LanguageModel(settings)
         return connected
 
+    @cached_property
+    def _resting(self) -> RestingModels:
+        return RestingModels()
+
     def _connect_fast(self, fast: "ModelSettings", answering: "ModelSettings") -> "ChatModel":
         """Return the model for small tasks. Where it fails, the one that answers does them: it reads the question anyway."""
         from backend.chat.substituted_model import SubstitutedModel
@@ -282,7 +285,9 @@ class TurnModels:
             yield FastModel(
                 complete=make_complete(metered.fast),
                 count_tokens=self.count_tokens,
-                window=metered.fast.settings.prompt_tokens,
+                window=min(
+                    metered.fast.settings.prompt_tokens, metered.answering.settings.prompt_tokens
+                ),
                 answering_window=metered.answering.settings.prompt_tokens,
             )
 

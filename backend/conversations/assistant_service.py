@@ -194,7 +194,7 @@ class AssistantService:
         stored = {"sources": before.sources, "sets": still.sets}
         seen = {name: [one for one in stored[name] if one not in hidden[name]] for name in _LIMITS}
         if not any((seen | given).values()):
-            return given
+            return {"sources": (), "sets": ()}
         kept = {name: (*names, *hidden[name]) for name, names in given.items()}
         return {"sets": still.sets} | kept
 

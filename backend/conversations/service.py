@@ -1,7 +1,7 @@
 """The conversations of one person: list, open, ask, stop. The API and the pages call it."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Self
@@ -25,7 +25,8 @@ from backend.store.database import Database
 from backend.store.files import user_files
 from backend.store.files.user_files import UserFile
 from backend.store.owner import ConversationOwner
-from connectors.errors import InvalidInputError
+from connectors.errors import InvalidInputError, TemporarilyUnavailableError
+from indexing.runtime.deadline import DeadlineExceededError
 
 MOST_READ = 200
 """Messages of somebody else's conversation that are shown: the last ones."""
@@ -99,11 +100,12 @@ class ConversationService:
         words = read_words(query)
         found = search.list_page(state, words, before, limit + 1)
         page = found[:limit]
-        is_first_of_active = state == "active" and before is None
+        is_whole = len(found) <= limit
+        is_asked_alone = is_whole and state == "active" and before is None
         return ConversationPage(
             page,
-            None if len(found) <= limit else page[-1].position,
-            archived_too=is_first_of_active and _finds_archived(search, words),
+            None if is_whole else page[-1].position,
+            archived_too=is_asked_alone and _finds_archived(search, words),
         )
 
     def get(self, conversation_id: str) -> Conversation:
@@ -322,7 +324,10 @@ class ConversationService:
 
 def _finds_archived(search: ConversationSearch, words: Sequence[str]) -> bool:
     """Return whether these words find something in the archive; no words look for nothing."""
-    return bool(words) and bool(search.list_page("archived", words, None, 1))
+    # What was found in the list is shown, also where there is no time left for the archive.
+    with suppress(TemporarilyUnavailableError, DeadlineExceededError):
+        return bool(words) and bool(search.list_page("archived", words, None, 1))
+    return False
 
 
 def _make_writer(process: TurnProcess) -> Writer:

@@ -101,7 +101,7 @@ def find_attached(
     of_project = _list_shared(database, owner, _project(holders), readers)
     of_assistant = _list_shared(database, owner, _assistant(holders), readers)
     unread = _count_unread(of_project, of_assistant)
-    deleted = sum(user_files.count_deleted(database, [one.id for one in path]).values())
+    deleted = user_files.count_deleted_of(database, [one.id for one in path])
     seen: set[str] = set()
     found = AttachedFiles(
         database=database,

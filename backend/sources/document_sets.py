@@ -28,7 +28,7 @@ from indexing.text.normalization import is_storable
 
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_RULE = 100, 1_000, 1_000
 MOST_RULES, MOST_READERS = 2_000, 100
-MOST_TRIED = 200
+MOST_TRIED = 20
 """Rules of a set of which it is told whether each selects anything: the index is asked of one after the other."""
 
 

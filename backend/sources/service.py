@@ -294,6 +294,7 @@ class SourceService:
         self._record_sync(name, when_empty, find_current_run(self.database, name))
 
     def _record_sync(self, name: str, when_empty: "EmptyListing", current: Run | None) -> None:
+        # Who waits for another process has begun nothing that could be recorded.
         if current is not None:
             raise ConflictError(f"{current.description}. Wait until it is done, or stop it.")
         with self._on_source("sync", name) as (_, source, details):

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ RAN = "ran to its end"
 GENERATE = "openapi-python-client"
 LEFT_OUT = 3
 """Routes that answer with files or with JSON lines, of which the generator warns."""
-WITH_REQUESTS = ("files.md", "ingestion.md", "knowledge.md", "memories.md")
+WITH_REQUESTS = ("files.md", "ingestion.md", "knowledge.md", "memories.md", "server.md")
 """Those with requests that curl sends."""
 TRIED_ELSEWHERE = ("openai.md",)
 """With a language model: tests/unit/backend/api/openai/test_documentation.py."""
@@ -35,7 +36,7 @@ class Client:
     variables: dict[str, str]
 
     def run(self, *command: str, text: str = "") -> subprocess.CompletedProcess[str]:
-        path = f"{GENERATOR}:{os.environ['PATH']}"
+        path = f"{GENERATOR}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         return subprocess.run(
             command,
             input=text,
@@ -70,7 +71,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         project = server.client.post("/api/projects", json={"name": "Hall"}).raise_for_status()
         token = server.authorization["Authorization"].removeprefix("Bearer ")
         names = {"QUARRY": server.url, "TOKEN": token, "SEARCH_TOKEN": token}
-        yield Client(server, folder, {**names, "PROJECT": project.json()["id"]})
+        of_home = {name: home.environment()[name] for name in ("PYTHONPATH", "QUARRY_HOME")}
+        yield Client(server, folder, {**names, **of_home, "PROJECT": project.json()["id"]})
 
 
 def read_blocks(name: str, language: str) -> list[str]:

@@ -115,8 +115,8 @@ class LanguageModel:
 
     def __init__(self, settings: ModelSettings) -> None:
         self.settings = settings
-        self.refuses_temperature = False
-        """Whether it has refused the temperature of its settings, and is asked without one from then on."""
+        self._refused_temperatures = set[float | None]()
+        """Also by the copies of `with_temperature`."""
         self._client = _connect(settings)
 
     def close(self) -> None:
@@ -128,7 +128,6 @@ class LanguageModel:
             return self
         other = copy(self)
         other.settings = replace(self.settings, temperature=temperature)
-        other.refuses_temperature = False
         return other
 
     def stream(
@@ -156,6 +155,11 @@ class LanguageModel:
         except ModelError as error:
             LOG.warning("%s", error)
             raise
+
+    @property
+    def refuses_temperature(self) -> bool:
+        """Whether it has refused the temperature of its settings, and is asked without one from then on."""
+        return self.settings.temperature in self._refused_temperatures
 
     @property
     def _names(self) -> SettingNames:
@@ -187,7 +191,7 @@ class LanguageModel:
     def _leave_out(self, request: Json, option: str) -> None:
         del request[option]
         if option == TEMPERATURE:
-            self.refuses_temperature = True
+            self._refused_temperatures.add(self.settings.temperature)
             LOG.info("%s refuses a temperature and is asked without one.", self.settings.shown_name)
 
     def _request(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> Json:

@@ -285,7 +285,13 @@ def hand_over(database: Database, project_id: str, former: Person, new: Person) 
         connection.execute(
             delete(project_members).where(
                 of_project,
-                or_(project_members.c.person_id == new.id, project_members.c.email == former.email),
+                or_(
+                    project_members.c.person_id.in_((former.id, new.id)),
+                    and_(
+                        project_members.c.email == former.email,
+                        project_members.c.person_id.is_(None),
+                    ),
+                ),
             )
         )
         connection.execute(inserting(connection, project_members).values(row))

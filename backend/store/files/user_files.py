@@ -209,12 +209,15 @@ def remove(database: Database, file_ids: Sequence[str]) -> None:
     marked = and_(user_files.c.id.in_(file_ids), user_files.c.status == MARKED)
     emptied = {"name": "", "media_type": "", "size": 0, "sha256": "", "text_length": None}
     emptied |= {"problem": None, "picture": None, "labels_due": 0, "status": DELETED}
+    # In the order in which a conversation that is deleted locks its files, so that no two transactions deadlock.
+    locked = select(user_files.c.id).where(marked).order_by(user_files.c.id).with_for_update()
     with database.writing() as connection:
+        connection.execute(locked)
         connection.execute(delete(user_files).where(marked, ~_IS_OF_QUESTION))
         for table in (project_files, assistant_files):
             gone = select(user_files.c.id).where(marked)
             connection.execute(delete(table).where(table.c.file_id.in_(gone)))
-        connection.execute(update(user_files).where(marked).values(emptied))
+        connection.execute(update(user_files).where(marked, _IS_OF_QUESTION).values(emptied))
 
 
 def attach(
@@ -276,6 +279,16 @@ def count_deleted(database: Database, message_ids: Sequence[int]) -> Mapping[int
     query = query.where(message_files.c.message_id.in_(message_ids), ~IS_THERE)
     with database.reading() as connection:
         return dict(connection.execute(query.group_by(message_files.c.message_id)).all())
+
+
+def count_deleted_of(database: Database, message_ids: Sequence[int]) -> int:
+    """Return how many files of these questions together were deleted; one file may be of several."""
+    files = select(func.count(message_files.c.file_id.distinct())).join_from(
+        message_files, user_files
+    )
+    query = files.where(message_files.c.message_id.in_(message_ids), ~IS_THERE)
+    with database.reading() as connection:
+        return connection.scalars(query).one()
 
 
 def read_pictures(database: Database, file_ids: Sequence[str]) -> Mapping[str, bytes]:

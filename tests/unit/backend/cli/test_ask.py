@@ -10,13 +10,16 @@ from backend.chat.events import PagesRead, WebSearched
 from backend.cli.answer_output import print_general_knowledge, print_references, print_uncited
 from backend.cli.ask import Asked, ask_in_terminal, print_step
 from backend.schemas.answer import AnswerResponse, CitationResponse, SourceKindName, Verdict
-from backend.store.chat import assistants
+from backend.store.chat import assistants, shared_files
 from backend.store.chat.assistants import AssistantValues
+from backend.store.chat.shared_files import FileHolder
+from backend.store.files import user_files
+from backend.store.files.user_files import NewFile
 from backend.store.owner import ConversationOwner
 from backend.web_search.results import BlockedPage, Obstacle, WebPage
 from backend.web_search.web_session import WebFinding
 from connectors.access import Readers
-from connectors.errors import NotFoundError
+from connectors.errors import InvalidInputError, NotFoundError
 from tests.support.conversations import START
 from tests.support.document_sets import apply_all, define, single
 from tests.unit.backend.api.conftest import connected, make_container
@@ -127,7 +130,7 @@ def test_a_question_is_asked_of_a_set_and_of_an_assistant_by_its_name(tmp_path: 
     define(container.database, "Abroad", single("wiki:abroad.md"))
     apply_all(container.database, container.engine.writer)
     database, me = container.database, ConversationOwner(None)
-    assistants.add(database, me, AssistantValues(name="Desk", sets=("Abroad",)), START)
+    desk = assistants.add(database, me, AssistantValues(name="Desk", sets=("Abroad",)), START)
 
     def cited(asked: Asked, owner: ConversationOwner | None = me) -> list[str]:
         question = "How many weeks of leave are there?"
@@ -142,6 +145,19 @@ def test_a_question_is_asked_of_a_set_and_of_an_assistant_by_its_name(tmp_path: 
     assert cited(Asked(sets=("Abroad",))) == abroad
     assert cited(Asked(sets=("None",))) == []
     assert cited(Asked(assistant="desk")) == abroad
+    file = NewFile(
+        id="plan",
+        name="plan.md",
+        media_type="text/markdown",
+        size=3,
+        sha256="plan",
+        document_id="Your files:plan",
+        data=b"abc",
+    )
+    user_files.add(database, me, file, 3)
+    shared_files.add(database, me, FileHolder("assistant", desk), "plan", 9)
+    with pytest.raises(InvalidInputError, match="files of its own"):
+        cited(Asked(assistant="desk"))
     for wanted, owner in (("nobody", me), ("Desk", None)):
         with pytest.raises(NotFoundError, match="no assistant of this id or name"):
             cited(Asked(assistant=wanted), owner)

@@ -361,6 +361,8 @@ def test_a_model_that_refuses_a_temperature_is_asked_without_one(server: Scripte
     assert [one.body.get("temperature") for one in server.requests] == [0.2, None, None]
     # What one assistant sets says nothing of what another one may set.
     assert not cold.with_temperature(1.0).refuses_temperature
+    # The next turn takes a copy of its own.
+    assert cold.with_temperature(0.2).refuses_temperature
     cold.close()
 
 
