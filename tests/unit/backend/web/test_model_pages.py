@@ -148,7 +148,7 @@ def test_a_model_is_tried(container: Container, admin: TestClient, server: Scrip
     add_model(container, "large", server.base_url)
     server.play([Say("one, <b>two</b>"), Say("ready"), Refuse(400, "temperature"), Say("one")])
     shown = admin.post("/model/large/test").text
-    assert "It accepts no temperature: assistants that set one are answered" in shown
+    assert "assistants that set one answer at the model's own temperature." in shown
     assert "It answers" in shown
     assert "one, &lt;b&gt;two&lt;/b&gt;" in shown
     assert "It calls no tools, but is set to call them." in shown
