@@ -45,7 +45,7 @@ def create_project(
     request: Request, projects: ProjectsDependency, form: FormDependency
 ) -> Response:
     try:
-        made = projects.create(form.get("name", ""), form.get("instructions", ""))
+        made = projects.create(form.get("name", ""), _instructions(form) or "")
     except InvalidInputError as error:
         return _show_projects(request, projects, form, str(error))
     return RedirectResponse(f"{PROJECTS}/{made.id}", 303)
@@ -110,6 +110,12 @@ def change_project(
     return RedirectResponse(PROJECTS if is_gone else f"{PROJECTS}/{project_id}", 303)
 
 
+def _instructions(form: Form) -> str | None:
+    """Return the instructions as they were typed: a browser sends each line break as two characters."""
+    given = form.get("instructions")
+    return given if given is None else given.replace("\r\n", "\n")
+
+
 def _remove_member(projects: ProjectService, project_id: str, form: Form) -> None:
     given = form.get("member", "")
     if given.isascii() and given.isdecimal() and len(given) < 10:
@@ -120,7 +126,7 @@ _Act: TypeAlias = Callable[[ProjectService, str, Form], object]
 _ACTIONS: Mapping[ProjectAction, _Act] = MappingProxyType(
     {
         "change": lambda projects, project_id, form: projects.change(
-            project_id, form.get("name"), form.get("instructions")
+            project_id, form.get("name"), _instructions(form)
         ),
         "add": lambda projects, project_id, form: projects.add_member(
             project_id, form.get("email", "")

@@ -6,7 +6,8 @@ const instructions = document.getElementById("instructions");
 // What is not sent stays as it is: another page may have changed it since this one was opened.
 instructions.form.addEventListener("formdata", ({ formData }) => {
   for (const field of instructions.form.querySelectorAll("input[type=text], textarea")) {
-    if (field.value === field.defaultValue) formData.delete(field.name);
+    // What was refused is shown again, and is not stored.
+    if (field.value === field.dataset.stored) formData.delete(field.name);
   }
 });
 

@@ -213,6 +213,17 @@ def test_what_another_page_changed_is_kept_and_a_deletion_is_confirmed(
         ann.get_by_role("button", name="Save").click()
         expect(ann.get_by_role("heading", name="The wharf")).to_be_visible()
         expect(ann.get_by_label("Instructions")).to_have_value(RULES)
+        # What was refused is shown again, and sent with what was wrong in it.
+        ann.get_by_label("Name", exact=True).fill("   ")
+        ann.get_by_label("Instructions").fill("In prose.")
+        ann.get_by_role("button", name="Save").click()
+        expect(ann.get_by_role("alert")).to_be_visible()
+        expect(ann.get_by_label("Instructions")).to_have_value("In prose.")
+        expect(ann.locator("[data-unwired]")).to_have_count(0)
+        ann.get_by_label("Name", exact=True).fill("The wharf")
+        ann.get_by_role("button", name="Save").click()
+        expect(ann.get_by_role("alert")).to_have_count(0)
+        expect(ann.get_by_label("Instructions")).to_have_value("In prose.")
         # The editor is not below what grows.
         heights = [
             ann.get_by_role("heading", name=name, exact=True).evaluate("(one) => one.offsetTop")

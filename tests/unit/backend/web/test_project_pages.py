@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from backend.api.app import Api
 from backend.container import Container
 from backend.conversations.answer_gate import WITHHELD
+from backend.conversations.assistant_values import LONGEST_INSTRUCTIONS
 from backend.store.accounts import people
 from backend.store.chat import conversations, new_messages, projects
 from backend.store.chat.new_messages import ConversationSetting, NewQuestion
@@ -206,3 +207,36 @@ def test_nothing_that_is_written_is_markup(
         page = clients[ANN].get(path).text
         assert "<script>alert" not in page
         assert "&lt;script&gt;alert(1)" in page
+
+
+def test_what_was_typed_is_shown_again_where_it_is_refused(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    project = _add(container)
+    long = "a" * (LONGEST_INSTRUCTIONS + 1)
+    refused = clients[ANN].post(
+        f"/projects/{project}/change", data={"name": "The depot", "instructions": long}
+    )
+    assert refused.status_code == 422
+    # The stored texts stand beside: by them the script knows what is changed.
+    assert 'value="The depot" data-stored="Depot"' in refused.text
+    assert f">{long}</textarea>" in refused.text
+    assert 'data-stored="Depot" aria-describedby="instructions-help"' in refused.text
+    assert "<h1><bdi>Depot</bdi></h1>" in refused.text
+
+
+def test_a_line_break_of_a_form_is_one_character(
+    container: Container, clients: dict[str, TestClient]
+) -> None:
+    project = _add(container)
+    lines = "a\r\n" * (LONGEST_INSTRUCTIONS // 2 - 1) + "a"
+    page = f"/projects/{project}"
+    made = clients[ANN].post(
+        "/projects", data={"name": "Yard", "instructions": lines}, follow_redirects=False
+    )
+    changed = clients[ANN].post(
+        f"{page}/change", data={"instructions": lines}, follow_redirects=False
+    )
+    assert (made.status_code, changed.status_code) == (303, 303)
+    kept = projects.get(container.database, _owner(container, ANN), project)
+    assert kept.instructions == lines.replace("\r\n", "\n")
