@@ -162,8 +162,7 @@ export class Attachments {
   #fail(entry, problem) {
     this.#show(entry, "failed", "");
     entry.node.querySelector(".dim").remove();
-    entry.node.append(make("span", { class: "file-problem" }, replaceControls(problem)));
-    // Why, its chip says.
+    entry.node.append(make("span", { class: "file-problem", role: "alert" }, replaceControls(problem)));
     this.#say(this.objection);
   }
 
@@ -199,7 +198,7 @@ export function uploaded({ given, node, abort }) {
       const { detail, advice } = request.response ?? {};
       reject(new Error(joinSentences(translateSentence(detail), translateSentence(advice)) || LOST));
     });
-    request.addEventListener("error", () => reject(new Error(LOST)));
+    for (const end of ["error", "abort"]) request.addEventListener(end, () => reject(new Error(LOST)));
     abort.signal.addEventListener("abort", () => request.abort());
     const form = new FormData();
     form.append("file", given);

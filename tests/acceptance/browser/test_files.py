@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-from playwright.sync_api import FilePayload, Locator, Page, expect
+from playwright.sync_api import FilePayload, Locator, Page, Route, expect
 
 from backend.files.file_types import LARGEST_FILE
 from tests.support.browser import Opens, check_looks
@@ -220,7 +220,9 @@ def test_a_file_that_is_too_large_is_not_sent(
         chooser.value.set_files(tmp_path / "large.txt")
         said = page.get_by_text("large.txt has 20,000,001 bytes; a file may have 20,000,000.")
         expect(said).to_have_count(1)
-        expect(_chips(page)).to_contain_text("Split it, or leave out what the question")
+        expect(page.get_by_role("alert")).to_contain_text(
+            "Split it, or leave out what the question"
+        )
         expect(page.get_by_role("status")).to_have_text(
             "A file could not be read. Remove it, then ask."
         )
@@ -235,6 +237,23 @@ def test_a_file_that_is_too_large_is_not_sent(
         with page.expect_request("**/api/files"):
             chooser.value.set_files(tmp_path / "large.txt")
         page.get_by_role("button", name="Remove large.txt").click()
+
+
+def test_the_next_file_does_not_wait_for_one_that_is_removed_during_its_upload(
+    opens: Opens, address: str
+) -> None:
+    with opens(address) as watched:
+        page = watched.open("/chat")
+        held = list[Route]()
+        page.route("**/api/files", lambda one: one.fallback() if held else held.append(one))
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Add files").click()
+        with page.expect_request("**/api/files"):
+            chooser.value.set_files([_file(91), _file(92)])
+        page.get_by_role("button", name="Remove plan-91.md").click()
+        expect(page.locator("#files li.ready")).to_have_count(1, timeout=60_000)
+        expect(_chips(page)).to_contain_text("plan-92.md")
+        page.get_by_role("button", name="Remove plan-92.md").click()
 
 
 def test_what_cannot_be_read_is_said_on_a_phone_in_the_dark(
