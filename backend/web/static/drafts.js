@@ -1,12 +1,22 @@
 // What was typed and not sent, by conversation, and by question that is edited; it survives the tab, until its person signs out.
 const MOST = 50;
+/** Tells the other tabs of a browser who signs out. */
+const SIGN_OUTS = "sign-outs";
 const prefixOf = (owner) => `draft ${owner} `;
 
 export class Drafts {
   #prefix;
+  #signOuts = new BroadcastChannel(SIGN_OUTS);
+  #isOver = false;
 
   constructor(owner) {
     this.#prefix = prefixOf(owner);
+    this.#signOuts.addEventListener("message", ({ data }) => {
+      if (data !== owner) return;
+      this.#isOver = true;
+      // What was stored before this tab heard of it.
+      drop((key) => key.startsWith(this.#prefix));
+    });
   }
 
   get(conversation) {
@@ -39,6 +49,8 @@ export class Drafts {
 
   #put(key, text) {
     if (!text) return localStorage.removeItem(key);
+    // What a tab still shows of somebody who has signed out is nobody's draft any more.
+    if (this.#isOver) return;
     try {
       localStorage.setItem(key, JSON.stringify({ text, at: Date.now() }));
     } catch (error) {
@@ -58,8 +70,11 @@ export class Drafts {
   }
 }
 
-/** Leave none of a person's drafts to who uses this browser next. */
-export const dropDrafts = (owner) => drop((key) => key.startsWith(prefixOf(owner)));
+/** Leave none of a person's drafts to who uses this browser next; their other tabs store none either. */
+export function dropDrafts(owner) {
+  drop((key) => key.startsWith(prefixOf(owner)));
+  new BroadcastChannel(SIGN_OUTS).postMessage(owner);
+}
 
 function drop(isMeant) {
   for (const key of Object.keys(localStorage).filter(isMeant)) localStorage.removeItem(key);

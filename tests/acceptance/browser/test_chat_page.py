@@ -830,10 +830,15 @@ def test_an_answer_is_withheld_once_its_sources_may_not_be_read(
         page.get_by_label("Your question", exact=True).fill("My salary, and")
         page.evaluate("localStorage.setItem('draft somebody else', '{}')")
         assert _drafts(page) != {"draft somebody else": "{}"}
-        page.goto(f"{server.url}/account")
-        page.get_by_role("main").get_by_role("button", name="Sign out", exact=True).click()
-        expect(page.get_by_label("E-mail address")).to_be_visible()
+        other = context.new_page()
+        other.goto(f"{server.url}/account")
+        other.get_by_role("main").get_by_role("button", name="Sign out", exact=True).click()
+        expect(other.get_by_label("E-mail address")).to_be_visible()
+        # The tab that still shows what was typed stores none of it any more.
+        page.get_by_label("Your question", exact=True).press_sequentially(" pension")
         assert _drafts(page) == {"draft somebody else": "{}"}
+        page.get_by_role("link", name="New conversation").click()
+        assert _drafts(other) == {"draft somebody else": "{}"}
 
 
 def _drafts(page: Page) -> object:
