@@ -109,7 +109,8 @@ export class ConversationList {
   }
 
   #put({ conversations, next }) {
-    const focused = this.#list.contains(document.activeElement) ? document.activeElement.closest("li") : null;
+    const hadFocus = this.#list.contains(document.activeElement);
+    const focused = hadFocus ? document.activeElement.closest("li") : null;
     this.#shown = conversations;
     this.#next = next;
     const groups = groupByDay(conversations, (one) => one.updated_at).map(([name, items]) =>
@@ -119,6 +120,7 @@ export class ConversationList {
     if (this.#isInArchiveToo) this.#list.append(this.#archiveHint);
     element("older").hidden = !next;
     if (focused) (this.#link(focused.dataset.id) ?? this.#links[0] ?? element("find")).focus();
+    else if (hadFocus) (this.#list.querySelector("p > button") ?? this.#links[0] ?? element("find")).focus();
   }
 
   get #nothing() {

@@ -474,6 +474,11 @@ def test_found_renamed_archived_and_deleted(
         page.get_by_role("button", name="Archived").click()
         page.get_by_label("Search your conversations").fill("bikes")
         expect(page.get_by_text("There are archived conversations that match.")).to_be_visible()
+        # A list that is read again, as after a change in another tab, leaves the focus.
+        page.get_by_role("button", name="Show them").focus()
+        with page.expect_response("**/api/conversations?**"):
+            page.evaluate("new BroadcastChannel('quarry conversations').postMessage('other')")
+        expect(page.get_by_role("button", name="Show them")).to_be_focused()
         page.get_by_role("button", name="Show them").click()
         expect(_titles(page)).to_have_text(["Bikes"])
         expect(page.get_by_role("link", name="Bikes", exact=True)).to_be_focused()
