@@ -18,6 +18,7 @@ const isDefault = form.dataset.default === "yes";
 const one = id ? `/api/assistants/${encodeURIComponent(id)}` : "/api/assistants";
 /** Whether the page is left on purpose, with what stands in it. */
 let isLeaving = false;
+let isUnderway = false;
 
 const checked = (name, as = NOW) => [...form.querySelectorAll(`[name="${name}"]`)].filter(as.isOn).map((box) => box.value);
 const chosen = (name, as = NOW) => checked(name, as)[0];
@@ -74,12 +75,16 @@ function refuse(text) {
   return Boolean(text);
 }
 
+/** Do what ends in another page, once: until that is shown, its button can still be clicked. */
 async function attempt(act) {
+  if (isUnderway) return;
+  isUnderway = true;
   try {
     await act();
     isLeaving = true;
     location.assign("/assistants");
   } catch (error) {
+    isUnderway = false;
     if (!(error instanceof Problem)) throw error;
     refuse(error.sentence);
   }
@@ -108,6 +113,8 @@ form.addEventListener("submit", (event) => {
 element("cancel").addEventListener("click", (event) => {
   isLeaving = !(event.ctrlKey || event.metaKey || event.shiftKey);
 });
+// A page that is shown again as it was left begins anew.
+addEventListener("pageshow", () => (isLeaving = isUnderway = false));
 addEventListener("beforeunload", (event) => {
   if (!isLeaving && !isSame(changes(), {})) event.preventDefault();
 });

@@ -357,14 +357,14 @@ function restoreDraft() {
   if (!isTyping(document.activeElement) && !element("conversations").contains(document.activeElement)) box.focus({ preventScroll: true });
 }
 
-/** The question stays where it was typed, unless research has begun with it. */
+/** The question goes back to where it was typed, unless research has begun with it. */
 async function research(question) {
   if (attachments.ids.length) return say(translate("Research reads no attached files. Remove them, then ask."));
   const id = conversation?.id ?? null;
   const place = id ? { conversation_id: id } : { assistant_id: assistant.id, project_id: chosenProject(null) };
-  if (!(await attempt(() => startResearch(question, { ...modes.body, ...place })))) return;
   box.value = "";
-  drafts.drop(id);
+  if (await attempt(() => startResearch(question, { ...modes.body, ...place }))) drafts.drop(id);
+  else box.value ||= question;
 }
 
 async function submit() {

@@ -113,9 +113,16 @@ export class Thread {
       show(false);
       part(node, "edit").focus();
     };
+    let isUnderway = false;
     const send = async () => {
       const text = box.value.trim();
-      if (text && (await this.#hooks.edit(message, text))) close();
+      if (!text || isUnderway) return;
+      isUnderway = true;
+      try {
+        if (await this.#hooks.edit(message, text)) close();
+      } finally {
+        isUnderway = false;
+      }
     };
     part(form, "cancel").addEventListener("click", close);
     form.addEventListener("submit", (event) => {
@@ -128,8 +135,9 @@ export class Thread {
     });
     box.addEventListener("keydown", (event) => {
       if (event.key === "Escape") close();
-      else if (isSending(event)) send();
-      else return;
+      else if (!isSending(event)) return;
+      // A key that is held opens the form again by the button that has the focus then.
+      else if (!event.repeat) send();
       event.preventDefault();
     });
     part(node, "tools").before(form);

@@ -281,6 +281,21 @@ def test_what_was_typed_is_not_lost_without_a_warning(browser: Browser, server: 
         _send(ann, "DELETE", f"/api/assistants/{made['id']}")
 
 
+def test_one_that_is_saved_by_a_double_click_is_made_once(
+    browser: Browser, server: Serving
+) -> None:
+    with _signed_in(browser, server, ANN) as ann:
+        ann.goto(f"{server.url}/assistants/new")
+        ann.get_by_label("Name", exact=True).fill("Twice")
+        ann.get_by_role("button", name="Save").dblclick()
+        expect(ann.get_by_role("heading", name="Assistants")).to_be_visible()
+        found = _send(ann, "GET", "/api/assistants")["assistants"]
+        made = [one["id"] for one in found if one["name"] == "Twice"]
+        for one in made:
+            _send(ann, "DELETE", f"/api/assistants/{one}")
+        assert len(made) == 1
+
+
 def test_one_that_is_deleted_during_a_conversation_leaves_a_way_on(
     browser: Browser, server: Serving
 ) -> None:

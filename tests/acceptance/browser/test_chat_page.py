@@ -227,7 +227,12 @@ def test_an_edited_question_is_a_branch(
         page.keyboard.press("Enter")
         box.fill("Another first question")
         page.screenshot(path=pictures / "chat-editing.png")
-        box.press("Enter")
+        # However often it is sent, it is one version.
+        box.evaluate(
+            """(box) => {
+              for (const _ of "ab") box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", cancelable: true }));
+            }"""
+        )
         expect(_questions(page)).to_have_text(["Another first question"])
         expect(_answers(page)).to_have_text(["You asked: Another first question"])
         _is_complete(page)
