@@ -36,7 +36,8 @@ export async function* follow(url, signal, tell) {
       } finally {
         unwatch();
       }
-      if (hiding.signal.aborted) {
+      // Connections that fail at once never last until the page counts as hidden.
+      if (hiding.signal.aborted || document.hidden) {
         loss.end();
         await untilShown(signal);
       } else {

@@ -5,6 +5,7 @@ import { replaceControls } from "./text.js";
 
 const gone = new AbortController();
 addEventListener("pagehide", () => gone.abort());
+addEventListener("pageshow", (event) => event.persisted && location.reload());
 
 for (const answer of document.querySelectorAll("[data-follow]")) watch(answer);
 
