@@ -326,7 +326,7 @@ def _describe_check(found: ModelCheckResponse) -> Iterator[str]:
         yield f"calls tools: {_TRIED[found.calls_tools]}"
         yield f"accepts a temperature: {_TRIED[found.takes_temperature]}"
         if found.takes_temperature is False:
-            yield "Assistants that set a temperature are answered at the one of the model."
+            yield "Assistants that set a temperature answer at the temperature of the model."
     if found.trouble:
         yield f"{found.trouble} {found.advice}".strip()
 
