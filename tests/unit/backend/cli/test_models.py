@@ -126,7 +126,7 @@ def test_a_try_says_that_a_temperature_is_refused(cli: CliRunner, server: Script
     _add(cli, "large", url=server.base_url)
     assert _run(cli, "test", "large").splitlines()[-2:] == [
         "accepts a temperature: no",
-        "Assistants that set a temperature are answered at the one of the model.",
+        "Assistants that set a temperature answer at the temperature of the model.",
     ]
     found = json.loads(_run(cli, "test", "large", "--json"))
     assert (found["takes_temperature"], found["trouble"]) == (False, "")
