@@ -20,6 +20,7 @@ const tree = new TaskTree();
 const found = new Map();
 let live = null;
 let timers = [];
+let shown = "";
 
 const HEARD = {
   clarification: renew,
@@ -82,11 +83,14 @@ async function refresh() {
   if (response?.ok) replace(await response.text());
 }
 
+/** What did not change stays as it is: focus, and the heading that was jumped to, would be lost. */
 function replace(html) {
+  if (html === shown) return;
   const focused = state.contains(document.activeElement) ? document.activeElement.closest("[data-keep]")?.dataset.keep : null;
   const open = [...state.querySelectorAll("details[open]")].map((one) => one.dataset.keep);
   // What somebody is writing is theirs until they send it.
   if (state.contains(document.activeElement) && document.activeElement.matches("textarea")) return;
+  shown = html;
   state.replaceChildren(...parsed(html));
   for (const details of state.querySelectorAll("details")) details.open = open.includes(details.dataset.keep);
   const kept = focused && state.querySelector(`[data-keep="${CSS.escape(focused)}"]`);

@@ -141,8 +141,14 @@ def test_the_outline_leads_to_the_headings_of_the_report_by_keyboard(
             ).get_attribute("id")
             page.keyboard.press("Tab")
             assert page.evaluate(IS_NEXT_CITATION)
+        assert page.evaluate(IS_SAME_STATE), "The page would show it anew, and lose the heading."
 
 
+IS_SAME_STATE = """async () => {
+  const state = `${location.pathname}/state`;
+  const read = async () => (await fetch(state, { headers: { Accept: "text/html" } })).text();
+  return (await read()) === (await read());
+}"""
 IS_NEXT_CITATION = """() => {
   const cited = [...document.querySelectorAll("a.cite")];
   const behind = (one) => document.querySelector(":target").compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING;
