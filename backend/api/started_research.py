@@ -1,7 +1,7 @@
 """Research that a program has begun, and that it follows in the same call."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -15,6 +15,7 @@ from backend.composition.chat import ChatService
 from backend.composition.research import NO_MODEL
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.assistant_service import AssistantService, AssistantUser
+from backend.conversations.named_objects import find_assistant, find_project
 from backend.conversations.project_service import ProjectService
 from backend.conversations.turn_notifications import TurnNotifications
 from backend.programs.mcp.asker import ResearchNews
@@ -26,10 +27,9 @@ from backend.schemas.mcp_tool import ResearchArguments
 from backend.store.database import Database
 from backend.store.owner import ConversationOwner
 from backend.web_search.tool_texts import Language
-from connectors.errors import ConflictError, InvalidInputError, NotFoundError
+from connectors.errors import ConflictError
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import CancelToken, Deadline
-from indexing.text.normalization import fold
 
 Found = TypeVar("Found")
 
@@ -74,15 +74,12 @@ class ResearchStarter:
         order = replace(
             make_research_order(asked, language),
             assistant_id=find_assistant(assistants, asked.assistant),
-            project_id=self._find_project(asked.project),
+            project_id=find_project(self._open_projects(), asked.project),
         )
         return self._open_service().begin(order, assistants.find_settings_of_conversation)
 
-    def _find_project(self, wanted: str | None) -> str | None:
-        if wanted is None:
-            return None
-        own = ProjectService(database=self.database, owner=self.owner).list_own()
-        return find_by_id_or_name("project", wanted, {one.id: one.name for one in own})
+    def _open_projects(self) -> ProjectService:
+        return ProjectService(database=self.database, owner=self.owner)
 
     def _open_assistants(self) -> AssistantService:
         def find_sources() -> frozenset[str]:
@@ -120,38 +117,6 @@ class ResearchStarter:
             news=self.news,
             cancel_token=self.cancel_token,
         )
-
-
-def find_assistant(assistants: AssistantService, wanted: str | None) -> str | None:
-    """Return None for the default one."""
-    if wanted is None:
-        return None
-    usable = {one.id: one for one in assistants.list_usable()}
-    names = {one.id: one.values.name for one in usable.values()}
-    found = usable[find_by_id_or_name("assistant", wanted, names)]
-    return None if found.is_default else found.id
-
-
-def find_by_id_or_name(kind: str, wanted: str, names: Mapping[str, str]) -> str:
-    """Return the id that was meant.
-
-    Args:
-        names: of those that the asker may use, by id.
-
-    Raises:
-        NotFoundError: it is none of them.
-        InvalidInputError: several have this name.
-    """
-    if wanted in names:
-        return wanted
-    found = [one for one, name in names.items() if fold(name).strip() == fold(wanted).strip()]
-    if not found:
-        raise NotFoundError(f"There is no {kind} of this id or name that you may use.")
-    if len(found) > 1:
-        raise InvalidInputError(
-            f"Several {kind}s have this name. Give the id of one: {', '.join(found)}."
-        )
-    return found[0]
 
 
 def make_research_order(asked: ResearchArguments, language: Language) -> ResearchOrder:

@@ -140,8 +140,8 @@ def _find_settings(
     if wanted is None:
         return read_default_settings(database)
     from backend.access.shared_file_readers import resolve_in
-    from backend.api.started_research import find_assistant
     from backend.conversations.assistant_service import AssistantService, AssistantUser
+    from backend.conversations.named_objects import find_assistant
     from backend.files.attached_files import find_attached
 
     user = AssistantUser(owner=owner, readers=readers, is_admin=False, actor=OWNER)

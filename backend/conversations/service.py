@@ -268,8 +268,7 @@ class ConversationService:
         found = self._get_message(conversation_id, message_id)
         if found.role != "assistant":
             raise InvalidInputError("This message is a question. Give the id of an answer.")
-        turns.ask_to_stop(self.database, message_id, datetime.now(UTC))
-        self.turns.stop(message_id)
+        self._stop_turn(message_id)
         *_, shown = self._show(messages.list_path(self.database, message_id, 2))
         return shown
 
@@ -277,8 +276,11 @@ class ConversationService:
         """Stop all turns of a conversation, also those that write answers beside the path that is shown. Raises NotFoundError."""
         self.get(conversation_id)
         for message_id in turns.list_running(self.database, conversation_id):
-            turns.ask_to_stop(self.database, message_id, datetime.now(UTC))
-            self.turns.stop(message_id)
+            self._stop_turn(message_id)
+
+    def _stop_turn(self, message_id: int) -> None:
+        turns.ask_to_stop(self.database, message_id, datetime.now(UTC))
+        self.turns.stop(message_id)
 
     @contextmanager
     def in_one_transaction(self) -> Iterator[Self]:

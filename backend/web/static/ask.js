@@ -7,7 +7,7 @@ import { translate } from "./messages.js";
 import { ModeChoice } from "./modes.js";
 import { Problem, stream } from "./stream.js";
 import { replaceControls } from "./text.js";
-import { Turn } from "./turn.js";
+import { Turn, hear } from "./turn.js";
 
 const element = (id) => document.getElementById(id);
 const form = element("ask");
@@ -27,8 +27,7 @@ async function ask(question) {
   try {
     for await (const { name, data } of stream("/api/ask", { question, filters, ...modes.body }, mine.signal)) {
       if (mine.signal.aborted) return;
-      turn.hear(name, data);
-      if (turn.isWritten && element("status").textContent === translate("Searching")) say(translate("Writing"));
+      hear(turn, name, data, say);
     }
     if (!turn.answer) throw new Problem({ title: translate("The answer ended before it was complete"), advice: translate("Ask again.") });
     turn.end("done");

@@ -23,6 +23,7 @@ import { Problem } from "./stream.js";
 import { make, replaceControls } from "./text.js";
 import { isSending, Thread } from "./thread.js";
 import { awaitTitle } from "./titles.js";
+import { hear } from "./turn.js";
 
 const element = (id) => document.getElementById(id);
 const box = element("q");
@@ -224,7 +225,7 @@ async function followAnswer({ id }) {
   try {
     for await (const { name, data } of follow(url, mine.signal, sayLost)) {
       ended = name;
-      if (name !== "error" && !isOver()) hear(thread.turn(id), name, data);
+      if (name !== "error" && !isOver()) hear(thread.turn(id), name, data, say);
       if (name === "text" || name === "queries") busy();
     }
   } catch (error) {
@@ -246,12 +247,6 @@ async function followAnswer({ id }) {
   await refresh();
   if (ended === "stopped") say(translate("Stopped"));
   if (ended === "done") await hearTitle();
-}
-
-/** Take in an event, and say that the answer is written once it is. */
-function hear(turn, name, data) {
-  turn.hear(name, data);
-  if (turn.isWritten && element("status").textContent === translate("Searching")) say(translate("Writing"));
 }
 
 /** The model names a conversation after its first answer. */

@@ -5,7 +5,7 @@ import { translate } from "./messages.js";
 import { tooLong } from "./question_length.js";
 import { Problem, stream } from "./stream.js";
 import { isSending } from "./thread.js";
-import { Turn } from "./turn.js";
+import { Turn, hear } from "./turn.js";
 
 const element = (id) => document.getElementById(id);
 
@@ -63,10 +63,8 @@ class TryOut {
 
   async #hear(question, signal) {
     const turn = this.#turn;
-    for await (const { name, data } of stream(this.#form.dataset.address, { ...this.#read(), question }, signal)) {
-      turn.hear(name, data);
-      if (turn.isWritten && element("status").textContent === translate("Searching")) this.#say(translate("Writing"));
-    }
+    const events = stream(this.#form.dataset.address, { ...this.#read(), question }, signal);
+    for await (const { name, data } of events) hear(turn, name, data, (text) => this.#say(text));
     if (!turn.answer) throw new Problem({ title: translate("The answer ended before it was complete"), advice: translate("Ask again.") });
     turn.end("done");
   }

@@ -80,6 +80,12 @@ const ENDINGS = {
   incomplete: [translate("This answer is not complete"), translate("Interrupted")],
 };
 
+/** Let a turn take in an event, and say that its answer is written once it is. */
+export function hear(turn, name, data, say) {
+  turn.hear(name, data);
+  if (turn.isWritten && document.getElementById("status").textContent === translate("Searching")) say(translate("Writing"));
+}
+
 export class Turn {
   #steps = new Map();
   #sources = new Map();
