@@ -111,6 +111,10 @@ class AssistantSettings:
         """Whether its answers may rest on the web: one that searches nothing is kept from it, too."""
         return self.searches and self.searches_web
 
+    def searching_files(self) -> Self:
+        """Return it as it searches files, whatever else it searches; one that is kept from the web stays so."""
+        return replace(self, searches=True, searches_web=self.may_use_web)
+
     def in_project(self, project_id: str | None, instructions: str) -> Self:
         return replace(
             self,

@@ -37,12 +37,8 @@ class RunAssistant:
         settings = found.in_project(project_id, projects.find_instructions(project_id))
         files = find_attached(self.database, owner, (), settings.holders, readers)
         has_texts = files is not None and bool(files.texts)
-        return replace(
-            settings,
-            scope=add_files(settings, files if has_texts else None),
-            searches=settings.searches or has_texts,
-            searches_web=settings.may_use_web,
-        )
+        scope = add_files(settings, files if has_texts else None)
+        return replace(settings.searching_files() if has_texts else settings, scope=scope)
 
     def _open_assistants(self, readers: "Readers") -> "AssistantService":
         from backend.conversations.assistant_service import AssistantService

@@ -251,7 +251,7 @@ def list_places(
     request = record.request
     may_search = assistant.searches and dependencies.open_search is not None
     documents = request.uses_documents and may_search
-    web = request.uses_web and assistant.searches_web and dependencies.web is not None
+    web = request.uses_web and assistant.may_use_web and dependencies.web is not None
     places = {Place.DOCUMENTS: documents, Place.WEB: web}
     return frozenset(place for place, may in places.items() if may)
 

@@ -64,13 +64,23 @@ def test_an_assistant_that_does_not_search_leaves_the_documents_alone() -> None:
     assert {one.failure for one in world.saved[-1].reports} == {NO_PLACE}
 
 
-def test_an_assistant_that_may_not_search_the_web_leaves_it_alone() -> None:
-    offline = replace(PLAIN, searches_web=False)
+@pytest.mark.parametrize(
+    "offline", [replace(PLAIN, searches_web=False), replace(PLAIN, searches=False)]
+)
+def test_an_assistant_that_may_not_search_the_web_leaves_it_alone(
+    offline: AssistantSettings,
+) -> None:
     with research_world() as world:
         parts = world.dependencies(resolve_assistant=lambda _: offline)
         record = world.run(BOTH, parts, uses_documents=False, uses_web=True)
     assert record.report is None
     assert {one.failure for one in world.saved[-1].reports} == {NO_PLACE}
+
+
+def test_files_bring_an_assistant_that_searches_nothing_no_web() -> None:
+    silent = replace(PLAIN, searches=False).searching_files()
+    assert (silent.searches, silent.may_use_web) == (True, False)
+    assert PLAIN.searching_files() == PLAIN
 
 
 @pytest.mark.parametrize("steps", [0, 2])
