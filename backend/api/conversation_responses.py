@@ -38,7 +38,7 @@ def make_page(page: ConversationPage) -> ConversationsResponse:
     return ConversationsResponse(
         conversations=tuple(map(ConversationResponse.from_conversation, page.conversations)),
         next=None if end is None else format_position(end.updated_at, end.id),
-        archived_too=page.archived_too,
+        has_archived_matches=page.has_archived_matches,
     )
 
 

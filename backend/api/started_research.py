@@ -15,7 +15,7 @@ from backend.composition.chat import ChatService
 from backend.composition.research import NO_MODEL
 from backend.conversations.answer_gate import AnswerGate
 from backend.conversations.assistant_service import AssistantService, AssistantUser
-from backend.conversations.named_objects import find_assistant, find_project
+from backend.conversations.name_lookup import find_assistant, find_project
 from backend.conversations.project_service import ProjectService
 from backend.conversations.turn_notifications import TurnNotifications
 from backend.programs.mcp.asker import ResearchNews

@@ -111,7 +111,7 @@ class AssistantSettings:
         """Whether its answers may rest on the web: one that searches nothing is kept from it, too."""
         return self.searches and self.searches_web
 
-    def searching_files(self) -> Self:
+    def with_file_search(self) -> Self:
         """Return it as it searches files, whatever else it searches; one that is kept from the web stays so."""
         return replace(self, searches=True, searches_web=self.may_use_web)
 

@@ -141,7 +141,7 @@ def _find_settings(
         return read_default_settings(database)
     from backend.access.shared_file_readers import resolve_in
     from backend.conversations.assistant_service import AssistantService, AssistantUser
-    from backend.conversations.named_objects import find_assistant
+    from backend.conversations.name_lookup import find_assistant
     from backend.files.attached_files import find_attached
 
     user = AssistantUser(owner=owner, readers=readers, is_admin=False, actor=OWNER)

@@ -189,7 +189,7 @@ def _restrict(
     if use == "scope":
         # The files stand in place of what the assistant is limited to, which they are no part of.
         only = _accept_any(_accept_files(attached))
-        assistant = replace(assistant.searching_files(), scope=Filters())
+        assistant = replace(assistant.with_file_search(), scope=Filters())
         turn = _search_files_alone(turn)
         return replace(turn, filters=turn.filters.narrowed_by(only), assistant=assistant)
     return replace(turn, assistant=replace(assistant, scope=add_files(assistant, attached)))

@@ -38,7 +38,7 @@ class RunAssistant:
         files = find_attached(self.database, owner, (), settings.holders, readers)
         has_texts = files is not None and bool(files.texts)
         scope = add_files(settings, files if has_texts else None)
-        return replace(settings.searching_files() if has_texts else settings, scope=scope)
+        return replace(settings.with_file_search() if has_texts else settings, scope=scope)
 
     def _open_assistants(self, readers: "Readers") -> "AssistantService":
         from backend.conversations.assistant_service import AssistantService

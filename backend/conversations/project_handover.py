@@ -73,7 +73,7 @@ def _find_owner(database: Database, project_id: str) -> Person:
 def _check(former: Person, new: Person) -> None:
     if former.disabled_at is None:
         raise ConflictError(
-            f"The account of its owner, {former.email}, is not disabled: they look after the project themselves."
+            f"The account of the owner, {former.email}, is not disabled. A project is handed over once it is."
         )
     if new.disabled_at is not None:
         raise ConflictError(f"The account of {new.email} is disabled.")

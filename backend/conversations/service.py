@@ -62,7 +62,7 @@ class OpenedConversation:
 class ConversationPage:
     conversations: Sequence[Conversation]
     next: ListPosition | None
-    archived_too: bool = False
+    has_archived_matches: bool = False
     """Whether a query that searched the active ones finds archived ones as well; said on the first page."""
 
 
@@ -105,7 +105,7 @@ class ConversationService:
         return ConversationPage(
             page,
             None if is_whole else page[-1].position,
-            archived_too=is_asked_alone and _finds_archived(search, words),
+            has_archived_matches=is_asked_alone and _finds_archived(search, words),
         )
 
     def get(self, conversation_id: str) -> Conversation:

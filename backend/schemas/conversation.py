@@ -115,7 +115,7 @@ class ConversationsResponse(Schema):
     """The last used one first."""
     next: str | None
     """Given as `before`, it returns the following ones; null at the end."""
-    archived_too: bool = False
+    has_archived_matches: bool = False
     """Whether the query also finds conversations in the archive; said on the first page of those that are not in it."""
 
 

@@ -19,7 +19,7 @@ export class ConversationList {
   #next = null;
   #current = null;
   #isArchived = false;
-  #isInArchiveToo = false;
+  #hasArchivedMatches = false;
   #underway = null;
   #pause = 0;
   #again = 0;
@@ -60,7 +60,7 @@ export class ConversationList {
       const page = await listConversations(values, mine.signal);
       clearTimeout(this.#again);
       const isInUse = this.#isInUse;
-      if (!before) this.#isInArchiveToo = page.archived_too;
+      if (!before) this.#hasArchivedMatches = page.has_archived_matches;
       if (!isInUse) this.#put({ ...page, conversations: [...(before ? this.#shown : []), ...page.conversations] });
       const isRunning = !before && page.conversations.some((one) => one.running);
       if (isRunning || isInUse) this.#again = setTimeout(() => this.load(), LOOK_AGAIN);
@@ -117,7 +117,7 @@ export class ConversationList {
       make("section", {}, make("h2", {}, name), make("ul", {}, ...items.map((one) => this.#item(one)))),
     );
     this.#list.replaceChildren(...(groups.length ? groups : [make("p", { class: "dim" }, this.#nothing)]));
-    if (this.#isInArchiveToo) this.#list.append(this.#archiveHint);
+    if (this.#hasArchivedMatches) this.#list.append(this.#archiveHint);
     element("older").hidden = !next;
     if (focused) (this.#link(focused.dataset.id) ?? this.#links[0] ?? element("find")).focus();
     else if (hadFocus) (this.#list.querySelector("p > button") ?? this.#links[0] ?? element("find")).focus();

@@ -78,9 +78,9 @@ def test_an_assistant_that_may_not_search_the_web_leaves_it_alone(
 
 
 def test_files_bring_an_assistant_that_searches_nothing_no_web() -> None:
-    silent = replace(PLAIN, searches=False).searching_files()
+    silent = replace(PLAIN, searches=False).with_file_search()
     assert (silent.searches, silent.may_use_web) == (True, False)
-    assert PLAIN.searching_files() == PLAIN
+    assert PLAIN.with_file_search() == PLAIN
 
 
 @pytest.mark.parametrize("steps", [0, 2])

@@ -696,7 +696,7 @@ def test_a_search_of_the_list_says_that_the_archive_has_matches_too(
     bob.patch(f"{BASE}/{archived}", json={"archived": True})
 
     def is_said(**query: object) -> bool:
-        said = bob.get(BASE, params=query).json()["archived_too"]  # type: ignore[arg-type]
+        said = bob.get(BASE, params=query).json()["has_archived_matches"]  # type: ignore[arg-type]
         assert isinstance(said, bool)
         return said
 
@@ -724,7 +724,7 @@ def test_an_answer_is_found_while_its_sources_may_be_read(
 
     (hit,) = found(bob, "TORQUETUM which")["conversations"]
     assert (hit["id"], hit["title"]) == (conversation, "Which band?")
-    nothing: dict[str, object] = {"conversations": [], "next": None, "archived_too": False}
+    nothing: dict[str, object] = {"conversations": [], "next": None, "has_archived_matches": False}
     assert found(bob, "torquetu_") == found(bob, "%torquetum") == nothing
     groups.remove_member("finance", BOB)
     assert found(bob, "torquetum") == found(bob, "torquetum which") == nothing
