@@ -433,7 +433,9 @@ def _shows_its_source(page: Page) -> None:
     expect(pane).to_contain_text(title)
     page.keyboard.press("Escape")
     expect(pane).to_be_hidden()
+    # The chip has the focus again, which shows its card as the pointer does.
     page.mouse.move(0, 0)
+    chip.blur()
     expect(page.get_by_role("tooltip")).to_be_hidden()
 
 
